@@ -34,6 +34,7 @@ mod setup;
 mod summary;
 mod track;
 mod update;
+mod watched;
 mod watcher;
 mod words;
 mod worker;

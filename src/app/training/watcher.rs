@@ -1,29 +1,29 @@
 //! The thread that watches the folder of runs and sends what changes in it.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::install::Installation;
-use super::names::{unusual, word_settings};
-use super::pens::NEUTRAL;
+use super::names::word_settings;
 use super::summary::Summary;
 use super::update::Update;
+use super::watched::Watched;
 use super::words::{RunDetail, shown_log};
 use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
-use crate::optimizer::RuleKind;
-use crate::preset::Preset;
-use crate::run::{
-    CommandRequest, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, Reply, RunCommand, RunConfig, RunFolder,
-    RunHistory, RunReader, Status, Timestamp,
-};
-use crate::visible::{visible, visible_lines};
-use crate::workload::Common;
+use crate::run::{CommandRequest, Notes, Reply, RunCommand, RunFolder, Timestamp};
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
+/// The number of looks in which each run at rest has its turn.
+const TURNS: usize = 10;
+/// The folder is listed again after this time, and while its last change is no older than `FRESH`: a run's folder may be
+/// filled some time after it was made.
+const RELIST: Duration = Duration::from_secs(10);
+const FRESH: Duration = Duration::from_secs(5);
 /// The number of bytes of the end of the set-up's log that are shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
 
@@ -49,19 +49,7 @@ pub(super) fn start(
     wake: Wake,
 ) -> Sender<WatcherCommand> {
     let (commands, inbox) = channel();
-    let watcher = Watcher {
-        folder,
-        worker,
-        installation: None,
-        outbox,
-        wake,
-        included: Vec::new(),
-        known: BTreeMap::new(),
-        focus: None,
-        requests: Vec::new(),
-        sent: None,
-        detail: None,
-    };
+    let watcher = Watcher::new(folder, worker, outbox, wake);
     std::thread::spawn(move || {
         // Libraries are looked for on the disk.
         let bytes = PyTorchBytes::for_machine(has_nvidia_gpu());
@@ -79,17 +67,89 @@ struct Watcher {
     wake: Wake,
     included: Vec<RunFolder>,
     known: BTreeMap<PathBuf, Watched>,
+    listing: Option<Listing>,
+    /// Whether the runs are to be listed at the next look.
+    must_list: bool,
+    turns: Turns,
     focus: Option<RunFolder>,
     requests: Vec<(RunFolder, CommandRequest)>,
-    /// The last sent state: the runs, and why their folder cannot be read.
-    sent: Option<(Vec<Summary>, Option<String>)>,
     detail: Option<(RunFolder, RunDetail)>,
+}
+
+/// The state of the folder of runs when its runs were listed last.
+struct Listing {
+    /// Why they cannot be listed.
+    trouble: Option<String>,
+    time: Instant,
+    /// When the folder was changed.
+    modified: Option<SystemTime>,
+}
+
+impl Listing {
+    /// Lists the runs in a folder, if there is one for them.
+    fn of(folder: Option<&Path>) -> (Listing, Vec<RunFolder>) {
+        let (time, modified) = (Instant::now(), folder.and_then(modified));
+        let (runs, trouble) = match folder.map_or(Ok(Vec::new()), RunFolder::list) {
+            Ok(runs) => (runs, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        (Listing { trouble, time, modified }, runs)
+    }
+
+    /// Whether the folder may hold other runs by now.
+    fn is_outdated(&self, folder: &Path) -> bool {
+        let now = modified(folder);
+        let is_fresh = || now.is_some_and(|time| time.elapsed().is_ok_and(|since| since < FRESH));
+        self.trouble.is_some() || now != self.modified || self.time.elapsed() >= RELIST || is_fresh()
+    }
+}
+
+fn modified(folder: &Path) -> Option<SystemTime> {
+    folder.metadata().ok()?.modified().ok()
+}
+
+/// The turns of runs at rest, of which only a part is looked at each time.
+#[derive(Default)]
+struct Turns {
+    next: usize,
+    /// All have their turn at the next look.
+    all: bool,
+}
+
+impl Turns {
+    /// The indices of those whose turn it is, among so many.
+    fn take(&mut self, count: usize) -> Range<usize> {
+        if std::mem::take(&mut self.all) {
+            return 0..count;
+        }
+        let start = if self.next < count { self.next } else { 0 };
+        self.next = (start + count.div_ceil(TURNS)).min(count);
+        start..self.next
+    }
 }
 
 /// The window is closed: there is no receiver any more.
 struct Closed;
 
 impl Watcher {
+    fn new(folder: Option<PathBuf>, worker: Option<WorkerFolder>, outbox: SyncSender<Update>, wake: Wake) -> Watcher {
+        Watcher {
+            folder,
+            worker,
+            installation: None,
+            outbox,
+            wake,
+            included: Vec::new(),
+            known: BTreeMap::new(),
+            listing: None,
+            must_list: false,
+            turns: Turns::default(),
+            focus: None,
+            requests: Vec::new(),
+            detail: None,
+        }
+    }
+
     fn run(mut self, bytes: PyTorchBytes, inbox: &Receiver<WatcherCommand>) {
         let mut next = Instant::now();
         loop {
@@ -128,6 +188,7 @@ impl Watcher {
             WatcherCommand::Include(run) => {
                 if !self.included.contains(&run) {
                     self.included.push(run);
+                    self.must_list = true;
                 }
             }
             WatcherCommand::Find(path) => {
@@ -154,7 +215,10 @@ impl Watcher {
                     self.failed(format!("cannot write {}: {error}", run.notes().display()))?;
                 }
             }
-            WatcherCommand::Look => {}
+            WatcherCommand::Look => {
+                self.must_list = true;
+                self.turns.all = true;
+            }
         }
         Ok(())
     }
@@ -178,39 +242,69 @@ impl Watcher {
     }
 
     fn look(&mut self) -> Result<(), Closed> {
-        // In the form of the paths of new runs.
-        let folder = self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
-        let listed = folder.as_deref().map_or(Ok(Vec::new()), RunFolder::list);
-        let (mut runs, trouble) = match listed {
-            Ok(runs) => (runs, None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
-        };
-        self.included.retain(|run| run.path().is_dir());
-        runs.extend(self.included.iter().filter(|run| !runs.contains(run)).cloned().collect::<Vec<_>>());
-        self.known.retain(|path, _| runs.iter().any(|run| run.path() == path));
+        let mut is_new = self.list();
         let now = Timestamp::now();
-        let mut summaries = Vec::new();
-        for run in runs {
-            let watched = self.known.entry(run.path().to_owned()).or_insert_with(|| Watched::new(run));
-            summaries.push(watched.look(now));
+        for watched in self.due() {
+            is_new |= watched.look(now);
         }
-        word_settings(&mut summaries);
-        self.follow_requests(&summaries)?;
-        let now = (summaries, trouble);
-        if self.sent.as_ref() != Some(&now) {
-            self.sent = Some(now.clone());
-            self.send(Update::Runs(now.0, now.1))?;
+        self.follow_requests()?;
+        if is_new {
+            let mut summaries: Vec<Summary> = self.known.values().filter_map(Watched::summary).cloned().collect();
+            word_settings(&mut summaries);
+            let trouble = self.listing.as_ref().and_then(|listing| listing.trouble.clone());
+            self.send(Update::Runs(summaries, trouble))?;
         }
         self.look_closely()
     }
 
-    fn follow_requests(&mut self, summaries: &[Summary]) -> Result<(), Closed> {
+    /// Finds the runs there are, and returns whether these, or the reason why they cannot be listed, are others than
+    /// before.
+    fn list(&mut self) -> bool {
+        let included = self.included.len();
+        self.included.retain(|run| run.path().is_dir());
+        self.must_list |= self.included.len() < included;
+        // In the form of the paths of new runs.
+        let folder = self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+        let is_listed = |listing: &Listing| folder.as_deref().is_none_or(|folder| !listing.is_outdated(folder));
+        if !std::mem::take(&mut self.must_list) && self.listing.as_ref().is_some_and(is_listed) {
+            return false;
+        }
+        let (now, mut runs) = Listing::of(folder.as_deref());
+        let mut is_new = self.listing.as_ref().is_none_or(|before| before.trouble != now.trouble);
+        self.listing = Some(now);
+        runs.extend(self.included.iter().cloned());
+        let paths: BTreeSet<&Path> = runs.iter().map(RunFolder::path).collect();
+        let before = self.known.len();
+        self.known.retain(|path, _| paths.contains(path.as_path()));
+        is_new |= self.known.len() < before;
+        for run in runs {
+            if !self.known.contains_key(run.path()) {
+                self.known.insert(run.path().to_owned(), Watched::new(run));
+                is_new = true;
+            }
+        }
+        is_new
+    }
+
+    /// The runs to look at now: those that are trained, or shown in detail, and of those at rest the ones whose turn it
+    /// is.
+    fn due(&mut self) -> Vec<&mut Watched> {
+        let asked = self.requests.iter().map(|(run, _)| run);
+        let wanted: Vec<&RunFolder> = self.focus.iter().chain(asked).collect();
+        let is_due = |watched: &&mut Watched| !watched.is_at_rest() || wanted.contains(&watched.run());
+        let (mut due, resting): (Vec<_>, Vec<_>) = self.known.values_mut().partition(is_due);
+        let turn = self.turns.take(resting.len());
+        due.extend(resting.into_iter().skip(turn.start).take(turn.len()));
+        due
+    }
+
+    fn follow_requests(&mut self) -> Result<(), Closed> {
         let mut updates = Vec::new();
         let known = &self.known;
         self.requests.retain_mut(|(run, request)| {
             let Some(watched) = known.get(run.path()) else { return false };
-            let Some(summary) = summaries.iter().find(|summary| summary.run == *run) else { return false };
-            match request.poll(watched.reader.history(), &summary.status, Instant::now()) {
+            let Some(summary) = watched.summary() else { return true };
+            match request.poll(watched.history(), &summary.status, Instant::now()) {
                 Reply::Waiting => true,
                 Reply::Signalled => {
                     updates.push(Update::Said(format!(
@@ -243,7 +337,7 @@ impl Watcher {
     fn look_closely(&mut self) -> Result<(), Closed> {
         let Some(run) = self.focus.clone() else { return Ok(()) };
         let Some(watched) = self.known.get(run.path()) else { return Ok(()) };
-        let detail = RunDetail::of(&run, watched.reader.history());
+        let detail = RunDetail::of(&run, watched.history());
         let now = Some((run, detail));
         if self.detail != now {
             self.detail.clone_from(&now);
@@ -255,102 +349,83 @@ impl Watcher {
     }
 }
 
-/// A run that is watched.
-struct Watched {
-    reader: RunReader,
-    notes: Notes,
-    /// When the notes were changed.
-    noted: Option<SystemTime>,
-    config: Option<Preset>,
-    key: Option<String>,
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
 
-impl Watched {
-    fn new(run: RunFolder) -> Watched {
-        let config = RunConfig::read(&run).ok().map(|config| config.preset);
-        let key = config.as_ref().and_then(|config| config.workload()?.replicate_key());
-        Watched { reader: RunReader::brief(run), notes: Notes::default(), noted: None, config, key }
+    use super::*;
+    use crate::run::{Event, MetricId, MetricValues, RunSession, Started, Status};
+
+    fn begun(folder: &Path) -> RunSession {
+        let run = RunFolder::create(folder, "run", "Mnist(").expect("a run can be made");
+        let mut session = RunSession::begin(&run).expect("a session can begin");
+        session.record(0, Event::Started(Started { steps: 9, ..Started::default() })).expect("it can be written");
+        session.record(1, Event::Train(MetricValues::from([(MetricId::LOSS, 1.0)]))).expect("it can be written");
+        session
     }
 
-    /// The training's common fields, unless it is a scan or cannot be read.
-    fn training(&self) -> Option<Common<'_>> {
-        self.config.as_ref()?.workload()?.training()
+    fn finished(folder: &Path) -> RunFolder {
+        let mut session = begun(folder);
+        session.record(9, Event::Finished).expect("it can be written");
+        session.run().clone()
     }
 
-    /// The key that replicates share: their settings, their data, which may be in several places, and the step at which
-    /// they were forked.
-    fn replicates(&self, history: &RunHistory) -> Option<String> {
-        let data = history.started().map_or("", |started| &started.fingerprint);
-        let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
-        self.key.as_ref().map(|key| format!("{key}{data}{}", fork.unwrap_or_default()))
+    /// A watcher of a folder that has looked once.
+    fn watcher(folder: &Path) -> (Watcher, Receiver<Update>) {
+        let (outbox, updates) = sync_channel(64);
+        let wake = Wake::new(egui::Context::default(), Duration::ZERO, Duration::ZERO);
+        let mut watcher = Watcher::new(Some(folder.to_owned()), None, outbox, wake);
+        look(&mut watcher);
+        (watcher, updates)
     }
 
-    fn look(&mut self, now: Timestamp) -> Summary {
-        let run = self.reader.run().clone();
-        let noted = run.notes().metadata().and_then(|data| data.modified()).ok();
-        if noted != self.noted {
-            self.noted = noted;
-            self.notes = Notes::read(&run).unwrap_or_default();
+    fn look(watcher: &mut Watcher) {
+        assert!(watcher.look().is_ok(), "the receiver is there");
+    }
+
+    fn status<'w>(watcher: &'w Watcher, run: &RunFolder) -> &'w Status {
+        &watcher.known[run.path()].summary().expect("it was looked at").status
+    }
+
+    #[test]
+    fn of_runs_at_rest_a_tenth_is_looked_at_each_time_and_of_others_all() {
+        let place = tempfile::tempdir().expect("a temporary folder can be made");
+        let finished: Vec<RunFolder> = (0..45).map(|_| finished(place.path())).collect();
+        let open = [begun(place.path()), begun(place.path())];
+        let (mut watcher, _updates) = watcher(place.path());
+        let mut counts = BTreeMap::<PathBuf, usize>::new();
+        for _ in 0..2 * TURNS {
+            let due = watcher.due();
+            assert!(due.len() <= 5 + open.len(), "{} are looked at", due.len());
+            due.iter().for_each(|watched| *counts.entry(watched.run().path().to_owned()).or_default() += 1);
         }
-        let (status, trouble) = match self.reader.status(now) {
-            Ok(status) => (status, None),
-            Err(error) => (
-                Status::Failed(format!("cannot read {}: {error}", run.events().display())),
-                Some(format!("cannot read {}: {error}", run.events().display())),
-            ),
-        };
-        let history = self.reader.history();
-        let started = history.started();
-        let preset = || self.config.as_ref().map(|config| config.title().to_owned());
-        let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty()).or_else(preset);
-        let title =
-            if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
-        let open = status.is_open();
-        let spec = self.training();
-        // Only the events of a scan name its optimizers.
-        let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
-        let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
-        let workload = self.config.as_ref().and_then(Preset::workload);
-        let is_scan =
-            workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
-        let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
-        let concerns = Concern::of(&status, history, now).into_iter();
-        Summary {
-            concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),
-            title: visible(&title).into_owned(),
-            notes: self.notes.clone(),
-            optimizer: visible(&optimizer).into_owned(),
-            // A name says it already.
-            unusual: spec.filter(|spec| spec.name.is_none()).map_or_else(Vec::new, |spec| unusual(spec.rule)),
-            family: workload.map(|workload| workload.family()),
-            settings: String::new(),
-            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
-            learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
-            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
-            seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
-            step: history.step(),
-            steps: history.steps(),
-            steps_per_s: history.steps_per_s(),
-            seconds_left: history.seconds_left().filter(|_| open),
-            ranks: Ranks::of(history),
-            loss: history.latest(MetricId::LOSS),
-            evaluated: evaluated(history),
-            began: history.began().or_else(|| run.made()),
-            is_scan,
-            writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
-            synthetic: started
-                .filter(|started| started.learns_from_synthetic_data())
-                .map(|started| visible(&started.data).into_owned()),
-            config: self.replicates(history),
-            forked: history.forked().cloned(),
-            status,
-            trouble,
-            run,
-        }
+        assert!(finished.iter().all(|run| (2..=3).contains(&counts[run.path()])), "{counts:?}");
+        assert!(open.iter().all(|session| counts[session.run().path()] == 2 * TURNS), "{counts:?}");
+        watcher.focus = Some(finished[44].clone());
+        assert!((0..2 * TURNS).all(|_| watcher.due().iter().any(|watched| *watched.run() == finished[44])));
     }
-}
 
-fn evaluated(history: &RunHistory) -> Vec<(MetricInfo, f64)> {
-    let infos = history.evaluated().into_iter();
-    infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
+    #[test]
+    fn nothing_is_sent_while_nothing_changes_and_a_resumed_run_is_noticed_within_its_turns() {
+        let place = tempfile::tempdir().expect("a temporary folder can be made");
+        let runs: Vec<RunFolder> = (0..25).map(|_| finished(place.path())).collect();
+        let (mut watcher, updates) = watcher(place.path());
+        assert!(matches!(&updates.try_iter().collect::<Vec<_>>()[..], [Update::Runs(runs, None)] if runs.len() == 25));
+        (0..2 * TURNS).for_each(|_| look(&mut watcher));
+        assert!(updates.try_recv().is_err(), "nothing has changed");
+        let mut session = RunSession::begin(&runs[17]).expect("a session can begin");
+        (0..TURNS).for_each(|_| look(&mut watcher));
+        assert!(matches!(status(&watcher, &runs[17]), Status::Running(_)));
+        session.record(9, Event::Stopped).expect("it can be written");
+        drop(session);
+        // It is looked at each time now.
+        look(&mut watcher);
+        assert_eq!(*status(&watcher, &runs[17]), Status::Stopped);
+        Notes { title: "Mine".to_owned(), note: String::new() }.write(&runs[3]).expect("it can be written");
+        (0..TURNS).for_each(|_| look(&mut watcher));
+        assert_eq!(watcher.known[runs[3].path()].summary().map(|it| it.title.as_str()), Some("Mine"));
+        std::fs::remove_dir_all(runs[0].path()).expect("it can be removed");
+        look(&mut watcher);
+        assert_eq!(watcher.known.len(), 24);
+    }
 }

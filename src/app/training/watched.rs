@@ -1,0 +1,175 @@
+//! A run as the watching thread sees it.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::names::unusual;
+use super::pens::NEUTRAL;
+use super::summary::Summary;
+use crate::optimizer::RuleKind;
+use crate::preset::Preset;
+use crate::run::{
+    Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunConfig, RunFolder, RunHistory, RunReader, Status, Timestamp,
+};
+use crate::visible::{visible, visible_lines};
+use crate::workload::Common;
+
+/// A run that is watched.
+pub(super) struct Watched {
+    reader: RunReader,
+    notes: Notes,
+    /// When the notes were changed.
+    noted: Option<SystemTime>,
+    config: Option<Preset>,
+    key: Option<String>,
+    /// What was found last, except the settings in words, which depend on the other runs.
+    summary: Option<Summary>,
+    /// The files as they were then, of a run that changes only together with them.
+    rest: Option<Stamp>,
+}
+
+/// Sizes and times of modification of the files of a run that change when it is resumed, described, or copied anew.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp([Option<(u64, SystemTime)>; 4]);
+
+impl Stamp {
+    fn of(run: &RunFolder) -> Stamp {
+        let stamp = |path: &Path| {
+            let data = path.metadata().ok()?;
+            Some((data.len(), data.modified().ok()?))
+        };
+        Stamp([stamp(run.path()), stamp(&run.events()), stamp(&run.lock()), stamp(&run.notes())])
+    }
+}
+
+impl Watched {
+    pub(super) fn new(run: RunFolder) -> Watched {
+        let config = RunConfig::read(&run).ok().map(|config| config.preset);
+        let key = config.as_ref().and_then(|config| config.workload()?.replicate_key());
+        Watched {
+            reader: RunReader::brief(run),
+            notes: Notes::default(),
+            noted: None,
+            config,
+            key,
+            summary: None,
+            rest: None,
+        }
+    }
+
+    pub(super) fn run(&self) -> &RunFolder {
+        self.reader.run()
+    }
+
+    pub(super) fn history(&self) -> &RunHistory {
+        self.reader.history()
+    }
+
+    pub(super) fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    /// Whether its worker has ended, or was not heard from for long, so that a look now and then is enough.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// Looks at the run, and returns whether its summary is another one. Of a run at rest only the sizes and times of
+    /// files are read, as long as they stay the same.
+    pub(super) fn look(&mut self, now: Timestamp) -> bool {
+        let stamp = Stamp::of(self.run());
+        // The time since a worker was heard changes by itself.
+        let is_open = self.summary.as_ref().is_some_and(Summary::is_open);
+        if self.rest.as_ref() == Some(&stamp) && !is_open {
+            return false;
+        }
+        let summary = self.read(now);
+        let rests = summary.trouble.is_none() && (!summary.is_open() || summary.status.is_lost());
+        self.rest = rests.then_some(stamp);
+        let is_new = self.summary.as_ref() != Some(&summary);
+        self.summary = Some(summary);
+        is_new
+    }
+
+    /// The training's common fields, unless it is a scan or cannot be read.
+    fn training(&self) -> Option<Common<'_>> {
+        self.config.as_ref()?.workload()?.training()
+    }
+
+    /// The key that replicates share: their settings, their data, which may be in several places, and the step at which
+    /// they were forked.
+    fn replicates(&self, history: &RunHistory) -> Option<String> {
+        let data = history.started().map_or("", |started| &started.fingerprint);
+        let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
+        self.key.as_ref().map(|key| format!("{key}{data}{}", fork.unwrap_or_default()))
+    }
+
+    fn read(&mut self, now: Timestamp) -> Summary {
+        let run = self.reader.run().clone();
+        let noted = run.notes().metadata().and_then(|data| data.modified()).ok();
+        if noted != self.noted {
+            self.noted = noted;
+            self.notes = Notes::read(&run).unwrap_or_default();
+        }
+        let (status, trouble) = match self.reader.status(now) {
+            Ok(status) => (status, None),
+            Err(error) => (
+                Status::Failed(format!("cannot read {}: {error}", run.events().display())),
+                Some(format!("cannot read {}: {error}", run.events().display())),
+            ),
+        };
+        let history = self.reader.history();
+        let started = history.started();
+        let preset = || self.config.as_ref().map(|config| config.title().to_owned());
+        let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty()).or_else(preset);
+        let title =
+            if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
+        let open = status.is_open();
+        let spec = self.training();
+        // Only the events of a scan name its optimizers.
+        let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
+        let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
+        let workload = self.config.as_ref().and_then(Preset::workload);
+        let is_scan =
+            workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
+        let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
+        let concerns = Concern::of(&status, history, now).into_iter();
+        Summary {
+            concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),
+            title: visible(&title).into_owned(),
+            notes: self.notes.clone(),
+            optimizer: visible(&optimizer).into_owned(),
+            // A name says it already.
+            unusual: spec.filter(|spec| spec.name.is_none()).map_or_else(Vec::new, |spec| unusual(spec.rule)),
+            family: workload.map(|workload| workload.family()),
+            settings: String::new(),
+            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
+            learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
+            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
+            seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
+            step: history.step(),
+            steps: history.steps(),
+            steps_per_s: history.steps_per_s(),
+            seconds_left: history.seconds_left().filter(|_| open),
+            ranks: Ranks::of(history),
+            loss: history.latest(MetricId::LOSS),
+            evaluated: evaluated(history),
+            began: history.began().or_else(|| run.made()),
+            is_scan,
+            writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
+            synthetic: started
+                .filter(|started| started.learns_from_synthetic_data())
+                .map(|started| visible(&started.data).into_owned()),
+            config: self.replicates(history),
+            forked: history.forked().cloned(),
+            status,
+            trouble,
+            run,
+        }
+    }
+}
+
+fn evaluated(history: &RunHistory) -> Vec<(MetricInfo, f64)> {
+    let infos = history.evaluated().into_iter();
+    infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
+}
