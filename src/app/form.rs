@@ -28,5 +28,5 @@ pub(super) fn owned(owner: &str, name: &str) -> String {
 /// A button that is as wide as its text needs.
 pub(super) fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, help: &str) -> bool {
     let button = ui.add_enabled(enabled, Button::new(RichText::new(text).small()));
-    button.on_hover_text(help).accessible_name(name).clicked()
+    button.on_hover_text(help).on_disabled_hover_text(help).accessible_name(name).clicked()
 }

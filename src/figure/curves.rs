@@ -13,6 +13,8 @@ const ASPECT: f64 = 0.62;
 /// Opacity of the raw curves behind smoothed ones, and of bands.
 const FAINT: f64 = 0.3;
 const BAND: f64 = 0.2;
+/// A curve that rises above its plot by more than this part of the plot's height is marked where it leaves it.
+const ABOVE: f64 = 0.25;
 
 /// Curves in plots over one horizontal axis.
 #[derive(Clone, Debug)]
@@ -159,6 +161,16 @@ impl CurvePlot {
         canvas.clipped(area, |canvas| {
             for curve in &self.curves {
                 curve.draw(canvas, names[curve.index].1, at, em);
+            }
+            for curve in &self.curves {
+                let is_above = |[x, y]: &&[f64; 2]| {
+                    (0.0..=1.0).contains(&horizontal.part(*x)) && self.vertical.part(*y) > 1.0 + ABOVE
+                };
+                if let Some([x, _]) = curve.line.iter().flatten().find(is_above) {
+                    let [x, arm] = [area.x + horizontal.part(*x) * area.width, 0.35 * em];
+                    let arrow = [[x, area.y], [x + arm, area.y + 1.6 * arm], [x - arm, area.y + 1.6 * arm]];
+                    canvas.filled(&arrow, line(names[curve.index].1), 1.0);
+                }
             }
         });
         canvas.frame(area);

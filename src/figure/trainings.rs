@@ -2,8 +2,8 @@
 
 use super::map::Swatch;
 use super::{CurveAxis, CurveLines, CurvePlot, Curves, Figure, metric_scale};
-use crate::run::{Better, MetricCurve, MetricInfo, MetricScale, RunHistory};
-use crate::view::range::{across, union, with_margin};
+use crate::run::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
+use crate::view::range::{Ceiling, Extent, across, union, with_margin};
 use crate::view::{AxisScale, Pen};
 
 /// A run that is drawn.
@@ -42,8 +42,9 @@ impl Figure {
         let extent =
             |line: &Vec<Vec<[f64; 2]>>, side: usize| line.iter().flatten().map(|place| [place[side]; 2]).reduce(union);
         let horizontal = across(lines.iter().filter_map(|(_, line)| extent(line, 0)).reduce(union));
-        let extents: Vec<_> = lines.iter().filter_map(|(_, line)| Some((extent(line, 1)?, None))).collect();
-        let vertical = CurveAxis::vertical(metric, scale, with_margin(&extents));
+        let heights: Vec<Vec<f64>> =
+            lines.iter().map(|(_, line)| line.iter().flatten().map(|[_, y]| *y).collect()).collect();
+        let vertical = CurveAxis::vertical(metric, scale, vertical_range(&heights, ceiling(metric, runs, scale)));
         let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
         let mut figure = Figure::curves(Curves {
             title: title.to_owned(),
@@ -78,6 +79,28 @@ impl Over {
             Over::Time => ("training time (h)", HOUR),
         }
     }
+}
+
+/// The places above which a loss is that of a diverged training, where a run is known from its beginning.
+fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option<Ceiling> {
+    let whole = || runs.iter().filter(|run| run.history.forked().is_none());
+    let initial = |metric| whole().filter_map(move |run| run.history.curve(metric).value.first().copied());
+    // The first evaluation may come after a divergence; the first training loss does not.
+    let of_training = Ceiling::of_losses(initial(MetricId::LOSS), scale);
+    of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
+}
+
+/// The range of the curves with these places, in which those that have diverged do not flatten the others.
+fn vertical_range(heights: &[Vec<f64>], ceiling: Option<Ceiling>) -> Extent {
+    let extents = |ceiling: Option<Ceiling>| -> Vec<_> {
+        let extent = |places: &Vec<f64>| {
+            let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(places.iter().copied()));
+            Some((places.iter().filter(|place| **place <= top).map(|place| [*place; 2]).reduce(union)?, None))
+        };
+        heights.iter().filter_map(extent).collect()
+    };
+    let below = extents(ceiling);
+    with_margin(&if below.is_empty() { extents(None) } else { below })
 }
 
 /// The points in places, split at values without a place. Where a curve ends with such a value, its last piece is

@@ -71,7 +71,8 @@ impl Concern {
             .iter()
             .rev()
             .take(WARNINGS)
-            .map(|(step, message)| Concern { kind: ConcernKind::Warned, words: format!("step {step}: {message}") });
+            .map(|warning| format!("step {}: {}", warning.step, warning.message))
+            .map(|words| Concern { kind: ConcernKind::Warned, words });
         found.chain(warned).collect()
     }
 

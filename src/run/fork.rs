@@ -240,9 +240,14 @@ impl Forked {
 
     /// The origin in words, such as `forked from mnist-1 at step 100, with its optimizer's state`.
     pub fn sentence(&self) -> String {
+        self.sentence_parts().concat()
+    }
+
+    /// The sentence in three parts, of which the second is the name of the other run.
+    pub fn sentence_parts(&self) -> [String; 3] {
         let Forked { from_run, from_step, .. } = self;
         let state = if self.keeps_optimizer { "with its optimizer's state" } else { "with a fresh optimizer" };
-        format!("forked from {from_run} at step {from_step}, {state}")
+        ["forked from ".to_owned(), from_run.clone(), format!(" at step {from_step}, {state}")]
     }
 
     /// The message for a fork without a usable checkpoint; with the fault of its newest one, if it has any.

@@ -22,6 +22,14 @@ pub struct TextSample {
     pub text: String,
 }
 
+/// A warning of the worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunWarning {
+    pub step: u64,
+    pub time: Timestamp,
+    pub message: String,
+}
+
 /// The worker's answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAnswer {
@@ -68,9 +76,9 @@ pub struct RunHistory {
     /// With the steps at which they were complete.
     points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
-    warnings: Vec<(u64, String)>,
+    warnings: Vec<RunWarning>,
     /// The warnings that are not about the start of a session.
-    incidents: Vec<(u64, String)>,
+    incidents: Vec<RunWarning>,
     pace: EventRate,
     answers: Vec<CommandAnswer>,
     /// The newest events that are not points of curves, with their lines.
@@ -125,10 +133,11 @@ impl RunHistory {
                 self.answers.push(CommandAnswer { id: id.clone(), ok: *ok, message: message.clone() });
             }
             Event::Warning { message } => {
-                self.warnings.push((record.step, message.clone()));
+                let warning = RunWarning { step: record.step, time: record.time, message: message.clone() };
+                self.warnings.push(warning.clone());
                 // Warnings of lost events may come at any time, and do not concern the training.
                 if record.step > self.session_start.0 && !message.starts_with(RunFolder::EVENTS) {
-                    self.incidents.push((record.step, message.clone()));
+                    self.incidents.push(warning);
                 }
             }
             Event::Stopped => self.end(Ending::Stopped, &record),
@@ -159,7 +168,7 @@ impl RunHistory {
         let known = self.samples.len() + self.points.len();
         self.samples.retain(|sample| sample.step <= step);
         self.points.retain(|(at, _)| *at <= step);
-        self.incidents.retain(|(at, _)| *at <= step);
+        self.incidents.retain(|warning| warning.step <= step);
         forgotten |= self.samples.len() + self.points.len() < known;
         self.generation += u64::from(forgotten);
     }
@@ -306,13 +315,13 @@ impl RunHistory {
         !self.checkpoints.is_empty() || self.forked.is_some() || !self.damage().is_none() || self.lines() == 0
     }
 
-    /// Warnings, with their steps.
-    pub fn warnings(&self) -> &[(u64, String)] {
+    /// The warnings of all sessions.
+    pub fn warnings(&self) -> &[RunWarning] {
         &self.warnings
     }
 
-    /// Warnings of problems during training, with their steps: those that are not about the start of a session.
-    pub fn incidents(&self) -> &[(u64, String)] {
+    /// Warnings of problems during training: those that are not about the start of a session.
+    pub fn incidents(&self) -> &[RunWarning] {
         &self.incidents
     }
 

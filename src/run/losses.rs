@@ -39,13 +39,13 @@ impl RunHistory {
 
     /// Whether a warning reports a loss.
     pub(super) fn tells_of(&self, loss: &str) -> bool {
-        self.warnings().iter().any(|(_, told)| told == loss)
+        self.warnings().iter().any(|warning| warning.message == loss)
     }
 
     /// The losses that warnings report, without the file's name, with the steps of the warnings; oldest first.
     pub(super) fn told_losses(&self) -> impl DoubleEndedIterator<Item = (u64, &str)> {
-        let losses = self.warnings().iter().filter(|(_, told)| told.starts_with(RunFolder::EVENTS));
-        losses.map(|(step, told)| (*step, without_name(told)))
+        let losses = self.warnings().iter().filter(|warning| warning.message.starts_with(RunFolder::EVENTS));
+        losses.map(|warning| (warning.step, without_name(&warning.message)))
     }
 }
 

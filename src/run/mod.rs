@@ -78,7 +78,7 @@ pub use event::{BadLine, Event, EventRecord, GridPoint, ScanAxes, Started};
 pub use findings::{Condition, Finding, Findings};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
 pub use fork::{Fork, ForkError, Forked};
-pub use history::{CommandAnswer, Ending, RunHistory, TextSample};
+pub use history::{CommandAnswer, Ending, RunHistory, RunWarning, TextSample};
 pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, WorkerProgram};
 #[cfg(feature = "torch")]
 pub(crate) use lock::host;

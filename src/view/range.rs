@@ -1,4 +1,6 @@
-//! A range of an axis suitable for most curves, robust against a few outliers.
+//! A range of an axis suitable for most curves, robust against a few outliers and against what has diverged.
+
+use super::AxisScale;
 
 /// The smallest and the largest value of a curve.
 pub type Extent = [f64; 2];
@@ -8,6 +10,41 @@ pub type Extent = [f64; 2];
 const RUNAWAY: f64 = 100.0;
 /// The same for the band around a curve, which is paler and matters less than the curve itself.
 const WIDE: f64 = 20.0;
+
+/// The places up to which curves that have blown up determine the range of their plot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ceiling {
+    /// A curve that reaches a higher place has blown up.
+    blown_up: f64,
+    /// The highest place of such a curve that determines the range.
+    kept: f64,
+}
+
+impl Ceiling {
+    /// For the losses of trainings: one above ten times the largest initial loss has diverged, and determines the range
+    /// up to that initial loss. An untrained model has about the loss of guessing, which no useful training exceeds for
+    /// long. `None` without a positive initial loss.
+    pub fn of_losses(initial: impl Iterator<Item = f64>, scale: AxisScale) -> Option<Ceiling> {
+        Ceiling::above(initial, 10.0, scale)
+    }
+
+    /// For other quantities of no known size, such as norms of gradients, which may well grow: one above a thousand
+    /// times the largest initial value has blown up, and determines the range up to that value.
+    pub fn of_sizes(initial: impl Iterator<Item = f64>, scale: AxisScale) -> Option<Ceiling> {
+        Ceiling::above(initial, 1e3, scale)
+    }
+
+    fn above(initial: impl Iterator<Item = f64>, factor: f64, scale: AxisScale) -> Option<Ceiling> {
+        let largest = initial.filter(|value| value.is_finite() && *value > 0.0).reduce(f64::max)?;
+        let [blown_up, kept] = [factor * largest, largest].map(|value| scale.place(value));
+        (blown_up.is_finite() && kept.is_finite()).then_some(Ceiling { blown_up, kept })
+    }
+
+    /// The highest place that determines the range, of a curve with these places.
+    pub fn of_curve(self, places: impl Iterator<Item = f64>) -> f64 {
+        if places.fold(f64::NEG_INFINITY, f64::max) > self.blown_up { self.kept } else { f64::INFINITY }
+    }
+}
 
 /// The smallest extent that holds both.
 pub fn union(a: Extent, b: Extent) -> Extent {

@@ -7,7 +7,9 @@ use egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunSession, ScanAxes, Started};
+use valleyscope::run::{
+    Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, ScanAxes, Started,
+};
 use valleyscope::workload::RunSpec;
 
 use crate::harness::{App, Begin};
@@ -229,7 +231,8 @@ fn a_selected_run_shows_its_curves_and_follows_them() {
     session.record(21, Event::Stopped).expect("it can be written");
     drop(session);
     app.until("the new status", |app| app.shows("stopped, step 21/40"));
-    assert!(app.harness.query_by_role_and_label(Role::Button, "Resume the run").is_some());
+    app.until("its way on", |app| is_enabled(app, "Resume the run"));
+    assert!(!is_enabled(&app, "Stop the run"));
 }
 
 #[test]
@@ -251,18 +254,88 @@ fn several_runs_are_compared_and_replicates_grouped() {
     app.until("one of them", |app| plotted(app, "Plot of Train loss") == "FOCUS, γ 0.2 3.000");
 }
 
+/// Whether a button can be pressed.
+fn is_enabled(app: &App, name: &str) -> bool {
+    !app.harness.get_by_role_and_label(Role::Button, name).accesskit_node().is_disabled()
+}
+
 #[test]
-fn the_list_is_searched() {
+fn the_buttons_of_a_run_stay_in_their_places_whatever_its_title_and_its_status_are() {
+    let long = "A very long title of a run that somebody has given ".repeat(4);
+    let (mut app, _session) = open_tab(|runs| {
+        let run = finished(runs, "One run of MNIST", 1, |_| 1.0);
+        Notes { title: long.trim().to_owned(), note: String::new() }.write(&run).expect("it can be written");
+        begun(runs, "Live", 2, |_| 1.0)
+    });
+    listed(&mut app, 2);
+    let buttons = ["Stop", "Resume", "Fork", "Rename", "Delete", "Copy the path of"].map(|of| format!("{of} the run"));
+    for width in [1400.0, 900.0, 700.0] {
+        app.harness.set_size(vec2(width, 700.0));
+        let mut places = Vec::new();
+        for (title, runs) in [(long.trim(), false), ("Live", true)] {
+            select(&mut app, title);
+            app.until("its status", |app| is_enabled(app, "Stop the run") == runs);
+            let rect = |name: &String| app.harness.get_by_role_and_label(Role::Button, name).rect();
+            places.push(buttons.each_ref().map(rect));
+        }
+        assert_eq!(places[0], places[1], "at a width of {width}");
+        let all = egui::Rect::from_min_size(egui::Pos2::ZERO, vec2(width, 700.0));
+        assert!(places[0].iter().all(|button| all.contains_rect(*button)), "{:?}", places[0]);
+    }
+}
+
+#[test]
+fn the_list_and_the_plots_are_searched() {
     let (mut app, ()) = open_tab(|runs| {
         finished(runs, "Large batches", 1, |_| 1.0);
         finished(runs, "Small batches", 2, |_| 3.0);
     });
     listed(&mut app, 2);
+    select(&mut app, "Large batches");
+    compare(&mut app, "Small batches");
+    app.until("both curves", |app| plotted(app, "Plot of Train loss").contains("; "));
+    assert!(!app.shows("shown by the search"));
     app.type_into("Search the runs", "small");
-    app.settle();
+    app.until("one curve", |app| plotted(app, "Plot of Train loss").ends_with(" 3.000") && drawn(app) == 1);
+    assert!(app.shows("1 of 2 runs shown by the search"));
     let [small, large] = ["Small batches", "Large batches"].map(|title| format!("Run {}", called(&app, title)));
     assert!(app.harness.query_by_role_and_label(Role::Button, &small).is_some());
     assert!(app.harness.query_by_role_and_label(Role::Button, &large).is_none());
+    app.type_into("Search the runs", " neither");
+    app.until("no curve", |app| app.shows("The search finds none of the 2 runs that are chosen."));
+}
+
+/// The number of curves or means that are drawn.
+fn drawn(app: &App) -> usize {
+    app.state().training().drawn().len()
+}
+
+#[test]
+fn warnings_are_listed_with_step_and_time_by_a_button_that_the_keyboard_reaches() {
+    let (mut app, run) = open_tab(|runs| {
+        let mut session = begun(runs, "Warned", 1, |_| 1.0);
+        for step in [19, 20] {
+            let message = format!("the loss has jumped at {step}");
+            session.record(step, Event::Warning { message }).expect("it can be written");
+        }
+        session.record(20, Event::Finished).expect("it can be written");
+        session.run().clone()
+    });
+    listed(&mut app, 1);
+    select(&mut app, "Warned");
+    app.until("the warnings", |app| app.shows("2 warnings"));
+    app.harness.get_by_label("2 warnings").focus();
+    app.harness.run_steps(2);
+    app.harness.key_press(Key::Enter);
+    app.settle();
+    let shown = app.harness.get_by_label("Warnings of the run").value().unwrap_or_default();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 2, "{shown}");
+    let mut reader = RunReader::brief(run);
+    reader.poll().expect("it can be read");
+    let newest = reader.history().warnings()[1].time.strftime("%Y-%m-%d %H:%M:%S");
+    assert_eq!(lines[0], format!("{newest}  step 20: the loss has jumped at 20"));
+    assert!(lines[1].ends_with("step 19: the loss has jumped at 19"), "{shown}");
 }
 
 #[test]
@@ -270,6 +343,7 @@ fn stop_writes_a_command_that_the_worker_answers() {
     let (mut app, mut session) = open_tab(|runs| begun(runs, "Live", 0, |_| 1.0));
     listed(&mut app, 1);
     select(&mut app, "Live");
+    app.until("its status", |app| is_enabled(app, "Stop the run"));
     app.button("Stop the run");
     let commands = session.run().commands();
     app.until("the command", |_| std::fs::read_to_string(&commands).is_ok_and(|text| text.contains("\"Stop\"")));
@@ -333,7 +407,7 @@ fn deleting_asks_first_and_a_running_one_cannot_be_deleted() {
     assert!(!app.shows("Move this run to the trash?"));
     assert!(run.path().is_dir());
     select(&mut app, "Live");
-    app.until("its name", |app| app.harness.query_by_role_and_label(Role::Button, "Stop the run").is_some());
+    app.until("its name", |app| is_enabled(app, "Stop the run"));
     let delete = app.harness.get_by_role_and_label(Role::Button, "Delete the run");
     assert!(delete.accesskit_node().is_disabled());
     drop(session);

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use eframe::App as _;
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::preset::Preset;
 use valleyscope::run::{Event, MetricId, RunFolder, RunReader};
 
-use crate::harness::{App, Begin};
+use crate::harness::{App, Begin, MemoryStorage};
 use crate::queue::{at_work, end, ready};
 use crate::training::{listed, trained};
 
@@ -78,6 +79,8 @@ fn a_fork_is_begun_from_a_run_and_undone_before() {
     // Its curve is that of the other run, up to the fork.
     assert_eq!(reader.history().curve(MetricId::LOSS).step, (1..=10).collect::<Vec<_>>());
     app.until("where it comes from", |app| app.shows(&format!("forked from {} at step 10", run.name())));
+    app.until("its line in the list", |app| app.shows(&format!("fork of {} at step 10", run.name())));
+    assert!(!app.shows(&line), "the next run begins at step 0");
     app.until("its curve", |app| {
         let mut drawn = app.state().training().drawn().iter();
         drawn.any(|drawn| {
@@ -86,6 +89,22 @@ fn a_fork_is_begun_from_a_run_and_undone_before() {
     });
     app.settle();
     end(&new, Event::Finished);
+}
+
+#[test]
+fn a_fork_that_was_not_begun_is_not_begun_by_the_next_window_either() {
+    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    let run = trained(place.path(), &[("learning_rate", "0.003"), ("steps", "40")]);
+    let mut app = shown(place.path(), &run);
+    fork(&mut app);
+    assert!(app.shows(&format!("Forks {} at step 10", run.name())));
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    let again = Begin { preset: None, runs: Some(place.path()), storage: Some(&storage), ..Begin::default() };
+    let mut again = ready(again);
+    listed(&mut again, 1);
+    assert!(again.shows("0.003"), "the settings come back");
+    assert!(!again.shows("Forks "));
 }
 
 #[test]

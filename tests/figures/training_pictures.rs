@@ -132,6 +132,23 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
 }
 
 #[test]
+fn a_diverged_run_does_not_flatten_the_others_and_is_marked_where_it_leaves_the_plot() {
+    let place = place();
+    let [adam, signum, _] = &trainings("fig3-cpu")[..] else { panic!("there are three") };
+    write(place.path(), adam, "a text", &[(0, 4.0), (500, 1.0), (1000, 0.4)]);
+    write(place.path(), signum, "a text", &[(0, 4.0), (200, 1e12), (400, 1e20)]);
+    let (_, svg) = drawn(&place, "fig3-cpu");
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let [_, top, _, bottom] = frames(&document)[0];
+    let adam = &curves(&document, "Adam", 0)[0];
+    let share = (adam[2][1] - adam[0][1]) / (bottom - top);
+    assert!((0.85..0.95).contains(&share), "the curve takes {share} of the plot's height");
+    let ink = ink("Signum", 0);
+    let filled = document.descendants().filter(|node| node.attribute("fill") == Some(&ink));
+    assert_eq!(filled.count(), 1, "an arrow at the upper edge");
+}
+
+#[test]
 fn several_runs_of_a_rule_are_told_apart_whichever_are_there() {
     let place = place();
     let [_, slow, focus] = &trainings("fig3a")[..] else { panic!("there are three") };

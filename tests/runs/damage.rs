@@ -168,7 +168,7 @@ fn a_damaged_first_line_is_told_and_nothing_is_thrown_away() {
         assert!(fs::read(run.events()).unwrap().starts_with(&bytes));
         let now = history(&run);
         assert_eq!((now.sessions(), now.steps(), now.curve(MetricId::LOSS).len()), (1, Some(99), 10));
-        let warnings: Vec<&str> = now.warnings().iter().map(|(_, text)| text.as_str()).collect();
+        let warnings: Vec<&str> = now.warnings().iter().map(|warning| warning.message.as_str()).collect();
         assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
         // It is told once.
         let mut session = RunSession::begin(&run).unwrap();
@@ -195,7 +195,7 @@ fn what_ends_as_no_line_does_is_kept_beside() {
         assert_eq!(fs::read(run.path().join(&name)).unwrap(), before);
         let history = history(&run);
         assert!(history.damage().is_none());
-        assert!(history.warnings().iter().any(|(_, text)| text.contains(&name)), "{:?}", history.warnings());
+        assert!(history.warnings().iter().any(|warning| warning.message.contains(&name)), "{:?}", history.warnings());
     }
     fs::remove_file(run.lock()).unwrap();
     // A line that was cut off is removed without a word.
@@ -222,6 +222,10 @@ fn a_run_with_checkpoints_is_not_new_though_its_events_are_gone() {
         assert!(session.commands().unwrap().is_empty(), "the command to stop is one of before");
         drop(session);
         let history = history(&run);
-        assert!(history.warnings().iter().any(|(_, text)| text.contains("gone or empty")), "{:?}", history.warnings());
+        assert!(
+            history.warnings().iter().any(|warning| warning.message.contains("gone or empty")),
+            "{:?}",
+            history.warnings()
+        );
     }
 }

@@ -236,7 +236,7 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     assert!(to_the_end(&run, true).status.success());
     assert_eq!(curve(&run), curve(&whole));
-    assert!(history(&run).warnings().iter().any(|(_, text)| text.contains("cannot be used")));
+    assert!(history(&run).warnings().iter().any(|warning| warning.message.contains("cannot be used")));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
 
     steps.iter().for_each(|step| std::fs::remove_file(file(*step, "safetensors")).unwrap());
     assert!(to_the_end(&run, true).status.success());
-    assert!(history(&run).warnings().iter().any(|(_, text)| text.contains("begins again at step 0")));
+    assert!(history(&run).warnings().iter().any(|warning| warning.message.contains("begins again at step 0")));
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
     let losses: Vec<f64> = history(&on).curve(MetricId::LOSS).value.to_vec();
     assert_eq!(losses.len(), 60);
     assert!(losses.iter().any(|loss| !loss.is_finite()), "{losses:?}");
-    assert!(history(&on).warnings().iter().any(|(_, text)| text.contains("diverged")));
+    assert!(history(&on).warnings().iter().any(|warning| warning.message.contains("diverged")));
     let ended = stage.run(wild(NotFinite::Stop));
     assert!(!to_the_end(&ended, false).status.success());
     assert!(matches!(status(&ended), Status::Failed(message) if message.contains("not a finite number")));

@@ -25,7 +25,7 @@ fn saved(run: &RunFolder) -> Vec<(u64, Vec<u8>)> {
 }
 
 fn warnings(run: &RunFolder) -> String {
-    history(run).warnings().iter().map(|(_, text)| text.clone() + "\n").collect()
+    history(run).warnings().iter().map(|warning| warning.message.clone() + "\n").collect()
 }
 
 #[test]

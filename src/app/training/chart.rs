@@ -7,7 +7,7 @@ use egui_plot::{HLine, LineStyle, Plot, PlotUi};
 
 use super::curve_cache::CurveCache;
 use super::legend::{last_value, tooltip};
-use super::lines::{CurveCanvas, Lines, y_in_view};
+use super::lines::{CurveCanvas, Fit, Lines, y_in_view};
 use super::named_curves::NamedCurves;
 use super::pens::color;
 use super::track::{Track, TrackLook};
@@ -20,6 +20,8 @@ pub(super) struct Chart<'a> {
     pub look: TrackLook,
     /// From where to where, in places; `None` suits what is in view.
     pub y: Option<[f64; 2]>,
+    /// What suits, where `y` is none.
+    pub fit: Fit,
     pub curves: Vec<ChartCurve<'a>>,
     /// A value that is marked by a line.
     pub level: Option<f64>,
@@ -38,7 +40,7 @@ impl Chart<'_> {
     /// Draws the plot into all of the available space.
     pub(super) fn show(&self, ui: &mut Ui, cache: &mut CurveCache, metric: MetricId) -> ShownPlot {
         let TrackLook { scales, x, .. } = self.look;
-        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines)));
+        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
         // Without a curve, numbers would look like a measurement's.
         let marks = self.curves.is_empty().then(Vec::new);
         let axis = |scale, range| PlotAxis { scale, range, marks: marks.clone() };

@@ -8,6 +8,7 @@ use super::chart::{Chart, ChartCurve};
 use super::choices::{Choices, USUAL};
 use super::curve_cache::CurveCache;
 use super::legend::legend;
+use super::lines::Fit;
 use super::named_curves::NamedCurves;
 use super::plot_export::PlotExport;
 use super::plotter::union;
@@ -18,9 +19,9 @@ use crate::app::number as text;
 use crate::app::plot::Zoom;
 use crate::app::typed::TypedField;
 use crate::figure::Format;
-use crate::run::{MetricId, MetricInfo};
+use crate::run::{Better, MetricId, MetricInfo, Unit};
 use crate::view::AxisScale;
-use crate::view::range::{self, across};
+use crate::view::range::{self, Ceiling, across};
 
 /// Narrower plots are put below each other, in points.
 const NARROWEST: f32 = 330.0;
@@ -51,13 +52,18 @@ impl Charts {
         self.zoom.reset();
     }
 
+    /// Shows the curves, with a note above their legend.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         groups: &[NamedCurves<'_>],
+        note: Option<&str>,
         figure_layout: &mut FigureLayout,
     ) -> Option<ChartAction> {
         let asked = self.toolbar(ui, groups, figure_layout);
+        if let Some(note) = note {
+            ui.label(RichText::new(note).small().weak());
+        }
         legend(ui, groups);
         self.reaching.ui(ui, groups, &offered(groups));
         let shown = self.shown(groups);
@@ -84,6 +90,7 @@ impl Charts {
             PlotExport {
                 look: TrackLook { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
                 y: metric.and_then(|metric| self.zoom.y.get(&metric).copied()),
+                fit: self.fit(groups, &info),
                 tracks: tracks.collect(),
                 info,
             }
@@ -133,6 +140,8 @@ impl Charts {
                 .on_hover_text("Runs that differ only in the seed as one mean curve, with a deviation on both sides");
             ui.toggle_value(&mut self.reaching.is_open, "Reaching a loss")
                 .on_hover_text("When each run reaches a loss, and how much sooner than another");
+            ui.toggle_value(&mut self.choices.whole_range, "Whole range")
+                .on_hover_text("Vertical axes up to what diverged runs reach, which they leave out otherwise");
             if ui.add_enabled(self.zoom.is_zoomed(), Button::new("Reset zoom")).clicked() {
                 self.look_anew();
             }
@@ -219,7 +228,8 @@ impl Charts {
         let look = TrackLook { horizontal, scales, x, columns };
         let y = self.zoom.y.get(&metric).copied();
         let level = self.reaching.level(metric);
-        let chart = Chart { info, look, y, curves: self.curves(groups, metric, look), level, hover };
+        let fit = self.fit(groups, info);
+        let chart = Chart { info, look, y, fit, curves: self.curves(groups, metric, look), level, hover };
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
         ui.label(RichText::new(format!("{}{log} over {}", info.title, horizontal.name())).small().weak());
         let shown = chart.show(ui, &mut self.cache, metric);
@@ -234,6 +244,25 @@ impl Charts {
         self.hover = shown.pointer.map(|[x, _]| x).or(self.hover);
         let least = if scales[0] == AxisScale::Log { 1e-3 } else { 1e-6 * (whole[1] - whole[0]) };
         self.zoom.apply(metric, shown.gesture, whole, least);
+    }
+
+    /// The vertical range of a plot that is not zoomed.
+    fn fit(&self, groups: &[NamedCurves<'_>], info: &MetricInfo) -> Fit {
+        if self.choices.whole_range {
+            return Fit::Everything;
+        }
+        let scale = self.choices.scale(info);
+        let of = |group: &NamedCurves<'_>, metric| group.drawn.tracks.get(&metric)?.initial();
+        let own = || groups.iter().filter_map(|group| of(group, info.metric()?));
+        Fit::Sensible(match (info.better, &info.unit) {
+            // The first evaluation may come after a divergence; the first training loss does not.
+            (Better::Lower, _) if info.name.contains("loss") => {
+                let initial = groups.iter().filter_map(|group| of(group, MetricId::LOSS));
+                Ceiling::of_losses(initial, scale).or_else(|| Ceiling::of_losses(own(), scale))
+            }
+            (_, Unit::Plain) => Ceiling::of_sizes(own(), scale),
+            _ => None,
+        })
     }
 
     /// The curves of a metric, those first over which others are drawn.

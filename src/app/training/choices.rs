@@ -20,6 +20,8 @@ pub struct Choices {
     pub smoothing: f64,
     /// Replicates are shown as mean and band.
     pub grouped: bool,
+    /// The vertical axes reach as far as diverged runs do.
+    pub whole_range: bool,
 }
 
 impl Default for Choices {
@@ -31,6 +33,7 @@ impl Default for Choices {
             log_x: false,
             smoothing: 0.0,
             grouped: false,
+            whole_range: false,
         }
     }
 }

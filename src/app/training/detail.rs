@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, vec2};
 
+use super::cut_name::line_with_name;
 use super::legend::line;
 use super::samples;
 use super::summary::Summary;
@@ -17,21 +18,27 @@ pub(super) enum DetailTab {
     #[default]
     Log,
     Events,
+    Warnings,
     Samples,
     Config,
 }
 
 impl DetailTab {
-    const ALL: [(DetailTab, &'static str); 4] = [
+    const ALL: [(DetailTab, &'static str); 5] = [
         (DetailTab::Log, "Log"),
         (DetailTab::Events, "Events"),
+        (DetailTab::Warnings, "Warnings"),
         (DetailTab::Samples, "Texts"),
         (DetailTab::Config, "Configuration"),
     ];
 
     /// Whether there is anything behind it in a run.
-    fn is_of(self, run: &Summary) -> bool {
-        self != DetailTab::Samples || run.writes_text
+    fn is_of(self, run: &Summary, detail: &RunDetail) -> bool {
+        match self {
+            DetailTab::Warnings => detail.warned > 0,
+            DetailTab::Samples => run.writes_text,
+            DetailTab::Log | DetailTab::Events | DetailTab::Config => true,
+        }
     }
 }
 
@@ -68,8 +75,9 @@ pub(super) fn show(
 ) -> Option<RunAction> {
     let action = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
     reason(ui, run);
-    if let Some(fork) = detail.map(|detail| &detail.fork).filter(|fork| !fork.is_empty()) {
-        ui.add(Label::new(RichText::new(fork).small().weak()).truncate()).on_hover_text(fork);
+    if let Some(fork) = detail.and_then(|detail| detail.fork.as_ref()) {
+        let color = ui.visuals().weak_text_color();
+        line_with_name(ui, color, fork.each_ref().map(String::as_str)).on_hover_text(fork.concat());
     }
     let Some(detail) = detail else {
         ui.weak("Reading…");
@@ -77,10 +85,11 @@ pub(super) fn show(
         return action;
     };
     // The choice holds for the next run that has it.
-    let tab = if shown.tab.is_of(run) { shown.tab } else { DetailTab::default() };
+    let tab = if shown.tab.is_of(run, detail) { shown.tab } else { DetailTab::default() };
     let text = match tab {
         DetailTab::Log => Cow::Borrowed(detail.log.as_str()),
         DetailTab::Events => Cow::Borrowed(detail.events.as_str()),
+        DetailTab::Warnings => Cow::Borrowed(detail.warnings.as_str()),
         DetailTab::Samples => Cow::Owned(samples::joined(&detail.samples)),
         DetailTab::Config => Cow::Borrowed(detail.config.as_str()),
     };
@@ -92,15 +101,15 @@ pub(super) fn show(
     if text.is_empty() {
         let nothing = match tab {
             DetailTab::Log => "The worker has said nothing.",
-            DetailTab::Events | DetailTab::Samples | DetailTab::Config => "Nothing so far.",
+            DetailTab::Events | DetailTab::Warnings | DetailTab::Samples | DetailTab::Config => "Nothing so far.",
         };
         ui.weak(nothing);
         keep_height(ui);
         return action;
     }
-    // New lines come at the end; the config is read from the beginning.
-    let area =
-        ScrollArea::both().auto_shrink(false).stick_to_bottom(tab != DetailTab::Config).id_salt(("text", tab as u8));
+    // New lines come at the end; the config, and warnings, of which the newest is the first, are read from the beginning.
+    let ends_with_news = matches!(tab, DetailTab::Log | DetailTab::Events);
+    let area = ScrollArea::both().auto_shrink(false).stick_to_bottom(ends_with_news).id_salt(("text", tab as u8));
     area.show(ui, |ui| {
         let name = DetailTab::ALL.iter().find(|(choice, _)| *choice == tab).map_or("", |(_, name)| name);
         let mut shown = &*text;
@@ -113,18 +122,20 @@ pub(super) fn show(
 /// The tabs of the details, their actions, and the damage of the run's events.
 fn tabs(ui: &mut Ui, (tab, chosen): (DetailTab, &mut DetailTab), run: &Summary, detail: &RunDetail, text: &str) {
     ui.horizontal_wrapped(|ui| {
-        for (choice, name) in DetailTab::ALL.into_iter().filter(|(choice, _)| choice.is_of(run)) {
-            if ui.selectable_label(choice == tab, name).clicked() {
+        for (choice, name) in DetailTab::ALL.into_iter().filter(|(choice, _)| choice.is_of(run, detail)) {
+            let text = match (choice, detail.warned) {
+                (DetailTab::Warnings, 1) => RichText::new("1 warning").color(ui.visuals().warn_fg_color),
+                (DetailTab::Warnings, count) => {
+                    RichText::new(format!("{count} warnings")).color(ui.visuals().warn_fg_color)
+                }
+                _ => RichText::new(name),
+            };
+            if ui.selectable_label(choice == tab, text).clicked() {
                 *chosen = choice;
             }
         }
         if small_button(ui, !text.is_empty(), "Copy", "Copy this text", "Copy all of it") {
             ui.ctx().copy_text(text.to_owned());
-        }
-        if detail.warnings > 0 {
-            let warnings = if detail.warnings == 1 { "1 warning" } else { &format!("{} warnings", detail.warnings) };
-            ui.label(RichText::new(warnings).small().color(ui.visuals().warn_fg_color))
-                .on_hover_text("They are among the events.");
         }
         if !detail.damage.is_empty() {
             let text = format!("{} is damaged: {}", RunFolder::EVENTS, detail.damage);
@@ -138,37 +149,84 @@ fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
 
+/// The name of the run and the buttons. Each button has a place of its own, whatever the name and the status are.
 fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunAction> {
+    let buttons = run_buttons(run, can_fork);
+    let padding = 2.0 * ui.spacing().button_padding.x + ui.spacing().item_spacing.x;
+    let font = TextStyle::Small.resolve(ui.style());
+    let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x.ceil();
+    let taken: f32 = buttons.iter().map(|button| width(button.text) + padding).sum();
+    let room = ui.available_width() - taken;
     let mut action = None;
-    ui.horizontal_wrapped(|ui| {
-        let can_stop = run.is_open();
-        let can_delete = !can_stop || run.status.is_lost();
-        let can_resume = match run.status {
-            Status::Stopped | Status::Crashed { .. } | Status::Failed(_) => true,
-            Status::Silent { .. } => run.status.is_lost(),
-            Status::Finished | Status::Starting | Status::Running(_) => false,
-        };
-        line(ui, pen);
-        let [name, _] = run.heading();
-        ui.scope(|ui| {
-            ui.set_max_width((0.45 * ui.available_width()).max(120.0));
+    let title = |ui: &mut Ui, width: f32| {
+        let size = vec2(width, ui.spacing().interact_size.y);
+        ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+            ui.set_min_width(width);
+            line(ui, pen);
+            let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).truncate()).on_hover_text(run.in_full());
         });
-        let mut button = |show: bool, enabled, text, name: &str, help, of| {
-            if show && small_button(ui, enabled, text, name, help) {
-                action = Some(of);
-            }
-        };
-        button(can_stop, true, "Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", RunAction::Stop);
-        button(can_resume, true, "Resume", "Resume the run", "Go on from the last checkpoint", RunAction::Resume);
-        let fork = "Begin another run with a checkpoint of this one";
-        button(!run.is_scan, can_fork, "Fork…", "Fork the run", fork, RunAction::Fork);
-        button(true, true, "Rename, note…", "Rename the run", "Give it a title and a note", RunAction::Describe);
-        button(true, can_delete, "Delete…", "Delete the run", "Move it to the trash; stop it first", RunAction::Delete);
-        button(true, true, "Copy path", "Copy the path of the run", "The path of its folder", RunAction::CopyPath);
-    });
+    };
+    if room < LEAST_TITLE {
+        title(ui, ui.available_width());
+        ui.horizontal_wrapped(|ui| action = pressed(ui, &buttons));
+    } else {
+        ui.horizontal(|ui| {
+            title(ui, room);
+            action = pressed(ui, &buttons);
+        });
+    }
     if !run.notes.note.is_empty() {
         ui.add(Label::new(RichText::new(&run.notes.note).small()).selectable(true).wrap());
+    }
+    action
+}
+
+/// The narrowest name beside the buttons, in points; where there is less room they are below it.
+const LEAST_TITLE: f32 = 160.0;
+
+/// A button of a run.
+struct RunButton {
+    text: &'static str,
+    /// The name for those who do not see it.
+    name: &'static str,
+    help: &'static str,
+    is_enabled: bool,
+    action: RunAction,
+}
+
+/// All buttons in their order; those that do not apply are disabled.
+fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
+    let can_stop = run.is_open();
+    let can_delete = !can_stop || run.status.is_lost();
+    let can_resume = match run.status {
+        Status::Stopped | Status::Crashed { .. } | Status::Failed(_) => true,
+        Status::Silent { .. } => run.status.is_lost(),
+        Status::Finished | Status::Starting | Status::Running(_) => false,
+    };
+    let fork = if run.is_scan {
+        "A scan has no checkpoint to begin another run with"
+    } else {
+        "Begin another run with a checkpoint of this one"
+    };
+    let button = |text, name, help, is_enabled, action| RunButton { text, name, help, is_enabled, action };
+    [
+        button("Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", can_stop, RunAction::Stop),
+        button("Resume", "Resume the run", "Go on from the last checkpoint", can_resume, RunAction::Resume),
+        button("Fork…", "Fork the run", fork, can_fork && !run.is_scan, RunAction::Fork),
+        button("Rename, note…", "Rename the run", "Give it a title and a note", true, RunAction::Describe),
+        button("Delete…", "Delete the run", "Move it to the trash; stop it first", can_delete, RunAction::Delete),
+        button("Copy path", "Copy the path of the run", "The path of its folder", true, RunAction::CopyPath),
+    ]
+}
+
+/// Shows the buttons, and returns the action of the one that was pressed.
+fn pressed(ui: &mut Ui, buttons: &[RunButton]) -> Option<RunAction> {
+    let mut action = None;
+    for RunButton { text, name, help, is_enabled, action: of } in buttons {
+        if small_button(ui, *is_enabled, text, name, help) {
+            action = Some(*of);
+        }
     }
     action
 }

@@ -26,9 +26,6 @@ pub struct TrainingMemory {
     #[serde(default)]
     pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
-    /// The checkpoint that the run is to begin with.
-    #[serde(default)]
-    pub fork: Option<ForkPoint>,
     /// The folders of the runs that are compared.
     pub selected: Vec<PathBuf>,
     #[serde(default)]
@@ -42,7 +39,7 @@ pub struct TrainingMemory {
 }
 
 /// A checkpoint of another run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkPoint {
     /// The run's folder.
     pub run: PathBuf,
@@ -171,9 +168,16 @@ impl TrainingEditor {
         self.chosen = 0;
     }
 
-    /// Begins the run at step 0 after all.
+    /// Begins the next run at step 0.
     pub(super) fn forget_fork(&mut self) {
         self.presets.saved_state_mut().fork = None;
+    }
+
+    /// Begins the next run at step 0, as one was begun with this checkpoint; another that was chosen since stays.
+    pub(super) fn fork_begun(&mut self, fork: &ForkPoint) {
+        if self.presets.saved_state().fork.as_ref() == Some(fork) {
+            self.forget_fork();
+        }
     }
 
     /// The state to open next, with the data that were chosen for its dataset where it makes no choice.

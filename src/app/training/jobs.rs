@@ -137,7 +137,7 @@ impl TrainingJobs {
                     None => RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string()),
                     Some(point) => point.fork(&parent, &stem, &training),
                 };
-                begin(&worker, &run?, fork.is_some(), send)
+                begin(&worker, &run?, fork, send)
             });
             if let Err(error) = begun {
                 send(Update::Failed(error));
@@ -275,8 +275,14 @@ impl ForkPoint {
 }
 
 /// Lets the worker begin with a run, which has a checkpoint if it is a fork.
-fn begin(worker: &WorkerProgram, run: &RunFolder, is_fork: bool, send: &dyn Fn(Update)) -> Result<(), String> {
-    send(Update::Made(run.clone()));
+fn begin(
+    worker: &WorkerProgram,
+    run: &RunFolder,
+    fork: Option<ForkPoint>,
+    send: &dyn Fn(Update),
+) -> Result<(), String> {
+    let is_fork = fork.is_some();
+    send(Update::Made(run.clone(), fork));
     let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(AT_WORK));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
@@ -317,7 +323,7 @@ fn work_off(
         }
         let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
         queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
-        begin(&worker, &run, false, send)?;
+        begin(&worker, &run, None, send)?;
     }
 }
 

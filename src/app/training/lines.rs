@@ -8,7 +8,7 @@ use super::track::{Pieces, Track, TrackLook};
 use crate::app::plot::{band, near_line, point};
 use crate::gpu::{CurveSet, CurveStyle};
 use crate::view::Pen;
-use crate::view::range::with_margin;
+use crate::view::range::{Ceiling, Extent, union, with_margin};
 
 /// A track as it is drawn.
 pub(super) struct Lines {
@@ -25,21 +25,44 @@ impl Lines {
         let raw = if track.is_smoothed() { track.raw(look) } else { Pieces::new() };
         Lines { raw, line: track.line(look), band: track.band(look), fork: track.fork(look) }
     }
+
+    /// The extents in view of the line that is read, and of the raw line and the band around it, below a ceiling.
+    fn extents(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> Option<(Extent, Option<Extent>)> {
+        let line = || seen(&self.line, [from, to]).map(|y| [y, y]);
+        let band =
+            || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
+        let around = || band().chain(seen(&self.raw, [from, to]).map(|y| [y, y]));
+        let highest = || line().chain(around()).map(|[_, high]| high);
+        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
+        let below = |extent: &Extent| extent[1] <= top;
+        Some((line().filter(below).reduce(union)?, around().filter(below).reduce(union)))
+    }
 }
 
-/// The smallest range of places that shows the curves; a few that run away do not flatten the others.
-pub(super) fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
-    let extents: Vec<_> = lines
-        .filter_map(|lines| {
-            let line = seen(&lines.line, [from, to]).map(|y| [y, y]);
-            let line = line.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
-            let band =
-                lines.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
-            let around = band.chain(seen(&lines.raw, [from, to]).map(|y| [y, y]));
-            Some((line, around.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])))
-        })
-        .collect();
-    with_margin(&extents)
+/// The choice of the vertical range of a plot that is not zoomed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fit {
+    /// All that the curves reach.
+    Everything,
+    /// A few curves that run away do not flatten the others, nor do those that rise above the ceiling.
+    Sensible(Option<Ceiling>),
+}
+
+/// The smallest range of places that shows the curves as far as they are to fit.
+pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
+    let extents =
+        |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().filter_map(|lines| lines.extents(x, ceiling)).collect() };
+    match fit {
+        Fit::Everything => {
+            let whole = extents(None).into_iter().map(|(line, around)| around.map_or(line, |it| union(line, it)));
+            with_margin(whole.reduce(union).map(|whole| (whole, None)).as_slice())
+        }
+        Fit::Sensible(ceiling) => {
+            let below = extents(ceiling);
+            // A view of nothing else shows the diverged part.
+            with_margin(&if below.is_empty() { extents(None) } else { below })
+        }
+    }
 }
 
 /// The heights of a curve's points in view, and those at which it enters and leaves the view.
@@ -146,15 +169,49 @@ impl CurveCanvas {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, y_in_view};
+    use super::{Fit, Lines, y_in_view};
+    use crate::view::AxisScale;
+    use crate::view::range::Ceiling;
+
+    fn of(line: &[[f64; 2]]) -> Lines {
+        Lines { raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new(), fork: None }
+    }
 
     #[test]
     fn a_view_between_two_points_shows_what_lies_between_them() {
-        let of = |line: &[[f64; 2]]| Lines { raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new(), fork: None };
         let sparse = of(&[[0.0, 10.0], [100.0, 20.0], [200.0, 10.0]]);
-        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse));
+        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse), Fit::Sensible(None));
         assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
-        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse));
+        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse), Fit::Sensible(None));
         assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
+    }
+
+    #[test]
+    fn a_diverged_run_does_not_flatten_the_others_and_is_shown_on_request() {
+        let good = of(&[[1.0, 2.3], [2.0, 1.0], [3.0, 0.5]]);
+        let diverged = of(&[[1.0, 2.4], [2.0, 1e6], [3.0, 1e20]]);
+        let initial = [2.3, 2.4];
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
+        let view = |x, lines: &[&Lines], fit| y_in_view(x, lines.iter().copied(), fit);
+        let sensible = |x, lines: &[&Lines]| view(x, lines, Fit::Sensible(ceiling));
+        // Also where those that have diverged are the majority, or alone.
+        for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
+            let [low, high] = sensible([1.0, 3.0], lines);
+            assert!((0.3..0.5).contains(&low) && (2.4..2.6).contains(&high), "{low} to {high}");
+        }
+        let [low, high] = sensible([1.0, 3.0], &[&diverged]);
+        assert!(low > 0.0 && (2.4..3.0).contains(&high), "{low} to {high}");
+        // Where only the diverged part is in view, and where everything is asked for.
+        assert!(sensible([2.5, 3.0], &[&diverged])[1] >= 1e20);
+        assert!(view([1.0, 3.0], &[&good, &diverged], Fit::Everything)[1] >= 1e20);
+        // A spike below ten times the initial loss is shown whole.
+        let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
+        assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
+        // On a logarithmic axis it is the values that count, too.
+        let places = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
+        let (good, diverged) = (places(&good), places(&diverged));
+        let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling));
+        assert!((0.38..0.5).contains(&high), "{high}");
     }
 }

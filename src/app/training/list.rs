@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use egui::{Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, Vec2, WidgetInfo, vec2};
 
+use super::cut_name::line_with_name;
 use super::legend::line;
 use super::pens::Pens;
 use super::summary::Summary;
@@ -11,6 +12,7 @@ use crate::app::controls::color_swatch;
 use crate::app::number;
 use crate::run::{Concern, RunFolder, Status, Unit, span};
 use crate::view::ticks::{grouped, significant};
+use crate::visible::visible;
 
 /// Height of a run in the list.
 const ROW: f32 = 58.0;
@@ -98,8 +100,8 @@ impl List {
             let field = TextEdit::singleline(&mut self.search).hint_text("Search").desired_width(f32::INFINITY);
             ui.add(field).accessible_name("Search the runs");
         });
-        let words: Vec<String> = self.search.to_lowercase().split_whitespace().map(str::to_owned).collect();
-        let mut found: Vec<&Summary> = runs.iter().filter(|run| matches(run, &words)).collect();
+        let search = self.search();
+        let mut found: Vec<&Summary> = runs.iter().filter(|run| search.finds(run)).collect();
         found.sort_by(|a, b| self.sort.order(a, b));
         if runs.is_empty() {
             ui.add(Label::new(RichText::new("No runs yet. Start begins one, and it stays here.").weak()).wrap());
@@ -116,13 +118,28 @@ impl List {
         });
         chosen
     }
+
+    /// The search as it is typed now, for the runs of the list and of the plots.
+    pub(super) fn search(&self) -> Search {
+        Search { words: self.search.to_lowercase().split_whitespace().map(str::to_owned).collect() }
+    }
 }
 
-/// Whether the texts of the run contain all words.
-fn matches(run: &Summary, words: &[String]) -> bool {
-    let name = run.run.name();
-    let text = [&run.title, &run.notes.note, &run.settings, &run.status.word(), &name].map(|it| it.to_lowercase());
-    words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
+/// A search for runs.
+pub(super) struct Search {
+    words: Vec<String>,
+}
+
+impl Search {
+    /// Whether the texts of the run contain all words.
+    pub(super) fn finds(&self, run: &Summary) -> bool {
+        if self.words.is_empty() {
+            return true;
+        }
+        let name = run.run.name();
+        let text = [&run.title, &run.notes.note, &run.settings, &run.status.word(), &name].map(|it| it.to_lowercase());
+        self.words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
+    }
 }
 
 fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Chosen> {
@@ -174,7 +191,16 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Cho
             let bar = ProgressBar::new(done.clamp(0.0, 1.0)).desired_height(3.0).desired_width(ui.available_width());
             ui.add(bar);
         }
-        ui.add(Label::new(RichText::new(facts(run)).small().weak()).selectable(false).truncate());
+        match &run.forked {
+            Some(forked) => {
+                let step = format!(" at step {} · {}", grouped(forked.from_step), losses(run));
+                let (color, name) = (ui.visuals().weak_text_color(), visible(&forked.from_run));
+                line_with_name(ui, color, ["fork of ", &name, step.trim_end_matches(" · ")]);
+            }
+            None => {
+                ui.add(Label::new(RichText::new(facts(run)).small().weak()).selectable(false).truncate());
+            }
+        }
     });
     response.on_hover_text(about(run));
     chosen
@@ -227,14 +253,17 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
 
 /// The second part of what it is called, and the last loss, that on the test data if there is one.
 fn facts(run: &Summary) -> String {
-    let loss = || Some(format!("loss {}", significant(run.loss?, 3)));
     let [_, second] = run.heading();
-    let parts = [
-        Some(evaluated(run)).filter(|words| !words.is_empty()).or_else(loss),
-        run.synthetic.clone(),
-        Some(second).filter(|second| !second.is_empty()),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    let parts = [losses(run), run.synthetic.clone().unwrap_or_default(), second];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+}
+
+/// The newest evaluation, or else the last loss; empty where there is neither.
+fn losses(run: &Summary) -> String {
+    match (evaluated(run), run.loss) {
+        (words, Some(loss)) if words.is_empty() => format!("loss {}", significant(loss, 3)),
+        (words, _) => words,
+    }
 }
 
 /// The newest evaluation, such as `test 0.123 · 97.3 %`.
@@ -257,6 +286,7 @@ fn about(run: &Summary) -> String {
     let [name, _] = run.heading();
     let concerns = Some(words(&run.concerns)).filter(|words| !words.is_empty());
     let ranks = run.ranks.map(|ranks| ranks.to_string());
-    let lines = [Some(name), concerns, Some(facts(run)), ranks, train, began, Some(folder)];
+    let fork = run.forked.as_ref().map(|forked| visible(&forked.sentence()).into_owned());
+    let lines = [Some(name), concerns, Some(facts(run)), fork, ranks, train, began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

@@ -7,6 +7,7 @@ mod chart;
 mod charts;
 mod choices;
 mod curve_cache;
+mod cut_name;
 mod data_field;
 mod detail;
 mod dialogs;

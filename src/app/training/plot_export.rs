@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use super::lines::{Lines, y_in_view};
+use super::lines::{Fit, Lines, y_in_view};
 use super::track::{Horizontal, Track, TrackLook};
 use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::run::{MetricInfo, RunFolder};
@@ -25,6 +25,8 @@ pub(super) struct PlotExport {
     pub look: TrackLook,
     /// What is zoomed to, in places.
     pub y: Option<[f64; 2]>,
+    /// The range where it is not zoomed.
+    pub fit: Fit,
     /// Each with the index of its name.
     pub tracks: Vec<(usize, Arc<Track>)>,
 }
@@ -59,7 +61,7 @@ impl PlotExport {
     fn plot(&self, drawn: &[usize]) -> CurvePlot {
         let lines: Vec<(usize, Lines)> =
             self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();
-        let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines)));
+        let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines), self.fit));
         let vertical = CurveAxis::vertical(&self.info, self.look.scales[1], range);
         let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
         let curve = |(index, Lines { raw, line, band, .. })| CurveLines { index: place(index), raw, line, band };

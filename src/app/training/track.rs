@@ -114,6 +114,12 @@ impl Track {
         self.step.len()
     }
 
+    /// The value of the untrained model, before smoothing; `None` for a fork whose points before are not found.
+    pub fn initial(&self) -> Option<f64> {
+        let is_untrained = self.fork.is_none_or(|fork| self.step.first().is_some_and(|first| *first <= fork as f64));
+        self.raw.values().first().copied().filter(|_| is_untrained)
+    }
+
     /// Appends the points of a curve that it does not have yet.
     pub fn extend(&mut self, curve: &MetricCurve<'_>) {
         for index in self.len()..curve.len() {

@@ -1,5 +1,6 @@
 //! What the threads of trainings tell the window.
 
+use super::editor::ForkPoint;
 use super::install::Installation;
 use super::outlook::OutlookAnswer;
 use super::summary::Summary;
@@ -19,8 +20,8 @@ pub(super) enum Update {
     InstallBegun(Result<(), String>),
     /// The data and the requirements of a training, or why it could not begin.
     Outlook(Box<Preset>, OutlookAnswer),
-    /// A run was made, and its worker is being started.
-    Made(RunFolder),
+    /// A run was made, and its worker is being started; with the checkpoint with which it begins, if it is a fork.
+    Made(RunFolder, Option<ForkPoint>),
     /// Something that is worth a notice.
     Said(String),
     Failed(String),

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use crate::run::{EventRecord, Forked, RunFolder, RunHistory, TextSample, last_lines};
+use crate::run::{EventRecord, Forked, RunFolder, RunHistory, RunWarning, TextSample, Timestamp, last_lines};
 use crate::visible::{visible, visible_lines};
 
 /// The number of bytes of the end of a log that are shown.
 const LOG_TAIL: u64 = 128 * 1024;
 /// The number of the newest texts that are shown.
 const SAMPLES: usize = 50;
+/// The number of the newest warnings that are shown.
+const WARNINGS: usize = 1000;
 
 /// The details of one run in words.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,13 +19,16 @@ pub(super) struct RunDetail {
     pub config: String,
     /// The events, one per line, without the points of curves.
     pub events: String,
-    pub warnings: usize,
+    /// The warnings, the newest first, one per line.
+    pub warnings: String,
+    /// The number of warnings.
+    pub warned: usize,
     /// The newest texts that it has written, the newest first.
     pub samples: Vec<TextSample>,
     /// Steps of the checkpoints in its folder, in order.
     pub checkpoints: Vec<u64>,
-    /// The origin of a fork, in words, and whether that run is found; empty where it is not a fork.
-    pub fork: String,
+    /// The origin of a fork, in words, of which the second part is a name, and whether that run is found.
+    pub fork: Option<[String; 3]>,
     /// The losses of its events; empty where there are none.
     pub damage: String,
 }
@@ -31,10 +36,11 @@ pub(super) struct RunDetail {
 impl RunDetail {
     /// Reads the files of a run with this history.
     pub(super) fn of(run: &RunFolder, history: &RunHistory) -> RunDetail {
-        let event = |record: &EventRecord| {
-            let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
-            format!("{time}  step {}: {}\n", record.step, record.event.sentence())
+        let line = |time: Timestamp, step: u64, text: &str| {
+            format!("{}  step {step}: {text}\n", time.strftime("%Y-%m-%d %H:%M:%S"))
         };
+        let event = |record: &EventRecord| line(record.time, record.step, &record.event.sentence());
+        let warning = |warning: &RunWarning| line(warning.time, warning.step, &visible(&warning.message));
         // A folder that cannot be read has no usable checkpoint.
         let checkpoints = run.checkpoints().unwrap_or_default();
         RunDetail {
@@ -42,9 +48,10 @@ impl RunDetail {
             log: shown_log(&run.log(), LOG_TAIL),
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
-            warnings: history.warnings().len(),
+            warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
+            warned: history.warnings().len(),
             samples: history.samples().iter().rev().take(SAMPLES).map(shown_sample).collect(),
-            fork: history.forked().map(|forked| fork(run, forked)).unwrap_or_default(),
+            fork: history.forked().map(|forked| fork(run, forked)),
             damage: damage(history, &checkpoints),
             checkpoints,
         }
@@ -64,9 +71,12 @@ fn shown_sample(sample: &TextSample) -> TextSample {
     TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
 }
 
-fn fork(run: &RunFolder, forked: &Forked) -> String {
-    let missing = forked.other_run(run).is_none().then(|| format!("; {}", forked.missing()));
-    visible(&format!("{}{}", forked.sentence(), missing.unwrap_or_default())).into_owned()
+fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
+    let [before, name, mut after] = forked.sentence_parts();
+    if forked.other_run(run).is_none() {
+        after = format!("{after}; {}", forked.missing());
+    }
+    [before, name, after].map(|part| visible(&part).into_owned())
 }
 
 /// The end of a log, in which nothing hides.

@@ -124,7 +124,7 @@ impl TrainingPanel {
 
     /// Restores the state of the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, data, file, fork, selected, choices, pens, colors } = memory;
+        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, pens, colors } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::recall(pens, colors);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
@@ -132,14 +132,14 @@ impl TrainingPanel {
         let preset = stored(&preset, "the training of the last session")?;
         let clean = clean.map(|text| stored(&text, "the preset of the last session's training")).transpose()?;
         let clean = clean.unwrap_or_else(|| preset.clone());
-        let saved = SavedTraining { kept_data, fork, ..SavedTraining::opened(clean, file.as_deref()) };
+        let saved = SavedTraining { kept_data, ..SavedTraining::opened(clean, file.as_deref()) };
         self.editor = TrainingEditor::restored(preset, saved, file, data);
         Ok(())
     }
 
     /// The state to restore in the next session.
     pub fn memory(&self) -> TrainingMemory {
-        let SavedTraining { clean, kept_data, fork, .. } = self.editor.presets.saved_state();
+        let SavedTraining { clean, kept_data, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
         let is_known = |path: &Path| self.runs.iter().any(|run| run.run.path() == path);
@@ -149,7 +149,6 @@ impl TrainingPanel {
             kept_data: kept_data.clone(),
             data: self.editor.chosen_data(),
             file: self.editor.presets.file().map(Path::to_owned),
-            fork: fork.clone(),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),
             pens: self.pens.numbers(is_known),

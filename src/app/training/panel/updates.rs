@@ -50,7 +50,11 @@ impl TrainingPanel {
                 self.worker_card.refused = outcome.err();
                 self.threads().jobs.send(WatcherCommand::Look);
             }
-            Update::Made(run) => {
+            Update::Made(run, fork) => {
+                // The next start begins at step 0 again.
+                if let Some(fork) = fork {
+                    self.editor.fork_begun(&fork);
+                }
                 self.threads().jobs.send(WatcherCommand::Look);
                 // Shown runs stay shown.
                 self.selected.push(run);
@@ -139,9 +143,17 @@ impl TrainingPanel {
         self.sync_curves();
     }
 
+    /// The selected runs that the search finds. One of which nothing is known yet is not left out.
+    pub(super) fn plotted(&self) -> Vec<RunFolder> {
+        let search = self.list.search();
+        let is_found = |run: &&RunFolder| self.summary(run).is_none_or(|summary| search.finds(summary));
+        self.selected.iter().filter(is_found).cloned().collect()
+    }
+
     pub(super) fn sync_curves(&mut self) {
         let mut groups: Vec<(Option<&String>, Vec<RunFolder>)> = Vec::new();
-        for run in &self.selected {
+        let plotted = self.plotted();
+        for run in &plotted {
             let summary = self.runs.iter().find(|known| known.run == *run);
             let config = summary.and_then(|summary| summary.config.as_ref()).filter(|_| self.charts.choices.grouped);
             match groups.iter_mut().find(|(other, _)| config.is_some() && *other == config) {

@@ -10,6 +10,7 @@ use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
 use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::training::charts::ChartAction;
+use crate::app::training::cut_name::line_with_name;
 use crate::app::training::detail::{self, RunAction};
 use crate::app::training::dialogs::{Dialog, DialogDecision};
 use crate::app::training::editor::{ForkPoint, TrainingFault};
@@ -195,10 +196,11 @@ impl TrainingPanel {
     fn fork_line(&mut self, ui: &mut Ui) {
         let Some(ForkPoint { run, step }) = &self.editor.presets.saved_state().fork else { return };
         let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
-        let text = format!("Forks {name} at step {}", grouped(*step));
+        let step = format!(" at step {}", grouped(*step));
         let label = |ui: &mut Ui| {
-            let shown = ui.add(Label::new(RichText::new(&text).small()).truncate());
-            shown.on_hover_text(format!("{text}\n{}", run.display()));
+            let parts = ["Forks ", &name, &step];
+            let shown = line_with_name(ui, ui.visuals().text_color(), parts);
+            shown.on_hover_text(format!("{}\n{}", parts.concat(), run.display()));
         };
         let cross = |ui: &mut Ui| small_button(ui, true, "×", "Do not fork", "Begin a run at step 0 instead");
         let ((), is_undone) = Sides::new().shrink_left().show(ui, label, cross);
@@ -295,7 +297,7 @@ impl TrainingPanel {
         is_left_out.then_some(first)
     }
 
-    fn summary(&self, run: &RunFolder) -> Option<&Summary> {
+    pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
         self.runs.iter().find(|known| known.run == *run)
     }
 
@@ -313,6 +315,16 @@ impl TrainingPanel {
             ui.centered_and_justified(|ui| ui.weak(text));
             return;
         }
+        let (plotted, chosen) = (self.plotted(), self.selected.len());
+        if plotted.is_empty() {
+            let text = match chosen {
+                1 => "The search does not find the run that is chosen.".to_owned(),
+                count => format!("The search finds none of the {count} runs that are chosen."),
+            };
+            ui.centered_and_justified(|ui| ui.weak(text));
+            return;
+        }
+        let note = (plotted.len() < chosen).then(|| format!("{} of {chosen} runs shown by the search", plotted.len()));
         let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
         let named = self.drawn.iter().zip(distinct(&known));
         let groups: Vec<NamedCurves<'_>> =
@@ -328,13 +340,12 @@ impl TrainingPanel {
             }
             return;
         }
-        match self.charts.ui(ui, &groups, &mut self.figure_layout) {
-            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
+        match self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout) {
+            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), plotted),
             Some(ChartAction::Figure(format)) => {
                 let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
                 let title = self.left_out(&groups);
-                let picture =
-                    CurvesExport { title, names, runs: self.selected.clone(), plots: self.charts.plots(&groups) };
+                let picture = CurvesExport { title, names, runs: plotted, plots: self.charts.plots(&groups) };
                 self.exports.begin_picture(ui.ctx(), picture, format, self.figure_layout);
             }
             None => {}
