@@ -37,10 +37,12 @@ pub enum RunCommand {
 }
 
 impl RunCommand {
-    /// The command, unless its numbers are out of range.
-    fn in_range(self) -> Result<RunCommand, OutOfRange> {
+    /// The command, unless its number of steps is out of range.
+    fn in_range(self) -> Result<RunCommand, String> {
         if let RunCommand::SetSteps { n } = self {
-            TrainingSteps::new(n)?;
+            let refused =
+                |OutOfRange { expected, found, .. }| format!("expected {expected} as the steps `n`, found {found}");
+            TrainingSteps::new(n).map_err(refused)?;
         }
         Ok(self)
     }

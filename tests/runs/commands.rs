@@ -166,7 +166,8 @@ fn numbers_of_steps_that_no_preset_may_have_are_refused() {
     let messages: Vec<String> =
         history(&run).answers().iter().map(|answer| format!("{} {}", answer.ok, answer.message)).collect();
     let refusal = |line: u64, n: u64| {
-        format!("false line {line} of commands.jsonl: steps must be a whole number from 1 to 1000000000, found {n}")
+        let expected = "expected a whole number from 1 to 1000000000 as the steps `n`";
+        format!("false line {line} of commands.jsonl: {expected}, found {n}")
     };
     assert_eq!(messages[..3], [refusal(1, 0), refusal(2, 1_000_000_001), refusal(3, u64::MAX)]);
 }
@@ -245,13 +246,13 @@ fn many_may_send_at_once() {
         for sender in 0..4 {
             let run = &run;
             scope.spawn(move || {
-                (0..50).for_each(|n| drop(send(run, RunCommand::SetSteps { n: 100 * sender + n }).unwrap()))
+                (1..=50).for_each(|n| drop(send(run, RunCommand::SetSteps { n: 100 * sender + n }).unwrap()))
             });
         }
     });
     let mut heard = all(&run, &mut session);
     heard.sort_by_key(|command| if let RunCommand::SetSteps { n } = command { *n } else { panic!("{command:?}") });
-    let sent = (0..4).flat_map(|sender| (0..50).map(move |n| RunCommand::SetSteps { n: 100 * sender + n }));
+    let sent = (0..4).flat_map(|sender| (1..=50).map(move |n| RunCommand::SetSteps { n: 100 * sender + n }));
     assert_eq!(heard, sent.collect::<Vec<_>>());
 }
 
