@@ -314,11 +314,11 @@ fn drawn(app: &App) -> usize {
 fn warnings_are_listed_with_step_and_time_by_a_button_that_the_keyboard_reaches() {
     let (mut app, run) = open_tab(|runs| {
         let mut session = begun(runs, "Warned", 1, |_| 1.0);
-        for step in [19, 20] {
+        for step in [20, 21] {
             let message = format!("the loss has jumped at {step}");
             session.record(step, Event::Warning { message }).expect("it can be written");
         }
-        session.record(20, Event::Finished).expect("it can be written");
+        session.record(21, Event::Finished).expect("it can be written");
         session.run().clone()
     });
     listed(&mut app, 1);
@@ -334,8 +334,8 @@ fn warnings_are_listed_with_step_and_time_by_a_button_that_the_keyboard_reaches(
     let mut reader = RunReader::brief(run);
     reader.poll().expect("it can be read");
     let newest = reader.history().warnings()[1].time.strftime("%Y-%m-%d %H:%M:%S");
-    assert_eq!(lines[0], format!("{newest}  step 20: the loss has jumped at 20"));
-    assert!(lines[1].ends_with("step 19: the loss has jumped at 19"), "{shown}");
+    assert_eq!(lines[0], format!("{newest}  step 21: the loss has jumped at 21"));
+    assert!(lines[1].ends_with("step 20: the loss has jumped at 20"), "{shown}");
 }
 
 #[test]

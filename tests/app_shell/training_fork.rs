@@ -103,7 +103,8 @@ fn a_fork_that_was_not_begun_is_not_begun_by_the_next_window_either() {
     let again = Begin { preset: None, runs: Some(place.path()), storage: Some(&storage), ..Begin::default() };
     let mut again = ready(again);
     listed(&mut again, 1);
-    assert!(again.shows("0.003"), "the settings come back");
+    let config = Preset::read(&run.config()).expect("it was written");
+    assert_eq!(*again.state().training().preset(), config, "the settings come back");
     assert!(!again.shows("Forks "));
 }
 
