@@ -4,14 +4,14 @@ mod canvas_stage;
 
 use std::path::{Path, PathBuf};
 
-use canvas_stage::{Shown, Stage, advance_to, harness, render_state, three_optimizers, until};
+use canvas_stage::{Shown, Stage, advance_to, harness, install_font, render_state, three_optimizers, until};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use image::RgbaImage;
 use valleyscope::app::animation::{AnimationFile, AnimationFormat, Encoder, Settings, Subject};
 use valleyscope::app::{Action, PictureSize};
 use valleyscope::export::Overwrite;
-use valleyscope::quantity::Noise;
+use valleyscope::quantity::{Noise, Sharpness};
 use valleyscope::simulation::{EngineCommand, Setting, Speed};
 use valleyscope::view::Colormap;
 
@@ -274,21 +274,138 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_run_at_full_speed_comes_back_to_where_it_was_paused() {
+fn a_run_that_played_comes_back_to_where_it_was_and_plays_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for cancels in [false, true] {
+        let mut harness = drawn();
+        harness.state().engine.send(EngineCommand::Speed(Speed::Unlimited));
+        harness.state().engine.send(EngineCommand::Play);
+        let step = |stage: &Stage| stage.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+        until(&mut harness, "it runs", |stage| step(stage) > 0);
+        start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
+        assert_eq!(harness.state().animation.plays_after(), Some(true));
+        // The export goes on only in the frame after the one that sees the pause.
+        while harness.state().live.is_playing() {
+            harness.step();
+        }
+        let paused = state(&harness);
+        if cancels {
+            harness.get_by_label("Cancel the export").click();
+        }
+        // The frame in which the export ends still shows the step to which the run has come back.
+        let mut last = state(&harness);
+        while harness.state().animation.is_open() {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            last = state(&harness);
+            harness.step();
+        }
+        assert_eq!(last, paused);
+        until(&mut harness, "it plays on", |stage| stage.live.is_playing() && step(stage) > paused.0);
+    }
+    let mut harness = drawn();
+    advance_to(&mut harness, 5);
+    export(&mut harness, settings(folder.path().join("b.gif"), AnimationFormat::Gif));
+    assert!(!harness.state().commands.iter().any(|command| command == "Play"), "a paused run stays paused");
+}
+
+/// What is written on the landscape in a frame of an animation.
+fn written(stage: Stage, caption: &str) -> Vec<(String, egui::Rect)> {
+    let caption = caption.to_owned();
+    let harness = Harness::builder().with_size([520.0, 380.0]).with_context_setup(install_font).build_ui_state(
+        move |ui: &mut egui::Ui, stage: &mut Stage| {
+            let Stage { landscape, document, live, .. } = stage;
+            landscape.captioned(ui, document, live, &caption);
+        },
+        stage,
+    );
+    let texts = harness.output().shapes.iter().filter_map(|clipped| match &clipped.shape {
+        egui::Shape::Text(text) => {
+            Some((text.galley.text().to_owned(), text.visual_bounding_rect().intersect(clipped.clip_rect)))
+        }
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn a_caption_is_written_as_a_whole_and_beside_the_legend() {
+    for caption in ["Step 1 280 · σ = 1", "Step 1 280 · σ = 1 · a = 10 · FOCUS: γ = 0.2 · FOCUS: η = 0.005 · c = 0.1"]
+    {
+        let texts = written(Stage::new(three_optimizers(5), Shown::Landscape, None), caption);
+        let (_, area) = texts.iter().find(|(text, _)| text == caption).expect("the caption is drawn");
+        assert!(area.width() > 100.0 && area.height() > 12.0, "{area}");
+        for (text, other) in texts.iter().filter(|(text, _)| text != caption && text.len() > 1) {
+            assert!(!area.intersects(*other), "{area} is on “{text}”, {other}");
+        }
+    }
+}
+
+/// The pixels of the lower half of an exported frame, where there is no caption.
+fn lower_half(path: &Path) -> Vec<u8> {
+    let picture = image::open(path).expect("a picture").to_rgb8();
+    let (width, height) = picture.dimensions();
+    image::imageops::crop_imm(&picture, 0, height / 2, width, height / 2).to_image().into_raw()
+}
+
+#[test]
+fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("frames");
+    let asked = Settings { to_step: 23, ..settings(target.clone(), AnimationFormat::PngFolder) };
+    let steps = |settings: &Settings| (0..settings.frames()).map(|frame| settings.step_of(frame)).collect::<Vec<u64>>();
+    assert_eq!(steps(&asked), [0, 5, 10, 15, 20, 23]);
+    assert_eq!(steps(&Settings { from_step: 3, ..asked.clone() }), [3, 8, 13, 18, 23]);
+    assert_eq!(steps(&Settings { from_step: 23, ..asked.clone() }), [23]);
+    let mut harness = drawn();
+    // Beyond the step at which the run would pause by itself.
+    harness.state_mut().document.spec.steps = Some(12);
+    harness.run_steps(2);
+    advance_to(&mut harness, 2);
+    export(&mut harness, asked);
+    assert_eq!(std::fs::read_dir(&target).expect("the folder").count(), 6);
+    let commands = &harness.state().commands;
+    let advances: Vec<&str> = commands.iter().map(String::as_str).filter(|it| it.starts_with("Advance")).collect();
+    assert_eq!(advances, ["Advance(5)", "Advance(5)", "Advance(5)", "Advance(5)", "Advance(3)", "Advance(2)"]);
+    let frame = |number: u32| lower_half(&target.join(format!("frame_{number:05}.png")));
+    assert!((1..6).all(|number| frame(number) != frame(number + 1)), "each step has a frame of its own");
+}
+
+#[test]
+fn frames_have_a_caption_with_the_step() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
-    harness.state().engine.send(EngineCommand::Speed(Speed::Unlimited));
-    harness.state().engine.send(EngineCommand::Play);
-    let step = |stage: &Stage| stage.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-    until(&mut harness, "it runs", |stage| step(stage) > 0);
-    start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
-    // The export goes on only in the frame after the one that sees the pause.
-    while harness.state().live.is_playing() {
-        harness.step();
-    }
-    let paused = state(&harness);
-    until(&mut harness, "the export is over", |stage| !stage.animation.is_open());
-    assert_eq!(state(&harness), paused);
+    advance_to(&mut harness, 5);
+    let target = folder.path().join("frames");
+    export(&mut harness, settings(target.clone(), AnimationFormat::PngFolder));
+    let corner = |number: u32| {
+        let picture = image::open(target.join(format!("frame_{number:05}.png"))).expect("a picture").to_rgb8();
+        image::imageops::crop_imm(&picture, 66, 24, 120, 40).to_image()
+    };
+    let [first, second] = [corner(1), corner(2)];
+    let white = |picture: &image::RgbImage| picture.pixels().filter(|pixel| pixel.0 == [255; 3]).count();
+    assert!(white(&first) > 20 && white(&second) > 20, "{} and {} pixels of letters", white(&first), white(&second));
+    assert_ne!(first, second, "the step is another");
+}
+
+#[test]
+fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut harness = drawn();
+    // One scale of colours for all.
+    harness.state_mut().document.view.scale = Some(valleyscope::view::SymLog { linear: 0.01, max: 10.0 });
+    let first_of = |harness: &mut Harness<'_, Stage>, name: &str, replay: bool| {
+        let target = folder.path().join(name);
+        let to_step = 0;
+        export(harness, Settings { replay, to_step, ..settings(target.clone(), AnimationFormat::PngFolder) });
+        lower_half(&target.join("frame_00001.png"))
+    };
+    advance_to(&mut harness, 10);
+    let before = first_of(&mut harness, "before", false);
+    harness.state_mut().document.spec.landscape.sharpness = Sharpness::clamped(100.0);
+    harness.run_steps(2);
+    advance_to(&mut harness, 20);
+    assert!(first_of(&mut harness, "replayed", true) == before, "step 0 is on the landscape of step 0");
+    assert!(first_of(&mut harness, "present", false) != before, "with the present settings it is another");
 }
 
 #[test]

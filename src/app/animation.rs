@@ -3,6 +3,7 @@
 //! The engine is driven deterministically: restarted, advanced by a number of steps, waited for, and drawn off screen.
 //! At the end it is back at its step.
 
+mod caption;
 mod encoder;
 mod palette;
 mod recording;
@@ -18,6 +19,7 @@ use recording::{EnginePosition, Recording};
 use super::landscape::LandscapePanel;
 use super::picture_export::choose_size;
 use super::{Action, Document, Live, PictureSize, Requests, native_dialog};
+use crate::simulation::{EngineCommand, Record};
 use crate::view::ticks::grouped;
 
 /// More frames than this are refused: their files' numbers have five digits.
@@ -59,8 +61,15 @@ impl Settings {
         }
     }
 
+    /// The number of frames: one every so many steps, and one of the last step.
     pub fn frames(&self) -> u64 {
-        self.to_step.saturating_sub(self.from_step) / self.every.max(1) + 1
+        self.to_step.saturating_sub(self.from_step).div_ceil(self.every.max(1)) + 1
+    }
+
+    /// The step of a frame, counted from 0. The last frame is that of the last step, also where the frames before are not a
+    /// whole number of strides away from it.
+    pub fn step_of(&self, frame: u64) -> u64 {
+        self.from_step.saturating_add(frame.saturating_mul(self.every.max(1))).min(self.to_step)
     }
 
     /// Why this cannot be recorded, if it cannot.
@@ -108,6 +117,10 @@ pub struct Subject<'a> {
 #[derive(Default)]
 pub struct AnimationExport {
     state: State,
+    /// The session so far, on its way from the engine.
+    session: Option<Receiver<Record>>,
+    /// The number of changes of settings in it, after its start.
+    changes: usize,
     /// The last chosen settings.
     settings: Option<Settings>,
     /// The checked settings, their problem if any, and whether they replace a file: the disk is checked only when they
@@ -128,11 +141,13 @@ enum State {
 }
 
 impl AnimationExport {
-    /// Shows the dialog.
-    pub fn open(&mut self, live: &Live) {
+    /// Shows the dialog. `session` requests the record of the session so far.
+    pub fn open(&mut self, live: &Live, session: impl FnOnce() -> Receiver<Record>) {
         if !self.is_recording() {
             let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-            self.settings.get_or_insert_with(|| Settings::suggested(step));
+            self.settings.get_or_insert_with(|| Settings::suggested(step)).replay = false;
+            self.session = Some(session());
+            self.changes = 0;
             self.can_pick = native_dialog::is_available();
             self.checked = None;
             self.state = State::Asking;
@@ -142,6 +157,14 @@ impl AnimationExport {
     /// While this is so, nothing else may send commands to the engine.
     pub fn is_recording(&self) -> bool {
         matches!(self.state, State::Recording(_))
+    }
+
+    /// While it records, whether the run will play when it is back at its step.
+    pub fn plays_after(&self) -> Option<bool> {
+        match &self.state {
+            State::Recording(recording) => Some(recording.plays_after()),
+            State::Closed | State::Asking => None,
+        }
     }
 
     /// Whether the dialog or a recording is on the screen.
@@ -179,6 +202,7 @@ impl AnimationExport {
                 }
                 if recording.is_over() {
                     subject.live.frame_secs = None;
+                    requests.commands.extend(recording.plays_after().then_some(EngineCommand::Play));
                     requests.actions.extend(recording.report());
                     self.state = State::Closed;
                 }
@@ -195,17 +219,23 @@ impl AnimationExport {
             }
         }
         let Some(settings) = &mut self.settings else { return Answer::Close };
+        if let Some(record) = self.session.as_ref().and_then(|session| session.try_recv().ok()) {
+            self.session = None;
+            self.changes = record.changes.iter().filter(|change| change.step > 0).count();
+            // What was changed on the way is what there is to see.
+            settings.replay = self.changes > 0;
+        }
         let mut answer = Answer::None;
         let mut pick = false;
         let modal = Modal::new(Id::unique("animation export")).show(ctx, |ui| {
             ui.set_width(420.0);
             ui.heading("Export an animation");
             ui.add_space(6.0);
-            pick = settings_grid(ui, settings, subject, self.can_pick);
+            pick = settings_grid(ui, settings, self.changes, subject, self.can_pick);
             ui.add_space(6.0);
             let secs = settings.frames() as f64 / f64::from(settings.frames_per_sec);
             ui.weak(format!("{} frames, {secs:.1} seconds.", grouped(settings.frames())));
-            ui.weak("The run begins anew for this, and is brought back to where it is now when it is done.");
+            ui.weak("The run begins anew for this. When it is done, the run is back where it is now, and goes on if it plays.");
             if self.checked.as_ref().is_none_or(|(checked, ..)| checked != settings) {
                 self.checked = Some((settings.clone(), settings.problem(), settings.replaces()));
             }
@@ -241,19 +271,19 @@ enum Answer {
 }
 
 /// The settings, and whether a place shall be chosen in a file dialog.
-fn settings_grid(ui: &mut Ui, settings: &mut Settings, subject: &Subject<'_>, can_pick: bool) -> bool {
+fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, subject: &Subject<'_>, can_pick: bool) -> bool {
     let mut pick = false;
     egui::Grid::new("animation settings").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
-        let most = subject.document.spec.steps.unwrap_or(u64::MAX);
-        settings.to_step = settings.to_step.min(most);
         let label = ui.label("From step");
-        ui.add(DragValue::new(&mut settings.from_step).range(0..=most)).labelled_by(label.id);
+        ui.add(DragValue::new(&mut settings.from_step)).labelled_by(label.id);
         ui.end_row();
         let label = ui.label("To step");
-        ui.add(DragValue::new(&mut settings.to_step).range(0..=most)).labelled_by(label.id);
+        ui.add(DragValue::new(&mut settings.to_step)).labelled_by(label.id);
         ui.end_row();
         let label = ui.label("Steps a frame");
-        ui.add(DragValue::new(&mut settings.every).range(1..=1_000_000)).labelled_by(label.id);
+        ui.add(DragValue::new(&mut settings.every).range(1..=1_000_000))
+            .on_hover_text("The last step has a frame of its own where it is fewer steps after the frame before.")
+            .labelled_by(label.id);
         ui.end_row();
         let label = ui.label("Frames a second");
         ui.add(DragValue::new(&mut settings.frames_per_sec).range(FRAMES_PER_SEC)).labelled_by(label.id);
@@ -262,12 +292,7 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, subject: &Subject<'_>, ca
         ui.vertical(|ui| choose_size(ui, &mut settings.size, subject.panel));
         ui.end_row();
         ui.label("Settings");
-        ui.horizontal(|ui| {
-            ui.radio_value(&mut settings.replay, false, "as they are now")
-                .on_hover_text("Start over with the present settings.");
-            ui.radio_value(&mut settings.replay, true, "as the session went")
-                .on_hover_text("Repeat the session, with each change of a setting at its step.");
-        });
+        choose_settings(ui, &mut settings.replay, changes);
         ui.end_row();
         ui.label("Save as");
         ui.horizontal(|ui| {
@@ -295,6 +320,21 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, subject: &Subject<'_>, ca
         ui.end_row();
     });
     pick
+}
+
+/// The choice between the session with its changes of settings and the present settings, where they differ.
+fn choose_settings(ui: &mut Ui, replay: &mut bool, changes: usize) {
+    if changes == 0 {
+        ui.label("as they are now").on_hover_text("No setting was changed since step 0.");
+        return;
+    }
+    ui.vertical(|ui| {
+        let with = if changes == 1 { "its change".to_owned() } else { format!("its {changes} changes") };
+        ui.radio_value(replay, true, format!("as the session went, with {with}"))
+            .on_hover_text("Repeat the session, with each change of a setting at its step.");
+        ui.radio_value(replay, false, "as they are now, from step 0 on")
+            .on_hover_text("Start over with the present settings. No change is seen.");
+    });
 }
 
 /// Opens the system's file dialog; the answer comes when the user gives it.

@@ -13,3 +13,14 @@ pub struct Document {
     pub spec: SimulationSpec,
     pub view: ViewSettings,
 }
+
+impl Document {
+    /// The document with the settings of `spec`, a run of it, in force.
+    pub fn in_force(&self, spec: &SimulationSpec) -> Document {
+        let mut document = self.clone();
+        for setting in self.spec.settings_to(spec).unwrap_or_default() {
+            document.spec.apply(&setting).expect("a setting of a run of this document fits it");
+        }
+        document
+    }
+}

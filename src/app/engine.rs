@@ -13,6 +13,8 @@ pub(super) struct EngineLink {
     spec: SimulationSpec,
     pace: PlaybackPace,
     trail_steps: u32,
+    /// Whether the engine holds at its step.
+    is_held: bool,
     /// A replayed session shows in the document; the number of the run before it.
     replayed_after: Option<u64>,
 }
@@ -24,7 +26,7 @@ impl EngineLink {
         let engine = Engine::spawn(spec.clone(), wake);
         engine.send(EngineCommand::Speed(pace.speed()));
         engine.send(EngineCommand::TrailLength(document.view.trail_steps as usize));
-        EngineLink { engine, spec, pace, trail_steps: document.view.trail_steps, replayed_after: None }
+        EngineLink { engine, spec, pace, trail_steps: document.view.trail_steps, is_held: false, replayed_after: None }
     }
 
     /// Sends the engine what has changed since the last call: settings act in its next step, anything
@@ -72,6 +74,14 @@ impl EngineLink {
         self.replayed_after = None;
         self.spec = document.spec.clone();
         self.engine.send(EngineCommand::Load(Box::new(self.spec.clone())));
+    }
+
+    /// Holds a playing run at its step, or lets it go on.
+    pub(super) fn hold(&mut self, is_held: bool) {
+        if self.is_held != is_held {
+            self.is_held = is_held;
+            self.send(EngineCommand::Hold(is_held));
+        }
     }
 
     pub(super) fn send(&self, command: EngineCommand) {

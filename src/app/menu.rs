@@ -272,7 +272,8 @@ fn zoom(ui: &mut Ui) {
         if ui.button("+").on_hover_text("Ctrl +").accessible_name("Larger interface").clicked() {
             egui::gui_zoom::zoom_in(&ctx);
         }
-        if ui.button("100 %").on_hover_text("Ctrl 0").accessible_name("Normal interface").clicked() {
+        let reset = ui.add_enabled(ctx.zoom_factor() != 1.0, Button::new("Reset")).on_hover_text("Ctrl 0");
+        if reset.accessible_name("Normal interface").clicked() {
             ctx.set_zoom_factor(1.0);
         }
     });

@@ -8,7 +8,7 @@ use super::live::{Action, Live, Requests};
 use super::number;
 use super::playback::PlaybackPace;
 use super::typed::TypedField;
-use crate::simulation::Playback;
+use crate::simulation::{Playback, Snapshot};
 use crate::view::ticks::grouped;
 
 /// The initial end of a run at `step` when one is first set: the next of 1000, 2000, 5000, 10,000, ….
@@ -66,12 +66,30 @@ fn progress(ui: &mut Ui, live: &Live) {
     reserved(ui, step, &format!("Step {}", grouped(widest)));
     let rate = match snapshot.playback {
         Playback::Playing => format!("{} steps/s", number::rate(snapshot.steps_per_sec)),
-        Playback::Paused => "paused".to_owned(),
-        Playback::Finished => "finished".to_owned(),
+        resting => in_words(resting).to_owned(),
     };
     let particle_steps = number::rate(snapshot.particle_steps_per_sec);
     let response = reserved(ui, RichText::new(rate).weak(), "888 steps/s");
     response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
+}
+
+/// Shows the run's step, the noise and whether it plays, in one line: the bar of a presentation.
+pub(super) fn state(ui: &mut Ui, live: &Live) {
+    let Some(snapshot) = &live.snapshot else { return };
+    ui.label(format!("{} · {}", step_and_noise(snapshot), in_words(snapshot.playback)));
+}
+
+/// The step of a snapshot and its noise, as in "Step 1,200 · σ = 1".
+pub(super) fn step_and_noise(snapshot: &Snapshot) -> String {
+    format!("Step {} · σ = {}", grouped(snapshot.step), number::text(snapshot.spec.noise.get()))
+}
+
+fn in_words(playback: Playback) -> &'static str {
+    match playback {
+        Playback::Playing => "playing",
+        Playback::Paused => "paused",
+        Playback::Finished => "finished",
+    }
 }
 
 /// A label that takes the width of `widest`.

@@ -43,7 +43,7 @@ pub use library::{Library, Loaded, PresetSource, UserPreset};
 use crate::export::{Overwrite, write_file};
 use crate::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
 use crate::sweep::SweepSpec;
-use crate::view::ViewSettings;
+use crate::view::{DiagnosticMetric, ViewSettings};
 use crate::workload::{DataChoice, DeviceChoice, Workload, for_each_workload};
 
 macro_rules! define_preset {
@@ -163,10 +163,23 @@ pub struct SweepPreset {
 pub struct LessonStep {
     /// One or two sentences about what to look at.
     pub text: String,
-    /// Settings applied when the step is shown, on top of those of the previous steps. Unless it is empty, the run then
-    /// restarts.
+    /// Settings applied when the step is shown, on top of those of the previous steps. The run then restarts, unless they
+    /// only say where it pauses: with nothing but [`Setting::Steps`], the run of the previous step goes on.
     #[serde(default)]
     pub set: Vec<Setting>,
+    /// Whether the run plays when the step is shown; else it plays on or stays paused, as before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub play: bool,
+    /// The plots that the text points at, which a presentation shows too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub show: Vec<DiagnosticMetric>,
+}
+
+impl LessonStep {
+    /// Whether the step goes on with the run of the previous one: it only sets where that pauses.
+    pub fn goes_on(&self) -> bool {
+        !self.set.is_empty() && self.set.iter().all(|setting| matches!(setting, Setting::Steps(_)))
+    }
 }
 
 /// The version of the format. There is only one so far; a file of another version is refused.

@@ -1,9 +1,9 @@
 //! Rules between the fields of a preset, and others that their types do not express.
 
-use super::{LandscapePreset, Preset, SweepPreset};
+use super::{LandscapePreset, LessonStep, Preset, SweepPreset};
 use crate::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use crate::spec_error::SpecError;
-use crate::view::ViewSettings;
+use crate::view::{DiagnosticMetric, ViewSettings};
 use crate::workload::Workload;
 
 fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
@@ -114,11 +114,38 @@ fn check_lesson(preset: &LandscapePreset) -> Result<(), SpecError> {
             return broken(format!("lesson[{number}].text"), "must not be empty");
         }
         SpecError::check_length(&format!("lesson[{number}].text"), text, 1..=1000)?;
+        let paused_at = simulation.steps;
         for (index, setting) in step.set.iter().enumerate() {
             check_setting(&mut simulation, setting, || format!("lesson[{number}].set[{index}]"))?;
         }
+        check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
+        check_shown(number, &step.show)?;
     }
     Ok(())
+}
+
+/// Checks that a step of a lesson that goes on with the run of the previous one has steps to take. `before` is where that
+/// pauses, and `pause` where this does.
+fn check_pause(number: usize, step: &LessonStep, before: Option<u64>, pause: Option<u64>) -> Result<(), SpecError> {
+    match (before, pause) {
+        (Some(before), Some(pause)) if step.goes_on() && pause <= before => broken(
+            format!("lesson[{number}].set"),
+            format!(
+                "goes on with the run of `lesson[{}]`, which pauses at step {before}, and must pause later, found \
+                 `Steps({pause})`; a step that sets anything else begins the run again",
+                number - 1
+            ),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn check_shown(number: usize, show: &[DiagnosticMetric]) -> Result<(), SpecError> {
+    let twice = (1..show.len()).find(|&index| show[..index].contains(&show[index]));
+    match twice {
+        Some(index) => broken(format!("lesson[{number}].show[{index}]"), "is named twice; name each plot once"),
+        None => Ok(()),
+    }
 }
 
 fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), SpecError> {

@@ -32,6 +32,9 @@ pub enum EngineCommand {
     /// Take this many steps as fast as possible, also beyond the number of steps asked for, then pause. The
     /// snapshot that shows the last of them has been reached when its `playback` is not `Playing`.
     Advance(u64),
+    /// Holds a playing simulation at its step, or lets it go on from there. Whether it plays does not change, and steps
+    /// asked for by [`Advance`](EngineCommand::Advance) are taken all the same.
+    Hold(bool),
     Speed(Speed),
     /// The particle whose steps are recorded.
     Select(Option<ParticleId>),
@@ -222,6 +225,10 @@ impl Worker {
             EngineCommand::Play => self.pace.play(),
             EngineCommand::Pause => self.pace.pause(),
             EngineCommand::Advance(steps) => self.pace.advance(steps),
+            EngineCommand::Hold(is_held) => {
+                self.pace.hold(is_held);
+                self.rate = Rate::new(Instant::now());
+            }
             EngineCommand::Speed(speed) => self.pace.set_speed(speed),
             EngineCommand::Select(selected) => {
                 self.selected = selected;

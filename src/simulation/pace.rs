@@ -16,6 +16,8 @@ pub enum Speed {
 /// Determines how many steps are due at a time.
 pub(super) struct Pace {
     playing: bool,
+    /// Whether no steps are due although it plays.
+    is_held: bool,
     speed: Speed,
     /// Steps still to be taken at full speed before a pause.
     ahead: u64,
@@ -30,7 +32,7 @@ impl Pace {
 
     /// A pace that is paused, with a speed of 60 steps a second.
     pub(super) fn new(now: Instant) -> Pace {
-        Pace { playing: false, speed: Speed::StepsPerSecond(60.0), ahead: 0, due: 0.0, last: now }
+        Pace { playing: false, is_held: false, speed: Speed::StepsPerSecond(60.0), ahead: 0, due: 0.0, last: now }
     }
 
     /// Sets the speed. A rate that is NaN or too small becomes one step in 1000 seconds.
@@ -53,6 +55,13 @@ impl Pace {
     pub(super) fn pause(&mut self) {
         self.playing = false;
         self.ahead = 0;
+    }
+
+    /// Holds the steps of a playing simulation, or lets them go on; the time in between does not count.
+    pub(super) fn hold(&mut self, is_held: bool) {
+        self.is_held = is_held;
+        self.last = Instant::now();
+        self.due = 0.0;
     }
 
     pub(super) fn advance(&mut self, steps: u64) {
@@ -79,7 +88,7 @@ impl Pace {
         self.last = now;
         match self.speed {
             _ if self.ahead > 0 => self.ahead,
-            _ if !self.playing => 0,
+            _ if !self.playing || self.is_held => 0,
             Speed::Unlimited => u64::MAX,
             Speed::StepsPerSecond(rate) => {
                 // At a slow rate the wait for a single step may be longer than the catch-up time.
@@ -102,7 +111,7 @@ impl Pace {
     pub(super) fn until_due(&self) -> Option<Duration> {
         match self.speed {
             _ if self.ahead > 0 => Some(Duration::ZERO),
-            _ if !self.playing => None,
+            _ if !self.playing || self.is_held => None,
             Speed::Unlimited => Some(Duration::ZERO),
             Speed::StepsPerSecond(rate) => {
                 let wait_secs = ((1.0 - self.due) / rate).clamp(0.0, 3600.0);

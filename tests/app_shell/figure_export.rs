@@ -46,3 +46,27 @@ fn the_landscape_is_exported_as_the_figure_of_its_preset() {
     assert!(svg.contains(&preset.title) && svg.contains("width=\"180.000mm\""));
     assert!(svg == drawn_again(&svg), "another figure than that of the preset within");
 }
+
+#[test]
+fn an_animation_shows_what_was_changed_on_the_way_unless_told_otherwise() {
+    let mut app = App::plain();
+    let step = |app: &App| app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+    let choices = |app: &App| -> Vec<bool> {
+        let buttons = app.harness.query_all_by_role(Role::RadioButton);
+        let of_settings = buttons.filter(|button| button.label().is_some_and(|label| label.starts_with("as ")));
+        of_settings.map(|button| button.toggled() == Some(egui::accesskit::Toggled::True)).collect()
+    };
+    app.set_slider("Noise σ", 0.5);
+    app.menu("File", "Export animation…");
+    app.settle();
+    assert!(app.shows("as they are now") && choices(&app).is_empty(), "a change before the first step is no choice");
+    app.button("Cancel");
+    app.button("Single step");
+    app.until("a step", |app| step(app) == 1);
+    app.set_slider("Noise σ", 2.0);
+    app.menu("File", "Export animation…");
+    app.until("the session", |app| app.shows("as the session went, with its change"));
+    assert_eq!(choices(&app), [true, false]);
+    app.click(Role::RadioButton, "as they are now, from step 0 on");
+    assert_eq!(choices(&app), [false, true]);
+}

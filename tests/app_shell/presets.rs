@@ -4,6 +4,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use valleyscope::preset::{Preset, built_ins};
+use valleyscope::simulation::Playback;
 
 use crate::harness::{App, Begin, PLAIN};
 
@@ -108,6 +109,110 @@ fn a_step_of_a_lesson_that_sets_something_begins_the_run_again() {
             assert_eq!(at(&app).0, run, "{button}: a step that sets nothing leaves the run alone");
         }
     }
+}
+
+/// A lesson whose runs pause: two steps of one run, then one of another.
+const PAUSING: &str = r#"Landscape(
+    version: 1,
+    title: "A lesson that pauses",
+    simulation: (noise: 0.5, optimizers: [(id: 3, rule: Signum(learning_rate: 0.01))]),
+    lesson: [
+        (text: "See."),
+        (text: "To the first pause.", set: [Noise(2.0), Steps(20)], play: true, show: [EffectiveStep, Depth]),
+        (text: "And on.", set: [Steps(40)], play: true, show: [EffectiveStep]),
+        (text: "Without noise.", set: [Noise(0.0), Steps(30)], play: true),
+    ],
+)"#;
+
+/// The number of the run, its step, and whether it plays, rests or has ended.
+fn run_of(app: &App) -> (u64, u64, Playback) {
+    let snapshot = app.state().live().snapshot.as_ref().expect("there is one");
+    (snapshot.run, snapshot.step, snapshot.playback)
+}
+
+/// Runs frames until the run has ended at a step; returns its number.
+fn ended_at(app: &mut App, step: u64) -> u64 {
+    app.until("the end of the run", |app| run_of(app).1 == step && run_of(app).2 == Playback::Finished);
+    run_of(app).0
+}
+
+#[test]
+fn a_step_of_a_lesson_plays_to_its_pause_and_the_next_goes_on_from_there() {
+    let mut app = App::with(PAUSING);
+    assert_eq!(run_of(&app).2, Playback::Paused);
+    app.button("Next step of the lesson");
+    let first = ended_at(&mut app, 20);
+    app.button("Next step of the lesson");
+    assert_eq!(ended_at(&mut app, 40), first, "a step that only pauses later goes on with the run");
+    app.button("Again");
+    let again = ended_at(&mut app, 40);
+    assert!(again > first, "the run begins again, with the same end");
+    app.button("Next step of the lesson");
+    let other = ended_at(&mut app, 30);
+    assert!(other > again, "a step that sets something else begins another run");
+    app.button("Previous step of the lesson");
+    assert!(ended_at(&mut app, 40) > other, "so does the way back");
+    assert_eq!(app.state().document().spec.noise.get(), 2.0);
+}
+
+#[test]
+fn the_next_step_of_a_lesson_plays_also_after_a_pause() {
+    let text = PAUSING.replace("Steps(20)", "Steps(100000)").replace("Steps(40)", "Steps(200000)");
+    let mut app = App::with(&text);
+    for (begins, key) in [(true, Key::PageDown), (false, Key::PageDown)] {
+        let before = run_of(&app);
+        app.harness.key_press(key);
+        app.until("it plays", |app| {
+            let now = run_of(app);
+            now.2 == Playback::Playing && (now.0 > before.0) == begins && (begins || now.1 > before.1)
+        });
+        app.harness.key_press(Key::Space);
+        app.until("the pause", |app| run_of(app).2 == Playback::Paused);
+    }
+}
+
+#[test]
+fn a_presentation_keeps_the_plots_of_the_lesson_and_the_state_of_the_run() {
+    let mut app = App::with(PAUSING);
+    let plots = |app: &App| -> Vec<bool> {
+        let has = |name| app.harness.query_by_label(name).is_some();
+        ["Plot of effective step size", "Plot of depth u", "Plot of loss L"].map(has).to_vec()
+    };
+    assert_eq!(plots(&app), [true, true, true], "in the window all are shown that are chosen");
+    app.harness.key_press(Key::F11);
+    app.settle();
+    assert_eq!(plots(&app), [false, false, false], "this step needs none");
+    assert!(app.shows("Step 0 · σ = 0.5 · paused"));
+    app.harness.key_press(Key::PageDown);
+    app.settle();
+    assert_eq!(plots(&app), [true, true, false]);
+    ended_at(&mut app, 20);
+    app.settle();
+    assert!(app.shows("Step 20 · σ = 2 · finished"));
+    app.harness.key_press(Key::PageDown);
+    app.settle();
+    assert_eq!(plots(&app), [true, false, false]);
+    app.harness.key_press(Key::F11);
+    app.settle();
+    assert_eq!(plots(&app), [true, true, true], "the choice of plots is as it was");
+}
+
+#[test]
+fn the_plots_of_a_lesson_come_first_and_can_be_hidden() {
+    let mut app = App::begin(Begin { preset: Some(PAUSING), size: [900.0, 600.0], ..Begin::default() });
+    let plot = |app: &App| app.harness.query_by_label("Plot of effective step size").map(|plot| plot.rect());
+    let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(900.0, 600.0));
+    app.button("Next step of the lesson");
+    app.settle();
+    let first = plot(&app).expect("the plot is shown");
+    let loss = app.harness.get_by_label("Plot of loss L").rect();
+    assert!(screen.contains_rect(first) && first.top() < loss.top(), "{first} {loss}");
+    if app.harness.query_by_role_and_label(Role::Button, "Plots").is_some() {
+        app.button("Plots");
+    }
+    app.button("Effective step");
+    app.settle();
+    assert!(plot(&app).is_none(), "who hides it does not see it");
 }
 
 #[test]

@@ -92,6 +92,42 @@ fn a_session_comes_back_paused_or_playing_as_it_was_left() {
 }
 
 #[test]
+fn a_run_stands_still_while_another_tab_is_shown_and_then_goes_on() {
+    let mut app = App::begin(Begin { play: true, ..Begin::default() });
+    let step = |app: &App| app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+    // The steps of a run at 60 a second in 0.2 seconds.
+    let taken = |app: &mut App| {
+        let before = step(app);
+        for _ in 0..40 {
+            app.harness.step();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        step(app) - before
+    };
+    for key in [egui::Key::Num2, egui::Key::Num3] {
+        let here = step(&app);
+        app.until("the run", |app| step(app) > here);
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, key);
+        // The first of them may end with a snapshot that was on its way.
+        taken(&mut app);
+        assert_eq!(taken(&mut app), 0, "behind another tab");
+        assert!(app.state().live().is_playing(), "it would play");
+        let storage = stored(&mut app);
+        assert!(storage.0[KEY].contains("playing:true"), "the session says so too");
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::Num1);
+    }
+    let here = step(&app);
+    app.until("the run", |app| step(app) > here);
+    app.harness.key_press(egui::Key::Space);
+    app.until("the pause", |app| !app.state().live().is_playing());
+    for key in [egui::Key::Num2, egui::Key::Num1] {
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, key);
+        taken(&mut app);
+        assert!(!app.state().live().is_playing(), "a paused run stays paused");
+    }
+}
+
+#[test]
 fn a_lesson_comes_back_at_its_step() {
     let lesson = PLAIN.replace(
         "    simulation: (",

@@ -346,3 +346,24 @@ fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
     while woken.recv_timeout(PATIENCE).is_ok() {}
     assert_eq!(woken.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
 }
+
+#[test]
+fn a_held_run_takes_no_steps_but_those_asked_for_and_then_plays_on() {
+    let spec = simulation(1.0, 9, &all_rules(0.01));
+    let engine = spawn(&spec);
+    engine.send(EngineCommand::Speed(Speed::Unlimited));
+    engine.send(EngineCommand::Hold(true));
+    engine.send(EngineCommand::Play);
+    let held = wait_until(&engine, |snapshot| snapshot.playback == Playback::Playing);
+    assert_eq!(held.step, 0, "it plays, as far as can be seen, but takes no step");
+    engine.send(EngineCommand::Set(noise(0.5)));
+    let held = wait_until(&engine, |snapshot| snapshot.spec.noise.get() == 0.5);
+    assert_eq!((held.step, held.playback), (0, Playback::Playing));
+    engine.send(EngineCommand::Hold(false));
+    wait_until(&engine, |snapshot| snapshot.step > 0);
+    engine.send(EngineCommand::Hold(true));
+    engine.send(EngineCommand::Pause);
+    let paused = wait_until(&engine, |snapshot| snapshot.playback == Playback::Paused);
+    engine.send(EngineCommand::Advance(3));
+    assert_eq!(wait_until_done(&engine, paused.step + 3).step, paused.step + 3);
+}

@@ -162,6 +162,24 @@ fn rules_between_fields_name_both() {
 }
 
 #[test]
+fn steps_of_a_lesson_that_cannot_be_walked_are_refused() {
+    let lesson = "lesson: [(text: \"See.\", set: [Noise(0.0)])]";
+    let with = |step: &str| lesson.replace(")])]", &format!(")]), {step}]"));
+    let on = |steps: &str| with(&format!("(text: \"On.\", set: [Steps({steps})], play: true, show: [Loss, AbsV])"));
+    for steps in ["101", "None"] {
+        Preset::parse(&GOOD.replace(lesson, &on(steps)), "good.ron").unwrap();
+    }
+    let words =
+        ["`lesson[1].set`", "`lesson[0]`", "pauses at step 100", "later", "`Steps(100)`", "begins the run again"];
+    refused(lesson, &on("100"), "[Steps", &words);
+    let twice = with("(text: \"Look.\", show: [Loss, Depth, Loss])");
+    refused(lesson, &twice, "Loss])", &["`lesson[1].show[2]`", "twice"]);
+    let unknown = with("(text: \"Look.\", show: [Speed])");
+    refused(lesson, &unknown, "Speed", &["`Loss`", "`EffectiveStep`", "`Speed`"]);
+    refused(lesson, &with("(text: \"Go.\", play: yes)"), "yes", &["`true` or `false`"]);
+}
+
+#[test]
 fn names_texts_and_views_are_kept_in_bounds() {
     refused("\"Good\"", "\"\"", "\"\"", &["`title`", "empty"]);
     refused("\"Good\"", "\"two\\nlines\"", "\"", &["`title`", "single line"]);

@@ -5,7 +5,7 @@ use valleyscope::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpe
 use valleyscope::preset::{LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope::quantity::*;
 use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Setting, SimulationSpec, StartSpec};
-use valleyscope::view::{Camera, Colormap, SymLog, ViewSettings};
+use valleyscope::view::{Camera, Colormap, DiagnosticMetric, SymLog, ViewSettings};
 
 use crate::refusals::GOOD;
 
@@ -162,8 +162,16 @@ fn simulation() -> impl Strategy<Value = SimulationSpec> {
 }
 
 fn preset() -> impl Strategy<Value = LandscapePreset> {
-    let step = (r#"[a-z"\\ \nωé]{1,30}x"#, prop::collection::vec(setting(), 0..4))
-        .prop_map(|(text, set)| LessonStep { text, set });
+    let show = prop::sample::subsequence(DiagnosticMetric::ALL.to_vec(), 0..=DiagnosticMetric::ALL.len());
+    let step = (r#"[a-z"\\ \nωé]{1,30}x"#, prop::collection::vec(setting(), 0..4), any::<bool>(), show);
+    let step = step.prop_map(|(text, set, play, show)| {
+        let mut step = LessonStep { text, set, play, show };
+        if step.goes_on() {
+            // Else the run would have to pause later than that of the step before.
+            step.set.push(Setting::Noise(Noise::clamped(1.0)));
+        }
+        step
+    });
     let changes = prop::collection::vec((any::<u64>(), setting()), 0..6).prop_map(|mut changes| {
         changes.sort_by_key(|&(step, _)| step);
         changes.into_iter().map(|(step, set)| Change { step, set }).collect::<Vec<_>>()

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use egui::{Align2, Color32, ColorImage, Context, Id, Modal, vec2};
 use image::RgbaImage;
 
+use super::caption::VariedSettings;
 use super::encoder::{AnimationFile, EncodeError, Encoder};
 use super::{Settings, Subject};
 use crate::app::{Action, Offscreen, PictureExtent, Requests};
@@ -24,6 +25,10 @@ pub(super) struct Recording {
     session: Option<Record>,
     session_answer: Receiver<Record>,
     return_to: u64,
+    /// Whether the run played when the recording began.
+    plays_after: bool,
+    /// The settings that change on the way.
+    varied: VariedSettings,
     frames_done: u64,
     outcome: Option<Result<PathBuf, EncodeError>>,
 }
@@ -70,13 +75,9 @@ impl EnginePosition {
         EnginePosition { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
     }
 
-    /// Whether the engine rests at `step`, or ended before it.
+    /// Whether the engine rests at `step`.
     fn is_at(self, step: u64) -> bool {
-        match self.playback {
-            Playback::Playing => false,
-            Playback::Paused => self.step == step,
-            Playback::Finished => true,
-        }
+        self.playback != Playback::Playing && self.step == step
     }
 }
 
@@ -110,6 +111,8 @@ impl Recording {
             session: None,
             session_answer,
             return_to: 0,
+            plays_after: subject.live.is_playing(),
+            varied: VariedSettings::default(),
             frames_done: 0,
             outcome: None,
             settings,
@@ -148,10 +151,14 @@ impl Recording {
         };
     }
 
-    /// The landscape as it is in view.
+    /// The landscape as it is in view, with the settings of its step.
     fn draw(&mut self, subject: &mut Subject<'_>) -> Result<RgbaImage, String> {
         let Subject { panel, document, live } = subject;
-        self.offscreen.draw(self.extent, |ui| panel.picture(ui, document, live)).map(|image| opaque(&image))
+        let Some(snapshot) = &live.snapshot else { return Err("the run has not begun".to_owned()) };
+        let mut document = document.in_force(&snapshot.spec);
+        let caption = self.varied.caption(snapshot);
+        let draw = |ui: &mut egui::Ui| panel.captioned(ui, &mut document, live, &caption);
+        self.offscreen.draw(self.extent, draw).map(|image| opaque(&image))
     }
 
     /// Ends with this outcome, and goes back to where the run was.
@@ -167,6 +174,9 @@ impl Recording {
             false => EngineCommand::Restart,
         };
         requests.commands.push(command);
+        if self.settings.replay {
+            self.varied = VariedSettings::of(&session);
+        }
         self.session = Some(session);
         self.return_to = here.step;
         Phase::Begin { old_run: here.run }
@@ -186,13 +196,10 @@ impl Recording {
             return Phase::HandOver { frame };
         }
         self.frames_done += 1;
-        let next = self.settings.from_step + self.frames_done * self.settings.every;
-        // A run that ended before its time has no more steps to show.
-        let ended = here.playback == Playback::Finished && here.step < next;
-        if next > self.settings.to_step || ended {
+        if self.frames_done == self.settings.frames() {
             return Phase::Finish { told: false };
         }
-        self.reach(next, here, requests)
+        self.reach(self.settings.step_of(self.frames_done), here, requests)
     }
 
     /// Brings the engine back to where it was.
@@ -214,6 +221,11 @@ impl Recording {
         {
             self.go_back(here, requests);
         }
+    }
+
+    /// Whether the run plays on when the recording is over.
+    pub(super) fn plays_after(&self) -> bool {
+        self.plays_after
     }
 
     pub(super) fn is_over(&self) -> bool {

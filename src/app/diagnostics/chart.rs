@@ -4,10 +4,10 @@ use egui::{Color32, Stroke, Ui, vec2};
 use egui_plot::{MarkerShape, Plot, PlotUi};
 
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
-use super::metric::DiagnosticMetric;
 use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, line, point, readout};
 use crate::simulation::Bucket;
 use crate::view::AxisScale;
+use crate::view::DiagnosticMetric;
 use crate::view::range::{union, with_margin};
 use crate::view::ticks::{grouped, significant};
 
@@ -66,10 +66,12 @@ impl Chart<'_> {
             shown.mark_leaving(ui, y[1], self.series.iter().filter_map(|series| self.leaving(series, y)));
         }
         if !self.series.iter().any(|series| series.curve.defined) {
+            let has_steps = self.series.iter().flat_map(|series| series.buckets).any(|bucket| bucket.first_step > 0);
             let text = match self.metric {
                 _ if self.series.is_empty() => "No optimizer is shown",
-                DiagnosticMetric::FreeEnergy => "—\n3 particles or more, not all on a line",
-                _ => "—",
+                DiagnosticMetric::FreeEnergy => "Needs 3 particles or more,\nnot all on a line",
+                DiagnosticMetric::EffectiveStep if !has_steps => "No step was taken yet",
+                _ => "No finite values",
             };
             shown.note(ui, text);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::{Band, DiagnosticMetric};
+use crate::view::{Band, DiagnosticMetric};
 
 /// The switches of the plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! The plots' curves as a table.
 
-use super::metric::DiagnosticMetric;
 use crate::export::{CsvCell, CsvWriter};
 use crate::simulation::Bucket;
+use crate::view::DiagnosticMetric;
 
 /// The ensembles to write: name and buckets of each.
 pub(super) type Ensemble<'a> = (&'a str, &'a [Bucket]);

@@ -1,8 +1,8 @@
 //! Buckets of the history as curves to draw.
 
-use super::metric::{Band, DiagnosticMetric};
 use crate::simulation::Bucket;
 use crate::view::AxisScale;
+use crate::view::{Band, DiagnosticMetric};
 
 /// One point of a curve, placed on the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]

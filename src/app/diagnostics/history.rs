@@ -2,10 +2,10 @@
 
 use egui::{Color32, Theme};
 
-use super::metric::DiagnosticMetric;
 use crate::app::Document;
 use crate::app::landscape::marker::{color_of, line_color};
 use crate::simulation::{Bucket, EnsembleView, Snapshot};
+use crate::view::DiagnosticMetric;
 
 /// What the plots are drawn from: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]

@@ -7,13 +7,12 @@ mod curves;
 mod detail;
 mod history;
 mod legend;
-mod metric;
 mod panel;
 mod table;
 mod temperature;
 
+pub use crate::view::{Band, DiagnosticMetric, DiagnosticValue};
 pub use choices::PlotChoices;
 pub use csv::csv_of;
 pub use curves::{CurvePoint, DiagnosticCurve};
-pub use metric::{Band, DiagnosticMetric, DiagnosticValue};
 pub use panel::{DiagnosticsPanel, columns_for};

@@ -11,7 +11,6 @@ use super::curves::DiagnosticCurve;
 use super::detail::DetailRequest;
 use super::history::DiagnosticsHistory;
 use super::legend::legend;
-use super::metric::{Band, DiagnosticMetric};
 use super::table::{Table, TableContents};
 use super::temperature::temperature_control;
 use crate::app::plot::{ShownPlot, Zoom};
@@ -19,18 +18,25 @@ use crate::app::{Action, Document, Live, Requests};
 use crate::simulation::PlotRequest;
 use crate::view::AxisScale;
 use crate::view::ticks::grouped;
+use crate::view::{Band, DiagnosticMetric};
 
 /// Buckets a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
 /// The smallest plot worth looking at; where there is less room, the panel scrolls.
 const SMALLEST: Vec2 = vec2(150.0, 96.0);
+/// Points between plots.
+const GAP: f32 = 6.0;
 /// A lower panel than this, in points, has its tools in a menu.
 const LOW: f32 = 340.0;
+/// Points that the tools and the legend take in a narrow panel.
+const TOOLS: f32 = 160.0;
 const MENU_WIDTH: f32 = 240.0;
 
 /// Live plots of the metrics, one curve an optimizer.
 pub struct DiagnosticsPanel {
     shown: BTreeSet<DiagnosticMetric>,
+    /// Those of the shown metrics that come first, because a lesson points at them.
+    first: Vec<DiagnosticMetric>,
     log_steps: bool,
     /// Metrics on a logarithmic axis.
     log: BTreeSet<DiagnosticMetric>,
@@ -52,6 +58,7 @@ impl Default for DiagnosticsPanel {
         let PlotChoices { shown, log, log_steps, band } = PlotChoices::default();
         DiagnosticsPanel {
             shown,
+            first: Vec::new(),
             log_steps,
             log,
             band,
@@ -78,7 +85,7 @@ struct Curves {
 #[derive(Clone, PartialEq)]
 struct CurvesKey {
     fingerprint: Vec<u64>,
-    shown: BTreeSet<DiagnosticMetric>,
+    metrics: Vec<DiagnosticMetric>,
     log: BTreeSet<DiagnosticMetric>,
     log_steps: bool,
     band: Band,
@@ -91,6 +98,15 @@ impl DiagnosticsPanel {
         self.zoom.reset();
     }
 
+    /// Shows the metrics that a step of a lesson points at before any others. To be called in each frame; only other
+    /// metrics than before change what is shown, so that the user may hide them.
+    pub fn point_at(&mut self, metrics: &[DiagnosticMetric]) {
+        if self.first != metrics {
+            self.shown.extend(metrics);
+            self.first = metrics.to_vec();
+        }
+    }
+
     /// What is plotted, and how.
     pub fn choices(&self) -> PlotChoices {
         PlotChoices { shown: self.shown.clone(), log: self.log.clone(), log_steps: self.log_steps, band: self.band }
@@ -101,24 +117,48 @@ impl DiagnosticsPanel {
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        self.toolbar(ui, document, live, requests);
+        self.table = self.table.take().filter(|table| table.is_under_way(requests));
+        self.last_area = Some(ui.available_rect_before_wrap());
+        let others = self.shown.iter().filter(|metric| !self.first.contains(metric));
+        let metrics = self.first.iter().filter(|metric| self.shown.contains(metric)).chain(others).copied().collect();
+        self.plots(ui, metrics, document, live, requests);
+    }
+
+    /// Shows only the metrics that the lesson points at, without tools.
+    pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        if self.frozen {
+            ui.weak(format!("Frozen at step {}", grouped(self.history.step)));
+        }
+        self.plots(ui, self.first.clone(), document, live, requests);
+    }
+
+    fn plots(
+        &mut self,
+        ui: &mut Ui,
+        metrics: Vec<DiagnosticMetric>,
+        document: &mut Document,
+        live: &Live,
+        requests: &mut Requests,
+    ) {
         if !self.frozen
             && let Some(snapshot) = &live.snapshot
         {
             self.history.update(snapshot);
         }
-        self.toolbar(ui, document, live, requests);
-        self.table = self.table.take().filter(|table| table.is_under_way(requests));
         let area = ui.available_rect_before_wrap();
-        self.last_area = Some(area);
-        self.update_curves();
+        self.update_curves(&metrics);
         legend(ui, &self.history, document, live);
-        self.grid(ui, document, live);
-        self.request_detail(ui, live, requests, area.width());
+        self.grid(ui, &metrics, document, live);
+        let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
+        self.request_detail(ui, live, requests, area.width() / columns as f32);
     }
 
     /// What is plotted and how: in rows of buttons, or in a menu where these would take the room of the plots.
     fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
-        if ui.available_height() < LOW {
+        let size = ui.available_size();
+        let rows = self.shown.len().div_ceil(columns_for(self.shown.len(), size));
+        if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
             MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {
                 ui.set_max_width(MENU_WIDTH);
@@ -198,11 +238,11 @@ impl DiagnosticsPanel {
         if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
     }
 
-    fn update_curves(&mut self) {
+    fn update_curves(&mut self, metrics: &[DiagnosticMetric]) {
         let history = &self.history;
         let key = CurvesKey {
             fingerprint: history.fingerprint.clone(),
-            shown: self.shown.clone(),
+            metrics: metrics.to_vec(),
             log: self.log.clone(),
             log_steps: self.log_steps,
             band: self.band,
@@ -223,34 +263,32 @@ impl DiagnosticsPanel {
                 .map(|ensemble| DiagnosticCurve::new(&ensemble.buckets, metric, self.band, [x_scale, y_scale]));
             (y_scale, curves.collect())
         };
-        self.curves = Curves { metrics: self.shown.iter().map(curves_of).collect(), key: Some(key) };
+        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), key: Some(key) };
     }
 
-    fn grid(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
-        let metrics: Vec<DiagnosticMetric> = self.shown.iter().copied().collect();
+    fn grid(&mut self, ui: &mut Ui, metrics: &[DiagnosticMetric], document: &mut Document, live: &Live) {
         if metrics.is_empty() {
             ui.weak("Choose above what to plot.");
             return;
         }
         let area = ui.available_rect_before_wrap();
-        let gap = 6.0;
         let columns = columns_for(metrics.len(), area.size());
         let rows = metrics.len().div_ceil(columns);
         let cell = vec2(
-            (area.width() - gap * (columns - 1) as f32) / columns as f32,
-            ((area.height() - gap * (rows - 1) as f32) / rows as f32).max(SMALLEST.y),
+            (area.width() - GAP * (columns - 1) as f32) / columns as f32,
+            ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(SMALLEST.y),
         );
         let x = self.zoom.x.unwrap_or_else(|| self.whole_run());
         self.hover = self.hover.filter(|_| ui.ui_contains_pointer());
         let mut hover = None;
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             let (whole, _) = ui.allocate_exact_size(
-                vec2(area.width(), cell.y * rows as f32 + gap * (rows - 1) as f32),
+                vec2(area.width(), cell.y * rows as f32 + GAP * (rows - 1) as f32),
                 Sense::hover(),
             );
             for (index, &metric) in metrics.iter().enumerate() {
                 let (row, column) = (index / columns, index % columns);
-                let offset = vec2(column as f32 * (cell.x + gap), row as f32 * (cell.y + gap));
+                let offset = vec2(column as f32 * (cell.x + GAP), row as f32 * (cell.y + GAP));
                 let rect = Rect::from_min_size(whole.min + offset, cell);
                 let shown = ui
                     .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
@@ -329,16 +367,15 @@ impl DiagnosticsPanel {
         if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
     }
 
-    /// Asks the engine for as much detail as can be seen, once the axis keeps still.
+    /// Asks the engine for as much detail as can be seen in plots of this width, once the axis keeps still.
     fn request_detail(&mut self, ui: &Ui, live: &Live, requests: &mut Requests, width: f32) {
         let Some(snapshot) = &live.snapshot else { return };
         if self.frozen {
             return;
         }
-        let columns = columns_for(self.shown.len().max(1), ui.min_rect().size());
         // A bucket for every second point is as fine as a curve looks. In steps of 50, so that dragging the panel's
         // edge does not ask anew with every pixel.
-        let buckets = (0.5 * width / columns as f32 / 50.0).ceil() as usize * 50;
+        let buckets = (0.5 * width / 50.0).ceil() as usize * 50;
         let mut wanted = PlotRequest {
             first_step: 0,
             last_step: None,

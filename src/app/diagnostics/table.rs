@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, channel};
 use egui::Context;
 
 use super::csv::csv_of;
-use super::metric::DiagnosticMetric;
 use crate::app::{Action, Requests};
 use crate::simulation::{Bucket, EngineCommand};
+use crate::view::DiagnosticMetric;
 
 /// What goes into the table.
 pub(super) struct TableContents {

@@ -36,10 +36,12 @@ pub(super) fn draw(
     let stroke = Stroke::new(1.0, faint);
     painter.rect_stroke(canvas, 0.0, stroke, egui::StrokeKind::Outside);
     let below = canvas.bottom() + TICK + 2.0;
+    let mut name_top = below + font.size + 2.0;
     for tick in &x.ticks {
         let at = on_canvas(canvas, viewport, [tick.value, viewport.camera.center[1]]).x;
         painter.vline(at, canvas.bottom()..=canvas.bottom() + TICK, stroke);
-        painter.text(pos2(at, below), Align2::CENTER_TOP, &tick.label, font.clone(), text_color);
+        let label = painter.text(pos2(at, below), Align2::CENTER_TOP, &tick.label, font.clone(), text_color);
+        name_top = name_top.max(label.bottom());
     }
     for tick in &y.ticks {
         let at = on_canvas(canvas, viewport, [viewport.camera.center[0], tick.value]).y;
@@ -50,7 +52,7 @@ pub(super) fn draw(
         Some(note) => format!("{name}   ({note})"),
         None => name.to_owned(),
     };
-    let name_x = pos2(canvas.center().x, below + font.size + 2.0);
+    let name_x = pos2(canvas.center().x, name_top);
     painter.text(name_x, Align2::CENTER_TOP, with_note("x", x), font.clone(), text_color);
     // Above the axis, so that nothing has to be read sideways.
     painter.text(canvas.left_top() - vec2(3.0, 3.0), Align2::RIGHT_BOTTOM, "y", font.clone(), text_color);

@@ -32,7 +32,9 @@ impl CanvasLayout {
             let canvas = area.round_to_pixels(pixels_per_point);
             return CanvasLayout { canvas, bar: None, font, body, compact: true };
         }
-        let below = 2.0 * font.size + 14.0;
+        // The labels of the ticks and the name of the axis.
+        let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
+        let below = (2.0 * line + 8.0).max(2.0 * font.size + 14.0);
         let above = font.size + 8.0;
         let canvas = Rect::from_min_max(
             pos2(area.left() + left, area.top() + above),

@@ -109,11 +109,23 @@ impl LandscapePanel {
 
     /// Draws the landscape as it is in view into the whole of `ui`, without tools.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live) {
+        self.draw_picture(ui, document, live, None);
+    }
+
+    /// Draws the landscape as [`LandscapePanel::picture`] does, with a line of text on it.
+    pub fn captioned(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, caption: &str) {
+        self.draw_picture(ui, document, live, Some(caption));
+    }
+
+    fn draw_picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, caption: Option<&str>) {
         let area = ui.max_rect();
         ui.painter().rect_filled(area, 0.0, ui.visuals().extreme_bg_color);
         let layout = CanvasLayout::new(ui, area);
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::hover());
-        self.draw(ui, &response, &layout, document, live);
+        let legend = self.draw(ui, &response, &layout, document, live);
+        if let Some(caption) = caption {
+            draw_caption(ui, &layout, caption, legend);
+        }
     }
 
     /// The tools above the canvas: in a row, or in a menu where a row does not fit.
@@ -187,6 +199,7 @@ impl LandscapePanel {
         Viewport { camera: self.camera(), size_px: canvas.size().into() }
     }
 
+    /// Draws the landscape and what is on it, and returns the area of the legend.
     fn draw(
         &mut self,
         ui: &mut Ui,
@@ -194,7 +207,7 @@ impl LandscapePanel {
         layout: &CanvasLayout,
         document: &mut Document,
         live: &mut Live,
-    ) {
+    ) -> Rect {
         let canvas = layout.canvas;
         let viewport = self.viewport(canvas);
         let landscape = document.spec.landscape.landscape();
@@ -250,6 +263,7 @@ impl LandscapePanel {
             current_text_value: Some(summary(document, live, &viewport, self.framing.left_out())),
             ..WidgetInfo::new(egui::Role::Canvas)
         });
+        legend.area
     }
 
     fn paint_landscape(
@@ -314,6 +328,18 @@ fn draw_start(painter: &egui::Painter, canvas: Rect, viewport: &Viewport, docume
     if radius > 4.0 && radius < 4.0 * canvas.width() {
         painter.circle_stroke(at, radius, Stroke::new(1.0, Color32::from_white_alpha(190)));
     }
+}
+
+/// Writes a caption into the upper left corner of the canvas, or below the legend where that is in the way.
+fn draw_caption(ui: &Ui, layout: &CanvasLayout, text: &str, legend: Rect) {
+    let painter = ui.painter().with_clip_rect(layout.canvas);
+    let galley = painter.layout(text.to_owned(), layout.body.clone(), Color32::WHITE, layout.canvas.width() - 32.0);
+    let mut back = Rect::from_min_size(layout.canvas.min + vec2(8.0, 8.0), galley.size() + vec2(16.0, 10.0));
+    if back.intersects(legend) {
+        back = back.translate(vec2(0.0, legend.bottom() + 4.0 - back.top()));
+    }
+    painter.rect_filled(back, 5.0, Color32::from_black_alpha(165));
+    painter.galley(back.min + vec2(8.0, 5.0), galley, Color32::WHITE);
 }
 
 /// Names the ensembles that have run away, which the view does not include.

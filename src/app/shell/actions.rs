@@ -18,7 +18,7 @@ use crate::app::window_layout::Tab;
 use crate::preset::{Preset, built_ins};
 use crate::result::SweepResult;
 use crate::run::RunFolder;
-use crate::simulation::{EngineCommand, ParticleId};
+use crate::simulation::{EngineCommand, ParticleId, SimulationSpec};
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {
@@ -54,7 +54,7 @@ impl Valleyscope {
             Action::GoTo(tab) => self.layout.tab = tab,
             Action::OpenPictureExport => self.dialogs.picture_export.open(),
             Action::OpenFigureExport => self.dialogs.figure_export.open(),
-            Action::OpenAnimationExport => self.dialogs.animation.open(&self.live),
+            Action::OpenAnimationExport => self.dialogs.animation.open(&self.live, || self.engine.record()),
             Action::TogglePlay => self.engine.toggle_play(self.live.playback()),
             Action::SingleStep => self.engine.send(EngineCommand::Advance(1)),
             Action::Restart => self.engine.restart(),
@@ -117,19 +117,35 @@ impl Valleyscope {
         self.panels.training.open_run(run);
     }
 
-    /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins.
-    fn go_to_lesson_step(&mut self, ctx: &Context, step: usize) {
-        let before = self.editor.draft.document.spec.clone();
-        if let Err(error) = self.editor.go_to_step(step) {
-            let text = format!("Step {} of the lesson can't be shown: {error}.", step + 1);
+    /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins; a step that only
+    /// sets a later pause goes on with the run of the step before.
+    fn go_to_lesson_step(&mut self, ctx: &Context, index: usize) {
+        let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.spec.clone());
+        if let Err(error) = self.editor.go_to_step(index) {
+            let text = format!("Step {} of the lesson can't be shown: {error}.", index + 1);
             self.dialogs.messages.report("The lesson does not fit", text);
             return;
         }
-        let set = self.editor.lesson().map_or_else(Vec::new, |(step, lesson)| lesson[step].set.clone());
-        if self.editor.draft.document.spec != before || !set.is_empty() {
+        let Some(step) = self.editor.lesson().and_then(|(_, lesson)| lesson.get(index).cloned()) else { return };
+        let spec = &self.editor.draft.document.spec;
+        let is_same_run = SimulationSpec { steps: before.steps, ..spec.clone() } == before;
+        let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
+        let controls = set_controls(&step.set, &before, spec);
+        if !goes_on && (*spec != before || !step.set.is_empty()) {
             self.begin_document();
         }
-        Highlight::on(ctx, set_controls(&set, &before, &self.editor.draft.document.spec));
+        if step.play && !self.dialogs.animation.is_recording() {
+            // A later pause has to be in force before the run plays on.
+            self.engine.follow(&self.editor.draft.document, self.pace);
+            self.engine.send(EngineCommand::Play);
+        }
+        Highlight::on(ctx, controls);
+    }
+
+    /// Whether the run has reached the step where it would pause.
+    fn is_finished_by(&self, steps: Option<u64>) -> bool {
+        let step = self.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+        steps.is_some_and(|steps| step >= steps)
     }
 
     /// Begins the document's run, unless an animation has the engine for itself.
@@ -214,8 +230,7 @@ impl Valleyscope {
 
     /// Brings engine, history, selection and title in line with the document.
     pub(super) fn sync(&mut self, ctx: &Context) {
-        let shown = self.layout.tab == Tab::Landscape || self.dialogs.animation.is_recording();
-        self.landscape_wake.show(shown);
+        self.landscape_wake.show(self.shows_landscape());
         if !self.dialogs.animation.is_recording() {
             let begun_by = self.engine.follow(&self.editor.draft.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);

@@ -12,6 +12,8 @@ use crate::export::Overwrite;
 
 /// Narrower windows do not show the plots, in points.
 const ROOM_FOR_PLOTS: f32 = 760.0;
+/// The part of a presentation's width that the plots of a lesson take.
+const PRESENTED_PLOTS: f32 = 0.34;
 /// The smallest heights of the formulas, and of the part below them.
 const LEAST_FORMULAS: f32 = 140.0;
 const LEAST_PLOTS: f32 = 250.0;
@@ -37,6 +39,9 @@ impl Valleyscope {
     }
 
     fn landscape_tab(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
+        self.panels.diagnostics.point_at(pointed_at);
+        let points_at_plots = !pointed_at.is_empty();
         if let Some((step, lesson)) = self.editor.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
             Panel::top("lesson")
@@ -51,10 +56,23 @@ impl Valleyscope {
                 ui.add_space(2.0);
             });
             self.beside_landscape(ui, requests);
+        } else {
+            Panel::bottom("run").show(ui, |ui| transport::state(ui, &self.live));
+            if points_at_plots && ui.available_width() >= ROOM_FOR_PLOTS {
+                let width = PRESENTED_PLOTS * ui.available_width();
+                let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+                Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
+                    self.panels.diagnostics.presentation(ui, document, live, requests);
+                });
+            }
         }
+        // What is recorded is seen with the settings that it has.
+        let recorded = self.live.snapshot.as_ref().filter(|_| self.dialogs.animation.is_recording());
+        let mut recorded = recorded.map(|snapshot| self.editor.draft.document.in_force(&snapshot.spec));
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
             self.panels.landscape_area = Some(ui.available_rect_before_wrap());
-            self.panels.landscape.ui(ui, &mut self.editor.draft.document, &mut self.live, requests);
+            let document = recorded.as_mut().unwrap_or(&mut self.editor.draft.document);
+            self.panels.landscape.ui(ui, document, &mut self.live, requests);
         });
     }
 

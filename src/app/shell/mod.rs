@@ -222,6 +222,11 @@ impl Valleyscope {
         }
     }
 
+    /// Whether the landscape is drawn, in its tab or for an animation.
+    fn shows_landscape(&self) -> bool {
+        self.layout.tab == Tab::Landscape || self.dialogs.animation.is_recording()
+    }
+
     /// The document under the controls.
     pub fn document(&self) -> &Document {
         &self.editor.draft.document
@@ -260,7 +265,7 @@ impl Valleyscope {
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.context.zoom_factor(),
             view: ViewState {
-                playing: self.live.is_playing(),
+                playing: self.dialogs.animation.plays_after().unwrap_or(self.live.is_playing()),
                 camera: Some(self.panels.landscape.camera()),
                 selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
                 hidden: self.live.hidden.clone(),
@@ -314,6 +319,8 @@ impl eframe::App for Valleyscope {
         self.take_graphics_faults(ctx);
         self.take_answers();
         self.catalog.poll();
+        let is_visible = ctx.input(|input| input.viewport().visible()).unwrap_or(true);
+        self.engine.hold(!(is_visible && self.shows_landscape()));
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {

@@ -1,4 +1,4 @@
-//! What is plotted.
+//! The quantities of a simulation that are plotted, and the spread over its particles.
 
 use serde::{Deserialize, Serialize};
 
