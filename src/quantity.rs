@@ -33,6 +33,25 @@ impl Range {
     }
 }
 
+/// A number with at most five significant digits, without trailing zeros: `0.0001`, `12.5`, `1e-8`.
+pub fn number_text(value: f64) -> String {
+    let rounded = rounded(value, 5);
+    let size = rounded.abs();
+    if rounded == 0.0 {
+        "0".to_owned()
+    } else if (1e-4..1e7).contains(&size) {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
+    }
+}
+
+/// The nearest number with `digits` significant digits.
+pub fn rounded(value: f64, digits: usize) -> f64 {
+    // Going through decimal text is the one way that leaves no binary remainder such as 0.30000000000000004.
+    format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
+}
+
 /// A quantity that is a number, of whatever range.
 pub trait RealQuantity {
     fn value(&self) -> f64;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 #[cfg(unix)]
-use valleyscope::preset::Preset;
+use valleyscope::preset::{Preset, built_ins};
 use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started};
 #[cfg(unix)]
@@ -418,7 +418,7 @@ fn a_run_that_never_began_has_no_points() {
 
 #[cfg(unix)]
 #[test]
-fn a_run_with_other_settings_says_so() {
+fn a_run_with_other_settings_is_called_by_them() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
     let train = |settings: &[&str]| {
@@ -428,19 +428,48 @@ fn a_run_with_other_settings_says_so() {
         Preset::read(&newest.config()).unwrap()
     };
     let plain = train(&["seed=3"]);
+    let built_in = built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap();
+    assert_eq!([plain.title(), plain.description()], [built_in.preset.title(), built_in.preset.description()]);
     let changed = train(&["optimizer=Adam", "batch_size=8", "seed=3"]);
-    assert_eq!(changed.title(), format!("optimizer=Adam, batch_size=8 ({})", plain.title()));
-    assert_eq!(changed.description(), "The preset mnist with other settings.");
-    let broken = train(&["optimizer=Focus(\n gamma: 0.4)", "runs[0].seed=3", "batch_size=8", "batch_size=16"]);
-    assert!(broken.title().starts_with("optimizer=Focus( gamma: 0.4), batch_size=16 ("), "{}", broken.title());
+    assert_eq!(changed.title(), "MNIST classifier · FOCUS → Adam, batch 8");
+    assert_eq!(changed.description(), "“FOCUS on MNIST, one run”, changed: FOCUS → Adam; batch 8.");
+    let same = train(&["optimizer=Focus(\n gamma: 0.4)", "runs[0].seed=3", "batch_size=8", "batch_size=16"]);
+    assert_eq!(same.title(), "MNIST classifier · FOCUS, γ 0.4, batch 16");
     for (shown, rule) in [("FOCUS", "Focus"), ("SGD(beta1: 0.5)", "Sgd(beta1: 0.5)")] {
         let [shown, rule] = [shown, rule].map(|it| train(&[&format!("optimizer={it}"), "title=Same"]));
         assert_eq!(shown, rule);
     }
     let named = train(&["optimizer=Adam", "title=My own"]);
     assert_eq!(named.title(), "My own");
-    let long = train(&["optimizer=Focus(gamma: 0.25)", "learning_rate=0.0001234567", "eval_every=10", "log_every=2"]);
-    assert!(long.title().chars().count() == 100 && long.title().ends_with('…'), "{}", long.title());
+    let rule =
+        "optimizer=AdEmaMix(alpha: 0.123, beta3: 0.12345, alpha_warmup: 12345, beta3_warmup: 12345, beta2: 0.12)";
+    let long = train(&[rule, "learning_rate=0.00012345", "steps=12", "precision=Float64"]);
+    assert!(long.title().chars().count() <= 100 && long.title().ends_with(" more"), "{}", long.title());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_rule_in_the_place_of_another_keeps_what_both_have_and_prints_the_rest() {
+    let place = Place::new();
+    let worker = worker(&place, PROTOCOL);
+    let train = |preset: &str, settings: &[&str], said: &[&str]| {
+        let mut command = place.program();
+        command.args(["train", preset, "--runs", "new", "--worker"]).arg(&worker);
+        command.args(settings.iter().flat_map(|setting| ["--set", setting]));
+        expect(&command.output().unwrap(), 0, said);
+        let newest = RunFolder::list(&place.home.path().join("new")).unwrap().pop().unwrap();
+        Preset::read(&newest.config()).unwrap()
+    };
+    let rule = |preset: &Preset, key: &str| preset.workload().unwrap().training().unwrap().rule.get(key);
+    let said = "FOCUS in place of Adam; new: β₂ 0.99, γ 0.2, average decays; kept: η, β₁ 0.9, ω 0.1";
+    let focus = train("gpt2-shakespeare", &["data=Synthetic", "optimizer=FOCUS"], &[said]);
+    assert_eq!([rule(&focus, "weight_decay"), rule(&focus, "beta2")], [Some(0.1), Some(0.99)]);
+    assert_eq!(focus.title(), "GPT-2, pre-training · Adam → FOCUS");
+    let strong = train("gpt2-shakespeare", &["data=Synthetic", "optimizer=Focus(gamma: 0.4)"], &["γ 0.4", "ω 0.1"]);
+    assert_eq!([rule(&strong, "weight_decay"), rule(&strong, "gamma")], [Some(0.1), Some(0.4)]);
+    let other = ["data=Synthetic", "optimizer=Signum", "optimizer.weight_decay=0.3", "learning_rate=0.01"];
+    let said = "Signum in place of Adam; new: ω 0.3; kept: β₁ 0.9";
+    assert_eq!(rule(&train("gpt2-shakespeare", &other, &[said]), "weight_decay"), Some(0.3));
 }
 
 #[cfg(unix)]

@@ -1,23 +1,6 @@
 //! Numbers as text, the same way in every control.
 
-/// A number with at most five significant digits, without trailing zeros: `0.0001`, `12.5`, `1e-8`.
-pub(super) fn text(value: f64) -> String {
-    let rounded = rounded(value, 5);
-    let size = rounded.abs();
-    if rounded == 0.0 {
-        "0".to_owned()
-    } else if (1e-4..1e7).contains(&size) {
-        rounded.to_string()
-    } else {
-        format!("{rounded:e}")
-    }
-}
-
-/// The nearest number with `digits` significant digits.
-pub(super) fn rounded(value: f64, digits: usize) -> f64 {
-    // Going through decimal text is the one way that leaves no binary remainder such as 0.30000000000000004.
-    format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
-}
+pub(super) use crate::quantity::{number_text as text, rounded};
 
 /// A rate with a unit prefix: `950`, `12.3 k`, `31.0 M`.
 pub(super) fn rate(value: f64) -> String {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextFormat};
 use egui::{
-    Align, CollapsingHeader, Context, Galley, Id, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer, TextEdit,
-    TextStyle, Ui, Window, vec2,
+    Align, CollapsingHeader, ComboBox, Context, Galley, Id, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer,
+    TextEdit, TextStyle, Ui, Window, vec2,
 };
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,25 @@ pub(super) fn choices(ui: &mut Ui, chosen: Option<RuleKind>) -> Option<RuleKind>
         choice = typed_as("My rule", FIRST_TEXT);
     }
     choice
+}
+
+/// A menu with the rule that it shows, which may be changed for another: that keeps what both have. Returns a notice of what
+/// is new and what is kept.
+pub(super) fn exchange(
+    ui: &mut Ui,
+    name: &str,
+    rule: &mut RuleSpec,
+    usual: fn(RuleKind) -> RuleSpec,
+) -> Option<String> {
+    let before = *rule;
+    let combo = ComboBox::from_id_salt(("rule", name)).selected_text(rule.name()).height(500.0);
+    let shown = combo.show_ui(ui, |ui| {
+        if let Some(kind) = choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind()) {
+            *rule = usual(kind).in_place_of(&before);
+        }
+    });
+    shown.response.accessible_name(name);
+    (rule.kind() != before.kind()).then(|| rule.replacement(&before, true))
 }
 
 /// The rule as a typed one.

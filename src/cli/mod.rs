@@ -26,7 +26,9 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 
 use self::output::say;
+use crate::optimizer::{RatedRule, RuleSpec};
 use crate::preset::Preset;
+use crate::quantity::LearningRate;
 use crate::visible::visible_lines;
 
 /// See why one optimizer beats another in a narrowing valley.
@@ -204,8 +206,38 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The preset with the fields that `--set` sets.
+/// The preset with the fields that `--set` sets. For a rule in the place of another, prints which hyperparameters are new.
 fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Failure> {
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow::anyhow!("--set {error}")))
+    let changed = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow::anyhow!("--set {error}")))?;
+    let mut said = Vec::new();
+    for ((before, old_rate), (after, rate)) in rules(preset).into_iter().zip(rules(&changed)) {
+        let text = after.replacement(&before, rate == old_rate);
+        if after.kind() != before.kind() && !said.contains(&text) {
+            say(format_args!("{text}"));
+            said.push(text);
+        }
+    }
+    Ok(changed)
+}
+
+/// The rules of a preset, with their learning rates where they have one each.
+fn rules(preset: &Preset) -> Vec<(RuleSpec, Option<LearningRate>)> {
+    match preset {
+        Preset::Landscape(preset) => {
+            let rated = preset.simulation.optimizers.iter().map(|optimizer| &optimizer.rule);
+            rated.map(|RatedRule { rule, learning_rate, .. }| (*rule, Some(*learning_rate))).collect()
+        }
+        Preset::Sweep(preset) => preset.sweep.optimizers.iter().map(|optimizer| (optimizer.rule, None)).collect(),
+        training => {
+            let trainings = training.trainings();
+            let of_one = |training: &Preset| -> Vec<(RuleSpec, Option<LearningRate>)> {
+                let Some(workload) = training.workload() else { return Vec::new() };
+                let scanned = workload.scanned().iter().map(|optimizer| (optimizer.rule, None));
+                let own = workload.training().map(|common| (*common.rule, Some(common.learning_rate)));
+                own.into_iter().chain(scanned).collect()
+            };
+            trainings.iter().flat_map(of_one).collect()
+        }
+    }
 }

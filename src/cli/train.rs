@@ -302,12 +302,13 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     if let Some(folder) = &args.data {
         settings.push(("data".to_owned(), data(folder)?));
     }
+    let before = preset.trainings();
     preset = super::changed(&preset, &settings)?;
     if let Some(processes) = args.processes {
         check_processes(&preset, processes)?;
         preset = super::changed(&preset, &[("processes".to_owned(), processes.to_string())])?;
     }
-    let mut trainings = preset.trainings();
+    let trainings = preset.trainings();
     if fork.is_some() && trainings.len() > 1 {
         return Err(Failure::BadInput(anyhow!(
             "expected a preset of one run to go on with from a checkpoint, and the {called} has {}; save one of them as a \
@@ -315,50 +316,15 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
             trainings.len()
         )));
     }
-    for (index, training) in trainings.iter_mut().enumerate() {
-        retitle(training, index, &called, &args.set);
-    }
+    let named = |(index, training): (usize, Preset)| match before.get(index) {
+        Some(before) => training.as_changed_from(before),
+        None => training,
+    };
+    let trainings: Vec<Preset> = trainings.into_iter().enumerate().map(named).collect();
     for workload in trainings.iter().filter_map(Preset::workload) {
         workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }
     Ok(trainings)
-}
-
-/// Changes the title and description of a training's preset, which no longer hold once the command line sets other
-/// fields. The training is the preset's with this index.
-fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(String, String)]) {
-    const LONGEST: usize = 100;
-    // Fields that are not in titles: runs that differ only in these are distinguished otherwise, or do the same.
-    const UNTOLD: [&str; 8] =
-        ["seed", "data", "device", "processes", "shard_optimizer", "part", "title", "description"];
-    let own = format!("runs[{index}].");
-    let mut told: Vec<(&str, String)> = Vec::new();
-    for (key, value) in settings {
-        let key = key.strip_prefix(&own).or(key.strip_prefix("scan.")).unwrap_or(key);
-        if UNTOLD.contains(&key) || key.starts_with("runs") {
-            continue;
-        }
-        // The last of equal ones applies; a title is a single line.
-        told.retain(|(other, _)| *other != key);
-        told.push((key, value.split_whitespace().collect::<Vec<_>>().join(" ")));
-    }
-    if told.is_empty() {
-        return;
-    }
-    // Names may be truncated.
-    told.sort_by_key(|(key, _)| !key.starts_with("optimizer"));
-    let told = told.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ");
-    let is_set = |word: &str| settings.iter().any(|(key, _)| key == word);
-    let [title, description] = training.words_mut();
-    if !is_set("title") {
-        // The settings that distinguish the run come first, where lists show them.
-        let long = format!("{told} ({title})");
-        *title =
-            if long.chars().count() > LONGEST { long.chars().take(LONGEST - 1).chain(['…']).collect() } else { long };
-    }
-    if !is_set("description") {
-        *description = format!("The {called} with other settings.");
-    }
 }
 
 /// Lets the worker train, and shows its progress until it ends.

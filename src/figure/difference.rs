@@ -1,7 +1,8 @@
 //! The differences between two sweeps, in words.
 
 use super::labels::{axis_label, metric};
-use crate::preset::{Preset, SweepPreset};
+use crate::optimizer::{RuleSpec, ShownSetting, with_settings};
+use crate::preset::{SweepPreset, changed_description, changed_words, with_changes};
 use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use crate::view::ticks::short;
 
@@ -62,6 +63,10 @@ fn range(spec: &SweepSpec, axis: &Axis) -> String {
     format!("{} from {} to {}", axis_label(spec, axis), short(axis.from), short(axis.to))
 }
 
+fn settings(rule: &RuleSpec) -> Vec<ShownSetting> {
+    rule.shown_settings(&RuleSpec::on_plane(rule.kind()), |of| !of.is_for_vectors)
+}
+
 fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec<String>) {
     if these.iter().map(|it| it.id).ne(others.iter().map(|it| it.id)) {
         let labels: Vec<&str> = these.iter().map(SweepOptimizer::label).collect();
@@ -69,7 +74,12 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
         return;
     }
     for (this, other) in these.iter().zip(others) {
-        if this.rule != other.rule {
+        let words = changed_words(&settings(&this.rule), &settings(&other.rule));
+        if this.rule.name() != other.rule.name() {
+            all.push(with_settings(&format!("{} → {}", other.rule.name(), this.rule.name()), &words));
+        } else if !words.is_empty() {
+            all.push(format!("{}: {}", this.label(), words.join(", ")));
+        } else if this.rule != other.rule {
             all.push(format!("another rule of {}", this.label()));
         } else if this.learning_rates != other.learning_rates {
             all.push(format!("other learning rates of {}", this.label()));
@@ -92,34 +102,9 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     let axes = |sweep: &SweepSpec| [&sweep.rows, &sweep.columns].map(|axis| axis_label(sweep, axis));
     let [rows, columns] = axes(&sweep);
     let title = if axes(&preset.sweep) == [rows.as_str(), columns.as_str()] {
-        changed_title(&preset.title, &changes)
+        with_changes(&format!("{}, changed: ", preset.title), &changes)
     } else {
-        format!("Phase diagram: {rows} and {columns}")
+        with_changes("Phase diagram: ", &[format!("{rows} and {columns}")])
     };
-    let description = format!("“{}”, changed: {}.", preset.title, changes.join("; "));
-    SweepPreset {
-        title: shortened(title, Preset::LONGEST_TITLE),
-        description: shortened(description, Preset::LONGEST_DESCRIPTION),
-        sweep,
-        ..preset
-    }
-}
-
-/// The title with as many changes as fit.
-fn changed_title(title: &str, changes: &[String]) -> String {
-    let with = |shown: usize| {
-        let more = changes.len() - shown;
-        let mut all = changes[..shown].to_vec();
-        all.extend((more > 0).then(|| format!("{more} more")));
-        format!("{title}, changed: {}", all.join(", "))
-    };
-    let fits = |title: &String| title.chars().count() <= Preset::LONGEST_TITLE;
-    (1..=changes.len()).rev().map(with).find(fits).unwrap_or_else(|| format!("{title}, changed"))
-}
-
-fn shortened(text: String, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text;
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
+    SweepPreset { title, description: changed_description(&preset.title, &changes), sweep, ..preset }
 }

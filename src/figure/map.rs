@@ -142,8 +142,8 @@ impl Map {
         let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
         let mut legend = Vec::new();
         if let Map::Winner { certainty } = self {
-            let colors = optimizer_colors(diagram.spec());
-            legend.extend(colors.iter().zip(&diagram.spec().optimizers).map(|(color, it)| swatch(*color, it.label())));
+            let (colors, names) = (optimizer_colors(diagram.spec()), diagram.spec().shown_names());
+            legend.extend(colors.iter().zip(&names).map(|(color, name)| swatch(*color, name)));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
             if certainty && cells(diagram).any(is_known) {
                 legend.push(Swatch { color: None, text: "paler: less certain, to 50 %".to_owned() });
@@ -170,11 +170,11 @@ impl Map {
 
     /// The optimizers that it shows.
     pub fn subject(self, diagram: &Diagram) -> Option<String> {
-        let label = |index: usize| diagram.spec().optimizers[index].label();
+        let names = diagram.spec().shown_names();
         match self {
             Map::Winner { .. } => None,
-            Map::Score(index) | Map::BestRate(index) | Map::Spread(index) => Some(label(index).to_owned()),
-            Map::Difference(one, other) => Some(format!("{} over {}", label(one), label(other))),
+            Map::Score(index) | Map::BestRate(index) | Map::Spread(index) => Some(names[index].clone()),
+            Map::Difference(one, other) => Some(format!("{} over {}", names[one], names[other])),
         }
     }
 

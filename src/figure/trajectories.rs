@@ -131,7 +131,7 @@ impl Trajectories {
     /// The enabled optimizers, in their order.
     pub(super) fn ensembles(&self) -> Vec<Ensemble<'_>> {
         let optimizers = &self.spec().optimizers;
-        let all = optimizers.iter().zip(self.spec().distinct_names());
+        let all = optimizers.iter().zip(self.spec().shown_names());
         let all = all.zip(markers(optimizers.iter().map(|spec| spec.rule.rule.marker())));
         let enabled = all.filter(|((spec, _), _)| spec.enabled);
         let known = self.ensembles.iter().zip(self.simulation.histories());

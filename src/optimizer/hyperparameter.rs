@@ -1,6 +1,6 @@
 //! The table of a rule's hyperparameters.
 
-use crate::quantity::{Beta, Gamma, Range, WeightDecay};
+use crate::quantity::{Beta, Gamma, Range, WeightDecay, number_text};
 
 /// A hyperparameter of a rule: what everybody who shows, reads, writes or varies it needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -219,6 +219,20 @@ impl Hyperparameter {
         match self.kind {
             HyperparameterKind::Choice(choices) => choices,
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => &[],
+        }
+    }
+
+    /// Whether it has the meaning of another rule's: the same key and the same label. `beta2` of Adam ("Squares β₂") and of
+    /// FOCUS ("Average β₂") are different hyperparameters.
+    pub fn means_the_same_as(&self, other: &Hyperparameter) -> bool {
+        self.key == other.key && self.label == other.label
+    }
+
+    /// A value in words, such as `ω 0.1` or `Nesterov`; empty for a choice that needs no words.
+    pub fn words(&self, value: f64) -> String {
+        match self.choices().get(value as usize) {
+            Some(choice) => choice.words.to_owned(),
+            None => format!("{} {}", self.symbol, number_text(value)),
         }
     }
 

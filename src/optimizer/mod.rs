@@ -22,6 +22,7 @@ pub mod program;
 mod rates;
 mod read;
 mod schedule;
+mod shown;
 mod spec;
 mod step_trace;
 mod trace;
@@ -40,6 +41,7 @@ pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use plane::{PlaneBatch, SideBySide};
 pub use rates::{LEAST_MEAN_OF_MASK, Rates};
 pub use schedule::{Decay, Schedule};
+pub use shown::{ShownSetting, differing, with_settings};
 pub use spec::{RatedRule, RuleSpec};
 pub use step_trace::{StepInputs, Trace, trace};
 pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
@@ -146,7 +148,7 @@ impl RuleKind {
     }
 
     /// Of typed rules in presets.
-    const TYPED: &str = "Typed";
+    pub(crate) const TYPED: &str = "Typed";
 
     /// The typed rule, if it is one.
     pub fn typed(self) -> Option<&'static TypedRule> {

@@ -62,6 +62,40 @@ impl RuleSpec {
         rule
     }
 
+    /// The rule in the place of another: hyperparameters that both have keep the other's values, as far as their ranges allow
+    /// it. Both have a hyperparameter where it [means the same](Hyperparameter::means_the_same_as) in both.
+    pub fn in_place_of(mut self, before: &RuleSpec) -> RuleSpec {
+        for (index, of) in self.info().hyperparameters.iter().enumerate() {
+            let kept = before.value_of(of).and_then(|value| of.checked(value).ok());
+            self.values[index] = kept.unwrap_or(self.values[index]);
+        }
+        self
+    }
+
+    /// The value of the hyperparameter with the meaning of `of`, which may be another rule's.
+    fn value_of(&self, of: &Hyperparameter) -> Option<f64> {
+        self.hyperparameters().find(|(own, _)| own.means_the_same_as(of)).map(|(_, value)| value)
+    }
+
+    /// The hyperparameters of a rule that took the place of another: those that are set anew, and those that are kept, such as
+    /// `FOCUS in place of Adam; new: β₂ 0.99, γ 0.2; kept: η, β₁ 0.9, ω 0.1`.
+    pub fn replacement(&self, before: &RuleSpec, keeps_learning_rate: bool) -> String {
+        let is_kept = |of: &Hyperparameter, value| before.value_of(of) == Some(value);
+        let (kept, new): (Vec<_>, Vec<_>) = self.hyperparameters().partition(|(of, value)| is_kept(of, *value));
+        let words = |of: Vec<(&Hyperparameter, f64)>| -> Vec<String> {
+            of.into_iter().map(|(of, value)| of.words(value)).filter(|words| !words.is_empty()).collect()
+        };
+        let rate = keeps_learning_rate.then(|| "η".to_owned());
+        let kept: Vec<String> = rate.into_iter().chain(words(kept)).collect();
+        let mut text = format!("{} in place of {}", self.name(), before.name());
+        for (what, words) in [("new", words(new)), ("kept", kept)] {
+            if !words.is_empty() {
+                text.push_str(&format!("; {what}: {}", words.join(", ")));
+            }
+        }
+        text
+    }
+
     /// The same rule with a learning rate, which does not change.
     pub fn rated(self, learning_rate: LearningRate) -> RatedRule {
         RatedRule { rule: self, learning_rate, schedule: Schedule::default() }

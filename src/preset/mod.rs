@@ -20,6 +20,7 @@
 //! refused with their line and column, see [`Fault`].
 
 mod builtin;
+mod changed;
 mod error;
 mod explain;
 mod fault;
@@ -36,6 +37,8 @@ use std::path::Path;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use builtin::{BuiltIn, built_ins};
+pub(crate) use changed::changed_words;
+pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
 pub use library::{Library, Loaded, PresetSource, UserPreset};

@@ -84,6 +84,17 @@ impl<'t> Outline<'t> {
         best
     }
 
+    /// The values without fields, with their paths: numbers, texts, and names, also those before fields.
+    pub(super) fn leaves(&self) -> Vec<(String, &'t str)> {
+        let (mut walk, mut leaves) = (Walk::new(self.text), Vec::new());
+        while let Some(step) = walk.next() {
+            if step.begins && !matches!(step.token, Token::Open(_)) {
+                leaves.extend(walk.path(step.span.start).map(|path| (path, &self.text[step.span])));
+            }
+        }
+        leaves
+    }
+
     /// The path of the innermost value that `offset` is in.
     pub(super) fn path_at(&self, offset: usize) -> Option<String> {
         let mut walk = Walk::new(self.text);

@@ -5,14 +5,15 @@ use ron::error::Error as RonError;
 use super::explain::shortened;
 use super::outline::Outline;
 use super::{Preset, PresetError, read};
+use crate::optimizer::{RuleKind, TypedRule};
 
 impl Preset {
     /// The preset with the field at `path` set to `value`.
     ///
     /// The syntax of a value depends on the field. A text field takes the value as it is, without quotation marks. Any
     /// other field takes a value as written in a preset's file, with two exceptions: names of choices need not have the
-    /// file's capitals (`bfloat16`, `go_on` and `go-on` are accepted), and an optimizer's name alone means the
-    /// optimizer with its defaults.
+    /// file's capitals (`bfloat16`, `go_on` and `go-on` are accepted), and a rule that takes the place of another keeps
+    /// what the value does not give and both rules have ([`RuleSpec::in_place_of`]), also its learning rate and schedule.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Its beginning may be omitted: `optimizer.gamma` means all
     /// runs of the preset, or its scan, and `noise` that of the simulation or sweep.
@@ -85,7 +86,10 @@ struct Field<'p> {
 impl Field<'_> {
     /// The preset's text with the value as written in a file, or the reason why it cannot be placed.
     fn text_with(&self, value: &str) -> Result<String, String> {
-        self.paths.iter().try_fold(self.preset.to_ron(), |text, path| replace(text, path, value))
+        self.paths.iter().try_fold(self.preset.to_ron(), |text, path| {
+            let value = completed_rule(&text, path, value).unwrap_or_else(|| value.to_owned());
+            replace(text, path, &value)
+        })
     }
 
     /// Whether a text is expected, which the reader reports for a value that is not a text.
@@ -133,6 +137,46 @@ const MOST_NAMES: usize = 32;
 /// A name without the differences that are allowed on a command line.
 fn folded(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
+}
+
+/// A rule as a value, with the fields that it does not give, and that it has like the rule at the path; none where either is
+/// no rule. Positions in the value stay.
+fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
+    let before = &text[Outline::of(text).exact(path)?];
+    let (old, rule) = (rule_kind(before)?, rule_kind(value)?);
+    let of_rate = ["learning_rate", "schedule"];
+    let both = rule.info().hyperparameters.iter().filter(|of| {
+        let same = old.info().hyperparameters.iter().find(|old| of.means_the_same_as(old));
+        let is_allowed = |value: &str| value.parse().map_or(true, |value| of.checked(value).is_ok());
+        same.is_some() && field(before, of.key).is_some_and(is_allowed)
+    });
+    let keys = of_rate.into_iter().chain(both.map(|of| of.key)).filter(|key| field(value, key).is_none());
+    let kept: Vec<String> = keys.filter_map(|key| Some(format!("{key}: {}", field(before, key)?))).collect();
+    let value = value.trim_end();
+    if !value.contains('(') {
+        return Some(format!("{}({})", rule.key(), kept.join(", ")));
+    }
+    let given = value.strip_suffix(')')?;
+    let is_first = given.trim_end().ends_with(['(', ',']);
+    let comma = if is_first || kept.is_empty() { "" } else { ", " };
+    Some(format!("{given}{comma}{})", kept.join(", ")))
+}
+
+/// The kind of the rule that is written in this value: its name alone, or with fields.
+fn rule_kind(value: &str) -> Option<RuleKind> {
+    let value = value.trim();
+    let name = &value[..value.find('(').unwrap_or(value.len())];
+    let name = folded(name.trim());
+    if name == folded(RuleKind::TYPED) {
+        let [name, text] = ["name", "text"].map(|key| ron::from_str::<String>(field(value, key)?).ok());
+        return Some(RuleKind::Typed(TypedRule::new(&name?, &text?).ok()?));
+    }
+    RuleKind::ALL.iter().copied().find(|kind| folded(kind.key()) == name || folded(kind.info().name) == name)
+}
+
+/// The value of a field of a value.
+fn field<'t>(value: &'t str, key: &str) -> Option<&'t str> {
+    Some(&value[Outline::of(value).exact(key)?])
 }
 
 /// The error without a place: the user who sets a field has not seen the text in which it is set.

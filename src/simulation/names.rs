@@ -1,6 +1,7 @@
 //! Distinct names of optimizers.
 
 use super::spec::{OptimizerSpec, SimulationSpec};
+use crate::optimizer::{RatedRule, RuleSpec, ShownSetting, differing, with_settings};
 
 impl SimulationSpec {
     /// The name of each optimizer, in their order: its label, followed by a number where an earlier one has the same,
@@ -14,6 +15,37 @@ impl SimulationSpec {
             names.push(distinct_name(label, is_taken));
         }
         names
+    }
+
+    /// The names of the optimizers where they are shown together, in their order: the distinct names, each with the settings
+    /// that differ among those that are simulated. A name that the user has given stays as it is.
+    pub fn shown_names(&self) -> Vec<String> {
+        let is_named = |optimizer: &OptimizerSpec| {
+            let own = optimizer.rule.schedule.named(optimizer.rule.name());
+            optimizer.name.as_deref().is_some_and(|name| without_number(name) != own)
+        };
+        let settings = |optimizer: &&OptimizerSpec| {
+            let RatedRule { rule, learning_rate, schedule } = &optimizer.rule;
+            let rate = ShownSetting::learning_rate(learning_rate.get());
+            let of_rule = rule.shown_settings(&RuleSpec::on_plane(rule.kind()), |of| !of.is_for_vectors);
+            std::iter::once(rate).chain(schedule.shown_settings()).chain(of_rule).collect()
+        };
+        let simulated: Vec<&OptimizerSpec> = self.optimizers.iter().filter(|optimizer| optimizer.enabled).collect();
+        let words = differing(&simulated.iter().map(settings).collect::<Vec<_>>());
+        let named = self.optimizers.iter().zip(self.distinct_names()).map(|(optimizer, name)| {
+            let place = simulated.iter().position(|other| other.id == optimizer.id);
+            match place.filter(|_| !is_named(optimizer)) {
+                Some(place) => with_settings(&name, &words[place]),
+                None => name,
+            }
+        });
+        named.collect()
+    }
+
+    /// The name of the optimizer with this id where all are shown together.
+    pub fn shown_name_of(&self, id: u32) -> Option<String> {
+        let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;
+        self.shown_names().into_iter().nth(index)
     }
 
     /// The name of the optimizer with this id.
@@ -35,7 +67,7 @@ pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
 }
 
 /// "Adam" of "Adam (2)".
-fn without_number(label: &str) -> &str {
+pub fn without_number(label: &str) -> &str {
     let before = label.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
     match before {
         Some((before, number)) if number.parse::<u32>().is_ok() => before,

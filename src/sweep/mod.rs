@@ -18,6 +18,7 @@ mod engine;
 mod gap;
 mod kernel;
 mod machine;
+mod names;
 mod nd_batch;
 mod part;
 mod part_file;

@@ -18,6 +18,7 @@ pub mod mnist;
 mod needs;
 mod runs;
 mod scan;
+mod settings;
 
 pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, Sharing, TokenizerKind};
 pub use dataset::{Dataset, Outlook, OutlookResult, without_folder};
@@ -28,6 +29,7 @@ pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
 #[cfg(feature = "torch")]
 pub(crate) use scan::NOT_TOGETHER;
 pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer, ScanPart};
+pub use settings::{BATCH, STEPS, changes, shown_settings};
 
 use self::form::Form;
 use crate::preset::Preset;
@@ -52,7 +54,7 @@ pub(crate) use for_each_workload;
 
 /// A preset that a worker trains.
 pub trait Workload {
-    /// The name for users, such as `MNIST classifier, one run`.
+    /// The name for users, such as `MNIST classifier`.
     fn name(&self) -> &'static str;
 
     /// The name that distinguishes its runs from those of other workloads, such as `MNIST`.
@@ -130,6 +132,12 @@ pub trait Workload {
 
     /// The largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
+
+    /// Removes the names of runs and of scanned optimizers that are those of another preset, with other settings.
+    fn forget_names_of(&mut self, other: &dyn Workload);
+
+    /// Gives runs and scanned optimizers the names that they have in another preset.
+    fn take_names_of(&mut self, other: &dyn Workload);
 
     /// Adds the workload's description of a run to that of all runs.
     fn describe(&self, started: Started) -> Started;

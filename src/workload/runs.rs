@@ -254,6 +254,25 @@ where
         self.runs.get(run)?.fitting(memory, on_gpu)
     }
 
+    fn forget_names_of(&mut self, other: &dyn Workload) {
+        let trainings = other.trainings();
+        let commons = trainings.iter().map(|it| it.workload().and_then(Workload::training));
+        for (run, old) in self.runs.iter_mut().zip(commons) {
+            let settings = |it: &Common<'_>| (*it.rule, it.learning_rate, it.batch_size);
+            let own = run.common();
+            if old.is_some_and(|old| old.name == own.name && settings(&old) != settings(&own)) {
+                *run.common_mut().name = None;
+            }
+        }
+    }
+
+    fn take_names_of(&mut self, other: &dyn Workload) {
+        for (run, training) in self.runs.iter_mut().zip(other.trainings()) {
+            let common = training.workload().and_then(Workload::training);
+            *run.common_mut().name = common.and_then(|common| common.name).map(str::to_owned);
+        }
+    }
+
     fn describe(&self, started: Started) -> Started {
         let [run] = &self.runs[..] else { return started };
         let common = run.common();

@@ -213,6 +213,27 @@ fn a_slider_moves_by_the_arrow_keys() {
 }
 
 #[test]
+fn another_rule_on_a_card_keeps_what_both_have() {
+    let mut app = App::plain();
+    app.set_slider("Adam: Weight decay ω", 0.25);
+    app.set_slider("Adam: Learning rate η", 0.02);
+    app.click(Role::ComboBox, "Adam: rule");
+    app.button("Lion");
+    let RatedRule { rule, learning_rate, .. } = spec(&app).optimizers[0].rule;
+    assert_eq!((rule.kind(), learning_rate.get(), rule.get("weight_decay")), (RuleKind::Lion, 0.02, Some(0.25)));
+    assert!(app.shows("Lion in place of Adam; new: β₁ 0.9, β₂ 0.99; kept: η, ω 0.25"));
+    assert_eq!(shown_in_legend_and_plots(&mut app), ["Lion, η 0.02, ω 0.25", "FOCUS, η 0.01, ω 0.1"]);
+    engine_follows(&mut app);
+    // One that another has already is distinguished by its colour.
+    app.click(Role::ComboBox, "Lion: rule");
+    app.button("FOCUS");
+    let optimizers = &spec(&app).optimizers;
+    assert_eq!(optimizers[0].rule.rule.kind(), RuleKind::Focus);
+    assert_ne!(optimizers[0].rgb(), optimizers[1].rgb());
+    engine_follows(&mut app);
+}
+
+#[test]
 fn optimizers_are_added_duplicated_disabled_and_removed() {
     let mut app = App::plain();
     app.button("+ Add optimizer");
@@ -246,7 +267,7 @@ fn optimizers_of_one_name_are_told_apart_everywhere() {
     app.button("FOCUS: duplicate");
     let labels: Vec<&str> = spec(&app).optimizers.iter().map(|optimizer| optimizer.label()).collect();
     assert_eq!(labels, ["Adam", "FOCUS", "Adam (2)", "Adam (3)", "Adam (4)", "FOCUS (2)"]);
-    assert_eq!(shown_in_legend_and_plots(&mut app), spec(&app).distinct_names());
+    assert_eq!(shown_in_legend_and_plots(&mut app), spec(&app).shown_names());
 
     // A preset, or who types, may give the same name twice.
     let twins = crate::harness::PLAIN.replace("Focus", "Adam");

@@ -139,6 +139,23 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
 }
 
 #[test]
+fn another_rule_keeps_what_both_have_and_leaves_axes_that_it_does_not_have() {
+    let rows = "rows: (of: Of(Beta2, [0]), from: 0.5, to: 0.9, count: 5, spacing: Linear)";
+    let text = SMALL.replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows);
+    let mut app = computed(&text.replace("Adam()", "Adam(weight_decay: 0.2)"));
+    app.press("■ Adam");
+    app.click(Role::ComboBox, "Adam: rule");
+    app.button("SGD");
+    app.settle();
+    let sweep = wanted(&app);
+    assert_eq!(sweep.optimizers[0].label(), "SGD");
+    assert_eq!(sweep.optimizers[0].rule.get("weight_decay"), Some(0.2));
+    assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::new("beta2").unwrap(), vec![]));
+    assert!(app.shows("SGD in place of Adam; kept: η, β₁ 0.9, ω 0.2"));
+    assert!(app.shows("A setting below can't be used"), "an axis varies nothing");
+}
+
+#[test]
 fn as_many_rows_can_be_asked_for_as_in_a_preset() {
     let mut app = computed(SMALL);
     app.click(Role::CheckBox, "Live");
@@ -160,18 +177,38 @@ fn titles_say_what_was_changed_and_do_so_after_a_restart() {
     app.harness.state_mut().save(&mut storage);
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
-    assert!(again.state().phase().is_dirty() && again.shows("· changed"));
+    assert!(again.state().phase().is_dirty() && again.shows("Small, changed: c = 0.5"));
     again.button("Compute this diagram");
     again.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
     assert_eq!(title(&again), "Small, changed: c = 0.5");
-    // What is saved is called by its own title.
+    // It is saved under the title that is proposed.
     again.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     again.harness.run_steps(3);
     again.button("Save to my presets");
     again.until("the notice", |app| app.shows("Saved "));
     again.settle();
-    assert_eq!(title(&again), "Small");
-    assert!(!again.shows("changed"));
+    assert_eq!(title(&again), "Small, changed: c = 0.5");
+    assert!(!again.state().phase().is_dirty() && !again.shows("· changed"));
+}
+
+#[test]
+fn another_axis_gives_the_preset_another_title_description_and_file_name() {
+    let mut app = computed(SMALL);
+    app.click(Role::ComboBox, "Rows: what varies");
+    app.press("slope c");
+    app.until("the other diagram", is_followed);
+    app.settle();
+    assert!(app.shows("Phase diagram: slope c and noise σ · changed"), "beside the controls");
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.harness.run_steps(3);
+    let field = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::TextInput, name).value();
+    assert_eq!(field(&app, "Title").as_deref(), Some("Phase diagram: slope c and noise σ"));
+    app.button("Save to my presets");
+    app.until("the notice", |app| app.shows("phase-diagram-slope-c-and-noise-σ.ron"));
+    app.settle();
+    let saved = app.state().phase().preset();
+    assert_eq!(saved.title, "Phase diagram: slope c and noise σ");
+    assert!(saved.description.starts_with("“Small”, changed: rows of slope c from 0.01 to 1"), "{}", saved.description);
 }
 
 #[test]

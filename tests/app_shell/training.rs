@@ -176,15 +176,15 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
     });
     listed(&mut app, 3);
     for name in [
-        "Adam, η 0.003, batch 8, seed 0 (MNIST classifier, one run)",
-        "FOCUS, η 0.001, batch 128, seed 7, γ 0.4, parameters decay (MNIST classifier, one run)",
+        "Adam, η 0.003, batch 8, seed 0 (FOCUS on MNIST, one run)",
+        "FOCUS, γ 0.4, parameters decay, η 0.001, batch 128, seed 7 (FOCUS on MNIST, one run)",
         "The odd one (Signum, η 0.001, batch 128, seed 0)",
     ] {
         let row = format!("Run {name}");
         assert!(app.harness.query_by_role_and_label(Role::Button, &row).is_some(), "no row for {name}");
     }
     // Each part is seen.
-    assert!(app.shows("Adam, η 0.003, batch 8, seed 0") && app.shows("MNIST classifier, one run"));
+    assert!(app.shows("Adam, η 0.003, batch 8, seed 0") && app.shows("FOCUS on MNIST, one run"));
     // A name of those that are compared has no part that all have.
     for run in app.state().training().runs().to_vec() {
         if run.run != named {
@@ -201,7 +201,7 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
 
 #[test]
 fn a_curve_is_named_by_its_optimizer_whatever_title_its_run_was_begun_with() {
-    let long = "optimizer=Adam, steps=60 (MNIST classifier, one run)";
+    let long = "MNIST classifier · FOCUS → Adam, 60 steps";
     let (mut app, ()) = open_tab(|runs| {
         trained(runs, &[("optimizer", "Adam"), ("title", &format!("\"{long}\""))]);
     });

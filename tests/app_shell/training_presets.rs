@@ -114,14 +114,14 @@ fn each_dataset_has_a_folder_of_its_own_that_comes_back_at_the_next_start() {
     let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
     let take = |app: &mut App, workload: &str| {
         app.click(Role::ComboBox, "Workload");
-        app.press(workload);
+        app.button(workload);
         app.harness.key_press(Key::Escape);
         app.settle();
     };
     let folder = |app: &App, name: &str| app.folder.path().join(name);
     let chosen = |path: &Path| Some(DataChoice::Folder(path.display().to_string()));
     let [images, text] = ["images", "text"].map(|name| folder(&app, name));
-    for (workload, path) in [("MNIST classifier, one run", &images), ("GPT-2, pre-training", &text)] {
+    for (workload, path) in [("MNIST classifier", &images), ("GPT-2, pre-training", &text)] {
         if workload.starts_with("GPT") {
             take(&mut app, workload);
             assert_eq!(data(&app), Some(DataChoice::Automatic), "it is another dataset");
@@ -131,7 +131,7 @@ fn each_dataset_has_a_folder_of_its_own_that_comes_back_at_the_next_start() {
         app.type_over("Path of the folder", path);
         app.until("the folder", |app| data(app) == chosen(path));
     }
-    take(&mut app, "MNIST classifier, one run");
+    take(&mut app, "MNIST classifier");
     assert_eq!(data(&app), chosen(&images));
     let mut storage = MemoryStorage::default();
     app.harness.state_mut().save(&mut storage);
@@ -169,4 +169,77 @@ fn what_keeps_a_training_from_its_start_is_said_at_its_field() {
     std::fs::write(empty.join("text.txt"), "To be, or not to be. ".repeat(100)).expect("it can be written");
     app.until("the data, which are looked at again", |app| app.shows("Data: text in "));
     assert!(!app.shows("can't be used as it is"));
+}
+
+#[test]
+fn another_rule_keeps_what_both_have_and_says_what_is_new() {
+    let preset = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").expect("it is built in");
+    let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
+    app.settle();
+    let value = |app: &App, key: &str| {
+        let Preset::Gpt2(preset) = app.state().training().preset() else { panic!("a GPT-2 is under the controls") };
+        preset.runs[0].optimizer.get(key)
+    };
+    assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)]);
+    app.click(Role::ComboBox, "Optimizer");
+    app.button("RMSProp");
+    app.settle();
+    assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)], "α has its default");
+    assert!(app.shows("RMSProp in place of Adam; new: α 0.99, μ 0, ε 1e-8; kept: η, ω 0.1"));
+    app.click(Role::ComboBox, "Optimizer");
+    app.button("FOCUS");
+    app.settle();
+    assert_eq!(value(&app, "weight_decay"), Some(0.1));
+    assert_eq!(value(&app, "gamma"), Some(0.2));
+    assert!(app.shows("FOCUS in place of RMSProp; new: β₁ 0.9, β₂ 0.99, γ 0.2, average decays; kept: η, ω 0.1"));
+}
+
+#[test]
+fn a_changed_preset_is_called_by_its_settings() {
+    let preset = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
+    app.settle();
+    let combo = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::ComboBox, name).value();
+    assert_eq!(combo(&app, "Workload").as_deref(), Some("MNIST classifier"));
+    assert_eq!(combo(&app, "Training preset").as_deref(), Some("FOCUS on MNIST, one run"));
+    app.click(Role::ComboBox, "Optimizer");
+    app.button("Adam");
+    app.settle();
+    app.type_into("Batch size", "64");
+    app.settle();
+    let changed = "MNIST classifier · FOCUS → Adam, batch 64";
+    assert_eq!(combo(&app, "Training preset"), Some(format!("{changed} · changed")));
+    let Preset::Mnist(draft) = &app.state().training().draft().preset else { panic!("it is a run") };
+    assert_eq!(draft.title, changed);
+    assert_eq!(draft.description, "“FOCUS on MNIST, one run”, changed: FOCUS → Adam; batch 64.");
+    // What is saved is as it is under the controls.
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.harness.run_steps(3);
+    app.button("Save to my presets");
+    app.until("the notice", |app| app.shows("Saved "));
+    app.settle();
+    assert!(!app.state().training().is_dirty());
+    assert_eq!(app.state().training().preset().title(), changed);
+    // The user's own title stays.
+    app.type_into("Batch size", "32");
+    app.settle();
+    assert_eq!(app.state().training().draft().preset.title(), changed);
+}
+
+#[test]
+fn a_run_whose_name_speaks_of_other_settings_loses_it() {
+    let preset = built_ins().iter().find(|built_in| built_in.name == "fig3a").expect("it is built in");
+    let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
+    app.settle();
+    let labels = |app: &App| app.state().training().draft().preset.workload().expect("trainings").labels();
+    assert_eq!(labels(&app), ["Signum, η 6e-4", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
+    app.click(Role::ComboBox, "Optimizer");
+    app.button("Adam");
+    app.settle();
+    assert_eq!(labels(&app), ["Adam", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
+    let title = app.state().training().draft().preset.title().to_owned();
+    assert_eq!(title, "GPT-2, pre-training · run 1: Signum → Adam");
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(labels(&app), ["Signum, η 6e-4", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
 }

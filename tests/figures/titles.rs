@@ -1,10 +1,11 @@
-//! What a changed preset is called.
+//! What changed presets, and optimizers that are shown together, are called.
 
-use valleyscope::figure::as_changed;
+use valleyscope::figure::{Map, as_changed};
 use valleyscope::optimizer::HyperparameterName;
 use valleyscope::preset::{Preset, SweepPreset, built_ins};
 use valleyscope::quantity::{Noise, PointCount, Replicates, Rotation};
-use valleyscope::sweep::{Axis, Quantity, SweepSpec};
+use valleyscope::simulation::SimulationSpec;
+use valleyscope::sweep::{Axis, Diagram, Metric, Quantity, SweepSpec};
 
 fn fig2a() -> SweepPreset {
     let found = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
@@ -67,4 +68,81 @@ fn many_changes_and_long_titles_fit() {
     let named = as_changed(long, sweep);
     assert_eq!(named.title.chars().count(), 100);
     assert!(named.title.ends_with('…'));
+}
+
+#[test]
+fn a_title_names_the_settings_of_a_rule_and_a_rule_in_the_place_of_another() {
+    let named = changed(|sweep| sweep.optimizers[0].rule.set("weight_decay", 0.2).unwrap());
+    assert_eq!(named.title, "Phase diagram: sharpness and noise (Fig. 2a), changed: Adam: ω 0.2");
+    let sgd = Preset::Sweep(fig2a()).with("optimizers[0].rule", "SGD").expect("a preset");
+    let Preset::Sweep(sgd) = sgd else { panic!("it is a sweep") };
+    let named = as_changed(fig2a(), sgd.sweep);
+    assert_eq!(named.title, "Phase diagram: sharpness and noise (Fig. 2a), changed: Adam → SGD");
+}
+
+#[test]
+fn a_changed_landscape_is_called_by_its_changes() {
+    let found = built_ins().iter().find(|built_in| built_in.name == "fig1c").expect("a built-in preset");
+    let changed = |settings: &[(&str, &str)]| {
+        let changed = found.preset.with_all(settings.iter().copied()).expect("a preset");
+        let named = changed.as_changed_from(&found.preset);
+        assert_eq!(Preset::parse(&named.to_ron(), "test").expect("a preset"), named);
+        named
+    };
+    assert_eq!(changed(&[]), found.preset);
+    let fig1c = "Adam starves where Signum goes on (Fig. 1c)";
+    let named = changed(&[("noise", "0.5"), ("landscape.sharpness", "20"), ("optimizers[1].rule.beta1", "0.5")]);
+    assert_eq!(named.title(), format!("{fig1c}, changed: a = 20, σ = 0.5, Signum: β₁ 0.5"));
+    assert_eq!(named.description(), format!("“{fig1c}”, changed: a = 20; σ = 0.5; Signum: β₁ 0.5."));
+    let own = changed(&[("noise", "0.5"), ("title", "Mine")]);
+    assert_eq!(own.title(), "Mine");
+}
+
+#[test]
+fn a_legend_names_each_setting_that_differs_and_no_other() {
+    let names = |change: &dyn Fn(&mut SweepSpec)| {
+        let mut sweep = fig2a().sweep;
+        change(&mut sweep);
+        let legend = Map::Winner { certainty: false }.legend(&Diagram::new(sweep.clone().into()), Metric::FinalLoss);
+        let texts: Vec<String> = legend.into_iter().map(|swatch| swatch.text).take(3).collect();
+        assert_eq!(texts, sweep.shown_names());
+        texts
+    };
+    assert_eq!(names(&|_| ()), ["Adam", "FOCUS", "Signum"]);
+    // Whatever has a default or not.
+    let decay = |sweep: &mut SweepSpec| sweep.optimizers[0].rule.set("weight_decay", 0.2).unwrap();
+    assert_eq!(names(&decay), ["Adam, ω 0.2", "FOCUS, ω 0.1", "Signum, ω 0.1"]);
+    assert_eq!(names(&|sweep| sweep.optimizers[1].rule.set("gamma", 0.4).unwrap()), ["Adam", "FOCUS, γ 0.4", "Signum"]);
+    // β₂ means one thing for Adam, and another for FOCUS.
+    assert_eq!(names(&|sweep| sweep.optimizers[1].rule.set("beta2", 0.9).unwrap()), ["Adam", "FOCUS", "Signum"]);
+    // A name of the user's own says enough.
+    let named = |sweep: &mut SweepSpec| {
+        decay(sweep);
+        sweep.optimizers[0].name = Some("Mine".to_owned());
+        sweep.optimizers[1].name = Some("FOCUS (2)".to_owned());
+    };
+    assert_eq!(names(&named), ["Mine", "FOCUS (2), ω 0.1", "Signum, ω 0.1"]);
+    // An axis leaves no value to be named.
+    let varied = |sweep: &mut SweepSpec| {
+        decay(sweep);
+        let of = Quantity::Of(HyperparameterName::WEIGHT_DECAY, vec![0, 1, 2]);
+        sweep.rows = Axis { of, from: 0.0, to: 0.5, ..sweep.rows.clone() };
+    };
+    assert_eq!(names(&varied), ["Adam", "FOCUS", "Signum"]);
+}
+
+#[test]
+fn the_legend_of_a_landscape_names_each_setting_that_differs() {
+    let names = |settings: &[(&str, &str)]| {
+        let found = built_ins().iter().find(|built_in| built_in.name == "fig1c").expect("a built-in preset");
+        let Preset::Landscape(changed) = found.preset.with_all(settings.iter().copied()).expect("a preset") else {
+            panic!("fig1c is a landscape")
+        };
+        SimulationSpec::shown_names(&changed.simulation)
+    };
+    assert_eq!(names(&[]), ["Adam", "Signum"]);
+    let faster = [("optimizers[0].rule.learning_rate", "0.01")];
+    assert_eq!(names(&faster), ["Adam, η 0.01", "Signum, η 0.002"]);
+    // One that is not simulated is not shown with the other.
+    assert_eq!(names(&[faster[0], ("optimizers[1].enabled", "false")]), ["Adam", "Signum"]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope::quantity::{LearningRate, Rotation, Sharpness, Slope};
 use valleyscope::simulation::{LandscapeSpec, Sample, Setting, Simulation, SimulationSpec};
@@ -268,4 +268,44 @@ fn each_step_of_the_lesson_plays_to_a_pause_and_names_its_plots() {
         assert!(step.set.iter().any(|setting| matches!(setting, Setting::Steps(Some(_)))), "{}", step.text);
     }
     assert!(built_in("lesson").lesson[3].goes_on(), "that Adam passes Signum is seen in the same run");
+}
+
+#[test]
+fn a_rule_that_is_set_keeps_what_it_has_like_the_one_before() {
+    let set = |name: &str, path: &str, value: &str| {
+        let found = built_ins().iter().find(|built_in| built_in.name == name).expect("it is built in");
+        found.preset.with(path, value).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let landscape = |path: &str, value: &str| {
+        let Preset::Landscape(preset) = set("fig1c", path, value) else { panic!("fig1c is a landscape") };
+        preset.simulation.optimizers[0].rule
+    };
+    let before = landscape("seed", "1");
+    let focus = landscape("optimizers[0].rule", "focus");
+    let kept =
+        |rule: RatedRule| (rule.learning_rate, rule.schedule, rule.rule.get("weight_decay"), rule.rule.get("beta1"));
+    assert_eq!(focus.name(), "FOCUS");
+    assert_eq!(kept(focus), kept(before));
+    // β₂ of Adam is that of squares, and of FOCUS that of an average.
+    assert_eq!([before.rule.get("beta2"), focus.rule.get("beta2")], [Some(0.999), Some(0.9)]);
+    let given = landscape("optimizers[0].rule", "Focus(learning_rate: 0.5, weight_decay: 0.3)");
+    assert_eq!((given.learning_rate.get(), given.rule.get("weight_decay")), (0.5, Some(0.3)));
+    // β₁ of Lion mixes, and is no decay rate of the momentum.
+    assert_eq!(
+        landscape("optimizers[0].rule", "Lion").rule.get("beta1"),
+        RuleSpec::on_plane(RuleKind::Lion).get("beta1")
+    );
+    let training = set("gpt2-shakespeare", "optimizer", "FOCUS");
+    let rule = |preset: &Preset| *preset.workload().expect("a workload").training().expect("a training").rule;
+    assert_eq!(rule(&training).get("weight_decay"), Some(0.1));
+    let cautious =
+        training.with("optimizer.mask", "cautious").and_then(|preset| preset.with("optimizer", "SGD")).unwrap();
+    assert_eq!((rule(&cautious).name(), rule(&cautious).get("weight_decay")), ("Cautious SGD", Some(0.1)));
+    // Each of several runs keeps its own.
+    let runs = set("weightd", "optimizer", "Signum");
+    let decays: Vec<Option<f64>> = runs.trainings().iter().map(|run| rule(run).get("weight_decay")).collect();
+    assert_eq!(decays, [Some(0.2); 2]);
+    let Preset::Sweep(sweep) = set("fig2a", "optimizers[0].rule", "Sgd(weight_decay: 0.25)") else { panic!("a sweep") };
+    assert_eq!(sweep.sweep.optimizers[0].rule.get("beta1"), Some(0.9));
+    assert_eq!(sweep.sweep.optimizers[0].rule.get("weight_decay"), Some(0.25));
 }

@@ -11,8 +11,8 @@ use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
-use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
-use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
+use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec};
+use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, without_number};
 use crate::view::copy_color;
 use crate::visible::{is_unseen, is_visible_name};
 
@@ -22,6 +22,8 @@ enum Pressed {
     AsText,
     Duplicate,
     Remove,
+    /// The rule was changed for another; with a notice of what is new.
+    Exchanged(String),
 }
 
 /// Shows all cards, and below them the menu that adds an optimizer.
@@ -54,6 +56,10 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
         }
         Some((index, Pressed::Duplicate)) => duplicate(spec, index),
         Some((index, Pressed::AsText)) => as_text(ui, spec, index, requests),
+        Some((index, Pressed::Exchanged(notice))) => {
+            exchanged(spec, index);
+            requests.actions.push(Action::Notify(notice));
+        }
         Some((index, Pressed::Explain)) => {
             let kind = spec.optimizers[index].rule.rule.kind();
             requests.actions.push(Action::ShowOptimizer(kind));
@@ -110,8 +116,12 @@ impl Card<'_> {
             }
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
             header.body_unindented(|ui| {
-                ui.add_enabled_ui(optimizer.enabled, |ui| rule(ui, self.name, &mut optimizer.rule, self.run));
-                pressed = self.footer(ui, optimizer);
+                let body = ui.add_enabled_ui(optimizer.enabled, |ui| {
+                    let notice = exchange(ui, self.name, &mut optimizer.rule.rule);
+                    rule(ui, self.name, &mut optimizer.rule, self.run);
+                    notice
+                });
+                pressed = self.footer(ui, optimizer).or(body.inner.map(Pressed::Exchanged));
             });
         });
         pressed
@@ -192,6 +202,29 @@ impl Card<'_> {
 
 fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
+}
+
+/// The choice of the rule; a notice where it was changed.
+fn exchange(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
+    let choice = ui.horizontal(|ui| {
+        ui.label("Rule")
+            .on_hover_text("The update rule. Another one keeps the settings that both have, and begins the run again.");
+        rule_text::exchange(ui, &format!("{owner}: rule"), rule, RuleSpec::on_plane)
+    });
+    choice.inner
+}
+
+/// Gives an optimizer whose rule was changed a colour that no other has, and no name that was made of the rule before.
+fn exchanged(spec: &mut SimulationSpec, index: usize) {
+    let is_made = |name: &str| RuleKind::shown_as(without_number(name)).is_some();
+    let optimizer = &mut spec.optimizers[index];
+    optimizer.name = optimizer.name.take().filter(|name| !is_made(name));
+    let rgb = optimizer.rgb();
+    let others = spec.optimizers.iter().enumerate().filter(|(other, _)| *other != index);
+    let taken: Vec<[u8; 3]> = others.map(|(_, other)| other.rgb()).collect();
+    if taken.contains(&rgb) {
+        spec.optimizers[index].color = Some(copy_color(rgb, &taken));
+    }
 }
 
 /// The learning rate of a rule and how it changes in a run of so many steps, and the rule's hyperparameters in the order of

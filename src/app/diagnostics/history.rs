@@ -56,7 +56,7 @@ impl DiagnosticsHistory {
 
 impl EnsembleHistory {
     pub(super) fn name(&self, document: &Document) -> String {
-        document.spec.name_of(self.optimizer).unwrap_or_else(|| "(removed)".to_owned())
+        document.spec.shown_name_of(self.optimizer).unwrap_or_else(|| "(removed)".to_owned())
     }
 
     /// The colour of its lines.

@@ -35,7 +35,7 @@ impl Row {
 
 fn rows(document: &Document, live: &Live) -> Vec<Row> {
     let Some(snapshot) = &live.snapshot else { return Vec::new() };
-    let names = document.spec.distinct_names();
+    let names = document.spec.shown_names();
     let row = |view: &crate::simulation::EnsembleView| {
         let index = document.spec.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
         let spec = &document.spec.optimizers[index];

@@ -4,19 +4,20 @@ use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
 
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
+use crate::app::live::{Action, Requests};
 use crate::app::number;
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
 use crate::figure::{axis_label, optimizer_colors};
-use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec, Schedule};
+use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleKind, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
-use crate::simulation::distinct_name;
+use crate::simulation::{distinct_name, without_number};
 use crate::spec_error::{Part, SpecError};
 use crate::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 /// Shows the controls of a sweep, and a fault beside its field.
-pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>) {
+pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>, requests: &mut Requests) {
     let about = |part: &str| fault.filter(|fault| fault.path.starts_with(part));
     heading(ui, "Axes");
     let shown = spec.clone();
@@ -32,7 +33,7 @@ pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>)
     complain(ui, fault.filter(|fault| !["rows", "columns", "optimizers"].iter().any(|it| fault.path.starts_with(it))));
     heading(ui, "Optimizers");
     complain(ui, about("optimizers"));
-    optimizers(ui, spec);
+    optimizers(ui, spec, requests);
 }
 
 fn complain(ui: &mut Ui, fault: Option<&SpecError>) {
@@ -249,8 +250,8 @@ fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
 
 const COLOR_HELP: &str = "Colour in the map and the plots. A change of it needs no new computation.";
 
-fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
-    let mut removed = None;
+fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
+    let (mut removed, mut exchanged) = (None, None);
     let can_remove = spec.optimizers.len() > 2;
     let steps = spec.steps.get() as u64;
     let colors = optimizer_colors(spec);
@@ -262,6 +263,14 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             line(ui, "Colour", COLOR_HELP, |ui| {
                 let name = form::owned(&label, "colour");
                 color_swatch(ui, &mut optimizer.color, usual_colors[index], COLOR_HELP, &name);
+            });
+            let help = "The update rule. Another one keeps the settings that both have.";
+            line(ui, "Rule", help, |ui| {
+                let name = form::owned(&label, "rule");
+                if let Some(notice) = rule_text::exchange(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
+                    requests.actions.push(Action::Notify(notice));
+                    exchanged = Some(index);
+                }
             });
             rule(ui, &label, optimizer);
             if optimizer.rule.kind().typed().is_some()
@@ -281,6 +290,9 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     for optimizer in &mut spec.optimizers {
         let label = optimizer.label().to_owned();
         editor(optimizer.id, &label).show(ui.ctx(), &mut optimizer.rule);
+    }
+    if let Some(index) = exchanged {
+        exchange(spec, index);
     }
     if let Some(index) = removed {
         remove(spec, index);
@@ -333,6 +345,29 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
         schedule: Schedule::default(),
     });
     id
+}
+
+/// Removes an optimizer whose rule was changed from the axes that vary a hyperparameter which it does not have, and a name that
+/// was made of the rule before.
+fn exchange(spec: &mut SweepSpec, index: usize) {
+    let optimizer = &mut spec.optimizers[index];
+    let is_made = |name: &str| RuleKind::shown_as(without_number(name)).is_some();
+    optimizer.name = optimizer.name.take().filter(|name| !is_made(name));
+    let (id, rule) = (optimizer.id, optimizer.rule);
+    for axis in [&mut spec.rows, &mut spec.columns] {
+        if let Quantity::Of(hyperparameter, ids) = &mut axis.of
+            && !hyperparameter.is_of(&rule)
+        {
+            ids.retain(|other| *other != id);
+        }
+    }
+    let is_taken = |name: &str| spec.optimizers.iter().any(|other| other.id != id && other.label() == name);
+    let label = spec.optimizers[index].label();
+    let name = distinct_name(label, is_taken);
+    let is_other = name != label;
+    if is_other {
+        spec.optimizers[index].name = Some(name);
+    }
 }
 
 /// Removes an optimizer, also from the axes.

@@ -22,7 +22,7 @@ use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::theme;
 use crate::app::window_layout::WindowLayout;
 use crate::export::Overwrite;
-use crate::figure::Map;
+use crate::figure::{Map, as_changed};
 use crate::preset::{Preset, SweepPreset};
 use crate::result::{RawPlan, SweepResult};
 use crate::sweep::{Axis, Metric, SweepSpec};
@@ -184,13 +184,30 @@ impl PhasePanel {
         self.editor.preset_draft(preset)
     }
 
+    /// The preset as it is called: after a change of its settings, with a title and a description that are made from them.
+    pub(super) fn named(&self) -> SweepPreset {
+        let preset = self.preset().clone();
+        if self.is_dirty() { as_changed((*self.clean()).clone(), preset.sweep) } else { preset }
+    }
+
+    /// The preset to save. Outside of the user's own file it has a title that is made from what was changed.
+    pub fn titled_draft(&self) -> PresetDraft<SweepPreset> {
+        let draft = self.draft();
+        if self.editor.file().is_some() {
+            return draft;
+        }
+        let preset = as_changed((*self.clean()).clone(), draft.preset.sweep);
+        PresetDraft { preset, ..draft }
+    }
+
     /// Draft, undo and file of the preset under the controls.
     pub fn editor(&self) -> &Editor<SweepPreset> {
         &self.editor
     }
 
     pub fn status(&self) -> EditorStatus {
-        self.editor.status(&self.preset().title, &self.preset().description)
+        let SweepPreset { title, description, .. } = self.named();
+        self.editor.status(&title, &description)
     }
 
     /// Records that a draft was written to a file.
@@ -289,7 +306,7 @@ impl PhasePanel {
                 ui.separator();
                 ScrollArea::vertical()
                     .auto_shrink(false)
-                    .show(ui, |ui| controls::show(ui, &mut self.editor.draft.sweep, fault.as_ref()));
+                    .show(ui, |ui| controls::show(ui, &mut self.editor.draft.sweep, fault.as_ref(), requests));
             });
         }
         self.follow(ui);

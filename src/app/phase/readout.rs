@@ -45,8 +45,8 @@ fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
         ui.label("No winner: the best scores are equal.");
         return;
     };
-    let label = |optimizer: usize| diagram.spec().optimizers[optimizer].label();
-    let name = label(winner);
+    let names = diagram.spec().shown_names();
+    let name = &names[winner];
     let text = match comparison.certainty() {
         Some(certainty) if certainty < UNDECIDED => format!("{name} scores best, but the runs do not decide who wins"),
         Some(certainty) => format!("{name} wins, {} sure", percent(certainty)),
@@ -55,7 +55,7 @@ fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     ui.label(RichText::new(text).strong());
     if let Some((rival, _)) = comparison.rival() {
         let gap = comparison.gaps[rival];
-        let lead = format!("held-out lead over {}: {} ± {}", label(rival), number(gap.value), number(gap.error));
+        let lead = format!("held-out lead over {}: {} ± {}", names[rival], number(gap.value), number(gap.error));
         ui.label(RichText::new(lead).weak()).on_hover_text(held_out(cell.replicates));
     }
     let all = diagram.spec().replicates.get();
@@ -85,10 +85,10 @@ fn percent(certainty: f64) -> String {
 
 fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
     let room = ui.available_width() - NUMBERS as f32 * (BETWEEN + text_width(ui, WIDEST_NUMBER));
-    let names = room.max(text_width(ui, SHORTEST_NAME));
+    let width = room.max(text_width(ui, SHORTEST_NAME));
     // In a narrow panel names are shortened, and the table is scrolled.
     let area = ScrollArea::horizontal().id_salt("scores");
-    area.show(ui, |ui| score_table(ui, diagram, pixel, cell, metric, names));
+    area.show(ui, |ui| score_table(ui, diagram, pixel, cell, metric, width));
 }
 
 /// Columns of numbers in the table of scores, and the space between columns in points.
@@ -110,25 +110,26 @@ fn one_line(ui: &Ui, text: &str, width: f32) -> Arc<Galley> {
     ui.painter().layout_job(job)
 }
 
-fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, names: f32) {
+fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, width: f32) {
     let colors = optimizer_colors(diagram.spec());
     Grid::new("scores").num_columns(1 + NUMBERS).spacing([BETWEEN, 3.0]).striped(true).show(ui, |ui| {
         for heading in ["", "score", "± error", "best η", "diverged"] {
             ui.label(RichText::new(heading).small().weak());
         }
         ui.end_row();
-        for (index, optimizer) in diagram.spec().optimizers.iter().enumerate() {
+        let names = diagram.spec().shown_names();
+        for (index, name) in names.iter().enumerate() {
             let score = cell.score(index, metric);
             let error = cell.score_deviation(index, metric) / ((cell.replicates.max(2) - 1) as f64).sqrt();
             let [red, green, blue] = colors[index];
             ui.horizontal(|ui| {
                 let mark = ui.label(RichText::new("■").color(Color32::from_rgb(red, green, blue)));
-                let room = names - mark.rect.width() - ui.spacing().item_spacing.x;
-                let name = one_line(ui, optimizer.label(), room);
-                let is_whole = !name.elided;
-                let name = ui.label(name);
+                let room = width - mark.rect.width() - ui.spacing().item_spacing.x;
+                let fitted = one_line(ui, name, room);
+                let is_whole = !fitted.elided;
+                let label = ui.label(fitted);
                 if !is_whole {
-                    name.on_hover_text(optimizer.label());
+                    label.on_hover_text(name);
                 }
             });
             ui.label(number(score.value));
@@ -172,6 +173,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     };
     ui.label(RichText::new(format!("{average} {name} over learning rate η")).small());
     let optimizers = &diagram.spec().optimizers;
+    let names = diagram.spec().shown_names();
     let shown = around_scores((0..optimizers.len()).map(|index| cell.score(index, metric).value), metric);
     let curves: Vec<_> = (0..cell.averages.len()).map(|index| rates(diagram, pixel, cell, index, metric)).collect();
     let places = curves.iter().flatten().map(|rate| [rate.place; 2]).reduce(union);
@@ -180,13 +182,13 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
     let colors: Vec<Color32> = optimizer_colors(diagram.spec()).into_iter().map(|color| legible(ui, color)).collect();
     let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
-        for (index, optimizer) in optimizers.iter().enumerate() {
+        for (index, name) in names.iter().enumerate() {
             let color = colors[index];
             for Rate { place, average, error } in curves[index].iter().filter(|rate| rate.error.is_finite()) {
                 error_bar(plot, [*place, average - error, average + error], None, color, shown);
             }
             let places: Vec<[f64; 2]> = curves[index].iter().map(|rate| [rate.place, rate.average]).collect();
-            line(plot, optimizer.label(), &places, 1.5, color, shown);
+            line(plot, name, &places, 1.5, color, shown);
             let score = cell.score(index, metric);
             if score.value.is_finite() {
                 let place = diagram.learning_rate(pixel, index, score.best_rate).log10();
@@ -196,7 +198,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     });
     let words = |index: usize, rate: &Rate| {
         let learning_rate = significant(10_f64.powf(rate.place), 3);
-        format!("{} at η {learning_rate}: {} ± {}", optimizers[index].label(), number(rate.average), number(rate.error))
+        format!("{} at η {learning_rate}: {} ± {}", names[index], number(rate.average), number(rate.error))
     };
     if let Some([at, _]) = drawn.pointer {
         readout(&drawn.response, &format!("{average} {name}"), None, |ui| {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use egui::{Button, Label, ProgressBar, RichText, TextStyle, Ui};
 
 use super::panel::PhasePanel;
+use crate::preset::SweepPreset;
 use crate::spec_error::SpecError;
 use crate::sweep::Progress;
 
@@ -25,11 +26,11 @@ impl PhasePanel {
     /// The buttons, and the progress below them.
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
         ui.add_space(4.0);
-        let changed = if self.is_dirty() { " · changed" } else { "" };
-        let title = RichText::new(format!("{}{changed}", self.editor.draft.title)).strong();
-        let title = ui.add(Label::new(title).truncate());
-        if !self.editor.draft.description.is_empty() {
-            title.on_hover_text(&self.editor.draft.description);
+        let SweepPreset { title, description, .. } = self.named();
+        let changed = if self.is_dirty() && !title.contains("changed") { " · changed" } else { "" };
+        let title = ui.add(Label::new(RichText::new(format!("{title}{changed}")).strong()).truncate());
+        if !description.is_empty() {
+            title.on_hover_text(description);
         }
         let Standing { is_other, waits, .. } = self.standing(fault);
         ui.horizontal_wrapped(|ui| self.run_buttons(ui, fault));

@@ -173,15 +173,24 @@ impl Valleyscope {
         draft
     }
 
+    /// The landscape as a preset to save: outside of the user's own file, with a title that is made from what was changed.
+    fn titled_landscape_draft(&self) -> PresetDraft<LandscapeDraft> {
+        let mut draft = self.landscape_draft();
+        if self.editor.file().is_none() && self.editor.is_dirty() {
+            let before = Preset::Landscape(self.editor.saved_state().preset.clone());
+            let titled = Preset::Landscape(draft.preset.clone()).as_changed_from(&before);
+            draft.preset.title = titled.title().to_owned();
+            draft.preset.description = titled.description().to_owned();
+        }
+        draft
+    }
+
     /// The settings under the controls of the shown tab, as a preset.
     fn draft(&self) -> TabDraft {
         match self.layout.tab {
-            Tab::Landscape => TabDraft::Landscape(Box::new(self.landscape_draft())),
-            Tab::Phase => TabDraft::Phase(Box::new(self.panels.phase.draft())),
-            Tab::Training => {
-                let editor = self.panels.training.editor();
-                TabDraft::Training(Box::new(editor.preset_draft(editor.draft.clone())))
-            }
+            Tab::Landscape => TabDraft::Landscape(Box::new(self.titled_landscape_draft())),
+            Tab::Phase => TabDraft::Phase(Box::new(self.panels.phase.titled_draft())),
+            Tab::Training => TabDraft::Training(Box::new(self.panels.training.draft())),
         }
     }
 

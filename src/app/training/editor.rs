@@ -103,7 +103,7 @@ impl SavedTraining {
     }
 
     /// The preset under the controls before any change.
-    fn begun(&self) -> Preset {
+    pub(super) fn begun(&self) -> Preset {
         let mut preset = self.clean.clone();
         if let Some(data) = &self.kept_data {
             take_data(&mut preset, data);
@@ -128,6 +128,9 @@ impl Draft for Preset {
     fn take_words(&mut self, preset: &Preset) {
         let mut preset = preset.clone();
         self.words_mut().into_iter().zip(preset.words_mut()).for_each(|(word, saved)| word.clone_from(saved));
+        if let (Some(own), Some(saved)) = (self.workload_mut(), preset.workload()) {
+            own.take_names_of(saved);
+        }
     }
 }
 
@@ -207,6 +210,28 @@ impl TrainingEditor {
             DataChoice::Synthetic | DataChoice::Folder(_) => drop(chosen.insert(dataset.to_owned(), data)),
         }
         chosen
+    }
+
+    /// The preset as it is called: after a change of its settings, with a title and a description that are made from them.
+    pub(super) fn named(&self) -> Preset {
+        let preset = self.preset().clone();
+        if self.presets.is_dirty() { preset.as_changed_from(&self.presets.saved_state().begun()) } else { preset }
+    }
+
+    /// Its trainings, each called by its own changes.
+    pub(super) fn named_trainings(&self) -> Vec<Preset> {
+        let before = self.presets.saved_state().begun().trainings();
+        let named = |(index, training): (usize, Preset)| match before.get(index) {
+            Some(before) => training.as_changed_from(before),
+            None => training,
+        };
+        self.preset().trainings().into_iter().enumerate().map(named).collect()
+    }
+
+    /// The preset as it would be saved. In the user's own file it keeps its title.
+    pub(super) fn draft(&self) -> PresetDraft<Preset> {
+        let preset = if self.presets.file().is_some() { self.preset().clone() } else { self.named() };
+        self.presets.preset_draft(preset)
     }
 
     /// The index of the shown run of the preset; 0 where it has only one.

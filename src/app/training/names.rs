@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::summary::Summary;
 use crate::app::number;
-use crate::optimizer::{Hyperparameter, RuleSpec};
+use crate::optimizer::{RuleSpec, ShownSetting, differing};
 use crate::view::ticks::grouped;
+use crate::workload::STEPS;
 
 /// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,12 @@ impl Name {
 pub(super) struct Known {
     /// The title given by the user; empty where it is named by its settings.
     pub title: String,
+    /// The workload, if it is known.
+    pub family: Option<&'static str>,
+    /// The optimizer, or the name that the preset gives to the run; empty where it is not known.
+    pub optimizer: String,
+    /// The settings to be named where they differ from those of others.
+    pub settings: Vec<ShownSetting>,
     pub traits: Traits,
     /// The first run's folder.
     pub folder: String,
@@ -43,29 +50,26 @@ pub(super) struct Known {
     pub runs: usize,
 }
 
-/// Workload, optimizer, unusual hyperparameters, learning rate, batch size, steps, seed and fork in words, as far as they
-/// are known.
-pub(super) type Traits = [Option<String>; 8];
+/// Learning rate, batch size, steps, seed and fork in words, as far as they are known: they distinguish runs that are not
+/// told apart by their settings.
+pub(super) type Traits = [Option<String>; 5];
 
-// The indices of these among the traits.
-const WORKLOAD: usize = 0;
-const OPTIMIZER: usize = 1;
-const UNUSUAL: usize = 2;
-const SEED: usize = 6;
+/// The index of the seed among the traits.
+const SEED: usize = 3;
 
-/// The traits that distinguish this run from others.
-pub(super) fn traits(run: &Summary) -> Traits {
+/// The facts about the curve of a run, or of the mean of several that begins with it.
+pub(super) fn known(run: &Summary, runs: usize) -> Known {
     let [rate, batch_size, seed] = numbers(run);
-    [
-        run.family.map(str::to_owned),
-        optimizer(run),
-        Some(run.unusual.join(", ")).filter(|words| !words.is_empty()),
-        rate,
-        batch_size,
-        run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps))),
-        seed,
-        forked(run),
-    ]
+    let steps = run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps)));
+    Known {
+        title: run.own_title().to_owned(),
+        family: run.family,
+        optimizer: optimizer(run).unwrap_or_default(),
+        settings: run.shown.clone(),
+        traits: [rate, batch_size, steps, seed, forked(run)],
+        folder: run.run.name(),
+        runs,
+    }
 }
 
 fn forked(run: &Summary) -> Option<String> {
@@ -90,64 +94,32 @@ fn numbers(run: &Summary) -> [Option<String>; 3] {
 /// The steps are shown with the status.
 pub(super) fn word_settings(runs: &mut [Summary]) {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
-    let mut seen = Seen::default();
-    runs.iter().for_each(|run| seen.add(run));
-    for run in runs {
-        let (own, shared) = seen.hyperparameters(run);
-        let (differing, equal) = seen.numbers(run);
-        let family = run.family.filter(|_| is_mixed).map(str::to_owned);
-        let words = family
-            .into_iter()
-            .chain(optimizer(run))
-            .chain(forked(run))
-            .chain(own)
-            .chain(differing)
-            .chain(equal)
-            .chain(shared);
-        run.settings = words.collect::<Vec<_>>().join(", ");
+    let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        families.entry(run.family).or_default().push(index);
+    }
+    for members in families.into_values() {
+        let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
+        let words = differing(&members.iter().map(|index| of_list(&runs[*index])).collect::<Vec<_>>());
+        let numbers: Vec<_> = members.iter().map(|index| numbers(&runs[*index])).collect();
+        for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
+            let run = &mut runs[index];
+            let differs = |place: usize| numbers.iter().any(|other| other[place] != own[place]);
+            let (differing, equal): (Vec<_>, Vec<_>) = own.iter().enumerate().partition(|(place, _)| differs(*place));
+            let rest = [differing, equal].concat().into_iter().filter_map(|(_, word)| word.clone());
+            let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
+            parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
+            for word in rest.chain(run.unusual.iter().cloned()) {
+                if !parts.contains(&word) {
+                    parts.push(word);
+                }
+            }
+            run.settings = parts.join(", ");
+        }
     }
 }
 
 type Family = Option<&'static str>;
-
-/// Counts of the settings of the runs of a list.
-#[derive(Default)]
-struct Seen {
-    /// The learning rates, batch sizes and seeds of a workload's runs.
-    numbers: BTreeMap<Family, [BTreeSet<Option<String>>; 3]>,
-    /// The number of runs of a workload with an optimizer.
-    runs: BTreeMap<(Family, String), usize>,
-    /// The number of them with an unusual hyperparameter.
-    uses: BTreeMap<(Family, String, String), usize>,
-}
-
-impl Seen {
-    fn add(&mut self, run: &Summary) {
-        for (seen, number) in self.numbers.entry(run.family).or_default().iter_mut().zip(numbers(run)) {
-            seen.insert(number);
-        }
-        *self.runs.entry((run.family, run.optimizer.clone())).or_default() += 1;
-        for word in &run.unusual {
-            *self.uses.entry((run.family, run.optimizer.clone(), word.clone())).or_default() += 1;
-        }
-    }
-
-    /// The unusual hyperparameters that not all runs with the same optimizer have, and those that all have.
-    fn hyperparameters(&self, run: &Summary) -> (Vec<String>, Vec<String>) {
-        let runs = self.runs[&(run.family, run.optimizer.clone())];
-        let uses = |word: &String| self.uses[&(run.family, run.optimizer.clone(), word.clone())];
-        run.unusual.iter().cloned().partition(|word| uses(word) < runs)
-    }
-
-    /// The numbers in which runs of the workload differ, and those in which they do not.
-    fn numbers(&self, run: &Summary) -> (Vec<String>, Vec<String>) {
-        let differs = self.numbers[&run.family].each_ref().map(|seen| seen.len() > 1);
-        let words = numbers(run).into_iter().zip(differs);
-        let (differing, equal): (Vec<_>, Vec<_>) = words.partition(|(_, differs)| *differs);
-        let words = |of: Vec<(Option<String>, bool)>| of.into_iter().filter_map(|(word, _)| word).collect();
-        (words(differing), words(equal))
-    }
-}
 
 impl Summary {
     /// The name of the run in a list: its settings and then its title, or the other way round for a scan, which has
@@ -175,29 +147,28 @@ impl Summary {
     }
 }
 
-/// A name for each. Curves of one title are distinguished by as few traits as possible, or else by their folders. A
-/// title shared by all of several curves is left out. Those without a title are named by their optimizers, and
-/// distinguished in the same way. Where there are several workloads, each name includes its own.
+/// A name for each. Curves of one title are distinguished by their optimizers, the settings that differ among them, and
+/// where these are equal, by as few traits as possible, or else by their folders. A title shared by all of several curves is
+/// left out. Those without a title are named by their optimizers, and distinguished in the same way. Where there are several
+/// workloads, each name includes its own.
 pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
-    let is_mixed = curves.iter().any(|curve| curve.traits[WORKLOAD] != curves[0].traits[WORKLOAD]);
-    let names = curves.iter().map(|curve| {
-        let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
-        let mut marks = telling(&alike);
-        if curve.title.is_empty() {
-            marks.insert(OPTIMIZER);
-        }
-        if is_mixed {
-            marks.insert(WORKLOAD);
-        }
+    let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
+    let words: Vec<Vec<String>> = curves.iter().map(|curve| words(curve, curves, is_mixed)).collect();
+    let names = curves.iter().zip(&words).map(|(curve, own)| {
+        let both = curves.iter().zip(&words);
+        let same: Vec<&Known> =
+            both.filter(|(other, words)| other.title == curve.title && *words == own).map(|(other, _)| other).collect();
+        let mut marks = telling(&same);
         let mark = |known: &Known, traits: &BTreeSet<usize>| -> Vec<String> {
             traits.iter().filter_map(|index| known.traits[*index].clone()).collect()
         };
-        let same = alike.iter().filter(|other| mark(other, &marks) == mark(curve, &marks)).count();
+        let twins = same.iter().filter(|other| mark(other, &marks) == mark(curve, &marks)).count();
         // The seed of one of them is not that of a mean.
         marks.retain(|index| *index != SEED || curve.runs == 1);
-        let mut words = mark(curve, &marks);
-        if same > 1 {
+        let mut words = own.clone();
+        words.extend(mark(curve, &marks));
+        if twins > 1 {
             words.push(curve.folder.clone());
         }
         if curve.runs > 1 {
@@ -210,48 +181,61 @@ pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     names.collect()
 }
 
+/// The workload of a curve where there are several, its optimizer, and the settings in which it differs from others of its
+/// title.
+fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
+    let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
+    let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
+    let place = alike.iter().position(|other| std::ptr::eq(*other, curve)).expect("a curve has its own title");
+    let settings = differing(&settings).swap_remove(place);
+    let needs_optimizer =
+        curve.title.is_empty() || !settings.is_empty() || alike.iter().any(|other| other.optimizer != curve.optimizer);
+    let family = curve.family.filter(|_| is_mixed).map(str::to_owned);
+    let optimizer = Some(curve.optimizer.clone()).filter(|name| needs_optimizer && !name.is_empty());
+    family.into_iter().chain(optimizer).chain(settings).collect()
+}
+
 /// The first traits that together distinguish all of these, or all in which they differ where that is not enough.
-fn telling(alike: &[&Known]) -> BTreeSet<usize> {
+fn telling(same: &[&Known]) -> BTreeSet<usize> {
     let mut telling: BTreeSet<usize> = BTreeSet::new();
-    for index in 0..alike[0].traits.len() {
+    for index in 0..same[0].traits.len() {
         let of = |known: &&Known| telling.iter().map(|index| known.traits[*index].clone()).collect::<Vec<_>>();
-        let mut seen: Vec<_> = alike.iter().map(of).collect();
+        let mut seen: Vec<_> = same.iter().map(of).collect();
         seen.sort();
         seen.dedup();
-        if seen.len() == alike.len() {
+        if seen.len() == same.len() {
             break;
         }
-        if alike.iter().any(|other| other.traits[index] != alike[0].traits[index]) {
+        if same.iter().any(|other| other.traits[index] != same[0].traits[index]) {
             telling.insert(index);
         }
-    }
-    // One whose hyperparameters are the usual ones is known by its optimizer.
-    if telling.contains(&UNUSUAL) {
-        telling.insert(OPTIMIZER);
     }
     telling
 }
 
 /// The hyperparameters of a rule that are not its usual ones, in words.
 pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
-    let usual = RuleSpec::in_training(rule.kind());
-    let differing =
-        rule.hyperparameters().zip(usual.hyperparameters()).filter(|((_, value), (_, usual))| value != usual);
-    let word = |(of, value): (&Hyperparameter, f64)| match of.choices().get(value as usize) {
-        Some(choice) => choice.words.to_owned(),
-        None => format!("{} {}", of.symbol, number::text(value)),
-    };
-    differing.map(|(set, _)| word(set)).filter(|word| !word.is_empty()).collect()
+    let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
+    settings.filter(|it| !it.is_usual && !it.words.is_empty()).map(|it| it.words).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Name, UNUSUAL, WORKLOAD, distinct};
+    use super::{Known, Name, distinct};
+    use crate::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
     fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
-        let traits = [Some("MNIST"), Some(optimizer), None, Some(rate), Some(batch), None, Some(seed), None];
-        let traits = traits.map(|text| text.map(str::to_owned));
-        Known { title: title.to_owned(), traits, folder: folder.to_owned(), runs: 1 }
+        let traits = [Some(rate), Some(batch), None, Some(seed), None].map(|text| text.map(str::to_owned));
+        let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
+        let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
+        Known { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
+    }
+
+    /// A curve of a training with this rule.
+    fn of_rule(rule: RuleSpec, folder: &str) -> Known {
+        let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
+        let known = known("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);
+        Known { settings: [settings, known.settings].concat(), ..known }
     }
 
     fn names(curves: &[Known]) -> Vec<String> {
@@ -280,11 +264,19 @@ mod tests {
     }
 
     #[test]
-    fn unusual_hyperparameters_stand_behind_their_optimizer() {
-        let usual = known("A", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "x");
-        let mut strong = usual.clone();
-        strong.traits[UNUSUAL] = Some("γ 0.4".to_owned());
-        assert_eq!(names(&[usual, strong]), ["FOCUS", "FOCUS, γ 0.4"]);
+    fn each_setting_that_differs_is_named_whether_it_is_a_default_or_not() {
+        let [adam, focus] = [RuleKind::Adam, RuleKind::Focus].map(RuleSpec::in_training);
+        let strong = adam.with("weight_decay", 0.1).expect("a weight decay");
+        let of = |rules: &[RuleSpec]| names(&rules.iter().map(|rule| of_rule(*rule, "x")).collect::<Vec<_>>());
+        assert_eq!(of(&[strong, focus]), ["Adam, ω 0.1", "FOCUS, ω 0.01"]);
+        assert_eq!(of(&[adam, focus]), ["Adam", "FOCUS"]);
+        let far = focus.with("gamma", 0.4).expect("an attraction");
+        assert_eq!(of(&[focus, far]), ["FOCUS, γ 0.2", "FOCUS, γ 0.4"]);
+        assert_eq!(of(&[adam, far]), ["Adam", "FOCUS, γ 0.4"]);
+        assert_eq!(of(&[far]), ["FOCUS"]);
+        // β₂ of Adam and of FOCUS are not compared.
+        let slow = adam.with("beta2", 0.95).expect("a decay rate");
+        assert_eq!(of(&[slow, focus]), ["Adam, β₂ 0.95", "FOCUS"]);
     }
 
     #[test]
@@ -302,7 +294,7 @@ mod tests {
     fn where_workloads_differ_each_name_says_which_it_is() {
         let mnist = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
         let mut gpt2 = known("", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "y");
-        gpt2.traits[WORKLOAD] = Some("GPT-2".to_owned());
+        gpt2.family = Some("GPT-2");
         let titled = Known { title: "Mine".to_owned(), ..gpt2.clone() };
         assert_eq!(names(&[mnist.clone(), gpt2]), ["MNIST, Adam", "GPT-2, FOCUS"]);
         assert_eq!(names(&[mnist, titled]), ["MNIST, Adam", "Mine (GPT-2)"]);

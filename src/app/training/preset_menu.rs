@@ -24,10 +24,11 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
     });
     line(ui, "Preset", "Settings to begin with", |ui| {
         let changed = if editor.presets.is_dirty() { " · changed" } else { "" };
-        let text = format!("{}{changed}", editor.preset().title());
+        let named = editor.named();
+        let text = format!("{}{changed}", named.title());
         let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate().height(menu_height(ui));
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, editor, catalog, requests));
-        shown.response.on_hover_text(editor.preset().description()).accessible_name("Training preset");
+        shown.response.on_hover_text(named.description()).accessible_name("Training preset");
     });
     runs(ui, editor);
 }
@@ -79,7 +80,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
 
 /// The choice among a preset's runs.
 fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
-    let labels = editor.preset().workload().map_or_else(Vec::new, |workload| workload.labels());
+    let labels = editor.named().workload().map_or_else(Vec::new, |workload| workload.labels());
     if labels.len() < 2 {
         return;
     }

@@ -6,7 +6,7 @@ use super::editor::{TrainingEditor, TrainingFault};
 use super::update::WorkerState;
 use super::{data_field, preset_menu};
 use crate::app::form;
-use crate::app::live::Requests;
+use crate::app::live::{Action, Requests};
 use crate::app::number;
 use crate::app::preset_catalog::PresetCatalog;
 use crate::app::rule_text::{self, RuleEditor};
@@ -124,7 +124,7 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
         Value::Data(value, dataset) => data_field::show(ui, name, help, value, dataset, requests),
         Value::Device(value) => line(ui, name, help, |ui| devices(ui, value, worker)),
         Value::Rule(value) => {
-            line(ui, name, help, |ui| rules(ui, value));
+            line(ui, name, help, |ui| rules(ui, value, requests));
             hyperparameters(ui, "", value);
         }
         Value::BatchSizes(value) => line(ui, name, help, |ui| {
@@ -159,13 +159,9 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
     }
 }
 
-fn rules(ui: &mut Ui, value: &mut RuleSpec) {
-    let shown = ComboBox::from_id_salt("rule").selected_text(value.name()).height(500.0).show_ui(ui, |ui| {
-        if let Some(kind) = rule_text::choices(ui, Some(value.kind())).filter(|kind| *kind != value.kind()) {
-            *value = RuleSpec::in_training(kind);
-        }
-    });
-    shown.response.accessible_name("Optimizer");
+fn rules(ui: &mut Ui, value: &mut RuleSpec, requests: &mut Requests) {
+    let notice = rule_text::exchange(ui, "Optimizer", value, RuleSpec::in_training);
+    requests.actions.extend(notice.map(Action::Notify));
     let editor = RuleEditor { of: ("training", 0), owner: value.name() };
     if value.kind().typed().is_some()
         && form::small_button(ui, true, "Edit text", "Text of the optimizer", "The rule as text")

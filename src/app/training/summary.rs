@@ -1,5 +1,6 @@
 //! The summary of a run for lists.
 
+use crate::optimizer::ShownSetting;
 use crate::run::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
 
 /// A run in the list.
@@ -15,6 +16,8 @@ pub struct Summary {
     pub optimizer: String,
     /// Hyperparameters that are not the rule's usual ones, in words.
     pub unusual: Vec<String>,
+    /// The settings to be named where they differ from other runs'; none where the run has a name of its own.
+    pub shown: Vec<ShownSetting>,
     /// The name that distinguishes runs of its workload, if its config can be read.
     pub family: Option<&'static str>,
     /// The settings that distinguish it from the other runs; empty where they are not known.
@@ -59,13 +62,15 @@ impl Summary {
 
     /// All its fields, for comparison.
     fn parts(&self) -> impl PartialEq {
-        let Summary { run, title, notes, status, concerns, optimizer, unusual, family, settings, color, .. } = self;
+        let Summary { run, title, notes, status, concerns, optimizer, unusual, shown, family, .. } = self;
+        let Summary { settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, ranks, loss, evaluated, .. } = self;
         let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words = (run, title, notes, status, concerns, optimizer, unusual, forked, config, trouble, synthetic);
+        let words =
+            (run, title, notes, status, concerns, optimizer, (unusual, shown), forked, config, trouble, synthetic);
         (
             (words, family, settings, ranks),
             (color, batch_size, seed, step, steps, began, is_scan, writes_text),

@@ -6,13 +6,13 @@ use std::time::SystemTime;
 use super::names::unusual;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
-use crate::optimizer::RuleKind;
+use crate::optimizer::{RuleKind, ShownSetting};
 use crate::preset::Preset;
 use crate::run::{
     Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunConfig, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 use crate::visible::{visible, visible_lines};
-use crate::workload::Common;
+use crate::workload::{Common, shown_settings};
 
 /// A run that is watched.
 pub(super) struct Watched {
@@ -22,6 +22,7 @@ pub(super) struct Watched {
     noted: Option<SystemTime>,
     config: Option<Preset>,
     key: Option<String>,
+    shown: Vec<ShownSetting>,
     /// What was found last, except the settings in words, which depend on the other runs.
     summary: Option<Summary>,
     /// The files as they were then, of a run that changes only together with them.
@@ -46,12 +47,17 @@ impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
         let config = RunConfig::read(&run).ok().map(|config| config.preset);
         let key = config.as_ref().and_then(|config| config.workload()?.replicate_key());
+        let is_named = |config: &Preset| config.workload()?.training()?.name.map(|_| ());
+        let shown = config.as_ref().filter(|config| is_named(config).is_none()).map_or_else(Vec::new, shown_settings);
+        let on_screen = |it: ShownSetting| ShownSetting { words: visible(&it.words).into_owned(), ..it };
+        let shown = shown.into_iter().map(on_screen).collect();
         Watched {
             reader: RunReader::brief(run),
             notes: Notes::default(),
             noted: None,
             config,
             key,
+            shown,
             summary: None,
             rest: None,
         }
@@ -141,6 +147,7 @@ impl Watched {
             optimizer: visible(&optimizer).into_owned(),
             // A name says it already.
             unusual: spec.filter(|spec| spec.name.is_none()).map_or_else(Vec::new, |spec| unusual(spec.rule)),
+            shown: self.shown.clone(),
             family: workload.map(|workload| workload.family()),
             settings: String::new(),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),

@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use crate::cli::runs::find::{RunsPlace, began};
 use crate::cli::{Failure, say};
 use crate::figure::{Figure, Over, TrainedRun};
+use crate::optimizer::{ShownSetting, differing, with_settings};
 use crate::preset::Preset;
 use crate::run::{MetricInfo, RunConfig, RunFolder, RunHistory, RunReader};
 use crate::view::Pen;
 use crate::view::ticks::grouped;
-use crate::workload::Common;
+use crate::workload::{Common, shown_settings};
 
 /// The presets that compare trainings over training time.
 const BY_THE_CLOCK: [&str; 2] = ["walltime", "walltime-bf16"];
@@ -115,36 +116,41 @@ struct Training {
 fn trainings(preset: &Preset) -> Vec<Training> {
     let trainings = preset.trainings();
     let commons: Vec<Common<'_>> = trainings.iter().filter_map(|training| training.workload()?.training()).collect();
-    let drawn: Vec<(String, Pen)> = (0..commons.len())
-        .map(|index| {
+    let labels = labels(&trainings, &commons);
+    let drawn: Vec<(String, Pen)> = (labels.into_iter().enumerate())
+        .map(|(index, label)| {
             let color = commons[index].rule.rgb();
             let before = commons[..index].iter().filter(|common| common.rule.rgb() == color).count();
-            (label(&commons, index), Pen::new(color, before))
+            (label, Pen::new(color, before))
         })
         .collect();
     let training = |(preset, (label, pen))| Training { preset, label, pen };
     trainings.into_iter().zip(drawn).map(training).collect()
 }
 
-/// The name of a training: its label, and the settings that distinguish it from others of the same label.
-fn label(commons: &[Common<'_>], index: usize) -> String {
-    let words = |common: &Common<'_>| {
-        [
-            format!("η {}", common.learning_rate.get()),
-            format!("batch {}", common.batch_size),
-            format!("{} steps", grouped(common.course.steps)),
-            format!("seed {}", common.seed),
-        ]
+/// The names of trainings: for each its label, and the settings that differ among those without a name of their own, or
+/// among those of its name; where these are equal too, the seed or the number of the run.
+fn labels(trainings: &[Preset], commons: &[Common<'_>]) -> Vec<String> {
+    let settings: Vec<Vec<ShownSetting>> = trainings.iter().map(shown_settings).collect();
+    let named: Vec<String> = (0..commons.len())
+        .map(|index| {
+            let alike: Vec<usize> = (0..commons.len()).filter(|it| commons[*it].name == commons[index].name).collect();
+            let words = differing(&alike.iter().map(|it| settings[*it].clone()).collect::<Vec<_>>());
+            let place = alike.iter().position(|it| *it == index).expect("a training is like itself");
+            with_settings(commons[index].label(), &words[place])
+        })
+        .collect();
+    let distinguished = |index: usize| {
+        let same: Vec<usize> = (0..named.len()).filter(|it| named[*it] == named[index]).collect();
+        let has_own_seed = same.iter().filter(|it| commons[**it].seed == commons[index].seed).count() == 1;
+        let mark = match same.len() {
+            1 => Vec::new(),
+            _ if has_own_seed => vec![format!("seed {}", commons[index].seed)],
+            _ => vec![format!("run {}", index + 1)],
+        };
+        with_settings(&named[index], &mark)
     };
-    let own = &commons[index];
-    let alike: Vec<&Common<'_>> = commons.iter().filter(|other| other.label() == own.label()).collect();
-    let differs = |place: usize| alike.iter().any(|other| words(other)[place] != words(own)[place]);
-    let mut parts = vec![own.label().to_owned()];
-    parts.extend(words(own).into_iter().enumerate().filter(|(place, _)| differs(*place)).map(|(_, word)| word));
-    if alike.iter().filter(|other| words(other) == words(own)).count() > 1 {
-        parts.push(format!("run {}", index + 1));
-    }
-    parts.join(", ")
+    (0..named.len()).map(distinguished).collect()
 }
 
 /// A run that may be one of a preset's.

@@ -142,7 +142,7 @@ impl MnistSpec {
 }
 
 impl RunSpec for MnistSpec {
-    const NAME: &'static str = "MNIST classifier, one run";
+    const NAME: &'static str = "MNIST classifier";
     const FAMILY: &'static str = FAMILY;
     const DATASET: &'static Dataset = &MNIST;
 

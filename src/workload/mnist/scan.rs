@@ -221,6 +221,20 @@ impl Workload for MnistScanPreset {
         None
     }
 
+    fn forget_names_of(&mut self, other: &dyn Workload) {
+        for (own, old) in self.scan.optimizers.iter_mut().zip(other.scanned()) {
+            if own.name == old.name && own.rule != old.rule {
+                own.name = None;
+            }
+        }
+    }
+
+    fn take_names_of(&mut self, other: &dyn Workload) {
+        for (own, other) in self.scan.optimizers.iter_mut().zip(other.scanned()) {
+            own.name.clone_from(&other.name);
+        }
+    }
+
     fn describe(&self, started: Started) -> Started {
         let scan = &self.scan;
         let axes = ScanAxes {

@@ -24,7 +24,7 @@ use super::update::WorkerState;
 use super::watcher::WatcherCommand;
 use super::words::RunDetail;
 use super::worker::WorkerCard;
-use crate::app::editor::{Editor, EditorStatus};
+use crate::app::editor::{Editor, EditorStatus, PresetDraft};
 use crate::app::figure_layout::FigureLayout;
 use crate::app::session::stored_preset;
 use crate::app::wake::Wake;
@@ -165,12 +165,18 @@ impl TrainingPanel {
         &self.editor.presets
     }
 
+    /// The preset as it would be saved.
+    pub fn draft(&self) -> PresetDraft<Preset> {
+        self.editor.draft()
+    }
+
     pub fn editor_mut(&mut self) -> &mut Editor<Preset> {
         &mut self.editor.presets
     }
 
     pub fn status(&self) -> EditorStatus {
-        self.editor().status(self.preset().title(), self.preset().description())
+        let named = self.editor.named();
+        self.editor().status(named.title(), named.description())
     }
 
     pub fn is_dirty(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::app::training::dialogs::{Dialog, DialogDecision};
 use crate::app::training::editor::{ForkPoint, TrainingFault};
 use crate::app::training::list::Chosen;
 use crate::app::training::named_curves::NamedCurves;
-use crate::app::training::names::{Known, distinct, traits};
+use crate::app::training::names::{Known, distinct, known};
 use crate::app::training::outlook::OutlookAnswer;
 use crate::app::training::pens::NEUTRAL;
 use crate::app::training::plot_export::CurvesExport;
@@ -139,14 +139,14 @@ impl TrainingPanel {
                 start = start.on_disabled_hover_text(NOT_READY);
             }
             if start.accessible_name("Start the training").clicked()
-                && let Some(one) = one.clone()
+                && let Some(one) = self.editor.named_trainings().into_iter().nth(self.editor.chosen())
             {
                 let (stem, fork) =
                     (self.editor.presets.saved_state().stem.clone(), self.editor.presets.saved_state().fork.clone());
                 self.threads().jobs.train(one, stem, fork);
             }
             if trainings.len() > 1 {
-                self.start_all(ui, trainings, fault.is_none());
+                self.start_all(ui, &trainings, fault.is_none());
             }
             if let WorkerState::Ready(handshake) = &self.worker {
                 let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
@@ -173,7 +173,7 @@ impl TrainingPanel {
         if let WorkerState::Ready(handshake) = &self.worker { Some(handshake) } else { None }
     }
 
-    fn start_all(&self, ui: &mut Ui, trainings: Vec<Preset>, is_sound: bool) {
+    fn start_all(&self, ui: &mut Ui, trainings: &[Preset], is_sound: bool) {
         let has_worker = matches!(self.worker, WorkerState::Ready(_));
         let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
         let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
@@ -188,7 +188,11 @@ impl TrainingPanel {
         if all.accessible_name("Start all trainings of the preset").clicked()
             && let (Some(threads), Some(worker)) = (&self.threads, self.handshake())
         {
-            threads.jobs.train_all(trainings, self.editor.presets.saved_state().stem.clone(), worker.clone());
+            threads.jobs.train_all(
+                self.editor.named_trainings(),
+                self.editor.presets.saved_state().stem.clone(),
+                worker.clone(),
+            );
         }
     }
 
@@ -278,13 +282,10 @@ impl TrainingPanel {
 
     /// The facts about a curve for its name.
     fn known(&self, drawn: &RunCurves) -> Known {
-        let first = &drawn.runs[0];
-        let summary = self.summary(first);
-        Known {
-            title: summary.map_or_else(|| first.name(), |summary| summary.own_title().to_owned()),
-            traits: summary.map(traits).unwrap_or_default(),
-            folder: first.name(),
-            runs: drawn.runs.len(),
+        let (first, runs) = (&drawn.runs[0], drawn.runs.len());
+        match self.summary(first) {
+            Some(summary) => known(summary, runs),
+            None => Known { title: first.name(), folder: first.name(), runs, ..Known::default() },
         }
     }
 

@@ -1,0 +1,83 @@
+//! The settings by which optimizers that are shown together are distinguished, in legends, lists and titles.
+
+use super::{Decay, Hyperparameter, RuleSpec, Schedule};
+use crate::quantity::number_text;
+
+/// A setting of an optimizer or a run that is shown beside others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownSetting {
+    /// Equal for settings of the same meaning, whatever rules they are of.
+    pub meaning: String,
+    /// Such as `ω 0.1`; empty for a value that needs no words.
+    pub words: String,
+    /// Whether it has its default, or has none.
+    pub is_usual: bool,
+}
+
+impl ShownSetting {
+    /// A setting that all have.
+    pub fn new(meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
+        ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true }
+    }
+
+    /// A learning rate.
+    pub fn learning_rate(rate: f64) -> ShownSetting {
+        ShownSetting::new(Self::LEARNING_RATE, format!("η {}", number_text(rate)))
+    }
+
+    pub const LEARNING_RATE: &'static str = "learning_rate";
+}
+
+/// The settings of each that have to be named where all of these are shown together, in words: those that another has with
+/// another value, and those that are unusual and that another does not have.
+pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
+    let is_named = |own: &ShownSetting| {
+        all.iter().any(|other| match other.iter().find(|it| it.meaning == own.meaning) {
+            Some(other) => other.words != own.words,
+            None => !own.is_usual,
+        })
+    };
+    let words = |of: &Vec<ShownSetting>| {
+        let named = of.iter().filter(|setting| !setting.words.is_empty() && is_named(setting));
+        named.map(|setting| setting.words.clone()).collect()
+    };
+    all.iter().map(words).collect()
+}
+
+/// A name followed by settings: `Adam, ω 0.1`.
+pub fn with_settings(name: &str, settings: &[String]) -> String {
+    std::iter::once(name).chain(settings.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
+}
+
+impl RuleSpec {
+    /// The hyperparameters for which `is_shown` holds, beside the values that are `usual` for the rule.
+    pub fn shown_settings(&self, usual: &RuleSpec, is_shown: impl Fn(&Hyperparameter) -> bool) -> Vec<ShownSetting> {
+        let both = self.hyperparameters().zip(usual.hyperparameters());
+        let shown = both.filter(|((of, _), _)| is_shown(of));
+        let setting = |((of, value), (_, usual)): ((&Hyperparameter, f64), (_, f64))| ShownSetting {
+            meaning: format!("{} {}", of.key, of.label),
+            words: of.words(value),
+            is_usual: value == usual,
+        };
+        shown.map(setting).collect()
+    }
+}
+
+impl Schedule {
+    /// Its numbers; its kind is part of [the optimizer's name](Schedule::named).
+    pub fn shown_settings(&self) -> Vec<ShownSetting> {
+        let warmup = match self.warmup.get() {
+            0 => String::new(),
+            steps => format!("warm-up {steps}"),
+        };
+        let mut settings = vec![ShownSetting { is_usual: warmup.is_empty(), ..ShownSetting::new("warm-up", warmup) }];
+        if let Decay::Cosine { to, steps } = self.decay {
+            let to = if to == Decay::nothing() { String::new() } else { format!("to {} η", number_text(to.get())) };
+            let over = steps.map_or_else(String::new, |steps| format!("over {} steps", steps.get()));
+            for (meaning, words) in [("cosine to", to), ("cosine over", over)] {
+                settings.push(ShownSetting { is_usual: words.is_empty(), ..ShownSetting::new(meaning, words) });
+            }
+        }
+        settings
+    }
+}
