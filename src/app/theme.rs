@@ -223,12 +223,21 @@ fn legible_on(theme: Theme, color: [u8; 3]) -> Color32 {
 mod tests {
     use egui::Theme;
 
-    use super::legible_on;
+    use super::{DARK, LIGHT, legible_on, not_computed};
     use crate::optimizer::colors;
     use crate::view::color_distance;
 
     /// Two and a half times the least distance that is seen.
     const BOUND: f32 = 0.05;
+
+    #[test]
+    fn cells_that_are_not_computed_do_not_stand_out() {
+        for (theme, palette) in [(Theme::Dark, &DARK), (Theme::Light, &LIGHT)] {
+            let [red, green, blue, _] = palette.panel.to_array();
+            let apart = color_distance(not_computed(theme), [red, green, blue]);
+            assert!((0.02..0.1).contains(&apart), "{apart} in the {theme:?} theme");
+        }
+    }
 
     #[test]
     fn the_lines_of_all_rules_can_be_told_apart_in_both_themes() {

@@ -6,7 +6,7 @@ use crate::preset::{SweepPreset, changed_description, changed_words, with_change
 use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use crate::view::ticks::short;
 
-/// The settings of `this` that differ from `other`.
+/// The settings of `this` that differ from `other`; colours, which change no result, are left out.
 pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     let mut all = Vec::new();
     let mut add = |differs: bool, text: &dyn Fn() -> String| {
@@ -85,8 +85,8 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
             all.push(format!("other learning rates of {}", this.label()));
         } else if this.schedule != other.schedule {
             all.push(format!("another schedule of the learning rate of {}", this.label()));
-        } else if this != other {
-            all.push(format!("another name or colour of {}", this.label()));
+        } else if this.name != other.name {
+            all.push(format!("another name of {}", this.label()));
         }
     }
 }

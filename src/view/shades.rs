@@ -50,42 +50,60 @@ pub fn distinct_colors(optimizers: &[(Option<[u8; 3]>, [u8; 3])]) -> Vec<[u8; 3]
 /// far the most frequent deficiency together with that for red, which is alike), and as cells of a map, where a winner's
 /// colour is the paler the less certain it is.
 pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
-    let shades = SHADES.map(|black| mixed(own, 0.0, black));
-    let apart = |color: &[u8; 3]| taken.iter().map(|other| difference(*color, *other)).fold(f32::INFINITY, f32::min);
-    let clear = shades.into_iter().find(|shade| apart(shade) >= CLEARLY);
-    let pool = OTHERS.into_iter().chain(shades);
-    clear.or_else(|| pool.max_by(|a, b| apart(a).total_cmp(&apart(b)))).unwrap_or(own)
+    let taken: Vec<Seen> = taken.iter().map(|color| Seen::new(*color)).collect();
+    let apart = |color: [u8; 3]| {
+        let seen = Seen::new(color);
+        (color, taken.iter().map(|other| seen.difference(other)).fold(f32::INFINITY, f32::min))
+    };
+    let shades = SHADES.map(|black| apart(mixed(own, 0.0, black)));
+    let clear = shades.into_iter().find(|(_, apart)| *apart >= CLEARLY);
+    let pool = || OTHERS.into_iter().map(apart).chain(shades);
+    let chosen = clear.or_else(|| pool().max_by(|(_, a), (_, b)| a.total_cmp(b)));
+    chosen.map_or(own, |(color, _)| color)
 }
 
 /// The distance of two colours in OKLab, about as large as it looks: black and white are 1 apart, and 0.02 is about the
 /// least that is seen.
 pub fn color_distance(a: [u8; 3], b: [u8; 3]) -> f32 {
-    distance(a.map(linear), b.map(linear))
+    distance(oklab(a.map(linear)), oklab(b.map(linear)))
 }
 
 fn mixed(color: [u8; 3], towards: f32, part: f32) -> [u8; 3] {
     color.map(|channel| (f32::from(channel) * (1.0 - part) + towards * part).round() as u8)
 }
 
-/// The distance of two colours where they are most alike.
-fn difference(a: [u8; 3], b: [u8; 3]) -> f32 {
-    let mut least = f32::INFINITY;
-    for background in [Background::Dark, Background::Light] {
-        let [a, b] = [a, b].map(|color| contrasting(color, background).map(linear));
-        least = least.min(distance(a, b)).min(distance(without_green(a), without_green(b)));
-    }
-    for part in FADED {
-        let faded = |color| mixed(color, 255.0, 1.0 - part);
-        let closest = color_distance(a, faded(b)).min(color_distance(faded(a), b));
-        least = least.min(OF_AREAS * closest);
-    }
-    least
+/// A colour in OKLab as it is seen in drawings.
+struct Seen {
+    /// As a line on a dark and a light background, by all receptors and without those for green.
+    lines: [[f32; 3]; 4],
+    full: [f32; 3],
+    /// As that of a less certain winner of a map.
+    faded: [[f32; 3]; 3],
 }
 
-/// The distance of two colours, given as linear red, green and blue.
+impl Seen {
+    fn new(color: [u8; 3]) -> Seen {
+        let [dark, light] =
+            [Background::Dark, Background::Light].map(|background| contrasting(color, background).map(linear));
+        Seen {
+            lines: [dark, light, without_green(dark), without_green(light)].map(oklab),
+            full: oklab(color.map(linear)),
+            faded: FADED.map(|part| oklab(mixed(color, 255.0, 1.0 - part).map(linear))),
+        }
+    }
+
+    /// The distance of two colours where they are most alike.
+    fn difference(&self, other: &Seen) -> f32 {
+        let lines = self.lines.iter().zip(&other.lines).map(|(a, b)| distance(*a, *b));
+        let mine = self.faded.iter().map(|faded| OF_AREAS * distance(*faded, other.full));
+        let others = other.faded.iter().map(|faded| OF_AREAS * distance(self.full, *faded));
+        lines.chain(mine).chain(others).fold(f32::INFINITY, f32::min)
+    }
+}
+
+/// The distance of two colours in OKLab.
 fn distance(a: [f32; 3], b: [f32; 3]) -> f32 {
-    let squares: f32 = oklab(a).iter().zip(&oklab(b)).map(|(a, b)| (a - b) * (a - b)).sum();
-    squares.sqrt()
+    a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt()
 }
 
 /// Linear red, green and blue as a deuteranope sees them (Viénot, Brettel and Mollon 1999).
@@ -110,11 +128,15 @@ fn oklab([red, green, blue]: [f32; 3]) -> [f32; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::{copy_color, difference, distinct_colors};
+    use super::{Seen, copy_color, distinct_colors};
 
     const ADAM: [u8; 3] = [244, 111, 67];
     const FOCUS: [u8; 3] = [128, 166, 226];
     const SIGNUM: [u8; 3] = [251, 221, 133];
+
+    fn difference(a: [u8; 3], b: [u8; 3]) -> f32 {
+        Seen::new(a).difference(&Seen::new(b))
+    }
 
     #[test]
     fn copies_of_one_optimizer_are_easily_told_apart() {
@@ -138,9 +160,9 @@ mod tests {
         let rules = [(None, FOCUS), (None, ADAM), (None, FOCUS), (None, SIGNUM), (None, FOCUS)];
         let colors = distinct_colors(&rules);
         assert_eq!([colors[0], colors[1], colors[3]], [FOCUS, ADAM, SIGNUM]);
-        for (index, color) in colors.iter().enumerate() {
-            for other in &colors[..index] {
-                assert!(difference(*color, *other) > 0.08, "{color:?} and {other:?} of {colors:?}");
+        for copy in [2, 4] {
+            for (_, other) in colors.iter().enumerate().filter(|(index, _)| *index != copy) {
+                assert!(difference(colors[copy], *other) > 0.08, "copy {copy} and {other:?} of {colors:?}");
             }
         }
     }

@@ -206,6 +206,8 @@ impl App {
 
     /// Takes the usual colour again, by the menu of a button for a colour.
     pub fn take_usual_color(&mut self, button: &str) {
+        self.harness.get_by_label(button).scroll_to_me();
+        self.harness.run_steps(3);
         self.harness.get_by_label(button).click_secondary();
         self.harness.run_steps(3);
         self.button("Usual colour");

@@ -117,6 +117,10 @@ fn images_have_a_pixel_for_each_cell() {
     assert_eq!((image.cell(2, 1), image.cell(2, 0)), (SIGNUM, ADAM));
     let [tie, unknown] = [TIE, UNKNOWN].map(|[row, column]| image.cell(row, column));
     assert!(tie != unknown && [tie, unknown].iter().all(|[red, green, blue]| red == green && green == blue));
+    let dark = map.image_with(&result.diagram, LOSS, [34, 38, 47]);
+    assert_eq!([dark.cell(UNKNOWN[0], UNKNOWN[1]), dark.cell(2, 1)], [[34, 38, 47], SIGNUM], "as the window shows it");
+    let legend = map.legend_with(&result.diagram, LOSS, [34, 38, 47]);
+    assert!(legend.iter().any(|swatch| swatch.text == "not computed" && swatch.color == Some([34, 38, 47])));
     let sure = Map::Winner { certainty: true }.image(&result.diagram, LOSS);
     assert_eq!(sure.cell(2, 1), SIGNUM, "a gap of many standard errors");
     let scores = Map::Score(0).image(&result.diagram, LOSS);
@@ -140,7 +144,10 @@ fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
     let result = result_of(twice);
     let map = Map::Winner { certainty: false };
     let image = map.image(&result.diagram, LOSS);
-    let winners: Vec<[u8; 3]> = (0..COLUMNS).map(|column| image.cell(0, column)).collect();
+    let winners: Vec<[u8; 3]> = (0..ROWS)
+        .flat_map(|row| (0..COLUMNS).map(move |column| [row, column]))
+        .map(|[row, column]| image.cell(row, column))
+        .collect();
     assert!(winners.contains(&colors[0]) && winners.contains(&colors[1]), "{winners:?} of {colors:?}");
     let legend: Vec<_> = map.legend(&result.diagram, LOSS).into_iter().filter_map(|swatch| swatch.color).collect();
     assert_eq!(legend[..3], colors);

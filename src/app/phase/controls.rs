@@ -255,7 +255,7 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
     let can_remove = spec.optimizers.len() > 2;
     let steps = spec.steps.get() as u64;
     let colors = optimizer_colors(spec);
-    let usual_colors: Vec<[u8; 3]> = (0..colors.len()).map(|index| usual_color(spec, index)).collect();
+    let usual_colors: Vec<[u8; 3]> = (0..colors.len()).map(|index| usual_color(spec, &colors, index)).collect();
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
         let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, colors[index]));
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
@@ -310,8 +310,11 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
     });
 }
 
-/// The colour of an optimizer where none is chosen for it.
-fn usual_color(spec: &SweepSpec, index: usize) -> [u8; 3] {
+/// The colour of an optimizer where none is chosen for it; `colors` are those in use.
+fn usual_color(spec: &SweepSpec, colors: &[[u8; 3]], index: usize) -> [u8; 3] {
+    if spec.optimizers[index].color.is_none() {
+        return colors[index];
+    }
     let mut spec = spec.clone();
     spec.optimizers[index].color = None;
     optimizer_colors(&spec)[index]

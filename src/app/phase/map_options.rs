@@ -1,7 +1,9 @@
 //! Options of the map: which quantity it shows, its legend, exports, and the list of earlier diagrams.
 
+use std::sync::Arc;
+
 use egui::text::LayoutJob;
-use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, Sides, TextFormat, TextStyle, TextWrapMode, Ui};
+use egui::{Button, Color32, ComboBox, DragValue, Galley, Label, RichText, TextFormat, TextStyle, Ui, WidgetText};
 
 use super::export::ExportKind;
 use super::metric_names::METRICS;
@@ -13,8 +15,8 @@ use crate::app::live::Requests;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
 use crate::sweep::{Diagram, Metric, SweepSpec};
 
-/// The largest width of the menu of earlier diagrams, in points.
-const MENU_WIDTH: f32 = 460.0;
+/// The largest width of a line in the menu of earlier diagrams, in points.
+const MENU_LINE: f32 = 360.0;
 
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -96,7 +98,6 @@ impl PhasePanel {
         let mut back = None;
         ui.add_enabled_ui(has_some, |ui| {
             stays_open("Compare").ui(ui, |ui| {
-                ui.set_max_width(MENU_WIDTH.min(ui.ctx().content_rect().width() - 60.0));
                 if ui.radio(self.beside.is_none(), "Only this diagram").clicked() {
                     self.beside = None;
                 }
@@ -105,23 +106,18 @@ impl PhasePanel {
                     let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
                     let label = format!("{} ({rows} × {columns}{unfinished})", kept.preset.title);
                     let difference = difference_in_short(kept, &self.diagrams.present);
-                    let beside = |ui: &mut Ui| {
-                        ui.style_mut().wrap_mode = Some(TextWrapMode::Wrap);
-                        ui.radio(self.beside == Some(kept.number), format!("Beside: {label}{difference}")).clicked()
-                    };
-                    let again = |ui: &mut Ui| {
-                        let again = ui.add(Button::new("Show").small());
-                        let again = again.on_hover_text("In the place of the present diagram, which is kept");
-                        again.accessible_name(format!("Show {label}{difference}")).clicked()
-                    };
-                    let (is_beside, is_shown) = Sides::new().shrink_left().show(ui, beside, again);
-                    if is_beside {
-                        self.beside = Some(kept.number);
-                    }
-                    if is_shown {
-                        back = Some(kept.number);
-                        ui.close();
-                    }
+                    let beside = wrapped(ui, format!("Beside: {label}{difference}"));
+                    ui.horizontal(|ui| {
+                        if ui.radio(self.beside == Some(kept.number), WidgetText::from(beside)).clicked() {
+                            self.beside = Some(kept.number);
+                        }
+                        let again = Button::new("Show").small();
+                        let again = ui.add(again).on_hover_text("In the place of the present diagram, which is kept");
+                        if again.accessible_name(format!("Show {label}{difference}")).clicked() {
+                            back = Some(kept.number);
+                            ui.close();
+                        }
+                    });
                 }
             });
         })
@@ -190,6 +186,14 @@ impl PhasePanel {
             }
         });
     }
+}
+
+/// An entry of the menu of earlier diagrams, in as many lines as it needs.
+fn wrapped(ui: &Ui, text: String) -> Arc<Galley> {
+    let format = TextFormat::simple(TextStyle::Button.resolve(ui.style()), Color32::PLACEHOLDER);
+    let mut job = LayoutJob::single_section(text, format);
+    job.wrap.max_width = MENU_LINE;
+    ui.painter().layout_job(job)
 }
 
 /// The differences between a diagram and another, followed after a colon by other changes of its preset; empty where
