@@ -293,13 +293,11 @@ fn a_run_that_played_comes_back_to_where_it_was_and_plays_on() {
             harness.get_by_label("Cancel the export").click();
         }
         // The frame in which the export ends still shows the step to which the run has come back.
-        let mut last = state(&harness);
         while harness.state().animation.is_open() {
             std::thread::sleep(std::time::Duration::from_millis(2));
-            last = state(&harness);
             harness.step();
         }
-        assert_eq!(last, paused);
+        assert_eq!(state(&harness), paused);
         until(&mut harness, "it plays on", |stage| stage.live.is_playing() && step(stage) > paused.0);
     }
     let mut harness = drawn();
@@ -308,16 +306,19 @@ fn a_run_that_played_comes_back_to_where_it_was_and_plays_on() {
     assert!(!harness.state().commands.iter().any(|command| command == "Play"), "a paused run stays paused");
 }
 
-/// What is written on the landscape in a frame of an animation.
-fn written(stage: Stage, caption: &str) -> Vec<(String, egui::Rect)> {
+/// What is written on the landscape in a frame of an animation, with the legend.
+fn written(caption: &str) -> Vec<(String, egui::Rect)> {
     let caption = caption.to_owned();
-    let harness = Harness::builder().with_size([520.0, 380.0]).with_context_setup(install_font).build_ui_state(
+    let stage = Stage::new(three_optimizers(5), Shown::Landscape, None);
+    let mut harness = Harness::builder().with_size([520.0, 380.0]).with_context_setup(install_font).build_ui_state(
         move |ui: &mut egui::Ui, stage: &mut Stage| {
-            let Stage { landscape, document, live, .. } = stage;
+            let Stage { landscape, document, live, engine, .. } = stage;
+            live.snapshot = engine.try_snapshot().or(live.snapshot.take());
             landscape.captioned(ui, document, live, &caption);
         },
         stage,
     );
+    until(&mut harness, "there is a legend", |stage| stage.live.snapshot.is_some());
     let texts = harness.output().shapes.iter().filter_map(|clipped| match &clipped.shape {
         egui::Shape::Text(text) => {
             Some((text.galley.text().to_owned(), text.visual_bounding_rect().intersect(clipped.clip_rect)))
@@ -331,7 +332,8 @@ fn written(stage: Stage, caption: &str) -> Vec<(String, egui::Rect)> {
 fn a_caption_is_written_as_a_whole_and_beside_the_legend() {
     for caption in ["Step 1 280 · σ = 1", "Step 1 280 · σ = 1 · a = 10 · FOCUS: γ = 0.2 · FOCUS: η = 0.005 · c = 0.1"]
     {
-        let texts = written(Stage::new(three_optimizers(5), Shown::Landscape, None), caption);
+        let texts = written(caption);
+        assert!(texts.iter().any(|(text, _)| text == "Adam"), "the legend is drawn");
         let (_, area) = texts.iter().find(|(text, _)| text == caption).expect("the caption is drawn");
         assert!(area.width() > 100.0 && area.height() > 12.0, "{area}");
         for (text, other) in texts.iter().filter(|(text, _)| text != caption && text.len() > 1) {
@@ -340,11 +342,12 @@ fn a_caption_is_written_as_a_whole_and_beside_the_legend() {
     }
 }
 
-/// The pixels of the lower half of an exported frame, where there is no caption.
-fn lower_half(path: &Path) -> Vec<u8> {
+/// The pixels of an exported frame below the caption.
+fn below_caption(path: &Path) -> Vec<u8> {
+    const CAPTION: u32 = 64;
     let picture = image::open(path).expect("a picture").to_rgb8();
     let (width, height) = picture.dimensions();
-    image::imageops::crop_imm(&picture, 0, height / 2, width, height / 2).to_image().into_raw()
+    image::imageops::crop_imm(&picture, 0, CAPTION, width, height - CAPTION).to_image().into_raw()
 }
 
 #[test]
@@ -366,7 +369,7 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
     let commands = &harness.state().commands;
     let advances: Vec<&str> = commands.iter().map(String::as_str).filter(|it| it.starts_with("Advance")).collect();
     assert_eq!(advances, ["Advance(5)", "Advance(5)", "Advance(5)", "Advance(5)", "Advance(3)", "Advance(2)"]);
-    let frame = |number: u32| lower_half(&target.join(format!("frame_{number:05}.png")));
+    let frame = |number: u32| below_caption(&target.join(format!("frame_{number:05}.png")));
     assert!((1..6).all(|number| frame(number) != frame(number + 1)), "each step has a frame of its own");
 }
 
@@ -382,8 +385,14 @@ fn frames_have_a_caption_with_the_step() {
         image::imageops::crop_imm(&picture, 66, 24, 120, 40).to_image()
     };
     let [first, second] = [corner(1), corner(2)];
-    let white = |picture: &image::RgbImage| picture.pixels().filter(|pixel| pixel.0 == [255; 3]).count();
-    assert!(white(&first) > 20 && white(&second) > 20, "{} and {} pixels of letters", white(&first), white(&second));
+    let bright =
+        |picture: &image::RgbImage| picture.pixels().filter(|pixel| pixel.0.iter().all(|part| *part > 200)).count();
+    assert!(
+        bright(&first) > 20 && bright(&second) > 20,
+        "{} and {} pixels of letters",
+        bright(&first),
+        bright(&second)
+    );
     assert_ne!(first, second, "the step is another");
 }
 
@@ -397,7 +406,7 @@ fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
         let target = folder.path().join(name);
         let to_step = 0;
         export(harness, Settings { replay, to_step, ..settings(target.clone(), AnimationFormat::PngFolder) });
-        lower_half(&target.join("frame_00001.png"))
+        below_caption(&target.join("frame_00001.png"))
     };
     advance_to(&mut harness, 10);
     let before = first_of(&mut harness, "before", false);

@@ -12,6 +12,9 @@ use crate::view::{Background, contrasting};
 const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
 const FONT_NAME: &str = "Valleyscope Sans";
 
+/// The usual size of text, in points.
+const BODY_SIZE: f32 = 13.5;
+
 /// Colours that differ between the light and the dark theme.
 struct Palette {
     /// Behind the landscape.
@@ -93,11 +96,16 @@ pub(super) fn set_text_scale(ctx: &Context, scale: f32) {
     ctx.all_styles_mut(|style| style.text_styles = text_styles(scale));
 }
 
+/// The size of text compared with the usual one.
+pub(super) fn text_scale(ui: &egui::Ui) -> f32 {
+    TextStyle::Body.resolve(ui.style()).size / BODY_SIZE
+}
+
 fn text_styles(scale: f32) -> std::collections::BTreeMap<TextStyle, FontId> {
     let proportional = |size: f32| FontId::new(size * scale, FontFamily::Proportional);
     [
         (TextStyle::Small, proportional(11.5)),
-        (TextStyle::Body, proportional(13.5)),
+        (TextStyle::Body, proportional(BODY_SIZE)),
         (TextStyle::Button, proportional(13.5)),
         (TextStyle::Heading, proportional(17.0)),
         (TextStyle::Monospace, FontId::new(13.0 * scale, FontFamily::Monospace)),

@@ -1,7 +1,7 @@
 //! The landscape as a figure for a paper.
 
 use egui::accesskit::Role;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::figure::{Figure, Options, PAGE_MM, Trajectories};
 use valleyscope::preset::{LandscapePreset, Preset};
 
@@ -51,22 +51,24 @@ fn the_landscape_is_exported_as_the_figure_of_its_preset() {
 fn an_animation_shows_what_was_changed_on_the_way_unless_told_otherwise() {
     let mut app = App::plain();
     let step = |app: &App| app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-    let choices = |app: &App| -> Vec<bool> {
-        let buttons = app.harness.query_all_by_role(Role::RadioButton);
-        let of_settings = buttons.filter(|button| button.label().is_some_and(|label| label.starts_with("as ")));
-        of_settings.map(|button| button.toggled() == Some(egui::accesskit::Toggled::True)).collect()
+    // Whether each of the two choices is there, and chosen.
+    let choices = |app: &App| {
+        ["as the session went, with its change", "as they are now, from step 0 on"].map(|name| {
+            let button = app.harness.query_by_role_and_label(Role::RadioButton, name)?;
+            Some(button.accesskit_node().toggled() == Some(egui::accesskit::Toggled::True))
+        })
     };
     app.set_slider("Noise σ", 0.5);
     app.menu("File", "Export animation…");
     app.settle();
-    assert!(app.shows("as they are now") && choices(&app).is_empty(), "a change before the first step is no choice");
+    assert!(app.shows("as they are now") && choices(&app) == [None; 2], "a change before the first step is no choice");
     app.button("Cancel");
     app.button("Single step");
     app.until("a step", |app| step(app) == 1);
     app.set_slider("Noise σ", 2.0);
     app.menu("File", "Export animation…");
     app.until("the session", |app| app.shows("as the session went, with its change"));
-    assert_eq!(choices(&app), [true, false]);
+    assert_eq!(choices(&app), [Some(true), Some(false)]);
     app.click(Role::RadioButton, "as they are now, from step 0 on");
-    assert_eq!(choices(&app), [false, true]);
+    assert_eq!(choices(&app), [Some(false), Some(true)]);
 }

@@ -356,7 +356,7 @@ fn a_held_run_takes_no_steps_but_those_asked_for_and_then_plays_on() {
     engine.send(EngineCommand::Play);
     let held = wait_until(&engine, |snapshot| snapshot.playback == Playback::Playing);
     assert_eq!(held.step, 0, "it plays, as far as can be seen, but takes no step");
-    engine.send(EngineCommand::Set(noise(0.5)));
+    engine.send(EngineCommand::Set(Setting::Noise(noise(0.5))));
     let held = wait_until(&engine, |snapshot| snapshot.spec.noise.get() == 0.5);
     assert_eq!((held.step, held.playback), (0, Playback::Playing));
     engine.send(EngineCommand::Hold(false));

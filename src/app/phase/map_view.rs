@@ -14,6 +14,8 @@ use crate::sweep::Diagram;
 /// Room for the labels of the rows, at the left.
 const LEFT: f32 = 64.0;
 const BOTTOM: f32 = 44.0;
+/// The distance from the map to the labels below it.
+const LABELS_BELOW: f32 = 6.0;
 const TOP: f32 = 8.0;
 /// Room for the colour bar and its labels, at the right.
 const RIGHT: f32 = 84.0;
@@ -52,9 +54,15 @@ pub(super) struct Pointed {
 }
 
 /// The area of the picture of a map that is drawn into an area, with or without a colour bar.
-pub(super) fn inside(area: Rect, bar: bool) -> Rect {
+pub(super) fn inside(ui: &Ui, area: Rect, bar: bool) -> Rect {
     let right = if bar { RIGHT } else { NO_BAR };
-    Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, BOTTOM))
+    let bottom = name_below(ui) + ui.text_style_height(&TextStyle::Body) + 2.0;
+    Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, bottom.max(BOTTOM)))
+}
+
+/// The distance from the map to the name of the axis below it, which is below the labels.
+fn name_below(ui: &Ui) -> f32 {
+    (LABELS_BELOW + ui.text_style_height(&TextStyle::Small)).max(22.0)
 }
 
 /// Draws a diagram's map into all of the available space. `marker` has values of row and column.
@@ -63,7 +71,7 @@ pub(super) fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, ch
     let sides = [Side(&spec.rows), Side(&spec.columns)];
     let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
     let explained = view.picture.explained.as_ref();
-    let frame = inside(outer, view.bar);
+    let frame = inside(ui, outer, view.bar);
     if frame.width() < 40.0 || frame.height() < 40.0 {
         return Pointed::default();
     }
@@ -181,14 +189,14 @@ fn draw_axes(ui: &Ui, painter: &egui::Painter, frame: Rect, diagram: &Diagram) {
     for (position, label) in Side(&spec.columns).ticks((frame.width() / 70.0) as usize) {
         let x = frame.left() + frame.width() * position as f32;
         painter.line_segment([pos2(x, frame.bottom()), pos2(x, frame.bottom() + 4.0)], stroke);
-        painter.text(pos2(x, frame.bottom() + 6.0), Align2::CENTER_TOP, label, small.clone(), text);
+        painter.text(pos2(x, frame.bottom() + LABELS_BELOW), Align2::CENTER_TOP, label, small.clone(), text);
     }
     for (position, label) in Side(&spec.rows).ticks((frame.height() / 40.0) as usize) {
         let y = frame.bottom() - frame.height() * position as f32;
         painter.line_segment([pos2(frame.left() - 4.0, y), pos2(frame.left(), y)], stroke);
         painter.text(pos2(frame.left() - 7.0, y), Align2::RIGHT_CENTER, label, small.clone(), text);
     }
-    let below = pos2(frame.center().x, frame.bottom() + 22.0);
+    let below = pos2(frame.center().x, frame.bottom() + name_below(ui));
     painter.text(below, Align2::CENTER_TOP, axis_label(spec, &spec.columns), body.clone(), text);
     let galley = painter.layout_no_wrap(axis_label(spec, &spec.rows), body, text);
     let left = pos2(frame.left() - LEFT + 2.0, frame.center().y + galley.size().x / 2.0);

@@ -10,6 +10,7 @@ use super::panel::{Hovered, PhasePanel};
 use super::picture::MapLook;
 use crate::app::document::Document;
 use crate::app::live::{Action, Requests};
+use crate::app::theme;
 use crate::figure::difference;
 use crate::sweep::SweepSpec;
 
@@ -63,7 +64,7 @@ impl PhasePanel {
         let spec = diagram.spec();
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, bar, is_stale: stale.is_some() };
-        let frame = map_view::inside(ui.available_rect_before_wrap(), bar);
+        let frame = map_view::inside(ui, ui.available_rect_before_wrap(), bar);
         let pointed = map_view::show(ui, &view, bridge::marker(&document.spec, spec), self.chosen);
         let Pointed { hovered, clicked, kept, moved, dragged } = pointed;
         // In a coarse picture, the pixel that represents the place.
@@ -85,7 +86,7 @@ impl PhasePanel {
             show_note(ui, frame, note);
         }
         if !self.diagrams.is_running() && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
-            let place = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
+            let place = Rect::from_center_size(frame.center(), theme::text_scale(ui) * Vec2::new(200.0, 34.0));
             ui.add_enabled_ui(self.editor.draft.sweep.check().is_ok(), |ui| {
                 if ui.put(place, Button::new("Compute this diagram")).clicked() {
                     self.run(false);
