@@ -29,20 +29,20 @@ const OF_AREAS: f32 = 3.0;
 /// A given colour is used as it is, and a rule's colour by the first optimizer that has it; the others get shades of it.
 pub fn distinct_colors(optimizers: &[(Option<[u8; 3]>, [u8; 3])]) -> Vec<[u8; 3]> {
     let mut taken: Vec<[u8; 3]> = optimizers.iter().filter_map(|(given, _)| *given).collect();
-    let mut own = |(given, of_rule): &(Option<[u8; 3]>, [u8; 3])| {
-        let own = given.or_else(|| Some(*of_rule).filter(|color| !taken.contains(color)));
-        taken.extend(own.filter(|_| given.is_none()));
-        own
+    let mut firsts = Vec::with_capacity(optimizers.len());
+    for (given, of_rule) in optimizers {
+        let is_first = given.is_none() && !taken.contains(of_rule);
+        if is_first {
+            taken.push(*of_rule);
+        }
+        firsts.push(given.or(is_first.then_some(*of_rule)));
+    }
+    let mut shade = |of_rule: [u8; 3]| {
+        let color = copy_color(of_rule, &taken);
+        taken.push(color);
+        color
     };
-    let firsts: Vec<Option<[u8; 3]>> = optimizers.iter().map(&mut own).collect();
-    let mut shade = |(first, (_, of_rule)): (Option<[u8; 3]>, &(Option<[u8; 3]>, [u8; 3]))| {
-        first.unwrap_or_else(|| {
-            let color = copy_color(*of_rule, &taken);
-            taken.push(color);
-            color
-        })
-    };
-    firsts.into_iter().zip(optimizers).map(&mut shade).collect()
+    firsts.iter().zip(optimizers).map(|(first, (_, of_rule))| first.unwrap_or_else(|| shade(*of_rule))).collect()
 }
 
 /// A colour for a copy: a shade of `own` that is clearly unlike all that are taken, or else the one of a fixed list that
@@ -57,8 +57,8 @@ pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
     };
     let shades = SHADES.map(|black| apart(mixed(own, 0.0, black)));
     let clear = shades.into_iter().find(|(_, apart)| *apart >= CLEARLY);
-    let pool = || OTHERS.into_iter().map(apart).chain(shades);
-    let chosen = clear.or_else(|| pool().max_by(|(_, a), (_, b)| a.total_cmp(b)));
+    let others = OTHERS.into_iter().map(apart).chain(shades);
+    let chosen = clear.or_else(|| others.max_by(|(_, a), (_, b)| a.total_cmp(b)));
     chosen.map_or(own, |(color, _)| color)
 }
 
