@@ -452,9 +452,11 @@ fn a_run_with_other_settings_is_called_by_them() {
 fn a_rule_in_the_place_of_another_keeps_what_both_have_and_prints_the_rest() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
-    let train = |preset: &str, settings: &[&str], said: &[&str]| {
+    let own = "Mnist(version: 1, title: \"Mine\", runs: [(optimizer: Adam(weight_decay: 0.1), learning_rate: 0.01)])";
+    fs::write(place.home.path().join("own.ron"), own).unwrap();
+    let train = |settings: &[&str], said: &[&str]| {
         let mut command = place.program();
-        command.args(["train", preset, "--runs", "new", "--worker"]).arg(&worker);
+        command.args(["train", "own.ron", "--runs", "new", "--worker"]).arg(&worker);
         command.args(settings.iter().flat_map(|setting| ["--set", setting]));
         expect(&command.output().unwrap(), 0, said);
         let newest = RunFolder::list(&place.home.path().join("new")).unwrap().pop().unwrap();
@@ -462,14 +464,16 @@ fn a_rule_in_the_place_of_another_keeps_what_both_have_and_prints_the_rest() {
     };
     let rule = |preset: &Preset, key: &str| preset.workload().unwrap().training().unwrap().rule.get(key);
     let said = "FOCUS in place of Adam; new: β₂ 0.99, γ 0.2, average decays; kept: η, β₁ 0.9, ω 0.1";
-    let focus = train("gpt2-shakespeare", &["data=Synthetic", "optimizer=FOCUS"], &[said]);
+    let focus = train(&["optimizer=FOCUS"], &[said]);
     assert_eq!([rule(&focus, "weight_decay"), rule(&focus, "beta2")], [Some(0.1), Some(0.99)]);
-    assert_eq!(focus.title(), "GPT-2, pre-training · Adam → FOCUS");
-    let strong = train("gpt2-shakespeare", &["data=Synthetic", "optimizer=Focus(gamma: 0.4)"], &["γ 0.4", "ω 0.1"]);
+    assert_eq!(focus.title(), "MNIST classifier · Adam → FOCUS");
+    let strong =
+        train(&["optimizer=Focus(gamma: 0.4)"], &["new: β₂ 0.99, γ 0.4, average decays; kept: η, β₁ 0.9, ω 0.1"]);
     assert_eq!([rule(&strong, "weight_decay"), rule(&strong, "gamma")], [Some(0.1), Some(0.4)]);
-    let other = ["data=Synthetic", "optimizer=Signum", "optimizer.weight_decay=0.3", "learning_rate=0.01"];
-    let said = "Signum in place of Adam; new: ω 0.3; kept: β₁ 0.9";
-    assert_eq!(rule(&train("gpt2-shakespeare", &other, &[said]), "weight_decay"), Some(0.3));
+    let other = ["optimizer=Signum", "optimizer.weight_decay=0.3", "learning_rate=0.02"];
+    let signum = train(&other, &["Signum in place of Adam; new: ω 0.3; kept: β₁ 0.9"]);
+    assert_eq!(rule(&signum, "weight_decay"), Some(0.3));
+    assert_eq!(signum.title(), "MNIST classifier · Adam → Signum, ω 0.3, η 0.02");
 }
 
 #[cfg(unix)]

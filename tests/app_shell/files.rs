@@ -72,9 +72,11 @@ fn a_preset_is_saved_among_ones_own_and_listed() {
     app.set_slider("Noise σ", 2.5);
     app.menu("File", "Save");
     app.button("Save to my presets");
-    let path = app.folder.path().join("presets").join("plain.ron");
+    let path = app.folder.path().join("presets").join("plain-changed-σ-2-5.ron");
     app.until("the file", |_| path.exists());
     let saved = read(&path);
+    assert_eq!(saved.title, "Plain, changed: σ = 2.5");
+    assert_eq!(saved.description, "“Plain”, changed: σ = 2.5.");
     assert_eq!(saved.simulation, app.state().document().spec);
     assert_eq!(saved.view.as_ref(), Some(&app.state().document().view), "while following, the view is the preset's");
     app.until("the notice", |app| app.shows("Saved "));

@@ -285,7 +285,7 @@ fn a_preset_is_saved_without_a_lesson_that_lost_its_optimizer() {
     app.menu("File", "Save");
     assert!(app.shows("Without the lesson"));
     app.button("Save to my presets");
-    let path = app.folder.path().join("presets").join("a-lesson.ron");
+    let path = app.folder.path().join("presets").join("a-lesson-changed-adam.ron");
     app.until("the file", |_| path.exists());
     let Preset::Landscape(saved) = Preset::read(&path).expect("the saved preset can be read") else {
         panic!("a simulation")

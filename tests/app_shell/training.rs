@@ -185,7 +185,7 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
     }
     // Each part is seen.
     assert!(app.shows("Adam, η 0.003, batch 8, seed 0") && app.shows("FOCUS on MNIST, one run"));
-    // A name of those that are compared has no part that all have.
+    // A name of those that are compared has each setting that differs, and no part that all have.
     for run in app.state().training().runs().to_vec() {
         if run.run != named {
             app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));
@@ -195,7 +195,8 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
     app.until("both curves", |app| {
         let mut values: Vec<String> = plotted(app, "Plot of Train loss").split("; ").map(str::to_owned).collect();
         values.sort();
-        values == [format!("Adam {last}"), format!("FOCUS {last}")]
+        let focus = format!("FOCUS, γ 0.4, parameters decay, η 0.001, batch 128 {last}");
+        values == [format!("Adam, η 0.003, batch 8 {last}"), focus]
     });
 }
 

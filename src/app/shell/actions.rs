@@ -177,8 +177,10 @@ impl Valleyscope {
     fn titled_landscape_draft(&self) -> PresetDraft<LandscapeDraft> {
         let mut draft = self.landscape_draft();
         if self.editor.file().is_none() && self.editor.is_dirty() {
-            let before = Preset::Landscape(self.editor.saved_state().preset.clone());
-            let titled = Preset::Landscape(draft.preset.clone()).as_changed_from(&before);
+            let mut before = self.editor.saved_state().preset.clone();
+            // What the lesson has set by its present step is no change.
+            before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+            let titled = Preset::Landscape(draft.preset.clone()).as_changed_from(&Preset::Landscape(before));
             draft.preset.title = titled.title().to_owned();
             draft.preset.description = titled.description().to_owned();
         }
