@@ -147,7 +147,7 @@ fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
     let of_rate = ["learning_rate", "schedule"];
     let both = rule.info().hyperparameters.iter().filter(|of| {
         let same = old.info().hyperparameters.iter().find(|old| of.means_the_same_as(old));
-        let is_allowed = |value: &str| value.parse().map_or(true, |value| of.checked(value).is_ok());
+        let is_allowed = |value: &str| value.parse().ok().is_none_or(|number| of.checked(number).is_ok());
         same.is_some() && field(before, of.key).is_some_and(is_allowed)
     });
     let keys = of_rate.into_iter().chain(both.map(|of| of.key)).filter(|key| field(value, key).is_none());

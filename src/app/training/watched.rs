@@ -47,8 +47,9 @@ impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
         let config = RunConfig::read(&run).ok().map(|config| config.preset);
         let key = config.as_ref().and_then(|config| config.workload()?.replicate_key());
-        let is_named = |config: &Preset| config.workload()?.training()?.name.map(|_| ());
-        let shown = config.as_ref().filter(|config| is_named(config).is_none()).map_or_else(Vec::new, shown_settings);
+        let has_name = |config: &Preset| Some(config.workload()?.training()?.name.is_some());
+        let unnamed = config.as_ref().filter(|config| has_name(config) != Some(true));
+        let shown = unnamed.map_or_else(Vec::new, shown_settings);
         let on_screen = |it: ShownSetting| ShownSetting { words: visible(&it.words).into_owned(), ..it };
         let shown = shown.into_iter().map(on_screen).collect();
         Watched {
