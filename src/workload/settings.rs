@@ -69,7 +69,7 @@ fn others(preset: &Preset) -> Vec<ShownSetting> {
 fn in_words(key: &str, value: &str) -> String {
     let name = key.rsplit('.').next().unwrap_or(key).replace('_', " ");
     match (key, value) {
-        (STEPS, _) => format!("{} steps", value.parse().map_or_else(|_| value.to_owned(), |steps| grouped(steps))),
+        (STEPS, _) => format!("{} steps", value.parse().map_or_else(|_| value.to_owned(), grouped)),
         ("schedule.warmup", _) => format!("warm-up {value}"),
         ("schedule.min_lr", _) => format!("final η {value}"),
         ("learning_rates.from" | "learning_rates.to", _) => format!("η {name} {value}"),

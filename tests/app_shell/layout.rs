@@ -2,7 +2,7 @@
 
 use eframe::App as _;
 use egui::accesskit::Role;
-use egui::{Event, Key, Modifiers, PointerButton, pos2, vec2};
+use egui::{Event, Key, Modifiers, PointerButton, Rect, Shape, pos2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 
 use crate::harness::{App, Begin, MemoryStorage};
@@ -97,6 +97,43 @@ fn the_view_menu_changes_how_the_landscape_is_drawn() {
     assert_eq!((view.contours, view.uv_frame), (!before.contours, !before.uv_frame));
     assert_eq!(view.trail_steps, 123);
     assert_eq!(view.scale.map(|scale| scale.max), Some(50.0));
+}
+
+#[test]
+fn the_usual_plots_are_seen_without_scrolling_in_a_small_window() {
+    let mut app = App::begin(Begin { size: [900.0, 600.0], ..Begin::default() });
+    app.settle();
+    let end = app.harness.get_by_role_and_label(Role::Button, "Play").rect().top();
+    for plot in ["loss L", "depth u", "spread |v|", "effective step size"] {
+        let rect = app.harness.get_by_label(&format!("Plot of {plot}")).rect();
+        assert!(rect.bottom() <= end, "the plot of {plot} at {rect} ends below {end}");
+        assert!(rect.height() > 50.0, "{rect}");
+    }
+    let dash = app.harness.output().shapes.iter().any(|clipped| match &clipped.shape {
+        Shape::Text(text) => text.galley.text() == "—",
+        _ => false,
+    });
+    assert!(!dash, "an empty plot says why it is");
+}
+
+#[test]
+fn the_names_of_axes_are_below_their_numbers_also_in_a_presentation() {
+    let mut app = App::begin(Begin { size: [1920.0, 1060.0], ..Begin::default() });
+    app.harness.key_press(Key::F11);
+    for (key, picture, name) in [(Key::Num1, "Landscape", "x"), (Key::Num2, "Diagram", "noise σ")] {
+        app.harness.key_press_modifiers(Modifiers::COMMAND, key);
+        app.settle();
+        let texts = app.harness.output().shapes.iter().filter_map(|clipped| match &clipped.shape {
+            Shape::Text(text) => Some((text.galley.text(), text.galley.rect.translate(text.pos.to_vec2()))),
+            _ => None,
+        });
+        let texts: Vec<(&str, Rect)> = texts.collect();
+        let bottom = app.harness.get_by_role_and_label(Role::Canvas, picture).rect().bottom();
+        let (_, name) = texts.iter().find(|(text, _)| *text == name).expect("the axis has a name");
+        let numbers = texts.iter().filter(|(text, rect)| rect.top() > bottom && text.parse::<f64>().is_ok());
+        let lowest = numbers.map(|(_, rect)| rect.bottom()).fold(f32::NAN, f32::max);
+        assert!(name.top() >= lowest - 1.0, "{name} is not below {lowest}");
+    }
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn a_step_of_a_lesson_shows_the_control_it_speaks_of() {
         screen.contains_rect(app.slider("FOCUS: Attraction γ").rect())
     };
     assert!(!visible(&app), "in this window it is below the edge at first");
-    for _ in 0..3 {
+    for _ in 0..4 {
         app.button("Next step of the lesson");
     }
     app.settle();

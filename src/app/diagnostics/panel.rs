@@ -23,13 +23,15 @@ use crate::view::{Band, DiagnosticMetric};
 /// Buckets a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
 /// The smallest plot worth looking at; where there is less room, the panel scrolls.
-const SMALLEST: Vec2 = vec2(150.0, 96.0);
+const SMALLEST: Vec2 = vec2(150.0, 92.0);
 /// Points between plots.
 const GAP: f32 = 6.0;
 /// A lower panel than this, in points, has its tools in a menu.
 const LOW: f32 = 340.0;
 /// Points that the tools and the legend take in a narrow panel.
-const TOOLS: f32 = 160.0;
+const TOOLS: f32 = 140.0;
+/// So many plots have room below the tools, or the tools are in a menu; more are scrolled.
+const USUAL_PLOTS: usize = 4;
 const MENU_WIDTH: f32 = 240.0;
 
 /// Live plots of the metrics, one curve an optimizer.
@@ -157,7 +159,8 @@ impl DiagnosticsPanel {
     /// What is plotted and how: in rows of buttons, or in a menu where these would take the room of the plots.
     fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let size = ui.available_size();
-        let rows = self.shown.len().div_ceil(columns_for(self.shown.len(), size));
+        let plots = self.shown.len().min(USUAL_PLOTS);
+        let rows = plots.div_ceil(columns_for(plots, size));
         if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
             MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {

@@ -41,7 +41,8 @@ pub(super) fn draw(
         let at = on_canvas(canvas, viewport, [tick.value, viewport.camera.center[1]]).x;
         painter.vline(at, canvas.bottom()..=canvas.bottom() + TICK, stroke);
         let label = painter.text(pos2(at, below), Align2::CENTER_TOP, &tick.label, font.clone(), text_color);
-        name_top = name_top.max(label.bottom());
+        // Digits do not reach down to the end of their row.
+        name_top = name_top.max(label.bottom() - 0.5);
     }
     for tick in &y.ticks {
         let at = on_canvas(canvas, viewport, [viewport.camera.center[0], tick.value]).y;

@@ -25,15 +25,22 @@ pub struct FormulaPanel {
     reached: BTreeMap<String, f32>,
 }
 
+/// A lower window than this, in points, has no hint at how a particle is chosen.
+const LOW_WINDOW: f32 = 640.0;
+
 impl FormulaPanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
         particle_chooser(ui, document, live, requests);
         ui.add_space(3.0);
-        ui.separator();
         if live.selected.is_none() {
-            ui.label("Click on a particle, or choose one above, to see how its rule moves it.");
+            // In a low window the plots need the room.
+            if ui.ctx().content_rect().height() >= LOW_WINDOW {
+                ui.separator();
+                ui.label("Click on a particle, or choose one above, to see how its rule moves it.");
+            }
             return;
         }
+        ui.separator();
         let paused = live.snapshot.as_ref().is_some_and(|snapshot| snapshot.playback != Playback::Playing);
         let Some(step) = live.step_trace() else {
             standing::show(ui, document, live);
