@@ -157,10 +157,11 @@ impl Cell {
             .map(|runs| runs.metrics.iter().filter(|metrics| !metrics.final_loss.is_finite()).count() as u32);
         let diverged = diverged.collect();
         let mut cell = Cell { replicates, averages, deviations, diverged, comparisons: [UNDECIDED; 3] };
+        let splits = gap::splits(replicates);
         cell.comparisons = Metric::ALL.map(|metric| {
             let winner = cell.winner(metric);
             let gaps = match winner {
-                Some(winner) => gap::gaps_to_others(&tables[metric as usize], winner, average, paired),
+                Some(winner) => gap::gaps_to_others(&tables[metric as usize], &splits, winner, average, paired),
                 None => vec![Gap::UNKNOWN; runs.len()],
             };
             Comparison { winner, gaps }

@@ -4,23 +4,27 @@
 //! optimizer's learning rate is chosen on one half, and the optimizers are compared on the other; then the halves change
 //! places. The two differences rest on different runs, and their mean is one estimate of the gap.
 //!
-//! One split leaves much to its luck, so the estimate is the mean over several. Its error does not count that as a gain:
-//! the variance of a mean of dependent estimates is at most the mean of their variances. Choosing on more than half of the
-//! replicates, as cross-validation with 5 or 10 folds does, would make the error too small: its folds choose on nearly the
-//! same runs.
+//! One split leaves much to its luck, so the estimate is that of the median of several, by the gap in standard errors. A
+//! split in which a learning rate is chosen that diverges in the other half does not decide alone, as it would in a mean.
+//! Choosing on more than half of the replicates, as cross-validation with 5 or 10 folds does, would make the error too
+//! small: its folds choose on nearly the same runs.
 
 use super::cell::{Average, Cell, Table};
 use super::statistics::{Estimate, Gap};
 use crate::random::Key;
 
 /// The number of splits of the replicates into halves.
-const SPLITS: u64 = 8;
+const SPLITS: u64 = 9;
 
 /// A split of the replicates into two halves, each in ascending order.
-type Split = [Vec<usize>; 2];
+pub(super) type Split = [Vec<usize>; 2];
 
-/// The splits of so many replicates: for each the random half that a hash of its number gives, the same everywhere.
-fn splits(replicates: usize) -> Vec<Split> {
+/// The splits of so many replicates: for each the random half that a hash of its number gives, the same everywhere. None
+/// where the replicates are too few.
+pub(super) fn splits(replicates: usize) -> Vec<Split> {
+    if replicates < Cell::FEWEST_TO_BE_SURE {
+        return Vec::new();
+    }
     let split = |number: u64| {
         let key = Key::new(number);
         let mut order: Vec<usize> = (0..replicates).collect();
@@ -37,22 +41,27 @@ fn splits(replicates: usize) -> Vec<Split> {
 
 /// The gap by which the winner is ahead of each optimizer; unknown for the winner itself, and for too few replicates. With
 /// `paired`, runs of the same replicate share their noise.
-pub(super) fn gaps_to_others(tables: &[Table], winner: usize, average: Average, paired: bool) -> Vec<Gap> {
-    let replicates = tables[winner].replicates;
-    if replicates < Cell::FEWEST_TO_BE_SURE {
+pub(super) fn gaps_to_others(
+    tables: &[Table],
+    splits: &[Split],
+    winner: usize,
+    average: Average,
+    paired: bool,
+) -> Vec<Gap> {
+    if splits.is_empty() {
         return vec![Gap::UNKNOWN; tables.len()];
     }
-    let splits = splits(replicates);
     let held_out: Vec<Vec<[Vec<f64>; 2]>> =
         tables.iter().map(|table| splits.iter().map(|split| held_out(table, average, split)).collect()).collect();
     let gap_to = |other: usize| {
         let by_split = held_out[winner].iter().zip(&held_out[other]).map(|(this, that)| {
             let on = |half: usize| difference(&tables[winner], &this[half], &that[half], average, paired);
-            let (first, second) = (on(0)?, on(1)?);
-            Some(Gap::mean_of_independent(&[(first.0, &first.1), (second.0, &second.1)]))
+            match (on(0), on(1)) {
+                (Some(first), Some(second)) => Gap::mean_of_independent(&[(first.0, &first.1), (second.0, &second.1)]),
+                _ => Gap::UNKNOWN,
+            }
         });
-        let by_split: Option<Vec<Gap>> = by_split.collect();
-        by_split.map_or(Gap::UNKNOWN, |gaps| Gap::mean_of_dependent(&gaps))
+        Gap::median(by_split.collect())
     };
     (0..tables.len()).map(|other| if other == winner { Gap::UNKNOWN } else { gap_to(other) }).collect()
 }

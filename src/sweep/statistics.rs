@@ -116,17 +116,17 @@ impl Gap {
         Gap { value, error, freedom }
     }
 
-    /// The mean of gaps estimated from the same runs. Its variance is at most the mean of their variances, which is taken
-    /// for it; its degrees of freedom are their mean, weighted by the variances.
-    pub(super) fn mean_of_dependent(gaps: &[Gap]) -> Gap {
-        let count = gaps.len() as f64;
-        let value = gaps.iter().map(|gap| gap.value).sum::<f64>() / count;
-        let variances = || gaps.iter().map(|gap| (gap.error * gap.error, gap.freedom));
-        let variance: f64 = variances().map(|(variance, _)| variance).sum();
-        let uncertain = variances().filter(|(variance, _)| *variance > 0.0);
-        let freedom = uncertain.map(|(variance, freedom)| variance * freedom).sum::<f64>() / variance;
-        let [value, error, freedom] = [value, (variance / count).sqrt(), freedom].map(with_one_nan);
-        Gap { value, error, freedom }
+    /// The gap in the middle of several, by their values in standard errors; of two middle ones the smaller. `UNKNOWN`
+    /// where fewer than half of them are known.
+    pub(super) fn median(mut gaps: Vec<Gap>) -> Gap {
+        let all = gaps.len();
+        gaps.retain(|gap| gap.certainty().is_some());
+        if 2 * gaps.len() < all {
+            return Gap::UNKNOWN;
+        }
+        let in_errors = |gap: &Gap| if gap.value == 0.0 { 0.0 } else { gap.value / gap.error };
+        gaps.sort_by(|a, b| in_errors(a).total_cmp(&in_errors(b)).then(a.value.total_cmp(&b.value)));
+        gaps.get(gaps.len().saturating_sub(1) / 2).copied().unwrap_or(Gap::UNKNOWN)
     }
 
     /// The probability that the true difference is positive: Student's distribution at the gap over its

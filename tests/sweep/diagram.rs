@@ -152,9 +152,9 @@ fn a_gap_is_as_certain_as_its_error_says() {
     let spread = |middle: f64| (0..40).map(|i| middle + f64::from(i % 4) - 1.5).collect::<Vec<f64>>();
     let cell = Cell::new(&[runs(&[&spread(-0.6)]), runs(&[&spread(0.0)])], Average::Mean, false);
     let gap = cell.comparison(Metric::FinalLoss).gaps[1];
-    // Variance 1.25 · 20/19 in each of four halves of 20, in the mean over random halves; the mean of two differences.
+    // Variance 1.25 · 20/19 in each of four halves of 20, about as much in random ones; the mean of two differences.
     let error = (4.0 * 1.25 / 19.0_f64).sqrt() / 2.0;
-    assert!((gap.value - 0.6).abs() < 1e-12 && (gap.error - error).abs() < 0.02 * error, "{gap:?}");
+    assert!((gap.value - 0.6).abs() < 1e-12 && (gap.error - error).abs() < 0.03 * error, "{gap:?}");
     assert!((gap.freedom - 4.0 * 19.0).abs() < 1.0, "{gap:?}");
     // Student's t with 76 degrees of freedom at 2.339.
     let certainty = cell.comparison(Metric::FinalLoss).certainty().unwrap();
@@ -162,6 +162,21 @@ fn a_gap_is_as_certain_as_its_error_says() {
     // Of runs that share their noise only the differences count, and here they are all equal.
     let paired = Cell::new(&[runs(&[&spread(-0.6)]), runs(&[&spread(0.0)])], Average::Mean, true);
     assert!(paired.comparison(Metric::FinalLoss).certainty().unwrap() > 0.999_999);
+}
+
+/// A learning rate that is the best by a hair and diverges in one replicate is chosen in a few splits only, and does not
+/// decide about a winner that is certain without it.
+#[test]
+fn a_learning_rate_that_diverges_once_does_not_decide_alone() {
+    let spread = |middle: f64| (0..40).map(|i| middle + 0.3 * (f64::from(i % 4) - 1.5)).collect::<Vec<f64>>();
+    let mut marginal = spread(-0.52);
+    marginal[7] = f64::NAN;
+    marginal[20..].iter_mut().for_each(|loss| *loss += 0.06);
+    let cell = Cell::new(&[runs(&[&spread(-0.5), &marginal]), runs(&[&spread(0.0)])], Average::Mean, false);
+    let comparison = cell.comparison(Metric::FinalLoss);
+    assert_eq!((comparison.winner, cell.score(0, Metric::FinalLoss).best_rate), (Some(0), 0));
+    assert!(comparison.gaps[1].value.is_finite(), "{:?}", comparison.gaps[1]);
+    assert!(comparison.certainty().unwrap() > 0.99, "{:?}", comparison.gaps[1]);
 }
 
 /// Draws the losses of an optimizer: a row for each learning rate, around its mean.
@@ -199,7 +214,7 @@ fn the_luck_of_the_best_learning_rate_is_no_evidence() {
     }
 }
 
-/// The held-out lead of one split of the replicates in their order, which the several random ones are compared with.
+/// The held-out lead of one split, of the replicates in their order.
 fn lead_by_one_split(first: &[Vec<f64>], second: &[Vec<f64>]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let half = first[0].len() / 2;

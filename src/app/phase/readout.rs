@@ -72,7 +72,7 @@ fn held_out(replicates: usize) -> String {
     format!(
         "Each score below is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
          lead, each optimizer's learning rate is chosen on one half of the replicates ({} runs), and the optimizers are \
-         compared on the other half, in both directions and averaged over several splits. Where few runs choose the \
+         compared on the other half, in both directions; of nine such splits the one in the middle is shown. Where few runs choose the \
          learning rate badly, the lead is small although the scores differ: more replicates decide.",
         replicates / 2
     )
