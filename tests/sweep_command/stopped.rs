@@ -117,13 +117,23 @@ fn an_empty_checkpoint_lets_nothing_be_overwritten() {
     let place = Place::new();
     let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
     place.good(&sweep);
-    fs::write(place.path("out/checkpoint.bin"), "").unwrap();
     let before = place.files("out");
+    let checkpoint = place.path("out/checkpoint.bin");
     for more in [&["--seed", "3"][..], &["--seed", "3", "--resume"], &[]] {
+        fs::write(&checkpoint, "").unwrap();
         expect_error(&place.run(&with(&sweep, more)), 2, &["results", "nothing is overwritten"]);
+        assert!(place.files("out") == before, "it is removed, as it belongs to no sweep");
     }
+    fs::write(&checkpoint, "").unwrap();
     assert!(place.good(&with(&sweep, &["--resume"])).contains("complete"));
     assert!(place.files("out") == before);
+    // The owner of one that is locked may be writing its results.
+    let lock = fs::File::create(&checkpoint).unwrap();
+    lock.lock().unwrap();
+    fs::remove_file(place.path("out/phase.png")).unwrap();
+    expect_error(&place.run(&with(&sweep, &["--resume"])), 1, &["another process is at work"]);
+    fs::write(place.path("out/phase.png"), &before["phase.png"]).unwrap();
+    drop(lock);
     // One that was begun, but holds no pixel of the other sweep, lets nothing be overwritten either.
     fs::create_dir(place.path("other")).unwrap();
     let other = with(&with(&["sweep", "fig2a", "--out", "other"], &LONG), &["--seed", "3"]);

@@ -68,7 +68,7 @@ impl Grid {
         let (rows, columns) = text.split_once('x').ok_or_else(wrong)?;
         let count = |text: &str| {
             let count = match text.parse::<u64>() {
-                // Too large for any grid.
+                // `PointCount` refuses the largest number too, and names those that it allows.
                 Err(error) if *error.kind() == IntErrorKind::PosOverflow => u64::MAX,
                 count => count.map_err(|_| wrong())?,
             };

@@ -47,13 +47,14 @@ impl ResultFolder<'_> {
             let is_complete = resume && self.holds_all_of(spec, precision)?;
             if is_complete { Ok(FolderState::Complete) } else { in_the_way(result) }
         };
-        // An empty checkpoint belongs to no sweep, and is no reason to overwrite anything.
-        let has_checkpoint = path.symlink_metadata().is_ok_and(|file| file.len() > 0);
-        if let Some(result) = present()?.filter(|_| !has_checkpoint) {
+        // A sweep removes its checkpoint after it has written all results: those without one are of no sweep at work. Where
+        // there is one, even an empty one, its owner may be writing them, and only its lock shows when it has ended.
+        if let Some(result) = present()?.filter(|_| path.symlink_metadata().is_err()) {
             return without_checkpoint(result);
         }
         let checkpoint = SweepCheckpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
-        // Another process may have finished the sweep, and removed its checkpoint, while this waited for the lock.
+        // A new checkpoint is no reason to overwrite anything: another process may have finished the sweep, and removed its
+        // own, while this waited for the lock.
         let result = present()?;
         if let Some(result) = result.clone().filter(|_| checkpoint.is_new()) {
             checkpoint.remove().with_context(|| format!("cannot remove {}", path.display()))?;
