@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes ValleyscopeSans.otf from Inter-Regular.otf (SIL Open Font License, see LICENSE-OFL.txt).
 
-Three changes: digits of equal width, so that live numbers do not dance; the gradient sign
-(U+2207), which Inter lacks, as its capital delta turned upside down; and theta with a
-circumflex or a bar above it, which in Inter runs into the letter.
+Four changes: digits of equal width, so that live numbers do not dance; the gradient sign
+(U+2207), which Inter lacks, as its capital delta turned upside down; theta with a
+circumflex or a bar above it, which in Inter runs into the letter; and a clipboard (U+1F4CB),
+which is on a button of egui's colour picker.
 
     pip install fonttools
     ./make_font.py Inter-Regular.otf ValleyscopeSans.otf
@@ -16,6 +17,7 @@ from fontTools.pens.t2CharStringPen import T2CharStringPen
 from fontTools.pens.transformPen import TransformPen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
+from fontTools.ttLib.tables._c_m_a_p import CmapSubtable
 
 
 def tabular_digits(font):
@@ -100,6 +102,38 @@ def add_marked_theta(font):
             record.Feature.LookupCount = len(record.Feature.LookupListIndex)
 
 
+def rectangle(left, bottom, right, top, is_hole=False):
+    """A contour; that of a hole goes round the other way."""
+    corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
+    first, *others = corners[::-1] if is_hole else corners
+    record = DecomposingRecordingPen({})
+    record.moveTo(first)
+    for corner in others:
+        record.lineTo(corner)
+    record.closePath()
+    return record
+
+
+def add_clipboard(font):
+    """Adds U+1F4CB: a sheet with two lines of writing under a clip."""
+    unit = font["hmtx"][font.getBestCmap()[ord("H")]][0] / 20
+    parts = [
+        rectangle(3 * unit, 0, 17 * unit, 18 * unit),
+        rectangle(4.6 * unit, 1.6 * unit, 15.4 * unit, 16.4 * unit, is_hole=True),
+        rectangle(7 * unit, 15.5 * unit, 13 * unit, 20 * unit),
+        rectangle(6.6 * unit, 10 * unit, 13.4 * unit, 11.4 * unit),
+        rectangle(6.6 * unit, 6 * unit, 13.4 * unit, 7.4 * unit),
+    ]
+    add_glyph(font, "clipboard", round(20 * unit), [(part, (1, 0, 0, 1, 0, 0)) for part in parts])
+    cmap = font["cmap"].getcmap(3, 10)
+    if cmap is None:
+        cmap = CmapSubtable.newSubtable(12)
+        cmap.platformID, cmap.platEncID, cmap.language = 3, 10, 0
+        cmap.cmap = dict(font.getBestCmap())
+        font["cmap"].tables.append(cmap)
+    cmap.cmap[0x1F4CB] = "clipboard"
+
+
 def rename(font, family):
     for record in font["name"].names:
         if record.nameID in (1, 4, 16):
@@ -122,8 +156,10 @@ def main(source, target):
     ])
     subsetter.subset(font)
     add_marked_theta(font)
+    add_clipboard(font)
     rename(font, "Valleyscope Sans")
     font.save(target)
 
 
-main(*sys.argv[1:3])
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
