@@ -317,18 +317,55 @@ fn zooming_asks_for_more_detail_and_resetting_for_everything() {
 }
 
 #[test]
-fn the_export_holds_what_is_shown() {
-    let mut harness = at_step(three_optimizers(20), 2000);
-    harness.state_mut().live.hidden.insert(1);
+fn plots_of_a_lesson_leave_the_choice_of_plots_as_it_was() {
+    let mut harness = at_step(three_optimizers(20), 10);
+    let chosen = harness.state().diagnostics.choices();
+    // Whether the free energy and the loss are plotted while a lesson points at these metrics.
+    let plots = |harness: &mut Harness<'_, Stage>, pointed_at: &[DiagnosticMetric]| {
+        harness.state_mut().diagnostics.point_at(pointed_at);
+        harness.run_steps(3);
+        ["free energy F = E − ΘS", "loss L"].map(|title| harness.query_by_label(&format!("Plot of {title}")).is_some())
+    };
+    let free_energy = [DiagnosticMetric::FreeEnergy];
+    assert_eq!(plots(&mut harness, &free_energy), [true, true]);
+    assert_eq!(harness.state().diagnostics.choices(), chosen);
+    harness.get_by_label("Free energy").click();
+    harness.run_steps(3);
+    assert_eq!(plots(&mut harness, &free_energy), [false, true], "hidden while the lesson points at it");
+    assert_eq!(plots(&mut harness, &[]), [false, true]);
+    assert_eq!(plots(&mut harness, &free_energy), [true, true], "at another step it is shown again");
+    assert_eq!(plots(&mut harness, &[]), [false, true]);
+    assert_eq!(harness.state().diagnostics.choices(), chosen);
+}
+
+/// The exported table.
+fn table(harness: &mut Harness<'_, Stage>) -> String {
     harness.get_by_label("Export").click();
     harness.run_steps(3);
     harness.get_by_label("Table (CSV)…").click();
     harness.run_steps(3);
-    until(&mut harness, "the table is written", |stage| !stage.actions.is_empty());
+    until(harness, "the table is written", |stage| !stage.actions.is_empty());
     let Some(Action::SaveText { text, suggested_name }) = harness.state().actions.first() else {
         panic!("a table was asked for: {:?}", harness.state().actions)
     };
     assert_eq!(suggested_name, "diagnostics.csv");
+    text.clone()
+}
+
+#[test]
+fn the_export_names_optimizers_without_their_settings() {
+    let mut spec = three_optimizers(5);
+    spec.optimizers[1].rule = RuleSpec::on_plane(RuleKind::Adam).rated(LearningRate::clamped(0.02));
+    let mut harness = at_step(spec, 10);
+    let text = table(&mut harness);
+    assert!(text.contains(",Adam,loss,") && text.contains(",Adam (2),loss,") && !text.contains('"'), "{text}");
+}
+
+#[test]
+fn the_export_holds_what_is_shown() {
+    let mut harness = at_step(three_optimizers(20), 2000);
+    harness.state_mut().live.hidden.insert(1);
+    let text = table(&mut harness);
     assert!(text.contains(",Adam,loss,") && text.contains(",FOCUS,effective_step,"));
     let steps = text.lines().filter(|line| line.contains(",Adam,loss,")).count();
     assert_eq!(steps, 2001, "every step has a row, though a curve has far fewer points");
@@ -354,5 +391,5 @@ fn extreme_settings_leave_a_window_that_draws() {
         let _ = harness.ctx.tessellate(shapes, 1.0);
     }
     let value = harness.get_by_label("Plot of loss L").value().expect("a summary");
-    assert!(value.contains("SGD —"), "a diverged optimizer is said to have no mean: {value}");
+    assert!(value.contains("SGD, η 1, ω 0 —"), "a diverged optimizer is said to have no mean: {value}");
 }

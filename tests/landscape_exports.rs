@@ -12,7 +12,7 @@ use valleyscope::app::animation::{AnimationFile, AnimationFormat, Encoder, Setti
 use valleyscope::app::{Action, PictureSize};
 use valleyscope::export::Overwrite;
 use valleyscope::quantity::{Noise, Sharpness};
-use valleyscope::simulation::{EngineCommand, Setting, Speed};
+use valleyscope::simulation::{Change, EngineCommand, Record, Setting, Speed};
 use valleyscope::view::Colormap;
 
 /// What a session has come to: step, positions and settings.
@@ -430,6 +430,22 @@ fn the_export_refuses_what_would_overwrite_or_make_no_sense() {
     let backwards = Settings { from_step: 30, ..good.clone() };
     assert!(backwards.problem().expect("the end is before the start").contains("before"));
     assert!(Settings { to_step: 10_000_000, every: 1, ..good }.problem().expect("too many").contains("too many"));
+}
+
+#[test]
+fn the_dialog_does_not_offer_to_replay_a_later_pause() {
+    for (set, is_seen) in [(Setting::Steps(Some(9)), false), (Setting::Noise(Noise::clamped(0.0)), true)] {
+        let mut harness = harness(Stage::new(three_optimizers(5), Shown::Landscape, None), [520.0, 480.0]);
+        advance_to(&mut harness, 5);
+        let (answer, session) = std::sync::mpsc::channel();
+        let record = Record { spec: three_optimizers(5), changes: vec![Change { step: 3, set }] };
+        answer.send(record).expect("the receiver is here");
+        let Stage { animation, live, .. } = harness.state_mut();
+        animation.open(live, || session);
+        harness.run_steps(3);
+        let choice = harness.query_by_label("as the session went, with its change");
+        assert_eq!(choice.is_some(), is_seen, "{set:?}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use recording::{EnginePosition, Recording};
 use super::landscape::LandscapePanel;
 use super::picture_export::choose_size;
 use super::{Action, Document, Live, PictureSize, Requests, native_dialog};
-use crate::simulation::{EngineCommand, Record};
+use crate::simulation::{EngineCommand, Record, Setting};
 use crate::view::ticks::grouped;
 
 /// More frames than this are refused: their files' numbers have five digits.
@@ -119,7 +119,7 @@ pub struct AnimationExport {
     state: State,
     /// The session so far, on its way from the engine.
     session: Option<Receiver<Record>>,
-    /// The number of changes of settings in it, after its start.
+    /// The number of changes of settings in it that are seen, after its start.
     changes: usize,
     /// The last chosen settings.
     settings: Option<Settings>,
@@ -221,7 +221,7 @@ impl AnimationExport {
         let Some(settings) = &mut self.settings else { return Answer::Close };
         if let Some(record) = self.session.as_ref().and_then(|session| session.try_recv().ok()) {
             self.session = None;
-            self.changes = record.changes.iter().filter(|change| change.step > 0).count();
+            self.changes = record.changes.iter().filter(|change| change.step > 0 && is_seen(&change.set)).count();
             // What was changed on the way is what there is to see.
             settings.replay = self.changes > 0;
         }
@@ -262,6 +262,11 @@ impl AnimationExport {
         }
         answer
     }
+}
+
+/// Whether a setting changes a frame. The step at which a run pauses does not: all asked for steps are recorded.
+fn is_seen(setting: &Setting) -> bool {
+    !matches!(setting, Setting::Steps(_))
 }
 
 enum Answer {

@@ -42,12 +42,6 @@ impl SimulationSpec {
         named.collect()
     }
 
-    /// The name of the optimizer with this id where all are shown together.
-    pub fn shown_name_of(&self, id: u32) -> Option<String> {
-        let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;
-        self.shown_names().into_iter().nth(index)
-    }
-
     /// The name of the optimizer with this id.
     pub fn name_of(&self, id: u32) -> Option<String> {
         let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;

@@ -5,7 +5,7 @@ use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Rect, Shape, pos2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 
-use crate::harness::{App, Begin, MemoryStorage};
+use crate::harness::{App, Begin, MemoryStorage, PLAIN};
 use crate::phase::SMALL;
 use crate::training;
 
@@ -114,6 +114,28 @@ fn the_usual_plots_are_seen_without_scrolling_in_a_small_window() {
         _ => false,
     });
     assert!(!dash, "an empty plot says why it is");
+}
+
+#[test]
+fn a_legend_of_long_names_leaves_the_valley_in_sight() {
+    let adam = "(id: 0, rule: Adam(learning_rate: 0.01)),";
+    let scheduled = "(id: 2, rule: Adam(learning_rate: 0.005, beta1: 0.95, weight_decay: 0.25, \
+        schedule: (warmup: 100, decay: Cosine(to: 0.1, steps: 2000)))),";
+    let preset = PLAIN.replace(adam, &format!("{adam} {scheduled}"));
+    for size in [[1400.0, 900.0], [900.0, 600.0]] {
+        let mut app = App::begin(Begin { preset: Some(&preset), size, ..Begin::default() });
+        app.settle();
+        let canvas = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").rect();
+        let row = app.harness.get_by_label_contains("Show Adam (cosine)");
+        let name = row.accesskit_node().label().unwrap_or_default();
+        assert!(name.contains("over 2000 steps"), "{name} is not the whole name");
+        assert!(row.rect().left() > canvas.left() + 0.3 * canvas.width(), "{} covers {canvas}", row.rect());
+        let is_elided = app.harness.output().shapes.iter().any(|clipped| match &clipped.shape {
+            Shape::Text(text) => text.galley.text().starts_with("Adam (cosine)") && text.galley.text().ends_with(", …"),
+            _ => false,
+        });
+        assert!(is_elided, "{name} is drawn with all settings in {size:?}");
+    }
 }
 
 #[test]

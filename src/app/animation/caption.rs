@@ -2,7 +2,7 @@
 
 use crate::app::number;
 use crate::app::transport::step_and_noise;
-use crate::optimizer::RatedRule;
+use crate::optimizer::{Decay, RatedRule, Schedule};
 use crate::simulation::{Record, SimulationSpec, Snapshot};
 
 /// The settings that change in a recorded session, as indices into all its settings. The noise is not among them: a
@@ -19,7 +19,8 @@ impl VariedSettings {
             // The session was made with it, so it fits.
             let _ = spec.apply(&change.set);
             for ((varied, before), now) in is_varied.iter_mut().zip(&first).zip(settings_of(&spec)) {
-                *varied |= *before != now;
+                // The owner does not count, since an optimizer's name depends on its schedule.
+                *varied |= before.words != now.words;
             }
         }
         VariedSettings((0..first.len()).filter(|&index| is_varied[index]).collect())
@@ -28,13 +29,31 @@ impl VariedSettings {
     /// The step and the noise, and the varied settings with their values in this frame.
     pub(super) fn caption(&self, snapshot: &Snapshot) -> String {
         let settings = settings_of(&snapshot.spec);
-        let varied = self.0.iter().filter_map(|&index| settings.get(index).cloned());
+        let varied = self.0.iter().filter_map(|&index| settings.get(index).map(OwnedSetting::text));
         [step_and_noise(snapshot)].into_iter().chain(varied).collect::<Vec<_>>().join(" · ")
     }
 }
 
-/// The settings of the landscape and of all rules, each with its value, as in "a = 10" and "FOCUS: γ = 0.2".
-fn settings_of(spec: &SimulationSpec) -> Vec<String> {
+/// A setting with its value, and the optimizer that has it.
+struct OwnedSetting {
+    /// The name of the optimizer; none for a setting of the landscape.
+    owner: Option<String>,
+    /// Such as "γ = 0.2".
+    words: String,
+}
+
+impl OwnedSetting {
+    /// The setting in a caption, as in "a = 10" and "FOCUS: γ = 0.2".
+    fn text(&self) -> String {
+        match &self.owner {
+            Some(owner) => format!("{owner}: {}", self.words),
+            None => self.words.clone(),
+        }
+    }
+}
+
+/// The settings of the landscape and of all rules.
+fn settings_of(spec: &SimulationSpec) -> Vec<OwnedSetting> {
     let landscape = &spec.landscape;
     let of_landscape = [
         format!("a = {}", number::text(landscape.sharpness.get())),
@@ -44,9 +63,9 @@ fn settings_of(spec: &SimulationSpec) -> Vec<String> {
     let rules = spec.distinct_names().into_iter().zip(&spec.optimizers);
     let of_rules = rules.flat_map(|(name, optimizer)| {
         let settings = settings_of_rule(&optimizer.rule).into_iter();
-        settings.map(move |setting| format!("{name}: {setting}"))
+        settings.map(move |words| OwnedSetting { owner: Some(name.clone()), words })
     });
-    of_landscape.into_iter().chain(of_rules).collect()
+    of_landscape.into_iter().map(|words| OwnedSetting { owner: None, words }).chain(of_rules).collect()
 }
 
 fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
@@ -56,7 +75,21 @@ fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
     };
     let others = rated.rule.hyperparameters();
     let others = others.map(|(of, number)| format!("{} = {}", of.symbol, value(of.key, number)));
-    [format!("η = {}", number::text(rated.learning_rate.get()))].into_iter().chain(others).collect()
+    let rate = format!("η = {}", number::text(rated.learning_rate.get()));
+    let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
+    [rate, schedule].into_iter().chain(others).collect()
+}
+
+/// The decay of a schedule and its numbers, as in "cosine, warm-up 100, to 0.1 η".
+fn words_of_schedule(schedule: &Schedule) -> String {
+    let decay = match schedule.decay {
+        Decay::Constant => "constant",
+        Decay::Cosine { .. } => "cosine",
+        Decay::InverseRoot => "1/√t",
+    };
+    let numbers = schedule.shown_settings().into_iter().map(|setting| setting.words);
+    let numbers = numbers.filter(|words| !words.is_empty());
+    std::iter::once(decay.to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -75,12 +108,30 @@ mod tests {
         };
         let session = preset.record();
         let VariedSettings(varied) = VariedSettings::of(&session);
-        let captions = |spec| -> Vec<String> { varied.iter().map(|&index| settings_of(spec)[index].clone()).collect() };
+        let captions = |spec| -> Vec<String> { varied.iter().map(|&index| settings_of(spec)[index].text()).collect() };
         assert_eq!(captions(&session.spec), ["a = 10", "FOCUS: η = 0.01", "FOCUS: γ = 0.2"]);
         let mut spec = session.spec.clone();
         for change in &session.changes {
             spec.apply(&change.set).expect("it fits");
         }
         assert_eq!(captions(&spec), ["a = 20", "FOCUS: η = 0.02", "FOCUS: γ = 0.5"]);
+    }
+
+    #[test]
+    fn a_changed_schedule_is_in_the_caption_though_it_renames_the_optimizer() {
+        let text = "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
+            (id: 0, rule: Adam(learning_rate: 0.01))]), changes: [(step: 7, set: Rule(optimizer: 0, rule: \
+            Adam(learning_rate: 0.01, schedule: (warmup: 5, decay: Cosine(to: 0.1, steps: 20)))))])";
+        let Preset::Landscape(preset) = Preset::parse(text, "test").expect("it is valid") else {
+            panic!("a landscape")
+        };
+        let session = preset.record();
+        let VariedSettings(varied) = VariedSettings::of(&session);
+        let [index] = varied[..] else { panic!("{varied:?}") };
+        assert_eq!(settings_of(&session.spec)[index].text(), "Adam: schedule = constant");
+        let mut spec = session.spec.clone();
+        spec.apply(&session.changes[0].set).expect("it fits");
+        let expected = "Adam (cosine): schedule = cosine, warm-up 5, to 0.1 η, over 20 steps";
+        assert_eq!(settings_of(&spec)[index].text(), expected);
     }
 }

@@ -13,7 +13,7 @@ use crate::view::ticks::{grouped, significant};
 
 /// What one ensemble contributes to a plot.
 pub(super) struct ChartSeries<'a> {
-    pub name: String,
+    pub name: &'a str,
     pub color: Color32,
     pub buckets: &'a [Bucket],
     pub curve: &'a DiagnosticCurve,
@@ -114,7 +114,7 @@ impl Chart<'_> {
     fn leaving(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<LeavingCurve> {
         let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
         let first = in_view.find(|point| !(bottom..=top).contains(&point.y))?;
-        Some(LeavingCurve { name: series.name.clone(), color: series.color, first: [first.x, first.y] })
+        Some(LeavingCurve { name: series.name.to_owned(), color: series.color, first: [first.x, first.y] })
     }
 
     /// All optimizers' values at the pointer's step.
@@ -136,7 +136,7 @@ impl Chart<'_> {
                     let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
                     let middle = rect.center().y;
                     ui.painter().hline(rect.x_range(), middle, Stroke::new(3.0, series.color));
-                    ui.label(&series.name);
+                    ui.label(series.name);
                 });
                 let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
                 ui.label(text(value.mean));

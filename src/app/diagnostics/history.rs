@@ -4,7 +4,7 @@ use egui::{Color32, Theme};
 
 use crate::app::Document;
 use crate::app::landscape::marker::{color_of, line_color};
-use crate::simulation::{Bucket, EnsembleView, Snapshot};
+use crate::simulation::{Bucket, EnsembleView, SimulationSpec, Snapshot};
 use crate::view::DiagnosticMetric;
 
 /// What the plots are drawn from: the newest snapshot's, or an older one's while frozen.
@@ -19,12 +19,15 @@ pub(super) struct DiagnosticsHistory {
 
 pub(super) struct EnsembleHistory {
     pub optimizer: u32,
+    /// The optimizer's name where all are shown together.
+    pub name: String,
     pub particles: usize,
     pub buckets: Vec<Bucket>,
 }
 
 impl DiagnosticsHistory {
-    /// Takes over what a snapshot shows, if it shows anything else.
+    /// Takes over what a snapshot shows, if it shows anything else. The names come from
+    /// [`DiagnosticsHistory::name_ensembles`].
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         let mut fingerprint = vec![snapshot.run, snapshot.step];
         for view in &snapshot.ensembles {
@@ -39,10 +42,20 @@ impl DiagnosticsHistory {
         self.step = snapshot.step;
         let ensemble = |view: &EnsembleView| EnsembleHistory {
             optimizer: view.optimizer,
+            name: String::new(),
             particles: view.particles,
             buckets: view.plot.clone(),
         };
         self.ensembles = snapshot.ensembles.iter().map(ensemble).collect();
+    }
+
+    /// Names the ensembles as `spec` does now. To be called once a frame, since a name depends on all optimizers.
+    pub(super) fn name_ensembles(&mut self, spec: &SimulationSpec) {
+        let names = spec.shown_names();
+        for ensemble in &mut self.ensembles {
+            let index = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
+            ensemble.name = index.map_or_else(|| "(removed)".to_owned(), |index| names[index].clone());
+        }
     }
 
     /// The means of the ensembles that stay finite, or of all where none does: by these an axis is chosen.
@@ -55,10 +68,6 @@ impl DiagnosticsHistory {
 }
 
 impl EnsembleHistory {
-    pub(super) fn name(&self, document: &Document) -> String {
-        document.spec.shown_name_of(self.optimizer).unwrap_or_else(|| "(removed)".to_owned())
-    }
-
     /// The colour of its lines.
     pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
         let spec = document.spec.optimizers.iter().find(|spec| spec.id == self.optimizer);

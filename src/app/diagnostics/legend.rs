@@ -27,13 +27,13 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Docum
 }
 
 fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) {
-    let name = ensemble.name(document);
+    let name = &ensemble.name;
     let most = (ui.max_rect().width() - SAMPLE - GAP).max(20.0);
-    let text = WidgetText::from(RichText::new(&name).small());
+    let text = WidgetText::from(RichText::new(name).small());
     let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
     let size = vec2(SAMPLE + GAP + galley.size().x, galley.size().y.max(12.0));
     let (area, response) = ui.allocate_exact_size(size, Sense::hover());
-    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, &name));
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, name));
     let middle = area.center().y;
     let line = Rect::from_min_max(pos2(area.left(), middle), pos2(area.left() + SAMPLE, middle));
     let color = ensemble.color(document, ui.ctx().theme());

@@ -9,7 +9,7 @@ use super::chart::{Chart, ChartSeries};
 use super::choices::PlotChoices;
 use super::curves::DiagnosticCurve;
 use super::detail::DetailRequest;
-use super::history::DiagnosticsHistory;
+use super::history::{DiagnosticsHistory, EnsembleHistory};
 use super::legend::legend;
 use super::table::{Table, TableContents};
 use super::temperature::temperature_control;
@@ -36,9 +36,12 @@ const MENU_WIDTH: f32 = 240.0;
 
 /// Live plots of the metrics, one curve an optimizer.
 pub struct DiagnosticsPanel {
+    /// The user's choice.
     shown: BTreeSet<DiagnosticMetric>,
-    /// Those of the shown metrics that come first, because a lesson points at them.
-    first: Vec<DiagnosticMetric>,
+    /// The metrics that the step of a lesson points at. They come first, and are shown whether chosen or not.
+    pointed_at: Vec<DiagnosticMetric>,
+    /// The metrics that the user has hidden since `pointed_at` changed.
+    hidden_at_step: BTreeSet<DiagnosticMetric>,
     log_steps: bool,
     /// Metrics on a logarithmic axis.
     log: BTreeSet<DiagnosticMetric>,
@@ -60,7 +63,8 @@ impl Default for DiagnosticsPanel {
         let PlotChoices { shown, log, log_steps, band } = PlotChoices::default();
         DiagnosticsPanel {
             shown,
-            first: Vec::new(),
+            pointed_at: Vec::new(),
+            hidden_at_step: BTreeSet::new(),
             log_steps,
             log,
             band,
@@ -100,16 +104,34 @@ impl DiagnosticsPanel {
         self.zoom.reset();
     }
 
-    /// Shows the metrics that a step of a lesson points at before any others. To be called in each frame; only other
-    /// metrics than before change what is shown, so that the user may hide them.
+    /// Shows the metrics that a step of a lesson points at before any others, beside the user's choice. To be called in
+    /// each frame; what the user hides stays hidden until the lesson points at other metrics.
     pub fn point_at(&mut self, metrics: &[DiagnosticMetric]) {
-        if self.first != metrics {
-            self.shown.extend(metrics);
-            self.first = metrics.to_vec();
+        if self.pointed_at != metrics {
+            self.pointed_at = metrics.to_vec();
+            self.hidden_at_step.clear();
         }
     }
 
-    /// What is plotted, and how.
+    /// The displayed metrics in their order.
+    fn displayed(&self) -> Vec<DiagnosticMetric> {
+        let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
+        let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
+        of_lesson.chain(others).copied().collect()
+    }
+
+    /// Shows or hides a metric, as the user's choice.
+    fn display(&mut self, metric: DiagnosticMetric, is_shown: bool) {
+        if is_shown {
+            self.shown.insert(metric);
+            self.hidden_at_step.remove(&metric);
+        } else {
+            self.shown.remove(&metric);
+            self.hidden_at_step.insert(metric);
+        }
+    }
+
+    /// The user's choice of plots, and how they are drawn.
     pub fn choices(&self) -> PlotChoices {
         PlotChoices { shown: self.shown.clone(), log: self.log.clone(), log_steps: self.log_steps, band: self.band }
     }
@@ -122,9 +144,7 @@ impl DiagnosticsPanel {
         self.toolbar(ui, document, live, requests);
         self.table = self.table.take().filter(|table| table.is_under_way(requests));
         self.last_area = Some(ui.available_rect_before_wrap());
-        let others = self.shown.iter().filter(|metric| !self.first.contains(metric));
-        let metrics = self.first.iter().filter(|metric| self.shown.contains(metric)).chain(others).copied().collect();
-        self.plots(ui, metrics, document, live, requests);
+        self.plots(ui, self.displayed(), document, live, requests);
     }
 
     /// Shows only the metrics that the lesson points at, without tools.
@@ -132,7 +152,7 @@ impl DiagnosticsPanel {
         if self.frozen {
             ui.weak(format!("Frozen at step {}", grouped(self.history.step)));
         }
-        self.plots(ui, self.first.clone(), document, live, requests);
+        self.plots(ui, self.pointed_at.clone(), document, live, requests);
     }
 
     fn plots(
@@ -148,6 +168,7 @@ impl DiagnosticsPanel {
         {
             self.history.update(snapshot);
         }
+        self.history.name_ensembles(&document.spec);
         let area = ui.available_rect_before_wrap();
         self.update_curves(&metrics);
         legend(ui, &self.history, document, live);
@@ -159,7 +180,7 @@ impl DiagnosticsPanel {
     /// What is plotted and how: in rows of buttons, or in a menu where these would take the room of the plots.
     fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let size = ui.available_size();
-        let plots = self.shown.len().min(USUAL_PLOTS);
+        let plots = self.displayed().len().min(USUAL_PLOTS);
         let rows = plots.div_ceil(columns_for(plots, size));
         if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
@@ -174,10 +195,11 @@ impl DiagnosticsPanel {
 
     fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         ui.horizontal_wrapped(|ui| {
+            let displayed = self.displayed();
             for metric in DiagnosticMetric::ALL {
-                let mut shown = self.shown.contains(&metric);
+                let mut shown = displayed.contains(&metric);
                 if ui.toggle_value(&mut shown, metric.name()).on_hover_text(metric.explanation()).changed() {
-                    let _ = self.shown.remove(&metric) || self.shown.insert(metric);
+                    self.display(metric, shown);
                 }
             }
             ui.separator();
@@ -228,9 +250,14 @@ impl DiagnosticsPanel {
         // What is frozen stays as it is on the screen; the engine's history has gone on, or is another run's.
         let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
+        // A name in a table does not depend on the other optimizers' settings.
+        let named = |ensemble: &EnsembleHistory| {
+            let name = document.spec.name_of(ensemble.optimizer);
+            (ensemble.optimizer, name.unwrap_or_else(|| ensemble.name.clone()))
+        };
         let contents = TableContents {
-            optimizers: shown().map(|ensemble| (ensemble.optimizer, ensemble.name(document))).collect(),
-            metrics: self.shown.iter().copied().collect(),
+            optimizers: shown().map(named).collect(),
+            metrics: self.displayed(),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
         };
         let frozen = || shown().map(|ensemble| (ensemble.optimizer, ensemble.buckets.clone())).collect();
@@ -347,7 +374,7 @@ impl DiagnosticsPanel {
         let series = shown
             .filter(|(ensemble, _)| !live.hidden.contains(&ensemble.optimizer))
             .map(|(ensemble, curve)| ChartSeries {
-                name: ensemble.name(document),
+                name: &ensemble.name,
                 color: ensemble.color(document, theme),
                 buckets: &ensemble.buckets,
                 curve,

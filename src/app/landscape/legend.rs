@@ -11,12 +11,16 @@ const PADDING: f32 = 7.0;
 const MARKER: f32 = 18.0;
 const GAP: f32 = 14.0;
 const HEADING: &str = "mean L";
+/// The share of the canvas' width for names with settings, and for names without any.
+const NAME_SHARES: [f32; 2] = [0.4, 0.55];
 const TEXT: Color32 = Color32::from_gray(240);
 const WARNING: Color32 = Color32::from_rgb(255, 170, 120);
 
 struct Row {
     id: u32,
     name: String,
+    /// The name as it is drawn, without the settings that have no room.
+    drawn_name: String,
     /// The mean loss as it is shown, or a mark that says how many particles diverged.
     value: String,
     loss: String,
@@ -47,6 +51,7 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
         Some(Row {
             id: view.optimizer,
             name: names[index].clone(),
+            drawn_name: names[index].clone(),
             // The mean over particles of which some are not finite says nothing more than the mark.
             value: match view.sample.diverged {
                 0 => significant(view.sample.loss.mean, 4),
@@ -61,6 +66,20 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
         })
     };
     snapshot.ensembles.iter().filter_map(row).collect()
+}
+
+/// Leaves out settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the
+/// first setting stay, unless they are wider than `most`.
+fn elided(name: &str, width_of: impl Fn(&str) -> f32, [wished, most]: [f32; 2]) -> String {
+    let shorter = name.rmatch_indices(", ").map(|(at, _)| format!("{}, …", &name[..at]));
+    let shortest = || name.split_once(", ").map_or_else(|| name.to_owned(), |(own, _)| format!("{own}, …"));
+    let fitting = std::iter::once(name.to_owned()).chain(shorter).find(|text| width_of(text) <= wished);
+    let fitting = fitting.unwrap_or_else(shortest);
+    if width_of(&fitting) <= most {
+        return fitting;
+    }
+    let mut cut = fitting.char_indices().rev().map(|(at, _)| format!("{}…", &fitting[..at]));
+    cut.find(|text| width_of(text) <= most).unwrap_or_default()
 }
 
 /// The legend in the canvas' upper right corner.
@@ -80,10 +99,13 @@ impl Legend {
     pub(super) fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let rows = rows(document, live);
+        let mut rows = rows(document, live);
         let width_of = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), TEXT).size().x;
+        for row in &mut rows {
+            row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
+        }
         let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
-        let names = widest(&|row| &row.name);
+        let names = widest(&|row| &row.drawn_name);
         let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
         let values = widest(&|row| &row.value).max(width_of(HEADING));
         let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
@@ -143,7 +165,7 @@ impl Legend {
         let outline = if row.shown { Color32::BLACK } else { text };
         painter.add(row.marker.drawn(pos2(at.x + 6.0, middle), 4.5, fill, outline));
         let name_at = pos2(at.x + MARKER, middle);
-        let name = painter.text(name_at, Align2::LEFT_CENTER, &row.name, self.font.clone(), text);
+        let name = painter.text(name_at, Align2::LEFT_CENTER, &row.drawn_name, self.font.clone(), text);
         if !row.shown {
             painter.hline(name.x_range(), middle, Stroke::new(1.0, text));
         }
@@ -177,5 +199,24 @@ pub(super) fn mark_means(
             let marker = Marker::of(&document.spec.optimizers, view.optimizer);
             painter.add(marker.drawn(at, MEAN_RADIUS, color_of(spec), Color32::BLACK));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::elided;
+
+    #[test]
+    fn a_long_name_loses_the_settings_at_its_end_and_keeps_the_rule() {
+        let of = |name: &str, widths| elided(name, |text| text.chars().count() as f32, widths);
+        let name = "Adam (2), η 0.005, warm-up 100, ω 0.1";
+        assert_eq!(of(name, [37.0, 50.0]), name);
+        assert_eq!(of(name, [36.0, 50.0]), "Adam (2), η 0.005, warm-up 100, …");
+        assert_eq!(of(name, [20.0, 50.0]), "Adam (2), η 0.005, …");
+        assert_eq!(of(name, [5.0, 50.0]), "Adam (2), …");
+        assert_eq!(of(name, [5.0, 7.0]), "Adam (…");
+        assert_eq!(of("The best of mine", [10.0, 16.0]), "The best of mine");
+        assert_eq!(of("The best of mine", [10.0, 12.0]), "The best of…");
+        assert_eq!(of(name, [0.0, 0.0]), "");
     }
 }

@@ -4,6 +4,7 @@ use egui::{Color32, FontId, Rangef, Response, TextStyle, Ui, Vec2, WidgetInfo, v
 use egui_plot::{AxisHints, GridMark, Plot, PlotTransform, PlotUi, VLine};
 
 use super::zoom::Gesture;
+use crate::app::theme;
 use crate::view::AxisScale;
 use crate::view::ticks::{Tick, Ticks};
 
@@ -113,7 +114,9 @@ impl PlotFrame {
         let font = TextStyle::Small.resolve(ui.style());
         let area = PlotFrame::area(self.size);
         let [x, y] = &self.axes;
-        let marks = [x.labelled(area.x, BESIDE), y.labelled(area.y, ABOVE)];
+        // Larger labels need more room.
+        let scale = f64::from(theme::text_scale(ui));
+        let marks = [x.labelled(area.x, scale * BESIDE), y.labelled(area.y, scale * ABOVE)];
         let grid = |marks: &[LabelledMark]| -> Vec<GridMark> { marks.iter().map(|(mark, _)| *mark).collect() };
         let (x_grid, y_grid) = (grid(&marks[0]), grid(&marks[1]));
         let width = self.size.x - RIGHT - self.overhang(ui, &font, &marks[0]);
