@@ -23,7 +23,7 @@ use super::usage::Usage;
 use super::waiting::Waiting;
 use crate::run::{
     self, Capacity, CheckpointOrigin, Event, Handshake, PROTOCOL, RunConfig, RunFolder, RunSession, Started,
-    StopRequest,
+    StopRequest, SystemMemory,
 };
 use crate::visible::visible_lines;
 use crate::workload::{Common, Sharing, Workload};
@@ -263,17 +263,7 @@ impl Work<'_> {
     /// Trains one run of a workload.
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         self.run_all(spec).map_err(|mut error| {
-            let advice = || {
-                let Common { device, rule, .. } = spec.common();
-                let capacity = Capacity::look(device, &handshake(self.devices), self.session.run().path());
-                let Some(memory) = capacity.memory else { return MemoryAdvice::General };
-                match spec.fitting(memory, capacity.is_gpu()) {
-                    None => MemoryAdvice::Model(rule.name()),
-                    Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch(fits),
-                    // A `batch_size` that was estimated to fit and did not is no advice.
-                    Some(_) => MemoryAdvice::General,
-                }
-            };
+            let advice = || self.memory_advice(spec);
             if let Some(TrainerError::Train(short)) = error.downcast_mut() {
                 short.advise(advice);
             } else if let Some(short) = error.downcast_mut::<TrainError>() {
@@ -281,6 +271,25 @@ impl Work<'_> {
             }
             error
         })
+    }
+
+    /// What to do where the memory of a run was short.
+    fn memory_advice<S: TrainedSpec>(&self, spec: &S) -> MemoryAdvice {
+        // The needs of a spec are those of one process that takes all samples.
+        if !self.group.is_alone() {
+            return MemoryAdvice::General;
+        }
+        let Common { device, rule, .. } = spec.common();
+        let capacity = Capacity::look(device, &handshake(self.devices), self.session.run().path());
+        let (Some(memory), is_gpu) = (capacity.memory, capacity.is_gpu()) else { return MemoryAdvice::General };
+        // Of a GPU all memory is known already, and of a processor only what other programs leave at the moment.
+        let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
+        match spec.fitting(memory, is_gpu) {
+            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch(fits),
+            None if spec.fitting(whole, is_gpu).is_none() => MemoryAdvice::Model(rule.name()),
+            // A `batch_size` that was estimated to fit and did not is no advice.
+            _ => MemoryAdvice::General,
+        }
     }
 
     fn run_all<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {

@@ -123,7 +123,8 @@ fn tokens_of_other_bytes_than_their_description_says_are_refused() {
         all[5] ^= 1;
         write_tokens(&path, &all);
         let error = Corpus::open(folder.path(), 8).unwrap_err();
-        says(&error, &[name, "the tokens of meta.json, with the SHA-256 ", "found others", "valleyscope data text"]);
+        let found = "found tokens with the SHA-256 ";
+        says(&error, &[name, "the tokens of meta.json, with the SHA-256 ", found, "valleyscope data text"]);
     }
 }
 

@@ -121,19 +121,25 @@ fn the_bytes_are_the_same_on_any_number_of_threads_and_after_any_stop() {
 
 #[test]
 fn packs_that_are_written_while_they_are_read_are_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let path = put(place.path(), "in/openwebtext.tar.xz", archive(&packs(3)));
-    let [folder, out] = ["in", "out"].map(|name| place.path().join(name));
-    let text = WebText { folder: &folder, fraction: ValidationFraction::clamped(0.3), replace: false };
-    let mut write = |at: PreparationProgress| {
-        if at.stage == Stage::Tokenizing && at.done == 0 {
-            fs::File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+    let whole = archive(&packs(3));
+    // In the first file packs are cut; in the second all are whole.
+    for written in [whole[..whole.len() / 2].to_vec(), [&whole[..], b"more"].concat()] {
+        let place = tempfile::tempdir().unwrap();
+        let path = put(place.path(), "in/openwebtext.tar.xz", &whole);
+        let [folder, out] = ["in", "out"].map(|name| place.path().join(name));
+        let text = WebText { folder: &folder, fraction: ValidationFraction::clamped(0.3), replace: false };
+        let mut write = |at: PreparationProgress| {
+            if at.stage == Stage::Tokenizing && at.done == 0 {
+                fs::write(&path, &written).unwrap();
+            }
+        };
+        let error = text.make(&out, &mut write, &|| false).unwrap_err();
+        assert!(matches!(error, TextError::Changed(_)), "{error}");
+        says(&error, &["openwebtext.tar.xz was changed while it was read"]);
+        for name in ["train.bin", "val.bin", "meta.json", "train.bin.part", "val.bin.part", "unfinished.json"] {
+            assert!(!out.join(name).exists(), "{name}");
         }
-    };
-    let error = text.make(&out, &mut write, &|| false).unwrap_err();
-    assert!(matches!(error, TextError::Changed(_)), "{error}");
-    says(&error, &["openwebtext.tar.xz was changed while it was read"]);
-    assert!(!out.join("train.bin").exists() && !out.join("unfinished.json").exists());
+    }
 }
 
 #[test]

@@ -180,10 +180,35 @@ fn models_whose_description_is_of_another_are_refused() {
     }
     // What `transformers` assumes where nothing is said.
     let error = import("n_head", None, place.path()).unwrap_err();
-    assert!(error.contains("`n_head` 3, as `shape.heads` is, found 12"), "{error}");
+    assert!(error.contains("`n_head` 3, as `shape.heads` is, found none, which transformers takes for 12"), "{error}");
+    assert_eq!(import("model_type", None, place.path()), Ok(()));
     assert_eq!(import("layer_norm_epsilon", None, place.path()), Ok(()));
     assert_eq!(import("activation_function", Some("gelu_pytorch_tanh".into()), place.path()), Ok(()));
-    std::fs::write(&config, "{").unwrap();
-    let error = model(shape(true), Gpt2Precision::Float32).import(place.path()).unwrap_err().to_string();
-    assert!(error.contains("the description of a model as JSON"), "{error}");
+    let import = |description: &str| {
+        std::fs::write(&config, description).unwrap();
+        model(shape(true), Gpt2Precision::Float32).import(place.path()).map_err(|error| error.to_string())
+    };
+    let error = import(r#"{"n_positions": 8}"#).unwrap_err();
+    assert!(
+        error.contains("`n_layer` 2, as `shape.layers` is, found none, which transformers takes for 12"),
+        "{error}"
+    );
+    let error = import(r#"{"model_type": "gpt_neo"}"#).unwrap_err();
+    assert!(error.contains("`model_type` \"gpt2\", found \"gpt_neo\""), "{error}");
+}
+
+#[test]
+fn a_config_of_another_program_beside_a_model_is_ignored() {
+    let place = tempfile::tempdir().unwrap();
+    let config = place.path().join("config.json");
+    model(shape(true), Gpt2Precision::Float32).export(place.path(), Overwrite::No).unwrap();
+    let long = format!("{{\"model_type\": {:?}}}", "x".repeat(1 << 20));
+    for content in [&b"{"[..], b"", b"\xff", b"[\"n_layer\"]", b"{}", b"{\"theme\": \"dark\"}", long.as_bytes()] {
+        std::fs::write(&config, content).unwrap();
+        let imported = model(shape(true), Gpt2Precision::Float32).import(place.path());
+        assert!(imported.is_ok(), "{imported:?}");
+    }
+    std::fs::remove_file(&config).unwrap();
+    std::fs::create_dir(&config).unwrap();
+    assert!(model(shape(true), Gpt2Precision::Float32).import(place.path()).is_ok());
 }

@@ -1,17 +1,23 @@
 //! Every rule in a training of every workload, as a user begins it.
 
+use std::fs::{self, File};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use valleyscope::optimizer::{RuleInfo, RuleKind};
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{MetricId, Status};
+use valleyscope::run::{MetricId, RunFolder, Status};
 
-use crate::faults::{Stage, expect, history, status};
-use crate::parts::{named, train};
+use crate::faults::{Stage, expect, history, kill, status};
+use crate::parts::named;
 
 /// Steps to the second point of MNIST's curve with the costlier metrics, the first of GPT-2's, and beyond the tenth step, in
 /// which rules that compute something from time to time do so by their defaults.
 const STEPS: u64 = 11;
+
+/// The time after which a run, of some seconds, counts as one that hangs, also where the processor is busy.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Settings that make a preset's run short; what it logs stays as the preset says.
 const SHORT: [(&str, &[(&str, &str)]); 2] = [
@@ -75,9 +81,9 @@ fn trains(Asked { preset, rule, info }: &Asked) {
         args.extend(["--data", data.to_str().unwrap()]);
     }
     args.extend(settings.iter().map(String::as_str));
-    let output = train(&stage, &args);
+    let output = train_in_time(&stage, &args);
     let runs = named(&stage, preset);
-    let log = runs.first().and_then(|run| std::fs::read_to_string(run.log()).ok()).unwrap_or_default();
+    let log = runs.first().and_then(|run| fs::read_to_string(run.log()).ok()).unwrap_or_default();
     assert!(output.status.success(), "{preset}, {rule}: {}\n{log}", String::from_utf8_lossy(&output.stderr));
     expect(&output, 0, &["finished"]);
     let [run] = &runs[..] else { panic!("{} runs", runs.len()) };
@@ -98,4 +104,38 @@ fn trains(Asked { preset, rule, info }: &Asked) {
         let value = history.latest(metric);
         assert!(value.is_some_and(f64::is_finite), "{preset}, {rule}: {metric} is {value:?}");
     }
+}
+
+/// Runs `valleyscope train` on one thread, and ends it and its worker where it hangs.
+fn train_in_time(stage: &Stage, args: &[&str]) -> Output {
+    let place = stage.place.path();
+    let [out, err] = ["stdout", "stderr"].map(|name| place.join(name));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
+    command.args(["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train")]);
+    command.arg("--runs").arg(place.join("runs")).args(args).env("HOME", place).env("XDG_DATA_HOME", place);
+    command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").stdin(Stdio::null());
+    command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
+    let mut child = command.spawn().unwrap();
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Output { status, stdout: fs::read(&out).unwrap(), stderr: fs::read(&err).unwrap() };
+        }
+        if begun.elapsed() > LIMIT {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill(child);
+    let logs: Vec<String> = named(stage, "").iter().map(end_worker).collect();
+    let said = fs::read_to_string(&err).unwrap();
+    panic!("{args:?} has not ended within {LIMIT:?}, and was killed: {said}\n{}", logs.concat());
+}
+
+/// Kills the worker of a run, which lives on without the program that has started it, and returns its log.
+fn end_worker(run: &RunFolder) -> String {
+    if let Status::Running(Some(worker)) = status(run) {
+        Command::new("kill").args(["-KILL", &worker.pid.to_string()]).status().unwrap();
+    }
+    fs::read_to_string(run.log()).unwrap_or_default()
 }

@@ -158,7 +158,7 @@ impl Corpus {
         for (place, tokens) in self.tokens.iter().enumerate() {
             hash.update(tokens.count().to_le_bytes());
             match &self.sums {
-                // They were compared.
+                // `Corpus::open` compares the files with these sums, and `Corpus::check_large` the large ones.
                 Some(sums) => hash.update(&sums[place]),
                 _ => hash.update(tokens.sum(&mut |_| Ok(()))?),
             }

@@ -84,11 +84,11 @@ impl WebText<'_> {
             Begun::Work(output) => output,
         };
         output.tell_beginning(progress);
-        let mut outcome = self.tokenize(&packs, &mut output, progress, cancelled);
-        if outcome.is_ok() {
-            outcome = changed(&files, &stamps).map_or(Ok(()), |path| Err(TextError::Changed(path)));
-        }
-        output.end(outcome)
+        let outcome = self.tokenize(&packs, &mut output, progress, cancelled);
+        // A pack that is being written mostly seems to be damaged.
+        let is_cancelled = matches!(outcome, Err(TextError::Cancelled));
+        let changed = if is_cancelled { None } else { changed(&files, &stamps) };
+        output.end(changed.map_or(outcome, |path| Err(TextError::Changed(path))))
     }
 
     /// Makes the tokens of the packs from where the files are on.

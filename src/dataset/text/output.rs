@@ -228,7 +228,7 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
-    /// Passes on that the work begins anew, where it does.
+    /// Reports [`Stage::Anew`] where unfinished tokens were there that could not be resumed.
     pub(super) fn tell_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
         if self.is_anew {
             progress(PreparationProgress { stage: Stage::Anew, ..self.progress() });
@@ -256,13 +256,14 @@ impl TokenFiles<'_> {
         self.state.write(self.folder)
     }
 
-    /// Finishes the work, or gives it up where its text has changed meanwhile, so that nobody goes on with its tokens.
+    /// Finishes the work, or gives it up where its text has changed meanwhile, so that nobody goes on with its tokens. A
+    /// file that cannot be removed then stays: the changed text has another plan, which its state does not fit.
     pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<Meta, TextError> {
         let Err(error) = outcome else { return self.finish() };
         if matches!(error, TextError::Changed(_)) {
             let parts = Split::ALL.map(|split| part_path(self.folder, split));
             for path in parts.into_iter().chain([self.folder.join(STATE_FILE)]) {
-                fs::remove_file(&path).map_err(|source| TextError::File { path, source })?;
+                let _ = fs::remove_file(path);
             }
         }
         Err(error)

@@ -120,7 +120,7 @@ impl Tokens {
         Err(TextError::Bad {
             path: self.path.clone(),
             expected: format!("the tokens of {}, with the SHA-256 {known}", Meta::FILE),
-            found: format!("others, with {found}"),
+            found: format!("tokens with the SHA-256 {found}"),
             remedy: MAKE_ANEW,
         })
     }

@@ -36,6 +36,9 @@ const CONFIG: &str = "config.json";
 /// The longest description that is read, in bytes.
 const LONGEST_CONFIG: u64 = 1 << 20;
 
+/// The fields of which the description of a GPT-2 has at least one, and a `config.json` of another program none.
+const MARKS: [&str; 5] = ["model_type", "n_layer", "n_head", "n_embd", "n_positions"];
+
 const ACTIVATION: &str = "activation_function";
 /// Names of the tanh form of GELU.
 const SAME_GELU: [&str; 3] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh"];
@@ -114,8 +117,8 @@ impl Gpt2 {
     /// Sets all parameters to those of a file `model.safetensors`, or of the folder that holds it.
     ///
     /// The tensors must be those of a model of this shape. A model without biases takes a file whose biases are zero.
-    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored. Where a `config.json` is beside
-    /// the file, the model that it describes must be this one: the tensors do not show how they are used.
+    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored. Where a `config.json` beside the
+    /// file describes a model, that must be this one: the tensors do not show how they are used.
     ///
     /// # Errors
     ///
@@ -140,17 +143,12 @@ impl Gpt2 {
 
     /// Refuses the description of another model, where there is one.
     fn check_config(&self, path: &Path) -> Result<(), ImportError> {
-        let text = match plain_file::read_text(path, Links::Followed, LONGEST_CONFIG) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            text => text.map_err(|source| ImportError::File { path: path.to_owned(), source })?,
-        };
-        let unfit = |reason| ImportError::Unfit { path: path.to_owned(), reason };
-        let found: serde_json::Map<String, Value> = serde_json::from_str(&text)
-            .map_err(|error| unfit(format!("expected the description of a model as JSON, but {error}")))?;
+        let described = description(path).map_err(|source| ImportError::File { path: path.to_owned(), source })?;
+        let Some(described) = described else { return Ok(()) };
         let (own, usual) = (self.config(), usual_config());
         for (key, field) in DESCRIBED {
-            let expected = &own[key];
-            let found = found.get(key).unwrap_or(&usual[key]);
+            let (expected, given) = (&own[key], described.get(key));
+            let found = given.unwrap_or(&usual[key]);
             let is_same = match (expected.as_f64(), found.as_f64()) {
                 (Some(expected), Some(found)) => expected == found,
                 _ => {
@@ -165,8 +163,12 @@ impl Gpt2 {
                 "" => (String::new(), "choose a file of such a model"),
                 field => (format!(", as `{field}` is"), "choose the shape of the file's model"),
             };
-            let found = visible(&found.to_string()).into_owned();
-            return Err(unfit(format!("expected `{key}` {expected}{why}, found {found}; {remedy}")));
+            let found = match given {
+                Some(found) => visible(&found.to_string()).into_owned(),
+                None => format!("none, which transformers takes for {found}"),
+            };
+            let reason = format!("expected `{key}` {expected}{why}, found {found}; {remedy}");
+            return Err(ImportError::Unfit { path: path.to_owned(), reason });
         }
         Ok(())
     }
@@ -232,6 +234,17 @@ impl Gpt2 {
             "eos_token_id": null,
         })
     }
+}
+
+/// The fields of a description of a model; `None` where there is no file, or one that describes no model.
+fn description(path: &Path) -> io::Result<Option<serde_json::Map<String, Value>>> {
+    use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, NotFound};
+    let text = match plain_file::read_text(path, Links::Followed, LONGEST_CONFIG) {
+        Err(error) if matches!(error.kind(), NotFound | InvalidInput | FileTooLarge | InvalidData) => return Ok(None),
+        text => text?,
+    };
+    let fields: Option<serde_json::Map<String, Value>> = serde_json::from_str(&text).ok();
+    Ok(fields.filter(|fields| MARKS.iter().any(|mark| fields.contains_key(*mark))))
 }
 
 /// The first tensor's name in files where names lack `transformer.`, such as that of OpenAI's model.
