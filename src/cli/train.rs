@@ -303,11 +303,14 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         settings.push(("data".to_owned(), data(folder)?));
     }
     let before = preset.trainings();
-    preset = super::changed(&preset, &settings)?;
     if let Some(processes) = args.processes {
+        // The preset's own number does not matter, and may be too large for the other settings.
+        settings.push(("processes".to_owned(), "1".to_owned()));
+        preset = super::changed(&preset, &settings)?;
         check_processes(&preset, processes)?;
-        preset = super::changed(&preset, &[("processes".to_owned(), processes.to_string())])?;
+        settings = vec![("processes".to_owned(), processes.to_string())];
     }
+    preset = super::changed(&preset, &settings)?;
     let trainings = preset.trainings();
     if fork.is_some() && trainings.len() > 1 {
         return Err(Failure::BadInput(anyhow!(

@@ -452,7 +452,8 @@ fn the_commands_fork_and_speak_of_forks() {
     assert_eq!(RunFolder::list(&new).unwrap().len(), 1);
     assert_eq!(fork.stem(), run.stem());
     let config = Preset::read(&fork.config()).unwrap();
-    assert!(config.title().starts_with("learning_rate=0.01") && config.description().contains(&name));
+    assert_eq!(config.title(), "MNIST classifier · FOCUS, η 0.01");
+    assert_eq!(config.description(), "“A small training”, changed: FOCUS; η 0.01.");
     // With a preset its settings hold, on the data that the command line names.
     let data = stage.data();
     let by_preset = ["mnist", "--device", "cpu", "--data", data.to_str().unwrap(), "--set", "steps=55"];

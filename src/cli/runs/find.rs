@@ -76,7 +76,8 @@ impl RunsPlace {
         Ok(RunsPlace { folder })
     }
 
-    /// The same for a command that writes a run into the folder, and so makes it where it is missing.
+    /// Returns the named folder, or else the default one, for a command that writes a run into it. A named folder that is
+    /// missing is made then.
     pub(crate) fn for_new_run(named: Option<&Path>) -> Result<RunsPlace, Failure> {
         match named {
             Some(folder) if !folder.exists() => Ok(RunsPlace { folder: folder.to_owned() }),

@@ -17,7 +17,7 @@ use crate::visible::visible;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
-/// A line comes earlier where this part of all steps was taken since the last one.
+/// The fraction of all steps after which a line is printed, also where [`BETWEEN_LINES`] has not passed since the last one.
 const SHARE: f64 = 0.1;
 
 pub(crate) fn run(run: RunFolder) -> Result<(), Failure> {
