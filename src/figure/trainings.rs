@@ -85,7 +85,7 @@ impl Over {
 fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option<Ceiling> {
     let whole = || runs.iter().filter(|run| run.history.forked().is_none());
     let initial = |metric| whole().filter_map(move |run| run.history.curve(metric).value.first().copied());
-    // The first evaluation may come after a divergence; the first training loss does not.
+    // The first training loss comes earlier than the first evaluation, mostly before a divergence.
     let of_training = Ceiling::of_losses(initial(MetricId::LOSS), scale);
     of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
 }

@@ -28,14 +28,17 @@ impl Ceiling {
         Ceiling::above(initial, 10.0, scale)
     }
 
-    /// For other quantities of no known size, such as norms of gradients, which may well grow: one above a thousand
+    /// For norms of gradients and other quantities that may well grow: one above a thousand
     /// times the largest initial value has blown up, and determines the range up to that value.
     pub fn of_sizes(initial: impl Iterator<Item = f64>, scale: AxisScale) -> Option<Ceiling> {
         Ceiling::above(initial, 1e3, scale)
     }
 
     fn above(initial: impl Iterator<Item = f64>, factor: f64, scale: AxisScale) -> Option<Ceiling> {
-        let largest = initial.filter(|value| value.is_finite() && *value > 0.0).reduce(f64::max)?;
+        let initial: Vec<f64> = initial.filter(|value| value.is_finite() && *value > 0.0).collect();
+        let smallest = initial.iter().copied().reduce(f64::min)?;
+        // A run that diverges before it first records anything is no measure for others.
+        let largest = initial.into_iter().filter(|value| *value <= 100.0 * smallest).fold(smallest, f64::max);
         let [blown_up, kept] = [factor * largest, largest].map(|value| scale.place(value));
         (blown_up.is_finite() && kept.is_finite()).then_some(Ceiling { blown_up, kept })
     }

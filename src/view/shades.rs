@@ -6,10 +6,9 @@ use super::contrast::{Background, contrasting, linear};
 /// a less certain winner.
 const SHADES: [f32; 2] = [0.45, 0.65];
 /// The colours for a copy where no shade of its own colour is free. They differ in lightness as well as hue.
-const OTHERS: [[u8; 3]; 10] = [
+const OTHERS: [[u8; 3]; 15] = [
     [214, 92, 150],
     [20, 150, 130],
-    [245, 245, 245],
     [230, 190, 40],
     [120, 70, 190],
     [200, 60, 50],
@@ -17,6 +16,12 @@ const OTHERS: [[u8; 3]; 10] = [
     [130, 90, 50],
     [110, 220, 240],
     [245, 170, 205],
+    [40, 60, 160],
+    [250, 140, 0],
+    [60, 110, 40],
+    [110, 20, 70],
+    [90, 90, 100],
+    [190, 130, 250],
 ];
 /// The distance from which on colours are easily distinguished, in units where black and white are 1 apart.
 const CLEARLY: f32 = 0.16;
@@ -147,6 +152,14 @@ mod tests {
             assert!(least > 0.08, "copy {copy} has {color:?}, {least} from one of {taken:?}");
             taken.push(color);
         }
+    }
+
+    #[test]
+    fn sixteen_copies_have_sixteen_colours() {
+        let mut colors = distinct_colors(&[(None, FOCUS); 16]);
+        colors.sort_unstable();
+        colors.dedup();
+        assert_eq!(colors.len(), 16, "{colors:?}");
     }
 
     #[test]

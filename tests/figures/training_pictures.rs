@@ -94,8 +94,8 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
     let (said, svg) = drawn(&place, "fig3-cpu");
     for words in [
         format!("{} is passed over: ", broken.name()),
-        format!("run 1 of 3, Adam, is {}, step 1\u{2009}000 of 1\u{2009}000", furthest.name()),
-        "run 3 of 3, FOCUS, was not found in .; `valleyscope train fig3-cpu --runs .` trains all 3".to_owned(),
+        format!("run 1 of 3, Adam, β₂ 0.95, ω 0.1, is {}, step 1\u{2009}000 of 1\u{2009}000", furthest.name()),
+        "run 3 of 3, FOCUS, ω 0.2, was not found in .; `valleyscope train fig3-cpu --runs .` trains all 3".to_owned(),
     ] {
         assert!(said.contains(&words), "no {words:?} in: {said}");
     }
@@ -104,7 +104,7 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
     let [left, _, right, _] = frames(&document)[0];
     let height = height_of(&document, frames(&document)[0], true);
     let shown = texts(&document);
-    for label in ["Adam", "Signum", "validation loss", "steps"] {
+    for label in ["Adam, β₂ 0.95, ω 0.1", "Signum, ω 0.2", "validation loss", "steps"] {
         assert!(shown.iter().any(|(text, ..)| *text == label), "no {label} in {shown:?}");
     }
     assert!(!shown.iter().any(|(text, ..)| text.contains("FOCUS")));

@@ -255,7 +255,7 @@ impl Charts {
         let of = |group: &NamedCurves<'_>, metric| group.drawn.tracks.get(&metric)?.initial();
         let own = || groups.iter().filter_map(|group| of(group, info.metric()?));
         Fit::Sensible(match (info.better, &info.unit) {
-            // The first evaluation may come after a divergence; the first training loss does not.
+            // The first training loss comes earlier than the first evaluation, mostly before a divergence.
             (Better::Lower, _) if info.name.contains("loss") => {
                 let initial = groups.iter().filter_map(|group| of(group, MetricId::LOSS));
                 Ceiling::of_losses(initial, scale).or_else(|| Ceiling::of_losses(own(), scale))

@@ -119,6 +119,10 @@ impl List {
         chosen
     }
 
+    pub(super) fn clear_search(&mut self) {
+        self.search.clear();
+    }
+
     /// The search as it is typed now, for the runs of the list and of the plots.
     pub(super) fn search(&self) -> Search {
         Search { words: self.search.to_lowercase().split_whitespace().map(str::to_owned).collect() }

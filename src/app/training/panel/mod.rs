@@ -76,6 +76,8 @@ pub struct TrainingPanel {
     /// The layout of exported figures of scans.
     figure_layout: FigureLayout,
     dialog: Option<Dialog>,
+    /// Whether a fork was started whose run is not made yet.
+    forks: bool,
     /// The area in which the plots were drawn last.
     area: Option<Rect>,
 }
@@ -107,6 +109,7 @@ impl TrainingPanel {
             exports: TrainingExports::default(),
             figure_layout: FigureLayout::default(),
             dialog: None,
+            forks: false,
             area: None,
         }
     }
@@ -142,7 +145,8 @@ impl TrainingPanel {
         let SavedTraining { clean, kept_data, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
-        let is_known = |path: &Path| self.runs.iter().any(|run| run.run.path() == path);
+        // A folder that cannot be read now, such as a mounted one, may be there again in the next session.
+        let is_known = |path: &Path| path.exists() || !path.parent().is_some_and(Path::exists);
         TrainingMemory {
             preset: preset.to_ron(),
             clean: Some(clean.to_ron()),

@@ -54,7 +54,10 @@ impl TrainingPanel {
                 // The next start begins at step 0 again.
                 if let Some(fork) = fork {
                     self.editor.fork_begun(&fork);
+                    self.forks = false;
                 }
+                // A search that was typed before would hide the new run.
+                self.list.clear_search();
                 self.threads().jobs.send(WatcherCommand::Look);
                 // Shown runs stay shown.
                 self.selected.push(run);
@@ -65,6 +68,7 @@ impl TrainingPanel {
                 requests.actions.push(Action::Notify(text));
             }
             Update::Failed(text) => {
+                self.forks = false;
                 self.threads().jobs.send(WatcherCommand::Look);
                 requests.actions.push(Action::Report { title: "That did not work", text });
             }

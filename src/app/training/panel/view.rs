@@ -134,7 +134,8 @@ impl TrainingPanel {
         }
         let has_worker = matches!(self.worker, WorkerState::Ready(_));
         ui.horizontal_wrapped(|ui| {
-            let mut start = ui.add_enabled(has_worker && fault.is_none(), Button::new(RichText::new("Start").strong()));
+            let can_start = has_worker && fault.is_none() && !self.forks;
+            let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
             if !has_worker {
                 start = start.on_disabled_hover_text(NOT_READY);
             }
@@ -143,6 +144,7 @@ impl TrainingPanel {
             {
                 let (stem, fork) =
                     (self.editor.presets.saved_state().stem.clone(), self.editor.presets.saved_state().fork.clone());
+                self.forks = fork.is_some();
                 self.threads().jobs.train(one, stem, fork);
             }
             if trainings.len() > 1 {
