@@ -62,7 +62,7 @@ pub(super) struct DiagramExports {
 
 /// A finished export.
 enum Made {
-    /// The content, the suggested name, and the diagram if the file has its results.
+    /// The content, the suggested name, and the diagram if the file holds all of its results, so that it can be opened.
     File(Vec<u8>, String, Option<ExportedDiagram>),
     Picture(ColorImage),
     Nothing(String),
@@ -84,7 +84,7 @@ impl DiagramExports {
             let made = match content(&titled, look, kind, layout) {
                 Ok(bytes) if kind == ExportKind::Clipboard => picture(&bytes).map_or_else(Made::Nothing, Made::Picture),
                 Ok(bytes) => {
-                    let exported = (kind != ExportKind::Spec).then(|| titled.to_export());
+                    let exported = (kind == ExportKind::Npz).then(|| titled.to_export());
                     Made::File(bytes, format!("phase.{}", kind.extension()), exported)
                 }
                 Err(reason) => Made::Nothing(reason),

@@ -118,7 +118,7 @@ impl PhasePanel {
     }
 
     /// The preset as it was opened or saved last.
-    fn clean(&self) -> Arc<SweepPreset> {
+    pub(super) fn clean(&self) -> Arc<SweepPreset> {
         Arc::clone(self.editor.saved_state())
     }
 

@@ -27,7 +27,8 @@ impl PhasePanel {
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
         ui.add_space(4.0);
         let SweepPreset { title, description, .. } = self.named();
-        let changed = if self.is_dirty() && !title.contains("changed") { " · changed" } else { "" };
+        let names_changes = title.starts_with(&format!("{}, changed", self.clean().title));
+        let changed = if self.is_dirty() && !names_changes { " · changed" } else { "" };
         let title = ui.add(Label::new(RichText::new(format!("{title}{changed}")).strong()).truncate());
         if !description.is_empty() {
             title.on_hover_text(description);

@@ -134,12 +134,18 @@ impl Valleyscope {
         if !goes_on && (*spec != before || !step.set.is_empty()) {
             self.begin_document();
         }
-        if step.play && !self.dialogs.animation.is_recording() {
+        self.play_lesson_step();
+        Highlight::on(ctx, controls);
+    }
+
+    /// Plays the run where the lesson's step asks for it, unless an animation has the engine for itself.
+    fn play_lesson_step(&mut self) {
+        let plays = self.editor.lesson().is_some_and(|(index, lesson)| lesson[index].play);
+        if plays && !self.dialogs.animation.is_recording() {
             // A later pause has to be in force before the run plays on.
             self.engine.follow(&self.editor.draft.document, self.pace);
             self.engine.send(EngineCommand::Play);
         }
-        Highlight::on(ctx, controls);
     }
 
     /// Whether the run has reached the step where it would pause.
@@ -161,6 +167,7 @@ impl Valleyscope {
         go(&mut self.editor);
         if self.editor.lesson_step() != step_before {
             self.begin_document();
+            self.play_lesson_step();
         }
     }
 
