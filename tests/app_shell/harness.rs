@@ -175,6 +175,14 @@ impl App {
         self.click(Role::Button, name);
     }
 
+    /// Chooses an entry of a list that a field opens, and closes the list.
+    pub fn choose(&mut self, field: &str, entry: &str) {
+        self.click(Role::ComboBox, field);
+        self.button(entry);
+        self.harness.key_press(egui::Key::Escape);
+        self.settle();
+    }
+
     /// Chooses an entry of a menu in the bar.
     pub fn menu(&mut self, menu: &str, entry: &str) {
         self.button(menu);

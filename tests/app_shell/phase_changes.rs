@@ -143,10 +143,8 @@ fn another_rule_keeps_what_both_have_and_leaves_axes_that_it_does_not_have() {
     let rows = "rows: (of: Of(Beta2, [0]), from: 0.5, to: 0.9, count: 5, spacing: Linear)";
     let text = SMALL.replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows);
     let mut app = computed(&text.replace("Adam()", "Adam(weight_decay: 0.2)"));
-    app.press("■ Adam");
-    app.click(Role::ComboBox, "Adam: rule");
-    app.button("SGD");
-    app.settle();
+    app.click(Role::DisclosureTriangle, "■ Adam");
+    app.choose("Adam: rule", "SGD");
     let sweep = wanted(&app);
     assert_eq!(sweep.optimizers[0].label(), "SGD");
     assert_eq!(sweep.optimizers[0].rule.get("weight_decay"), Some(0.2));
@@ -194,8 +192,7 @@ fn titles_say_what_was_changed_and_do_so_after_a_restart() {
 #[test]
 fn another_axis_gives_the_preset_another_title_description_and_file_name() {
     let mut app = computed(SMALL);
-    app.click(Role::ComboBox, "Rows: what varies");
-    app.press("slope c");
+    app.choose("Rows: what varies", "slope c");
     app.until("the other diagram", is_followed);
     app.settle();
     assert!(app.shows("Phase diagram: slope c and noise σ · changed"), "beside the controls");

@@ -181,14 +181,10 @@ fn another_rule_keeps_what_both_have_and_says_what_is_new() {
         preset.runs[0].optimizer.get(key)
     };
     assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)]);
-    app.click(Role::ComboBox, "Optimizer");
-    app.button("RMSProp");
-    app.settle();
+    app.choose("Optimizer", "RMSProp");
     assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)], "α has its default");
     assert!(app.shows("RMSProp in place of Adam; new: α 0.99, μ 0, ε 1e-8; kept: η, ω 0.1"));
-    app.click(Role::ComboBox, "Optimizer");
-    app.button("FOCUS");
-    app.settle();
+    app.choose("Optimizer", "FOCUS");
     assert_eq!(value(&app, "weight_decay"), Some(0.1));
     assert_eq!(value(&app, "gamma"), Some(0.2));
     assert!(app.shows("FOCUS in place of RMSProp; new: β₁ 0.9, β₂ 0.99, γ 0.2, average decays; kept: η, ω 0.1"));
@@ -202,9 +198,7 @@ fn a_changed_preset_is_called_by_its_settings() {
     let combo = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::ComboBox, name).value();
     assert_eq!(combo(&app, "Workload").as_deref(), Some("MNIST classifier"));
     assert_eq!(combo(&app, "Training preset").as_deref(), Some("FOCUS on MNIST, one run"));
-    app.click(Role::ComboBox, "Optimizer");
-    app.button("Adam");
-    app.settle();
+    app.choose("Optimizer", "Adam");
     app.type_into("Batch size", "64");
     app.settle();
     let changed = "MNIST classifier · FOCUS → Adam, batch 64";
@@ -233,9 +227,7 @@ fn a_run_whose_name_speaks_of_other_settings_loses_it() {
     app.settle();
     let labels = |app: &App| app.state().training().draft().preset.workload().expect("trainings").labels();
     assert_eq!(labels(&app), ["Signum, η 6e-4", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
-    app.click(Role::ComboBox, "Optimizer");
-    app.button("Adam");
-    app.settle();
+    app.choose("Optimizer", "Adam");
     assert_eq!(labels(&app), ["Adam", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
     let title = app.state().training().draft().preset.title().to_owned();
     assert_eq!(title, "GPT-2, pre-training · run 1: Signum → Adam");
