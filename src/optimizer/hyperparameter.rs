@@ -232,6 +232,7 @@ impl Hyperparameter {
     pub fn words(&self, value: f64) -> String {
         match self.choices().get(value as usize) {
             Some(choice) => choice.words.to_owned(),
+            None if value < 0.0 => format!("{} −{}", self.symbol, number_text(-value)),
             None => format!("{} {}", self.symbol, number_text(value)),
         }
     }

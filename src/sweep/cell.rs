@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::gap;
+use super::gap::Splits;
 use super::runs::Runs;
 use super::statistics::{Estimate, Gap, mean_and_deviation, mean_or, median};
 
@@ -157,13 +157,14 @@ impl Cell {
             .map(|runs| runs.metrics.iter().filter(|metrics| !metrics.final_loss.is_finite()).count() as u32);
         let diverged = diverged.collect();
         let mut cell = Cell { replicates, averages, deviations, diverged, comparisons: [UNDECIDED; 3] };
-        let splits = gap::splits(replicates);
+        let splits = Splits::of(replicates);
         cell.comparisons = Metric::ALL.map(|metric| {
             let winner = cell.winner(metric);
-            let gaps = match winner {
-                Some(winner) => gap::gaps_to_others(&tables[metric as usize], &splits, winner, average, paired),
-                None => vec![Gap::UNKNOWN; runs.len()],
-            };
+            let gaps = winner.zip(splits.as_ref()).map(|(winner, splits)| {
+                let tables = &tables[metric as usize];
+                splits.gaps(tables, winner, average, paired)
+            });
+            let gaps = gaps.unwrap_or_else(|| vec![Gap::UNKNOWN; runs.len()]);
             Comparison { winner, gaps }
         });
         cell

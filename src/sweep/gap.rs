@@ -14,80 +14,97 @@ use super::statistics::{Estimate, Gap};
 use crate::random::Key;
 
 /// The number of splits of the replicates into halves.
-const SPLITS: u64 = 9;
+const SPLITS: usize = 9;
+/// The halves of all splits: those of split `s` are `2 s` and `2 s + 1`.
+const HALVES: usize = 2 * SPLITS;
 
-/// A split of the replicates into two halves, each in ascending order.
-pub(super) type Split = [Vec<usize>; 2];
-
-/// The splits of so many replicates: for each the random half that a hash of its number gives, the same everywhere. None
-/// where the replicates are too few.
-pub(super) fn splits(replicates: usize) -> Vec<Split> {
-    if replicates < Cell::FEWEST_TO_BE_SURE {
-        return Vec::new();
-    }
-    let split = |number: u64| {
-        let key = Key::new(number);
-        let mut order: Vec<usize> = (0..replicates).collect();
-        order.sort_by_key(|replicate| key.at(*replicate as u64).bits());
-        let (first, second) = order.split_at(replicates / 2);
-        [first, second].map(|half| {
-            let mut half = half.to_vec();
-            half.sort_unstable();
-            half
-        })
-    };
-    (0..SPLITS).map(split).collect()
+/// Splits of the replicates into random halves, the same everywhere.
+pub(super) struct Splits {
+    /// The replicates of each half, in ascending order.
+    halves: [Vec<usize>; HALVES],
+    /// For each replicate 1 for the halves that it is in, and 0 for others.
+    membership: Vec<[f64; HALVES]>,
 }
 
-/// The gap by which the winner is ahead of each optimizer; unknown for the winner itself, and for too few replicates. With
-/// `paired`, runs of the same replicate share their noise.
-pub(super) fn gaps_to_others(
-    tables: &[Table],
-    splits: &[Split],
-    winner: usize,
-    average: Average,
-    paired: bool,
-) -> Vec<Gap> {
-    if splits.is_empty() {
-        return vec![Gap::UNKNOWN; tables.len()];
-    }
-    let held_out: Vec<Vec<[Vec<f64>; 2]>> =
-        tables.iter().map(|table| splits.iter().map(|split| held_out(table, average, split)).collect()).collect();
-    let gap_to = |other: usize| {
-        let by_split = held_out[winner].iter().zip(&held_out[other]).map(|(this, that)| {
-            let on = |half: usize| difference(&tables[winner], &this[half], &that[half], average, paired);
-            match (on(0), on(1)) {
-                (Some(first), Some(second)) => Gap::mean_of_independent(&[(first.0, &first.1), (second.0, &second.1)]),
-                _ => Gap::UNKNOWN,
+impl Splits {
+    /// The splits of so many replicates, by a hash of each split's number; none where the replicates are too few.
+    pub(super) fn of(replicates: usize) -> Option<Splits> {
+        if replicates < Cell::FEWEST_TO_BE_SURE {
+            return None;
+        }
+        let mut halves: [Vec<usize>; HALVES] = std::array::from_fn(|_| Vec::new());
+        for split in 0..SPLITS {
+            let key = Key::new(split as u64);
+            let mut order: Vec<usize> = (0..replicates).collect();
+            order.sort_by_cached_key(|replicate| key.at(*replicate as u64).bits());
+            let (first, second) = order.split_at(replicates / 2);
+            for (half, part) in [first, second].into_iter().enumerate() {
+                let half = &mut halves[2 * split + half];
+                half.extend(part);
+                half.sort_unstable();
             }
-        });
-        Gap::median(by_split.collect())
-    };
-    (0..tables.len()).map(|other| if other == winner { Gap::UNKNOWN } else { gap_to(other) }).collect()
-}
+        }
+        let mut membership = vec![[0.0; HALVES]; replicates];
+        for (half, members) in halves.iter().enumerate() {
+            members.iter().for_each(|replicate| membership[*replicate][half] = 1.0);
+        }
+        Some(Splits { halves, membership })
+    }
 
-/// The values of each half at the learning rate that is best on the other half.
-fn held_out(table: &Table, average: Average, [first, second]: &Split) -> [Vec<f64>; 2] {
-    [(second, first), (first, second)].map(|(chosen_on, compared_on)| {
-        let values = table.values(best_rate(table, average, chosen_on));
-        compared_on.iter().map(|replicate| values[*replicate]).collect()
-    })
-}
-
-/// The learning rate with the best average over some of the replicates; of equal ones the smallest.
-fn best_rate(table: &Table, average: Average, replicates: &[usize]) -> usize {
-    let mut best = (table.metric.worst(), 0);
-    let mut values = Vec::with_capacity(replicates.len());
-    for rate in 0..table.rates() {
-        let all = table.values(rate);
-        values.clear();
-        values.extend(replicates.iter().map(|replicate| all[*replicate]));
-        let value = average.of(&values, table.metric);
-        if table.metric.is_better(value, best.0) {
-            best = (value, rate);
+    /// The average over each half of a learning rate's values.
+    fn averages(&self, values: &[f64], table: &Table, average: Average) -> [f64; HALVES] {
+        match average {
+            Average::Mean => self.means(values, table.metric.worst()),
+            Average::Median => std::array::from_fn(|half| average.of(&self.part(values, half), table.metric)),
         }
     }
-    best.1
+
+    /// The means over all halves in one pass; a value that is not finite makes those that it is in `worst`.
+    fn means(&self, values: &[f64], worst: f64) -> [f64; HALVES] {
+        let (mut sums, mut not_finite) = ([0.0; HALVES], [0.0; HALVES]);
+        for (value, membership) in values.iter().zip(&self.membership) {
+            let (counts, part) = if value.is_finite() { (&mut sums, *value) } else { (&mut not_finite, 1.0) };
+            counts.iter_mut().zip(membership).for_each(|(sum, is_in)| *sum += is_in * part);
+        }
+        let mean = |half: usize| sums[half] / self.halves[half].len() as f64;
+        std::array::from_fn(|half| if not_finite[half] > 0.0 { worst } else { mean(half) })
+    }
+
+    /// The values of a half.
+    fn part(&self, values: &[f64], half: usize) -> Vec<f64> {
+        self.halves[half].iter().map(|replicate| values[*replicate]).collect()
+    }
+
+    /// For each half its values at the learning rate that is best on the other half of its split.
+    fn held_out(&self, table: &Table, average: Average) -> [Vec<f64>; HALVES] {
+        let mut best = [(table.metric.worst(), 0); HALVES];
+        for rate in 0..table.rates() {
+            let averages = self.averages(table.values(rate), table, average);
+            for (best, value) in best.iter_mut().zip(averages) {
+                if table.metric.is_better(value, best.0) {
+                    *best = (value, rate);
+                }
+            }
+        }
+        std::array::from_fn(|half| self.part(table.values(best[half ^ 1].1), half))
+    }
+
+    /// The gap by which the winner is ahead of each optimizer; unknown for the winner itself. With `paired`, runs of the
+    /// same replicate share their noise.
+    pub(super) fn gaps(&self, tables: &[Table], winner: usize, average: Average, paired: bool) -> Vec<Gap> {
+        let held_out: Vec<[Vec<f64>; HALVES]> = tables.iter().map(|table| self.held_out(table, average)).collect();
+        let gap_to = |other: usize| {
+            let on = |half: usize| {
+                difference(&tables[winner], &held_out[winner][half], &held_out[other][half], average, paired)
+            };
+            let by_split = (0..SPLITS).map(|split| match (on(2 * split), on(2 * split + 1)) {
+                (Some(first), Some(second)) => Gap::mean_of_independent(&[(first.0, &first.1), (second.0, &second.1)]),
+                _ => Gap::UNKNOWN,
+            });
+            Gap::median(by_split.collect())
+        };
+        (0..tables.len()).map(|other| if other == winner { Gap::UNKNOWN } else { gap_to(other) }).collect()
+    }
 }
 
 /// The difference of the averages of two optimizers over the same replicates, and the independent estimates behind it.

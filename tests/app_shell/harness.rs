@@ -204,9 +204,10 @@ impl App {
     pub fn set_color(&mut self, button: &str, channel: &str, value: u8) {
         self.harness.get_by_label(button).click_accesskit();
         self.harness.run_steps(3);
-        let is_it = |field: &Node<'_>| field.value().is_some_and(|value| value.starts_with(&format!("{channel} ")));
-        let field = self.harness.query_all_by_role(Role::SpinButton).find(is_it).expect("a field for each channel");
-        field.set_value_accesskit(f64::from(value));
+        // The picker is drawn last, and its fields have no names.
+        let fields: Vec<Node<'_>> = self.harness.query_all_by_role(Role::SpinButton).collect();
+        let place = ["R", "G", "B"].iter().position(|name| *name == channel).expect("red, green or blue");
+        fields[fields.len() - 3 + place].set_value_accesskit(f64::from(value));
         self.harness.run_steps(3);
         self.harness.key_press(egui::Key::Escape);
         self.settle();

@@ -123,12 +123,13 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
 
     let early = write(place.path(), focus, "another text", &[]);
     let (said, svg) = drawn(&place, "fig3-cpu");
-    assert!(said.contains(&format!("FOCUS, is {}, step 0 of", early.name())), "{said}");
-    assert!(said.contains("was not evaluated so far") && !svg.contains(">FOCUS<"), "{said}");
+    assert!(said.contains(&format!("FOCUS, ω 0.2, is {}, step 0 of", early.name())), "{said}");
+    assert!(said.contains("was not evaluated so far") && !svg.contains(">FOCUS"), "{said}");
     write(place.path(), focus, "another text", &[(100, 3.0)]);
     let (said, svg) = drawn(&place, "fig3-cpu");
-    assert!(said.contains("different data: Adam from a text; Signum from a text; FOCUS from another text"), "{said}");
-    assert!(svg.contains(">FOCUS<"));
+    let each = "Adam, β₂ 0.95, ω 0.1 from a text; Signum, ω 0.2 from a text; FOCUS, ω 0.2 from another text";
+    assert!(said.contains(&format!("different data: {each}")), "{said}");
+    assert!(svg.contains(">FOCUS, ω 0.2<"));
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn percent(certainty: f64) -> String {
 }
 
 fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    let room = ui.available_width() - NUMBERS as f32 * (BETWEEN + text_width(ui, WIDEST_NUMBER));
+    let room = ui.available_width() - NUMBERS as f32 * (BETWEEN + text_width(ui, USUAL_NUMBER));
     let width = room.max(text_width(ui, SHORTEST_NAME));
     // In a narrow panel names are shortened, and the table is scrolled.
     let area = ScrollArea::horizontal().id_salt("scores");
@@ -94,8 +94,8 @@ fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric
 /// Columns of numbers in the table of scores, and the space between columns in points.
 const NUMBERS: usize = 4;
 const BETWEEN: f32 = 8.0;
-/// A number as wide as any in the table, and a name that always has room with its mark.
-const WIDEST_NUMBER: &str = "−8.88e−88";
+/// A number of the usual width in the table, and a name that always has room with its mark.
+const USUAL_NUMBER: &str = "−0.8888";
 const SHORTEST_NAME: &str = "■ FOCUS, γ";
 
 fn text_width(ui: &Ui, text: &str) -> f32 {
