@@ -40,8 +40,13 @@ fn tame(text: &str, has_evil: bool) {
 /// The output of a command on a terminal, with the terminal's ends of lines made plain.
 fn on_terminal(place: &Place, args: &[&str]) -> String {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
+    in_shell(place, &format!("{} {}", env!("CARGO_BIN_EXE_valleyscope"), quoted.join(" ")))
+}
+
+/// The output of a shell's command on a terminal, with the terminal's ends of lines made plain.
+fn in_shell(place: &Place, command: &str) -> String {
     let mut script = Command::new("script");
-    script.args(["-q", "-e", "-c"]).arg(format!("{} {}", env!("CARGO_BIN_EXE_valleyscope"), quoted.join(" ")));
+    script.args(["-q", "-e", "-c", command]);
     let output = place.at_home(script).arg("/dev/null").output().expect("there is `script`, of util-linux");
     assert!(output.status.success(), "{}", said(&output));
     String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
@@ -142,6 +147,22 @@ fn evil_run(place: &Place, stem: &str, goodbye: Option<Event>) -> PathBuf {
     fs::write(run.log(), format!("{EVIL}\nlast words\n")).unwrap();
     fs::write(run.commands(), format!("{EVIL}\n")).unwrap();
     run.path().to_owned()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_of_runs_is_as_wide_as_a_wide_terminal() {
+    let place = Place::new();
+    let title = "The title of a run ".repeat(6).trim().to_owned();
+    let started = Started { title: title.clone(), steps: 9, ..Started::default() };
+    place.run("titled", &landscape(), started, vec![Event::Stopped]);
+    let list = |columns: u16| {
+        let program = env!("CARGO_BIN_EXE_valleyscope");
+        in_shell(&place, &format!("stty cols {columns}; {program} runs list"))
+    };
+    assert!(list(220).contains(&title));
+    let narrow = list(80);
+    assert!(!narrow.contains(&title) && narrow.lines().all(|line| line.chars().count() <= 100), "{narrow}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use console::Term;
 use jiff::Timestamp;
 
 use super::find::{RunsPlace, began};
@@ -15,7 +16,7 @@ const HEADER: [&str; 10] =
 /// The most characters in each column; a name has to be whole, as it is typed, and the system limits it.
 const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 30, 40, 1000, 1000, 1000];
 
-/// The largest width of lines, unless names or numbers are long.
+/// The largest width of lines in a file, a pipe or a narrow terminal, unless names or numbers are long.
 const WIDTH: usize = 100;
 
 /// Columns of texts that are shortened in the middle for that, and the fewest characters that are left of each.
@@ -37,7 +38,7 @@ pub(super) fn run(place: &RunsPlace) -> Result<(), Failure> {
     rows.sort_by_key(|row| std::cmp::Reverse(row.0));
     let rows: Vec<Row> =
         std::iter::once(HEADER.map(str::to_owned)).chain(rows.into_iter().map(|(_, row)| row)).collect();
-    print(&aligned(&rows))
+    print(&aligned(&rows, width()))
 }
 
 /// The row of a run whose files cannot be read; the reason is printed separately.
@@ -101,14 +102,19 @@ fn optimizer(started: &Started) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The rows as lines with aligned columns. Columns with nothing in them are left out.
-fn aligned(rows: &[Row]) -> String {
+/// The largest width of lines: that of the terminal, if there is a wide one.
+fn width() -> usize {
+    Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns).max(WIDTH))
+}
+
+/// The rows as lines with aligned columns, narrowed to a width. Columns with nothing in them are left out.
+fn aligned(rows: &[Row], width: usize) -> String {
     let longest = |rows: &[Row], column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let mut widths: [usize; HEADER.len()] = std::array::from_fn(|column| match longest(&rows[1..], column) {
         0 => 0,
         _ => longest(rows, column),
     });
-    narrow(&mut widths);
+    narrow(&mut widths, width);
     let line = |row: &Row| {
         let shown = row.iter().zip(widths).filter(|(_, width)| *width > 0);
         let cells = shown.map(|(cell, width)| format!("{:width$}", without_middle(cell, width)));
@@ -117,11 +123,11 @@ fn aligned(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// Narrows the widest columns until a line has at most [`WIDTH`] characters.
-fn narrow(widths: &mut [usize; HEADER.len()]) {
+/// Narrows the widest columns until a line has at most `most` characters.
+fn narrow(widths: &mut [usize; HEADER.len()], most: usize) {
     let shown = widths.iter().filter(|&&width| width > 0);
     let line = shown.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
-    for _ in WIDTH..line {
+    for _ in most..line {
         let spare = SHORTENED.map(|(column, fewest)| (widths[column].saturating_sub(fewest), column));
         let Some((1.., column)) = spare.into_iter().max() else { return };
         widths[column] -= 1;
