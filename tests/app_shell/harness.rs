@@ -204,22 +204,18 @@ impl App {
     pub fn set_color(&mut self, button: &str, channel: &str, value: u8) {
         self.harness.get_by_label(button).click_accesskit();
         self.harness.run_steps(3);
-        // The picker is drawn last, and its fields have no names.
-        let fields: Vec<Node<'_>> = self.harness.query_all_by_role(Role::SpinButton).collect();
-        let place = ["R", "G", "B"].iter().position(|name| *name == channel).expect("red, green or blue");
-        fields[fields.len() - 3 + place].set_value_accesskit(f64::from(value));
+        // Only the picker's fields have no names.
+        self.harness.get_by_role_and_label(Role::SpinButton, channel).set_value_accesskit(f64::from(value));
         self.harness.run_steps(3);
         self.harness.key_press(egui::Key::Escape);
         self.settle();
     }
 
-    /// Takes the usual colour again, by the menu of a button for a colour.
+    /// Takes the usual colour again, by a right click on a button for a colour.
     pub fn take_usual_color(&mut self, button: &str) {
         self.harness.get_by_label(button).scroll_to_me();
         self.harness.run_steps(3);
         self.harness.get_by_label(button).click_secondary();
-        self.harness.run_steps(3);
-        self.button("Usual colour");
         self.settle();
     }
 

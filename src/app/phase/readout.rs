@@ -125,12 +125,8 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
             ui.horizontal(|ui| {
                 let mark = ui.label(RichText::new("■").color(Color32::from_rgb(red, green, blue)));
                 let room = width - mark.rect.width() - ui.spacing().item_spacing.x;
-                let fitted = one_line(ui, name, room);
-                let is_whole = !fitted.elided;
-                let label = ui.label(fitted);
-                if !is_whole {
-                    label.on_hover_text(name);
-                }
+                // A shortened name is shown in full at the pointer.
+                ui.label(one_line(ui, name, room));
             });
             ui.label(number(score.value));
             ui.label(number(error));

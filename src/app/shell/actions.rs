@@ -122,7 +122,10 @@ impl Valleyscope {
     fn go_to_lesson_step(&mut self, ctx: &Context, index: usize) {
         let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.spec.clone());
         if let Err(error) = self.editor.go_to_step(index) {
-            let text = format!("Step {} of the lesson can't be shown: {error}.", index + 1);
+            let text = format!(
+                "Step {} of the lesson can't be shown: {error}. Undo brings back the settings that the lesson goes on from.",
+                index + 1
+            );
             self.dialogs.messages.report("The lesson does not fit", text);
             return;
         }
