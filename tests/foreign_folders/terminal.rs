@@ -158,7 +158,7 @@ fn a_list_of_runs_is_as_wide_as_a_wide_terminal() {
     place.run("titled", &landscape(), started, vec![Event::Stopped]);
     let list = |columns: u16| {
         let program = env!("CARGO_BIN_EXE_valleyscope");
-        in_shell(&place, &format!("stty cols {columns}; {program} runs list"))
+        in_shell(&place, &format!("stty rows 40 cols {columns}; {program} runs list"))
     };
     assert!(list(220).contains(&title));
     let narrow = list(80);
