@@ -360,7 +360,7 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
     assert_eq!(steps(&Settings { from_step: 3, ..asked.clone() }), [3, 8, 13, 18, 23]);
     assert_eq!(steps(&Settings { from_step: 23, ..asked.clone() }), [23]);
     let mut harness = drawn();
-    // Beyond the step at which the run would pause by itself.
+    // The recording goes beyond the step at which the run would pause by itself.
     harness.state_mut().document.spec.steps = Some(12);
     harness.run_steps(2);
     advance_to(&mut harness, 2);

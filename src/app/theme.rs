@@ -12,7 +12,7 @@ use crate::view::{Background, contrasting};
 const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
 const FONT_NAME: &str = "Valleyscope Sans";
 
-/// The usual size of text, in points.
+/// The usual size of text and of buttons, in points.
 const BODY_SIZE: f32 = 13.5;
 
 /// Colours that differ between the light and the dark theme.
@@ -106,7 +106,7 @@ fn text_styles(scale: f32) -> std::collections::BTreeMap<TextStyle, FontId> {
     [
         (TextStyle::Small, proportional(11.5)),
         (TextStyle::Body, proportional(BODY_SIZE)),
-        (TextStyle::Button, proportional(13.5)),
+        (TextStyle::Button, proportional(BODY_SIZE)),
         (TextStyle::Heading, proportional(17.0)),
         (TextStyle::Monospace, FontId::new(13.0 * scale, FontFamily::Monospace)),
     ]

@@ -311,7 +311,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         settings = vec![("processes".to_owned(), processes.to_string())];
     }
     preset = super::changed(&preset, &settings)?;
-    let trainings = preset.trainings();
+    let trainings = preset.trainings_as_changed_from(&before);
     if fork.is_some() && trainings.len() > 1 {
         return Err(Failure::BadInput(anyhow!(
             "expected a preset of one run to go on with from a checkpoint, and the {called} has {}; save one of them as a \
@@ -319,11 +319,6 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
             trainings.len()
         )));
     }
-    let named = |(index, training): (usize, Preset)| match before.get(index) {
-        Some(before) => training.as_changed_from(before),
-        None => training,
-    };
-    let trainings: Vec<Preset> = trainings.into_iter().enumerate().map(named).collect();
     for workload in trainings.iter().filter_map(Preset::workload) {
         workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }

@@ -1,7 +1,7 @@
 //! The differences between two sweeps, in words.
 
 use super::labels::{axis_label, metric};
-use crate::optimizer::{RuleSpec, ShownSetting, with_settings};
+use crate::optimizer::with_settings;
 use crate::preset::{SweepPreset, changed_description, changed_words, with_changes};
 use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use crate::view::ticks::short;
@@ -63,10 +63,6 @@ fn range(spec: &SweepSpec, axis: &Axis) -> String {
     format!("{} from {} to {}", axis_label(spec, axis), short(axis.from), short(axis.to))
 }
 
-fn settings(rule: &RuleSpec) -> Vec<ShownSetting> {
-    rule.shown_settings(&RuleSpec::on_plane(rule.kind()), |of| !of.is_for_vectors)
-}
-
 fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec<String>) {
     if these.iter().map(|it| it.id).ne(others.iter().map(|it| it.id)) {
         let labels: Vec<&str> = these.iter().map(SweepOptimizer::label).collect();
@@ -74,7 +70,7 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
         return;
     }
     for (this, other) in these.iter().zip(others) {
-        let words = changed_words(&settings(&this.rule), &settings(&other.rule));
+        let words = changed_words(&this.rule.shown_on_plane(), &other.rule.shown_on_plane());
         if this.rule.name() != other.rule.name() {
             all.push(with_settings(&format!("{} → {}", other.rule.name(), this.rule.name()), &words));
         } else if !words.is_empty() {

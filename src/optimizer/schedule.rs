@@ -52,6 +52,15 @@ impl Decay {
     pub fn nothing() -> FinalShare {
         FinalShare::clamped(0.0)
     }
+
+    /// The name for users.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Decay::Constant => "constant",
+            Decay::Cosine { .. } => "cosine",
+            Decay::InverseRoot => "1/√t",
+        }
+    }
 }
 
 impl Default for Schedule {
@@ -100,8 +109,7 @@ impl Schedule {
         let schedule = match self.decay {
             _ if self.is_constant() => return rule,
             Decay::Constant => "warm-up",
-            Decay::Cosine { .. } => "cosine",
-            Decay::InverseRoot => "1/√t",
+            decay => decay.name(),
         };
         lasting(vec![format!("{rule} ({schedule})")])[0]
     }

@@ -1,6 +1,6 @@
 //! The settings by which optimizers that are shown together are distinguished, in legends, lists and titles.
 
-use super::{Decay, Hyperparameter, RuleSpec, Schedule};
+use super::{Decay, Hyperparameter, RatedRule, RuleSpec, Schedule};
 use crate::quantity::number_text;
 
 /// A setting of an optimizer or a run that is shown beside others.
@@ -8,9 +8,9 @@ use crate::quantity::number_text;
 pub struct ShownSetting {
     /// Equal for settings of the same meaning, whatever rules they are of.
     pub meaning: String,
-    /// Such as `ω 0.1`; empty for a value that needs no words.
+    /// The setting with its value, such as `ω 0.1`; empty for a value that needs no words.
     pub words: String,
-    /// Whether it has its default, or has none.
+    /// Whether the value is the default. A setting without a default counts as such.
     pub is_usual: bool,
 }
 
@@ -60,6 +60,24 @@ impl RuleSpec {
             is_usual: value == usual,
         };
         shown.map(setting).collect()
+    }
+
+    /// The hyperparameters that matter on the plane, beside its defaults there.
+    pub fn shown_on_plane(&self) -> Vec<ShownSetting> {
+        self.shown_settings(&RuleSpec::on_plane(self.kind()), |of| !of.is_for_vectors)
+    }
+
+    /// All hyperparameters, beside the defaults in trainings.
+    pub fn shown_in_training(&self) -> Vec<ShownSetting> {
+        self.shown_settings(&RuleSpec::in_training(self.kind()), |_| true)
+    }
+}
+
+impl RatedRule {
+    /// The learning rate, the numbers of its schedule, and the hyperparameters that matter on the plane.
+    pub fn shown_settings(&self) -> Vec<ShownSetting> {
+        let rate = ShownSetting::learning_rate(self.learning_rate.get());
+        std::iter::once(rate).chain(self.schedule.shown_settings()).chain(self.rule.shown_on_plane()).collect()
     }
 }
 

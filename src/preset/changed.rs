@@ -2,7 +2,7 @@
 
 use super::outline::Outline;
 use super::{LandscapePreset, Preset};
-use crate::optimizer::{RatedRule, RuleSpec, ShownSetting};
+use crate::optimizer::{ShownSetting, with_settings};
 use crate::quantity::number_text;
 use crate::simulation::{OptimizerSpec, SimulationSpec};
 use crate::workload;
@@ -35,6 +35,16 @@ impl Preset {
             }
         }
         self
+    }
+
+    /// The trainings of the preset, each with a title and a description of its own changes against the one in its place among
+    /// `before`.
+    pub fn trainings_as_changed_from(&self, before: &[Preset]) -> Vec<Preset> {
+        let named = |(index, training): (usize, Preset)| match before.get(index) {
+            Some(before) => training.as_changed_from(before),
+            None => training,
+        };
+        self.trainings().into_iter().enumerate().map(named).collect()
     }
 
     /// The values without fields of their own, with their paths in the file.
@@ -112,20 +122,14 @@ fn of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes: &mut V
         return changes.push(simulated.map(OptimizerSpec::label).collect::<Vec<_>>().join(", "));
     }
     for (this, before) in this.optimizers.iter().zip(&before.optimizers) {
-        let words = changed_words(&settings(&this.rule), &settings(&before.rule));
+        let words = changed_words(&this.rule.shown_settings(), &before.rule.shown_settings());
         match (this.rule.name(), before.rule.name()) {
-            (own, old) if own != old => changes.push([vec![format!("{old} → {own}")], words].concat().join(", ")),
+            (own, old) if own != old => changes.push(with_settings(&format!("{old} → {own}"), &words)),
             _ if !words.is_empty() => changes.push(format!("{}: {}", this.label(), words.join(", "))),
             _ if this.rule != before.rule => changes.push(format!("{}: another rule", this.label())),
             _ => {}
         }
     }
-}
-
-fn settings(rule: &RatedRule) -> Vec<ShownSetting> {
-    let rate = ShownSetting::learning_rate(rule.learning_rate.get());
-    let of_rule = rule.rule.shown_settings(&RuleSpec::on_plane(rule.rule.kind()), |of| !of.is_for_vectors);
-    std::iter::once(rate).chain(rule.schedule.shown_settings()).chain(of_rule).collect()
 }
 
 /// The settings of `this` that `before` has with another value, and those unusual ones that it does not have, in words.

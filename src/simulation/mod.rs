@@ -24,7 +24,7 @@ pub use engine::{Engine, EngineCommand};
 pub use ensemble::{Ensemble, noise_key, start_key};
 pub use history::{Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS};
 pub use model::Simulation;
-pub use names::{distinct_name, without_number};
+pub use names::{distinct_name, is_given, kept_name};
 pub use pace::Speed;
 pub use snapshot::{EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
 pub use spec::defaults;

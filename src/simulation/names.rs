@@ -1,7 +1,7 @@
 //! Distinct names of optimizers.
 
 use super::spec::{OptimizerSpec, SimulationSpec};
-use crate::optimizer::{RatedRule, RuleSpec, ShownSetting, differing, with_settings};
+use crate::optimizer::{RuleKind, differing, with_settings};
 
 impl SimulationSpec {
     /// The name of each optimizer, in their order: its label, followed by a number where an earlier one has the same,
@@ -22,14 +22,9 @@ impl SimulationSpec {
     pub fn shown_names(&self) -> Vec<String> {
         let is_named = |optimizer: &OptimizerSpec| {
             let own = optimizer.rule.schedule.named(optimizer.rule.name());
-            optimizer.name.as_deref().is_some_and(|name| without_number(name) != own)
+            is_given(optimizer.name.as_deref(), own)
         };
-        let settings = |optimizer: &&OptimizerSpec| {
-            let RatedRule { rule, learning_rate, schedule } = &optimizer.rule;
-            let rate = ShownSetting::learning_rate(learning_rate.get());
-            let of_rule = rule.shown_settings(&RuleSpec::on_plane(rule.kind()), |of| !of.is_for_vectors);
-            std::iter::once(rate).chain(schedule.shown_settings()).chain(of_rule).collect()
-        };
+        let settings = |optimizer: &&OptimizerSpec| optimizer.rule.shown_settings();
         let simulated: Vec<&OptimizerSpec> = self.optimizers.iter().filter(|optimizer| optimizer.enabled).collect();
         let words = differing(&simulated.iter().map(settings).collect::<Vec<_>>());
         let named = self.optimizers.iter().zip(self.distinct_names()).map(|(optimizer, name)| {
@@ -60,8 +55,18 @@ pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
     candidates.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| label.to_owned())
 }
 
+/// Whether a name was given by the user: it is not the `made` one, with or without a number.
+pub fn is_given(name: Option<&str>, made: &str) -> bool {
+    name.is_some_and(|name| without_number(name) != made)
+}
+
+/// The name of an optimizer after a change of its rule: none where it was made of a rule's name.
+pub fn kept_name(name: Option<String>) -> Option<String> {
+    name.filter(|name| RuleKind::shown_as(without_number(name)).is_none())
+}
+
 /// "Adam" of "Adam (2)".
-pub fn without_number(label: &str) -> &str {
+fn without_number(label: &str) -> &str {
     let before = label.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
     match before {
         Some((before, number)) if number.parse::<u32>().is_ok() => before,

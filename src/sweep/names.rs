@@ -3,7 +3,7 @@
 use super::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
 use crate::optimizer::{HyperparameterName, RuleSpec, ShownSetting, differing, with_settings};
 use crate::quantity::number_text;
-use crate::simulation::without_number;
+use crate::simulation::is_given;
 
 impl SweepSpec {
     /// The names of the optimizers where they are shown together, in their order: their labels, each with the settings that
@@ -13,7 +13,7 @@ impl SweepSpec {
         let settings: Vec<_> = self.optimizers.iter().map(|optimizer| self.settings(optimizer)).collect();
         let named = self.optimizers.iter().zip(differing(&settings)).map(|(optimizer, words)| {
             let own = optimizer.schedule.named(optimizer.rule.name());
-            let is_named = optimizer.name.as_deref().is_some_and(|name| without_number(name) != own);
+            let is_named = is_given(optimizer.name.as_deref(), own);
             with_settings(optimizer.label(), if is_named { &[] } else { &words })
         });
         named.collect()

@@ -21,7 +21,7 @@ pub enum TrainError {
     Interrupted,
 }
 
-/// What to do where memory is short.
+/// The advice in the error for a run that lacks memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryAdvice {
     /// It is not known what takes the memory.

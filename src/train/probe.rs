@@ -90,8 +90,8 @@ impl Probe {
         metrics
     }
 
-    /// What is observed of the states of the sampled parameters; none where a rule has nothing to observe, where its
-    /// states have other shapes than the parameters (statistics of axes), and where other processes keep some of them.
+    /// The observation of the sampled parameters' states. `None` where a rule has nothing to observe, where its states
+    /// have other shapes than the parameters (statistics of axes), and where other processes keep some of them.
     fn observation(&self, optimizer: &FlatOptimizer) -> Option<Observation> {
         let is_flat = |(_, state): (String, &Tensor)| state.size() == [self.length as i64];
         optimizer.rule().info().observed.filter(|_| optimizer.states().all(is_flat))

@@ -273,7 +273,7 @@ impl Work<'_> {
         })
     }
 
-    /// What to do where the memory of a run was short.
+    /// Returns the advice for this run where it lacks memory.
     fn memory_advice<S: TrainedSpec>(&self, spec: &S) -> MemoryAdvice {
         // The needs of a spec are those of one process that takes all samples.
         if !self.group.is_alone() {

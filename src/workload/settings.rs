@@ -1,12 +1,12 @@
 //! The settings of trainings in words, for legends, lists and titles.
 
 use super::ScanOptimizer;
-use crate::optimizer::{RuleSpec, ShownSetting, with_settings};
+use crate::optimizer::{ShownSetting, with_settings};
 use crate::preset::{Preset, changed_words};
 use crate::quantity::number_text;
 use crate::view::ticks::grouped;
 
-/// Fields that no title or legend names: they tell replicates apart, or do not change what is learned.
+/// The fields that no title or legend names, as they distinguish replicates or do not change what is learned.
 const UNTOLD: [&str; 16] = [
     "name",
     "seed",
@@ -30,7 +30,7 @@ const UNTOLD: [&str; 16] = [
 /// The settings of a preset of one training, or of a scan without its optimizers.
 pub fn shown_settings(preset: &Preset) -> Vec<ShownSetting> {
     let Some(training) = preset.workload().and_then(|workload| workload.training()) else { return others(preset) };
-    let mut settings = training.rule.shown_settings(&RuleSpec::in_training(training.rule.kind()), |_| true);
+    let mut settings = training.rule.shown_in_training();
     settings.push(ShownSetting::learning_rate(training.learning_rate.get()));
     settings.push(ShownSetting::new(BATCH, format!("batch {}", training.batch_size)));
     settings.extend(others(preset));
@@ -127,7 +127,7 @@ fn of_scanned(these: &[ScanOptimizer], others: &[ScanOptimizer]) -> Vec<String> 
     if rules(these) != rules(others) {
         return vec![these.iter().map(ScanOptimizer::label).collect::<Vec<_>>().join(", ")];
     }
-    let settings = |it: &ScanOptimizer| it.rule.shown_settings(&RuleSpec::in_training(it.rule.kind()), |_| true);
+    let settings = |it: &ScanOptimizer| it.rule.shown_in_training();
     let changed = these.iter().zip(others).filter(|(own, old)| own.rule != old.rule);
     changed.map(|(own, old)| with_settings(own.rule.name(), &changed_words(&settings(own), &settings(old)))).collect()
 }

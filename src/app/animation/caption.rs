@@ -2,7 +2,7 @@
 
 use crate::app::number;
 use crate::app::transport::step_and_noise;
-use crate::optimizer::{Decay, RatedRule, Schedule};
+use crate::optimizer::{RatedRule, Schedule};
 use crate::simulation::{Record, SimulationSpec, Snapshot};
 
 /// The settings that change in a recorded session, as indices into all its settings. The noise is not among them: a
@@ -38,7 +38,7 @@ impl VariedSettings {
 struct OwnedSetting {
     /// The name of the optimizer; none for a setting of the landscape.
     owner: Option<String>,
-    /// Such as "γ = 0.2".
+    /// The setting with its value, such as "γ = 0.2".
     words: String,
 }
 
@@ -82,14 +82,9 @@ fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
 
 /// The decay of a schedule and its numbers, as in "cosine, warm-up 100, to 0.1 η".
 fn words_of_schedule(schedule: &Schedule) -> String {
-    let decay = match schedule.decay {
-        Decay::Constant => "constant",
-        Decay::Cosine { .. } => "cosine",
-        Decay::InverseRoot => "1/√t",
-    };
     let numbers = schedule.shown_settings().into_iter().map(|setting| setting.words);
     let numbers = numbers.filter(|words| !words.is_empty());
-    std::iter::once(decay.to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
+    std::iter::once(schedule.decay.name().to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
-use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec};
-use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, without_number};
+use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
+use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
 use crate::view::copy_color;
 use crate::visible::{is_unseen, is_visible_name};
 
@@ -216,9 +216,8 @@ fn exchange(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
 
 /// Gives an optimizer whose rule was changed a colour that no other has, and no name that was made of the rule before.
 fn exchanged(spec: &mut SimulationSpec, index: usize) {
-    let is_made = |name: &str| RuleKind::shown_as(without_number(name)).is_some();
     let optimizer = &mut spec.optimizers[index];
-    optimizer.name = optimizer.name.take().filter(|name| !is_made(name));
+    optimizer.name = kept_name(optimizer.name.take());
     let rgb = optimizer.rgb();
     let others = spec.optimizers.iter().enumerate().filter(|(other, _)| *other != index);
     let taken: Vec<[u8; 3]> = others.map(|(_, other)| other.rgb()).collect();

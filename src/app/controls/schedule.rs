@@ -42,15 +42,15 @@ pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: O
 fn decays(ui: &mut Ui, owner: &str, decay: &mut Decay, run: Option<u64>) {
     let steps = if run.is_none() { Some(first_steps()) } else { None };
     let choices = [
-        (Decay::Constant, "constant", "η in all steps."),
-        (Decay::Cosine { to: Decay::nothing(), steps }, "cosine", "Half a cosine, down to a share of η at the end."),
+        (Decay::Constant, "η in all steps."),
+        (Decay::Cosine { to: Decay::nothing(), steps }, "Half a cosine, down to a share of η at the end."),
         (
             Decay::InverseRoot,
-            "1/√t",
             "η √(W/t) after a warm-up of W steps; without one η/√t, as in the paper's bound on the regret.",
         ),
     ];
-    for (choice, label, help) in choices {
+    for (choice, help) in choices {
+        let label = choice.name();
         let is_chosen = std::mem::discriminant(decay) == std::mem::discriminant(&choice);
         let response = ui.selectable_label(is_chosen, label).on_hover_text(help);
         if response.accessible_name(form::owned(owner, &format!("schedule {label}"))).clicked() && !is_chosen {

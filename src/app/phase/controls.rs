@@ -10,9 +10,9 @@ use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
 use crate::figure::{axis_label, optimizer_colors};
-use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleKind, RuleSpec, Schedule};
+use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
-use crate::simulation::{distinct_name, without_number};
+use crate::simulation::{distinct_name, kept_name};
 use crate::spec_error::{Part, SpecError};
 use crate::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
@@ -354,8 +354,7 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
 /// was made of the rule before.
 fn exchange(spec: &mut SweepSpec, index: usize) {
     let optimizer = &mut spec.optimizers[index];
-    let is_made = |name: &str| RuleKind::shown_as(without_number(name)).is_some();
-    optimizer.name = optimizer.name.take().filter(|name| !is_made(name));
+    optimizer.name = kept_name(optimizer.name.take());
     let (id, rule) = (optimizer.id, optimizer.rule);
     for axis in [&mut spec.rows, &mut spec.columns] {
         if let Quantity::Of(hyperparameter, ids) = &mut axis.of

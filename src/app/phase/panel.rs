@@ -311,7 +311,7 @@ impl PhasePanel {
         }
         self.follow(ui);
         // Larger text needs a wider panel.
-        let scale = if window.presenting { theme::PRESENTATION_SCALE } else { 1.0 };
+        let scale = theme::text_scale(ui);
         let range = 220.0 * scale..=(0.3 * width).clamp(230.0, 520.0) * scale;
         let (name, edge, usual) = ("sweep readout", Edge::Right, 360.0 * scale);
         let mut chosen = window.sizes.sweep_readout.map(|chosen| scale * chosen);

@@ -20,7 +20,7 @@ pub(super) struct Chart<'a> {
     pub look: TrackLook,
     /// From where to where, in places; `None` suits what is in view.
     pub y: Option<[f64; 2]>,
-    /// What suits, where `y` is none.
+    /// How the vertical range is chosen where `y` is none.
     pub fit: Fit,
     pub curves: Vec<ChartCurve<'a>>,
     /// A value that is marked by a line.

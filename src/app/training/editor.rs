@@ -220,12 +220,7 @@ impl TrainingEditor {
 
     /// Its trainings, each called by its own changes.
     pub(super) fn named_trainings(&self) -> Vec<Preset> {
-        let before = self.presets.saved_state().begun().trainings();
-        let named = |(index, training): (usize, Preset)| match before.get(index) {
-            Some(before) => training.as_changed_from(before),
-            None => training,
-        };
-        self.preset().trainings().into_iter().enumerate().map(named).collect()
+        self.preset().trainings_as_changed_from(&self.presets.saved_state().begun().trainings())
     }
 
     /// The preset as it would be saved. In the user's own file it keeps its title.

@@ -201,7 +201,7 @@ mod tests {
         }
         let [low, high] = sensible([1.0, 3.0], &[&diverged]);
         assert!(low > 0.0 && (2.4..3.0).contains(&high), "{low} to {high}");
-        // Where only the diverged part is in view, and where everything is asked for.
+        // The range has no limit where only the diverged part is in view, and where everything is asked for.
         assert!(sensible([2.5, 3.0], &[&diverged])[1] >= 1e20);
         assert!(view([1.0, 3.0], &[&good, &diverged], Fit::Everything)[1] >= 1e20);
         // A spike below ten times the initial loss is shown whole.

@@ -1,5 +1,5 @@
-//! A line for each run: the colour of its optimizer or one that was chosen, in a shade and dashes that tell it from
-//! others that are shown.
+//! Assigns a line to each run: the colour of its optimizer or one that was chosen, in a shade and dashes that distinguish it
+//! from other shown runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ pub(super) struct Watched {
     config: Option<Preset>,
     key: Option<String>,
     shown: Vec<ShownSetting>,
-    /// What was found last, except the settings in words, which depend on the other runs.
+    /// The summary that was read last. Its settings in words are left empty, as they depend on the other runs.
     summary: Option<Summary>,
     /// The files as they were then, of a run that changes only together with them.
     rest: Option<Stamp>,
@@ -85,7 +85,7 @@ impl Watched {
     /// files are read, as long as they stay the same.
     pub(super) fn look(&mut self, now: Timestamp) -> bool {
         let stamp = Stamp::of(self.run());
-        // The time since a worker was heard changes by itself.
+        // A summary of an open run also has the time since its worker's last sign of life, which no file changes.
         let is_open = self.summary.as_ref().is_some_and(Summary::is_open);
         if self.rest.as_ref() == Some(&stamp) && !is_open {
             return false;

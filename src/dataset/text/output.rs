@@ -123,7 +123,7 @@ pub(super) struct TokenFiles<'a> {
     state: ResumeState,
     /// In the order of [`Split::ALL`].
     files: [File; 2],
-    /// Of all tokens in the files, in the same order.
+    /// The CRC-32 of all tokens in each file, in the order of the files.
     sums: [crc32fast::Hasher; 2],
     /// Whether there were unfinished tokens that could not be resumed.
     is_anew: bool,

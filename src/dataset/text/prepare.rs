@@ -42,7 +42,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// What is said of tokens that begin anew.
+    /// The message where unfinished tokens cannot be resumed.
     pub const ANEW: &str = "the unfinished tokens are not those that were written there, and all are made anew";
 }
 

@@ -43,8 +43,8 @@ const ACTIVATION: &str = "activation_function";
 /// Names of the tanh form of GELU.
 const SAME_GELU: [&str; 3] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh"];
 
-/// What a description must say as this model does, with the fields of the shape; empty where this program's model has no
-/// other value.
+/// The keys of a description whose values must be this model's, each with the field of the shape that sets it; the field is
+/// empty where all models of this program have the same value.
 const DESCRIBED: [(&str, &str); 9] = [
     ("model_type", ""),
     ("n_layer", "shape.layers"),
