@@ -14,10 +14,10 @@ use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, ScreenDescriptor, wgpu};
 use valleyscope::app::{AppOptions, PlaybackPace, TrainingPaths, Valleyscope};
-use valleyscope::export::Overwrite;
-use valleyscope::preset::{Library, Loaded, Preset, PresetSource, built_ins};
-use valleyscope::quantity::StepCount;
-use valleyscope::run::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
+use valleyscope_engine::quantity::StepCount;
+use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, built_ins};
+use valleyscope_runs::atomic_file::Overwrite;
+use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 #[path = "../tests/memory_storage/mod.rs"]
 mod memory_storage;

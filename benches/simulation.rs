@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
-use valleyscope::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope::simulation::{
+use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
+use valleyscope_engine::simulation::{
     Engine, EngineCommand, LandscapeSpec, OptimizerSpec, Simulation, SimulationSpec, Speed, StartSpec,
 };
 

@@ -8,12 +8,14 @@ use std::sync::atomic::AtomicBool;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use valleyscope::instructions::Instructions;
-use valleyscope::optimizer::program::text_of;
-use valleyscope::optimizer::{RuleKind, RuleSpec, TypedRule};
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::quantity::{Dimension, PointCount};
-use valleyscope::sweep::{Diagram, Machine, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, Work, pixel_runs};
+use valleyscope_engine::instructions::Instructions;
+use valleyscope_engine::optimizer::program::text_of;
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::quantity::{Dimension, PointCount};
+use valleyscope_engine::sweep::{
+    Diagram, Machine, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, Work, pixel_runs,
+};
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 fn main() {
     divan::main();

@@ -5,9 +5,9 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use rayon::ThreadPoolBuilder;
-use valleyscope::dataset::text::{Preparation, TextFile, Tokenizer, synthetic_text};
-use valleyscope::quantity::ValidationFraction;
-use valleyscope::workload::TokenizerKind;
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::{Preparation, TextFile, Tokenizer, synthetic_text};
+use valleyscope_experiments::workload::TokenizerKind;
 
 fn main() {
     divan::main();

@@ -2,7 +2,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use env_logger::{Builder, Env};
-use valleyscope::visible::visible_lines;
+use valleyscope_engine::terminal_escape::visible_lines;
 
 /// The default of `RUST_LOG`.
 const LOGGED: &str = "error,valleyscope=warn";

@@ -3,12 +3,12 @@
 use valleyscope::app::landscape::{
     Bounds, Follower, FramedEnsembles, compressed_length, fitted, limited, panned, zoomed,
 };
-use valleyscope::landscape::Landscape;
-use valleyscope::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
-use valleyscope::simulation::{ParticleId, StepTrace};
-use valleyscope::view::formula::formulas;
-use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
-use valleyscope::view::{AutoScale, Camera, SymLog, Viewport};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
+use valleyscope_engine::simulation::{ParticleId, StepTrace};
+use valleyscope_experiments::view::formula::formulas;
+use valleyscope_experiments::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
+use valleyscope_experiments::view::{AutoScale, Camera, SymLog, Viewport};
 
 fn labels(ticks: &Ticks) -> Vec<&str> {
     ticks.ticks.iter().map(|tick| tick.label.as_str()).collect()

@@ -2,16 +2,17 @@
 
 mod canvas_stage;
 
-use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
 use egui::accesskit::Role;
 use egui::{Modifiers, PointerButton, Pos2, Rect, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
-use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::quantity::{LearningRate, Sharpness};
-use valleyscope::simulation::{EngineCommand, ParticleId};
-use valleyscope::view::ticks::significant;
-use valleyscope::view::{Camera, Viewport};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{LearningRate, Sharpness};
+use valleyscope_engine::simulation::{EngineCommand, ParticleId};
+use valleyscope_experiments::view::ticks::significant;
+use valleyscope_experiments::view::{Camera, Viewport};
+
+use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
 
 fn landscape() -> Harness<'static, Stage> {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [820.0, 600.0]);

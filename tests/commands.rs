@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
-use valleyscope::optimizer::{RuleInfo, RuleKind};
+use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
 
 /// A place with its own folder for settings, so that a user's presets play no part.
 struct Place {

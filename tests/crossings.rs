@@ -1,6 +1,6 @@
 //! When curves reach a loss, by hand-computed values.
 
-use valleyscope::view::crossing::{Crossing, common_level, first_crossing, speedup};
+use valleyscope_experiments::view::crossing::{Crossing, common_level, first_crossing, speedup};
 
 const NAN: f64 = f64::NAN;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use valleyscope::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
+use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
 
 /// Runs `valleyscope data mnist` in a folder that is also its home, with no network.
 fn run(home: &Path, args: &[&str]) -> Output {

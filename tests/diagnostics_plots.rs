@@ -2,18 +2,19 @@
 
 mod canvas_stage;
 
-use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
 use egui::{Modifiers, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use valleyscope::app::Action;
 use valleyscope::app::diagnostics::{Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
-use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::quantity::{LearningRate, Noise};
-use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec};
-use valleyscope::view::AxisScale;
-use valleyscope::view::range::suiting;
-use valleyscope::view::ticks::Ticks;
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{LearningRate, Noise};
+use valleyscope_engine::simulation::{Bucket, BucketSpread, OptimizerSpec};
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::range::suiting;
+use valleyscope_experiments::view::ticks::Ticks;
+
+use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
 
 fn flat(mean: f64, std: f64) -> BucketSpread {
     BucketSpread { steps: 2, mean_low: mean, mean, mean_high: mean, std, min: mean - 2.0 * std, max: mean + 2.0 * std }
@@ -195,7 +196,7 @@ fn plots_are_laid_out_to_suit_the_space() {
     assert_eq!(columns_for(3, Vec2::ZERO), 1);
 }
 
-fn at_step(spec: valleyscope::simulation::SimulationSpec, step: u64) -> Harness<'static, Stage> {
+fn at_step(spec: valleyscope_engine::simulation::SimulationSpec, step: u64) -> Harness<'static, Stage> {
     let mut harness = harness(Stage::new(spec, Shown::Diagnostics, None), [760.0, 560.0]);
     advance_to(&mut harness, step);
     harness
@@ -377,7 +378,7 @@ fn the_export_holds_what_is_shown() {
 #[test]
 fn extreme_settings_leave_a_window_that_draws() {
     let mut spec = three_optimizers(20);
-    spec.landscape.sharpness = valleyscope::quantity::Sharpness::clamped(1000.0);
+    spec.landscape.sharpness = valleyscope_engine::quantity::Sharpness::clamped(1000.0);
     spec.noise = Noise::clamped(3.0);
     let rule = RuleSpec::on_plane(RuleKind::Sgd).with("weight_decay", 0.0).unwrap();
     let rule = rule.rated(LearningRate::clamped(1.0));

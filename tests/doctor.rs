@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use valleyscope::cli::doctor::{Adapter, Facts, FolderFacts, Processor, SystemMemory, WorkerCheck, WorkerFacts};
-use valleyscope::machine::{self, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
-use valleyscope::run::{Device, Handshake, PROTOCOL, data_folder};
+use valleyscope_machine::{self, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
+use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
 
 /// A worker that trains on a graphics card.
 fn worker() -> WorkerFacts {

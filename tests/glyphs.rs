@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::Chars;
 
 use skrifa::{FontRef, MetadataProvider};
-use valleyscope::visible::visible;
+use valleyscope_engine::terminal_escape::visible;
 
 const FONT: &[u8] = include_bytes!("../assets/fonts/ValleyscopeSans.otf");
 

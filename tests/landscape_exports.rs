@@ -4,16 +4,17 @@ mod canvas_stage;
 
 use std::path::{Path, PathBuf};
 
-use canvas_stage::{Shown, Stage, advance_to, harness, install_font, render_state, three_optimizers, until};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use image::RgbaImage;
 use valleyscope::app::animation::{AnimationFile, AnimationFormat, Encoder, Settings, Subject};
 use valleyscope::app::{Action, PictureSize};
-use valleyscope::export::Overwrite;
-use valleyscope::quantity::{Noise, Sharpness};
-use valleyscope::simulation::{Change, EngineCommand, Record, Setting, Speed};
-use valleyscope::view::Colormap;
+use valleyscope_engine::quantity::{Noise, Sharpness};
+use valleyscope_engine::simulation::{Change, EngineCommand, Record, Setting, Speed};
+use valleyscope_experiments::view::Colormap;
+use valleyscope_runs::atomic_file::Overwrite;
+
+use canvas_stage::{Shown, Stage, advance_to, harness, install_font, render_state, three_optimizers, until};
 
 /// What a session has come to: step, positions and settings.
 fn state(harness: &Harness<'_, Stage>) -> (u64, Vec<[f32; 2]>, f64) {
@@ -401,7 +402,7 @@ fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
     // One scale of colours for all.
-    harness.state_mut().document.view.scale = Some(valleyscope::view::SymLog { linear: 0.01, max: 10.0 });
+    harness.state_mut().document.view.scale = Some(valleyscope_experiments::view::SymLog { linear: 0.01, max: 10.0 });
     let first_of = |harness: &mut Harness<'_, Stage>, name: &str, replay: bool| {
         let target = folder.path().join(name);
         let to_step = 0;

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
-use valleyscope::plain_file::{Links, open, open_to_append, open_to_write, read, read_text};
+use valleyscope_runs::plain_file::{Links, open, open_to_append, open_to_write, read, read_text};
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("there is room for a folder")

@@ -5,7 +5,8 @@ use std::process::Command;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::figure::{Format, Options};
-use valleyscope::regret::{Course, Losses, Theorem, figure, run, write_table};
+use valleyscope::regret::{figure, write_table};
+use valleyscope_engine::regret::{Course, Losses, Theorem, run};
 
 /// FOCUS as the paper's algorithm has it, with a projection onto the box.
 fn focus(theorem: &Theorem, steps: u64, mut gradient: impl FnMut(u64, &[f64]) -> Vec<f64>) {

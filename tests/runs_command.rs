@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-#[cfg(unix)]
-use valleyscope::preset::{Preset, built_ins};
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started};
 #[cfg(unix)]
-use valleyscope::run::{EventRecord, Handshake, PROTOCOL, Timestamp};
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started};
+#[cfg(unix)]
+use valleyscope_runs::{EventRecord, Handshake, PROTOCOL, Timestamp};
 
 /// A user's folder for data with runs in it.
 struct Place {

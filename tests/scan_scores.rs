@@ -1,7 +1,7 @@
 //! What a scan comes to, against values computed by hand.
 
 use valleyscope::result::scan::{Improvement, ScanScore, ScanScores};
-use valleyscope::run::{GridPoint, ScanAxes};
+use valleyscope_runs::{GridPoint, ScanAxes};
 
 fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "expected {expected}, found {found}");

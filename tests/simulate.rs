@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use npyz::NpyFile;
 use tempfile::TempDir;
-use valleyscope::preset::Preset;
-use valleyscope::simulation::{Sample, Simulation};
+use valleyscope_engine::simulation::{Sample, Simulation};
+use valleyscope_experiments::preset::Preset;
 use zip::ZipArchive;
 
 struct Place {

@@ -5,11 +5,12 @@
 
 mod canvas_stage;
 
-use canvas_stage::{Shown, Stage, advance_to, install_font, render_state, three_optimizers};
 use egui::Theme;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, SnapshotOptions};
-use valleyscope::simulation::{EngineCommand, ParticleId};
+use valleyscope_engine::simulation::{EngineCommand, ParticleId};
+
+use canvas_stage::{Shown, Stage, advance_to, install_font, render_state, three_optimizers};
 
 fn harness(shown: Shown, theme: Theme, size: [f32; 2]) -> Harness<'static, Stage> {
     let graphics = render_state();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use valleyscope::machine::{SetUp, SetUpRefusal, SetUpState, WorkerFolder};
+use valleyscope_machine::{SetUp, SetUpRefusal, SetUpState, WorkerFolder};
 
 #[test]
 fn a_set_up_is_seen_while_it_works_and_after() {

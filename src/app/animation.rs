@@ -14,13 +14,13 @@ use std::sync::mpsc::{Receiver, channel};
 use egui::{Context, DragValue, Id, Modal, Ui};
 
 pub use encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
-use recording::{EnginePosition, Recording};
+use valleyscope_engine::simulation::{EngineCommand, Record, Setting};
+use valleyscope_experiments::view::ticks::grouped;
 
 use super::landscape::LandscapePanel;
 use super::picture_export::choose_size;
 use super::{Action, Document, Live, PictureSize, Requests, native_dialog};
-use crate::simulation::{EngineCommand, Record, Setting};
-use crate::view::ticks::grouped;
+use recording::{EnginePosition, Recording};
 
 /// More frames than this are refused: their files' numbers have five digits.
 const MOST_FRAMES: u64 = 99_999;

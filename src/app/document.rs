@@ -2,9 +2,8 @@
 //! as a whole.
 
 use serde::{Deserialize, Serialize};
-
-use crate::simulation::SimulationSpec;
-use crate::view::ViewSettings;
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::view::ViewSettings;
 
 /// Everything under the controls. Panels change it in place; the app compares it with what the engine
 /// runs and sends the difference.

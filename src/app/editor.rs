@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use egui::Context;
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::history::UndoHistory;
 use super::saved_states::SavedStates;
-use crate::export::Overwrite;
 
 /// The value that the user edits in a tab.
 pub trait Draft: Clone + PartialEq {

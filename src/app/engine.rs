@@ -2,10 +2,11 @@
 
 use std::sync::mpsc::{Receiver, channel};
 
+use valleyscope_engine::simulation::{Engine, EngineCommand, Playback, Record, SimulationSpec, Snapshot};
+
 use super::document::Document;
 use super::live::Live;
 use super::playback::PlaybackPace;
-use crate::simulation::{Engine, EngineCommand, Playback, Record, SimulationSpec, Snapshot};
 
 /// The engine, and the state that was sent to it last.
 pub(super) struct EngineLink {

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::{Context, Id, Modal, ProgressBar, Ui};
+use valleyscope_experiments::preset::LandscapePreset;
 
 use super::figure_layout::FigureLayout;
 use super::live::Action;
 use super::theme;
 use crate::figure::{Figure, Format, Options, PAGE_MM, Trajectories};
-use crate::preset::LandscapePreset;
 
 /// The dialog, while it is open, and the layout that was chosen last.
 pub(super) struct FigureExport {

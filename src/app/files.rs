@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use egui::{Context, Id, Key, Modal, RichText, TextEdit};
 
 pub(super) use content::FileContent;
-use content::{Refused, write};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::RunFolder;
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::question::Question;
 use super::{native_dialog, theme};
-use crate::export::Overwrite;
-use crate::preset::Preset;
 use crate::result::{RawPlan, SweepResult};
-use crate::run::RunFolder;
+use content::{Refused, write};
 
 /// The outcome of a request.
 #[derive(Debug)]

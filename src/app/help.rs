@@ -1,11 +1,11 @@
 //! The windows of keyboard shortcuts, of the optimizers, and about the program.
 
 use egui::{Align, Context, Grid, Layout, RichText, ScrollArea, Ui, Window, vec2};
+use valleyscope_engine::optimizer::{RuleKind, TypedRule};
+use valleyscope_experiments::view::formula::Formula;
+use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::keyboard::SHORTCUTS;
-use crate::optimizer::{RuleKind, TypedRule};
-use crate::view::formula::Formula;
-use crate::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 /// The open help windows.
 #[derive(Default)]

@@ -70,7 +70,7 @@ pub(super) fn window_icon() -> IconData {
             let u = 0.25 + 1.6 * (0.5 * (x + y));
             let v = 2.6 * (y - x);
             let height = 1.0 - (-2.0 * u * u * v * v).exp();
-            let [red, green, blue] = crate::view::Colormap::Viridis.rgb(0.12 + 0.8 * height);
+            let [red, green, blue] = valleyscope_experiments::view::Colormap::Viridis.rgb(0.12 + 0.8 * height);
             let corner = (x - 0.5).abs().max((y - 0.5).abs()) > 0.44 && corner_distance(x, y) > 0.12;
             rgba.extend([red, green, blue, if corner { 0 } else { 255 }]);
         }

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use valleyscope_engine::simulation::{Record, Setting, SettingError, SimulationSpec};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep};
+use valleyscope_experiments::view::ViewSettings;
+
 use super::document::Document;
 use super::editor::{Draft, Editor, PresetDraft};
-use crate::preset::{LandscapePreset, LessonStep};
-use crate::simulation::{Record, Setting, SettingError, SimulationSpec};
-use crate::view::ViewSettings;
 
 /// A document, and the step of the lesson that it is at.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use eframe::{NativeOptions, egui_wgpu};
+use valleyscope_experiments::preset::Loaded;
+use valleyscope_runs::RunFolder;
 
 use super::graphics::{self, Tried};
 use super::icons;
 use super::shell::{AppOptions, ExitState, Valleyscope};
 use super::store::Store;
-use crate::preset::Loaded;
 use crate::result::SweepResult;
-use crate::run::RunFolder;
 
 const APP_ID: &str = "valleyscope";
 /// An app that fails sooner than this after its start would only fail again.

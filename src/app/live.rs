@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_engine::simulation::{EngineCommand, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
+use valleyscope_experiments::preset::LandscapePreset;
+
 use super::phase::ExportedDiagram;
 use super::window_layout::Tab;
-use crate::optimizer::RuleKind;
-use crate::preset::LandscapePreset;
 use crate::result::RawPlan;
-use crate::simulation::{EngineCommand, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
 
 /// The running simulation as the panels see it: the newest snapshot and the choices of view that are
 /// no part of the document.

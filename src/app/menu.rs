@@ -6,6 +6,10 @@ use egui::containers::menu::{MenuBar, MenuButton, MenuConfig};
 use egui::text::LayoutJob;
 use egui::{Align, Button, Context, Layout as UiLayout, PopupCloseBehavior, ScrollArea, TextFormat, TextStyle};
 use egui::{FontSelection, RichText, ThemePreference, Ui, WidgetText};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_engine::quantity::OutOfRange;
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 
 use super::controls::{Adjustable, ParameterSpec, TRAIL};
 use super::editor::EditorStatus;
@@ -13,10 +17,6 @@ use super::live::{Action, Requests};
 use super::number;
 use super::preset_catalog::{OwnPreset, PresetCatalog};
 use super::window_layout::{Tab, WindowLayout};
-use crate::optimizer::RuleKind;
-use crate::preset::{Preset, built_ins};
-use crate::quantity::OutOfRange;
-use crate::view::{Colormap, SymLog, ViewSettings};
 
 /// Widest line of a preset's description in a menu.
 const DESCRIPTION_WIDTH: f32 = 400.0;

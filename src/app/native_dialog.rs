@@ -1,6 +1,6 @@
 //! Whether the system has file dialogs to show.
 
-use crate::machine::{Look, has_portal};
+use valleyscope_machine::{Look, has_portal};
 
 /// Whether a file dialog is available. On Linux and similar systems it comes from the desktop's portal, or else from
 /// the program zenity; without either, requesting a dialog fails silently. Other systems always have one.

@@ -1,6 +1,6 @@
 //! Numbers as text, the same way in every control.
 
-pub(super) use crate::quantity::{number_text as text, rounded};
+pub(super) use valleyscope_engine::quantity::{number_text as text, rounded};
 
 /// A rate with a unit prefix: `950`, `12.3 k`, `31.0 M`.
 pub(super) fn rate(value: f64) -> String {

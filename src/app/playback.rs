@@ -1,8 +1,7 @@
 //! The speed of the simulation.
 
 use serde::{Deserialize, Serialize};
-
-use crate::simulation::Speed;
+use valleyscope_engine::simulation::Speed;
 
 /// The speed of the simulation; kept with the session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
 use egui::Context;
-
-use crate::preset::{Library, PresetError};
+use valleyscope_experiments::preset::{Library, PresetError};
 
 /// One of the user's own presets.
 #[derive(Debug)]

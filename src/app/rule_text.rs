@@ -9,9 +9,8 @@ use egui::{
     TextEdit, TextStyle, Ui, Window, vec2,
 };
 use serde::{Deserialize, Serialize};
-
-use crate::optimizer::program::{TokenKind, text_of, tokens};
-use crate::optimizer::{RuleKind, RuleSpec, TypedRule, TypedRuleError};
+use valleyscope_engine::optimizer::program::{TokenKind, text_of, tokens};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule, TypedRuleError};
 
 /// What a new rule begins with.
 const FIRST_TEXT: &str = "\

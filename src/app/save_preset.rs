@@ -1,12 +1,12 @@
 //! The dialog that saves a preset of one's own: title, sentence, and where.
 
 use egui::{Button, Context, Id, Modal, RichText, TextEdit};
+use valleyscope_engine::simulation::SettingError;
+use valleyscope_experiments::preset::Library;
 
 use super::files::FileContent;
 use super::tab_draft::TabDraft;
 use super::theme;
-use crate::preset::Library;
-use crate::simulation::SettingError;
 
 /// The dialog's state while it is open.
 pub(super) struct SavePreset {

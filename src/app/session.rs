@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use egui::ThemePreference;
 use serde::{Deserialize, Serialize};
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_experiments::view::Camera;
 
 use super::diagnostics::PlotChoices;
 use super::document::Document;
@@ -12,8 +14,6 @@ use super::landscape_editor::LandscapeEditor;
 use super::playback::PlaybackPace;
 use super::training::TrainingMemory;
 use super::window_layout::WindowLayout;
-use crate::preset::{LandscapePreset, Preset};
-use crate::view::Camera;
 
 /// The key of the session in eframe's storage.
 pub(super) const KEY: &str = "valleyscope.session";

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
+
 use super::session;
-use crate::export::{Overwrite, write_file};
 
 /// The key of the reason why the last session was set aside.
 const SET_ASIDE_KEY: &str = "valleyscope.session.set_aside";

@@ -1,8 +1,9 @@
 //! The preset of any tab on its way to a file.
 
+use valleyscope_experiments::preset::{Preset, SweepPreset};
+
 use super::editor::PresetDraft;
 use super::landscape_editor::LandscapeDraft;
-use crate::preset::{Preset, SweepPreset};
 
 /// A preset that may be saved, of whichever tab.
 #[derive(Clone, Debug)]

@@ -6,8 +6,7 @@ use egui::{
     Color32, Context, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke, Style, TextStyle,
     Theme, Visuals, vec2,
 };
-
-use crate::view::{Background, contrasting};
+use valleyscope_experiments::view::{Background, contrasting};
 
 const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
 const FONT_NAME: &str = "Valleyscope Sans";
@@ -232,8 +231,8 @@ mod tests {
     use egui::Theme;
 
     use super::{DARK, LIGHT, legible_on, not_computed};
-    use crate::optimizer::colors;
-    use crate::view::color_distance;
+    use valleyscope_engine::optimizer::colors;
+    use valleyscope_experiments::view::color_distance;
 
     /// Two and a half times the least distance that is seen.
     const BOUND: f32 = 0.05;

@@ -1,6 +1,8 @@
 //! The bar at the bottom: play, step, restart, speed, seed and number of steps.
 
 use egui::{Align, Button, Color32, Layout, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
+use valleyscope_engine::simulation::{Playback, Snapshot};
+use valleyscope_experiments::view::ticks::grouped;
 
 use super::document::Document;
 use super::icons::{Icon, icon_button};
@@ -8,8 +10,6 @@ use super::live::{Action, Live, Requests};
 use super::number;
 use super::playback::PlaybackPace;
 use super::typed::TypedField;
-use crate::simulation::{Playback, Snapshot};
-use crate::view::ticks::grouped;
 
 /// The initial end of a run at `step` when one is first set: the next of 1000, 2000, 5000, 10,000, ….
 fn next_stop(step: u64) -> u64 {

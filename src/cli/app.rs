@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use valleyscope_experiments::preset::{Library, Loaded};
+use valleyscope_runs::RunFolder;
+
 use super::Failure;
-use crate::preset::{Library, Loaded};
 use crate::result::SweepResult;
-use crate::run::RunFolder;
 
 #[derive(clap::Args)]
 pub(super) struct AppArgs {

@@ -10,10 +10,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use self::plan::{Computer, Plan, Source};
 use super::{Failure, say};
-use crate::export::{AtomicFile, Overwrite};
 use crate::figure::{FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]

@@ -24,12 +24,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
+use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::terminal_escape::visible_lines;
+use valleyscope_experiments::preset::Preset;
 
 use self::output::say;
-use crate::optimizer::{RatedRule, RuleSpec};
-use crate::preset::Preset;
-use crate::quantity::LearningRate;
-use crate::visible::visible_lines;
 
 /// See why one optimizer beats another in a narrowing valley.
 ///

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use anyhow::anyhow;
 use clap::Subcommand;
+use valleyscope_engine::optimizer::{PartRole, RuleInfo, RuleKind};
+use valleyscope_experiments::view::formula::Formula;
+use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::Failure;
 use super::output::print;
-use crate::optimizer::{PartRole, RuleInfo, RuleKind};
-use crate::view::formula::Formula;
-use crate::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 #[derive(Subcommand)]
 pub(super) enum OptimizersCommand {

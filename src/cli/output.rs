@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
+use valleyscope_engine::terminal_escape::{visible, visible_lines};
+
 use super::Failure;
-use crate::visible::{visible, visible_lines};
 
 /// Writes one or more lines to stderr. A closed stderr is not an error.
 pub(super) fn say(line: Arguments<'_>) {

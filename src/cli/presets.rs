@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Subcommand;
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
 
 use super::output::{cell, print, print_content};
 use super::{Failure, say};
-use crate::preset::{Library, Preset, PresetError, built_ins};
-use crate::visible::visible;
 
 #[derive(Subcommand)]
 pub(super) enum PresetsCommand {

@@ -5,14 +5,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::regret::{self, Course, Losses, Theorem};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::interrupt::Interrupt;
 use super::output::print;
 use super::progress::{ProgressLine, ProgressUnit};
 use super::{Failure, say};
-use crate::export::{AtomicFile, Overwrite};
 use crate::figure::{Format, Options};
-use crate::regret::{self, Course, Losses, Theorem};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -50,11 +50,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let (table, figure) = (table?, figure?);
     let courses = courses(args)?;
     if let Some((mut file, path)) = table {
-        regret::write_table(&courses, &mut file).with_context(|| cannot_write(path))?;
+        crate::regret::write_table(&courses, &mut file).with_context(|| cannot_write(path))?;
         file.commit(Overwrite::Yes).with_context(|| cannot_write(path))?;
     }
     if let (Some((mut file, path)), Some(format)) = (figure, format) {
-        let drawing = regret::figure(&courses).render(&Options::default()).map_err(anyhow::Error::from)?;
+        let drawing = crate::regret::figure(&courses).render(&Options::default()).map_err(anyhow::Error::from)?;
         let content = drawing.to_file(format, DPI).map_err(anyhow::Error::from)?;
         file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
     }

@@ -6,15 +6,16 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::quantity::ParticleCount;
+use valleyscope_engine::simulation::{Simulation, SimulationSpec};
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::interrupt::Interrupt;
 use super::output::on_stdout;
 use super::progress::{ProgressLine, ProgressUnit};
 use super::{Failure, say};
-use crate::export::{AtomicFile, Overwrite, TrajectoryArrays, TrajectoryTable};
-use crate::preset::{LandscapePreset, Library, Preset};
-use crate::quantity::ParticleCount;
-use crate::simulation::{Simulation, SimulationSpec};
+use crate::export::{TrajectoryArrays, TrajectoryTable};
 
 #[derive(clap::Args)]
 pub(super) struct SimulateArgs {

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use valleyscope_engine::sweep::SweepPart;
+use valleyscope_experiments::preset::{Library, Preset};
+use valleyscope_experiments::run::{CapacityReport, Fork, ForkError, RunConfig};
+use valleyscope_experiments::workload::DeviceChoice;
+use valleyscope_runs::{
+    CheckpointChoice, Handshake, LaunchError, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
+};
 
 use super::interrupt::Interrupt;
 use super::runs::find::{CheckpointName, RunsPlace};
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
-use crate::preset::{Library, Preset};
-use crate::run::{
-    CapacityReport, CheckpointChoice, Fork, ForkError, Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status,
-    Timestamp, WorkerProgram, runs_folder,
-};
-use crate::sweep::SweepPart;
-use crate::workload::DeviceChoice;
 
 #[derive(clap::Args)]
 pub(super) struct TrainArgs {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::plain_file::{self, Links};
+use valleyscope_runs::plain_file::{self, Links};
 
 /// A type of array elements.
 pub trait Element: Copy {

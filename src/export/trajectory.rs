@@ -5,9 +5,10 @@
 
 use std::io::{self, Seek, Write};
 
+use valleyscope_engine::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
+
 use super::csv::{CsvCell, CsvWriter};
 use super::npz::NpzWriter;
-use crate::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
 
 type Quantity = fn(&Sample) -> &Spread;
 type Statistic = fn(&Spread) -> f64;

@@ -1,11 +1,12 @@
 //! The axes of all figures: positions of ticks, and drawing of ticks and labels around a panel.
 
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::ticks::{Tick, Ticks};
+
 use super::canvas::{Anchor, Area, Canvas};
 use super::font;
 use super::scale::Mark;
 use super::style::{LABEL_GAP, LINE, TICK};
-use crate::view::AxisScale;
-use crate::view::ticks::{Tick, Ticks};
 
 // Lengths in font sizes.
 const MINOR_TICK: f64 = 0.2;

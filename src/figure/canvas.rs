@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use valleyscope_engine::optimizer::{Marker, MarkerShape};
+use valleyscope_experiments::view::Dash;
 
 use super::map::MapImage;
 use super::scale::Scale;
 use super::xml::escaped;
 use super::{FigureError, font, png};
-use crate::optimizer::{Marker, MarkerShape};
-use crate::view::Dash;
 
 /// A rectangle.
 #[derive(Clone, Copy, Debug)]

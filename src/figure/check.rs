@@ -5,11 +5,11 @@ use std::path::Path;
 
 use image::codecs::png::PngDecoder;
 use image::{DynamicImage, ImageDecoder, Limits};
+use valleyscope_runs::Findings;
+use valleyscope_runs::plain_file::{self, Links};
 
 use super::{Figure, Format, Options};
-use crate::plain_file::{self, Links};
 use crate::result::SweepResult;
-use crate::run::Findings;
 
 /// The names of the pictures in the folder of a sweep.
 pub const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];

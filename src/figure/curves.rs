@@ -1,12 +1,13 @@
 //! Curves of trainings in plots over one horizontal axis: those that are chosen in the window, or the runs of a preset.
 
+use valleyscope_experiments::view::{AxisScale, Background, Dash, Pen};
+use valleyscope_runs::{MetricInfo, Unit};
+
 use super::axis::{Axis, Parts, Side};
 use super::canvas::{Area, Canvas, Stroke};
 use super::style::{CURVE_WIDTH, GAP, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, TICK, WIDE};
 use super::svg::CREATOR;
 use super::{About, Content, Figure, Swatch};
-use crate::run::{MetricInfo, Unit};
-use crate::view::{AxisScale, Background, Dash, Pen};
 
 /// Height over width of the area of a plot.
 const ASPECT: f64 = 0.62;

@@ -1,10 +1,11 @@
 //! The differences between two sweeps, in words.
 
+use valleyscope_engine::optimizer::with_settings;
+use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
+use valleyscope_experiments::preset::{SweepPreset, changed_description, changed_words, with_changes};
+use valleyscope_experiments::view::ticks::short;
+
 use super::labels::{axis_label, metric};
-use crate::optimizer::with_settings;
-use crate::preset::{SweepPreset, changed_description, changed_words, with_changes};
-use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
-use crate::view::ticks::short;
 
 /// The settings of `this` that differ from `other`; colours, which change no result, are left out.
 pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {

@@ -1,5 +1,10 @@
 //! The landscape of a figure: the loss as colours with contour lines, and the trajectories of the optimizers.
 
+use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_experiments::view::range::{Extent, suiting, union};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, ViewSettings, Viewport};
+
 use super::FigureError;
 use super::axis::{Parts, Side};
 use super::canvas::{Area, Canvas, Stroke};
@@ -10,10 +15,6 @@ use super::map::MapImage;
 use super::scale::Scale;
 use super::style::{CURVE_WIDTH, LINE};
 use super::trajectories::{Ensemble, Trajectories};
-use crate::landscape::{Landscape, Valley};
-use crate::optimizer::Marker;
-use crate::view::range::{Extent, suiting, union};
-use crate::view::{AutoScale, AxisScale, Camera, Dash, SymLog, ViewSettings, Viewport};
 
 /// Height over width.
 pub(super) const ASPECT: f64 = 0.84;

@@ -1,7 +1,7 @@
 //! Names of quantities in figures.
 
-use crate::optimizer::HyperparameterName;
-use crate::sweep::{Axis, Metric, Quantity, SweepSpec};
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::sweep::{Axis, Metric, Quantity, SweepSpec};
 
 /// The label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of those
 /// that have it.

@@ -1,5 +1,11 @@
 //! The figure of a landscape: the trajectories of its optimizers, and plots of the loss.
 
+use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::view::range::{suiting, union, with_margin};
+use valleyscope_experiments::view::{AxisScale, Background, Pen};
+
 use super::axis::{Axis, Side};
 use super::canvas::{Area, Canvas};
 use super::curves::{self, CurveAxis, CurveLines, CurvePlot};
@@ -9,11 +15,6 @@ use super::style::{GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, WIDE};
 use super::svg::CREATOR;
 use super::trajectories::{Ensemble, Trajectories};
 use super::{About, Content, Figure, FigureError};
-use crate::landscape::{Landscape, Valley};
-use crate::optimizer::Marker;
-use crate::simulation::Bucket;
-use crate::view::range::{suiting, union, with_margin};
-use crate::view::{AxisScale, Background, Pen};
 
 /// Height over width of a plot below the landscape.
 const PLOT_ASPECT: f64 = 0.5;

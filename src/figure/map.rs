@@ -1,9 +1,10 @@
 //! Maps: the quantities by which the cells of a diagram are coloured.
 
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec};
+use valleyscope_experiments::view::distinct_colors;
+
 use super::labels;
 use super::scale::Scale;
-use crate::sweep::{Cell, Diagram, Metric, SweepSpec};
-use crate::view::distinct_colors;
 
 /// The quantity that is shown for each cell of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,8 +236,8 @@ fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     use super::faded;
-    use crate::optimizer::colors;
-    use crate::view::{Background, color_distance, contrasting};
+    use valleyscope_engine::optimizer::colors;
+    use valleyscope_experiments::view::{Background, color_distance, contrasting};
 
     /// The least distances of colours that are easily told apart: in full two and a half times the least that is seen,
     /// and twice that in the paler cells of a map. Winners no surer than chance are nearly white whatever their colour.

@@ -41,13 +41,14 @@ pub use svg::{Format, Svg};
 pub use trainings::{Over, TrainedRun};
 pub use trajectories::{Trajectories, TrajectoriesError};
 
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::sweep::{Metric, Quantity};
+use valleyscope_experiments::view::ticks::short;
+
 use self::landscape::LandscapeFigure;
 use self::plot::Plots;
 use self::rows::Row;
-use crate::optimizer::HyperparameterName;
 use crate::result::SweepResult;
-use crate::sweep::{Metric, Quantity};
-use crate::view::ticks::short;
 
 /// The layout options of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,12 +1,13 @@
 //! Plots of measured values with their errors over the same places.
 
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_experiments::view::ticks::{Tick, Ticks};
+use valleyscope_experiments::view::{AxisScale, Background, Dash, contrasting};
+
 use super::axis::{Axis, Parts, Side, have_room, minor_values};
 use super::canvas::{Area, Canvas, Stroke};
 use super::style::{CURVE_WIDTH, GAP, KEY, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, TICK, WIDE};
 use super::{Mark, Scale, font};
-use crate::optimizer::Marker;
-use crate::view::ticks::{Tick, Ticks};
-use crate::view::{AxisScale, Background, Dash, contrasting};
 
 // Lengths in font sizes.
 const RADIUS: f64 = 0.26;

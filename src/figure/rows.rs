@@ -1,5 +1,9 @@
 //! Rows of maps side by side.
 
+use valleyscope_engine::sweep::{self, Diagram, Metric, Spacing};
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::ticks::short;
+
 use super::FigureError;
 use super::axis::{Axis, Parts, Side, ticks};
 use super::canvas::{Area, Canvas};
@@ -9,9 +13,6 @@ use super::map::{Map, MapImage, Swatch};
 use super::scale::Mark;
 use super::style::{LABEL_GAP, LINE, MARGIN, NARROWEST_PANEL, TICK};
 use crate::result::SweepResult;
-use crate::sweep::{self, Diagram, Metric, Spacing};
-use crate::view::AxisScale;
-use crate::view::ticks::short;
 
 /// Height over width of a single panel, and of one of several.
 const ASPECT: [f64; 2] = [0.8, 1.0];

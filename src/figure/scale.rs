@@ -1,7 +1,7 @@
 //! Colour scales: from values to colours.
 
-use crate::view::ticks::{Tick, Ticks, short};
-use crate::view::{Colormap, SymLog};
+use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
+use valleyscope_experiments::view::{Colormap, SymLog};
 
 /// Colours for a range of values.
 #[derive(Clone, Debug, PartialEq)]

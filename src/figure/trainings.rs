@@ -1,10 +1,11 @@
 //! The figure that compares trainings: an evaluated metric of each over steps or time.
 
+use valleyscope_experiments::view::range::{Ceiling, Extent, across, union, with_margin};
+use valleyscope_experiments::view::{AxisScale, Pen};
+use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
+
 use super::map::Swatch;
 use super::{CurveAxis, CurveLines, CurvePlot, Curves, Figure, metric_scale};
-use crate::run::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
-use crate::view::range::{Ceiling, Extent, across, union, with_margin};
-use crate::view::{AxisScale, Pen};
 
 /// A run that is drawn.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! The data of the figure of a landscape: a preset's simulation, run step by step.
 
-use crate::optimizer::{Marker, markers};
-use crate::preset::{LandscapePreset, Preset};
-use crate::simulation::{Bucket, OptimizerSpec, PlotRequest, Simulation, SimulationSpec};
-use crate::view::ViewSettings;
+use valleyscope_engine::optimizer::{Marker, markers};
+use valleyscope_engine::simulation::{Bucket, OptimizerSpec, PlotRequest, Simulation, SimulationSpec};
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_experiments::view::ViewSettings;
 
 /// Steps of a preset that names none: those of the paper's runs.
 const DEFAULT_STEPS: u64 = 1000;

@@ -1,10 +1,11 @@
 //! The landscape itself: every pixel's loss as a colour, with contour lines.
 
+use valleyscope_engine::landscape::Valley;
+use valleyscope_experiments::view::{Colormap, SymLog};
+
 use super::Scene;
 use super::pipeline::{HEATMAP, Primitive, Target};
 use super::uniform::{Ground, split};
-use crate::landscape::Valley;
-use crate::view::{Colormap, SymLog};
 
 const CONTOUR_WIDTH: f32 = 1.0;
 /// Colours in the look-up table; between them the shader interpolates.

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::landscape::Landscape;
-use crate::view::{Colormap, SymLog, Viewport};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_experiments::view::{Colormap, SymLog, Viewport};
 
 mod curves;
 mod heatmap;

@@ -1,9 +1,10 @@
 //! The mean path of each ensemble: a line in its colour with a dark casing.
 
+use valleyscope_experiments::view::Viewport;
+
 use super::pipeline::{PATH, POINT_BYTES, Primitive, Target, Uniforms};
 use super::uniform::{Path, rgb};
 use super::{EnsembleStyle, Scene};
-use crate::view::Viewport;
 
 /// Width of the line, and of its casing on each side, in points.
 const WIDTH: f32 = 2.0;

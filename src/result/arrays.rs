@@ -2,9 +2,10 @@
 
 use std::io::{self, Seek, Write};
 
+use valleyscope_engine::sweep::{Cell, Diagram, Metric};
+
 use super::SweepResult;
 use crate::export::NpzWriter;
-use crate::sweep::{Cell, Diagram, Metric};
 
 /// Arrays of averages and deviations over replicates for each learning rate, by the order of [`Metric::ALL`].
 pub(super) const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use valleyscope_engine::sweep::Diagram;
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::MendRefused;
+use valleyscope_runs::plain_file::{self, Links};
+use valleyscope_runs::{Findings, replace};
+
 use super::{RawFormat, SweepResult, write_table};
-use crate::plain_file::{self, Links};
-use crate::preset::Preset;
-use crate::run::{Findings, MendRefused, replace};
-use crate::sweep::{CheckpointReport, Diagram, SweepCheckpoint, SweepCheckpointError};
-use crate::visible::visible;
+use crate::sweep_checkpoint::{CheckpointReport, SweepCheckpoint, SweepCheckpointError};
 
 /// Whether a path is the folder of a sweep, begun or complete.
 pub fn is_sweep(path: &Path) -> bool {

@@ -21,9 +21,9 @@ pub use raw::{RawFormat, RawRefused};
 pub use raw_export::{RawExport, RawFailure, RawPlan, RawProgress};
 pub use table::write_table;
 
-use crate::export::{AtomicFile, Overwrite, write_file};
-use crate::preset::{FormatVersion, Preset, SweepPreset};
-use crate::sweep::{Diagram, Precision};
+use valleyscope_engine::sweep::{Diagram, Precision};
+use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 
 /// The result of a sweep.
 #[derive(Clone, Debug)]

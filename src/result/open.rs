@@ -4,12 +4,13 @@ use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision};
+use valleyscope_experiments::preset::{Preset, PresetError};
+use valleyscope_runs::plain_file::{self, Links};
+
 use super::SweepResult;
 use super::arrays::{DEVIATIONS, GAPS, MEANS, Shape};
 use crate::export::{ArchiveError, NpzReader};
-use crate::plain_file::{self, Links};
-use crate::preset::{Preset, PresetError};
-use crate::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision};
 
 /// Why results cannot be opened.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::export::{AtomicFile, Overwrite, read_npy, write_npy};
-use crate::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
-use crate::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
+use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
+use valleyscope_engine::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+
+use crate::export::{read_npy, write_npy};
 
 /// The arrays that the authors' own analysis reads, one file per row of the diagram, float64. The optimizers are Adam,
 /// FOCUS and Signum in this order, whatever their order in the spec.

@@ -10,9 +10,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use valleyscope_engine::sweep::{Machine, Pool, Precision, Runs, Sweep, SweepSpec, Work};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+
 use super::raw::{RawFormat, RawRefused};
-use crate::export::{AtomicFile, Overwrite};
-use crate::sweep::{Machine, Pool, Precision, Runs, Sweep, SweepSpec, Work};
 
 /// The requested raw arrays.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
+use valleyscope_engine::sweep::{Diagram, SweepSpec};
+
 use crate::export::{CsvCell as Entry, CsvWriter};
-use crate::sweep::{Diagram, SweepSpec};
 
 /// Writes a row for each pixel: the values of the axes as `row` and `col`; `winner`, empty where there is none; `gap`
 /// and `gap_se`, the gap between the winner and the rival that is the fewest standard errors behind, with its standard

@@ -2,9 +2,9 @@
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
-use valleyscope::optimizer::{Decay, RatedRule, RuleKind, Schedule};
-use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
-use valleyscope::simulation::SimulationSpec;
+use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, Schedule};
+use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
+use valleyscope_engine::simulation::SimulationSpec;
 
 use crate::harness::App;
 
@@ -356,7 +356,7 @@ fn temperature_follows_the_learning_rate_or_is_set() {
     assert_eq!(spec(&app).temperature, None);
     app.click(Role::CheckBox, "Temperature Θ = learning rate η");
     app.set_slider("Temperature Θ", 0.25);
-    assert_eq!(spec(&app).temperature.map(valleyscope::quantity::Temperature::get), Some(0.25));
+    assert_eq!(spec(&app).temperature.map(valleyscope_engine::quantity::Temperature::get), Some(0.25));
     engine_follows(&mut app);
 }
 

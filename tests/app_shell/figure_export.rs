@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::figure::{Figure, Options, PAGE_MM, Trajectories};
-use valleyscope::preset::{LandscapePreset, Preset};
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
 
 use crate::harness::App;
 
@@ -22,7 +22,7 @@ fn drawn_again(svg: &str) -> String {
 }
 
 fn built_in(app: &mut App, name: &str) -> LandscapePreset {
-    let found = valleyscope::preset::built_ins().iter().find(|built_in| built_in.name == name);
+    let found = valleyscope_experiments::preset::built_ins().iter().find(|built_in| built_in.name == name);
     let Preset::Landscape(preset) = &found.expect("a built-in preset").preset else { panic!("a landscape") };
     app.menu("Presets", &preset.title);
     app.settle();

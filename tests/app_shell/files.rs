@@ -2,11 +2,11 @@
 
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
-use valleyscope::preset::Preset;
+use valleyscope_experiments::preset::Preset;
 
 use crate::harness::{App, PLAIN};
 
-fn read(path: &std::path::Path) -> valleyscope::preset::LandscapePreset {
+fn read(path: &std::path::Path) -> valleyscope_experiments::preset::LandscapePreset {
     let Preset::Landscape(preset) = Preset::read(path).expect("the saved preset can be read") else {
         panic!("a simulation")
     };

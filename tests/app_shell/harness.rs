@@ -7,8 +7,8 @@ use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, Node};
 use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
-use valleyscope::machine::WorkerFolder;
-use valleyscope::preset::{Library, Loaded, Preset, PresetSource};
+use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
+use valleyscope_machine::WorkerFolder;
 
 pub use crate::memory_storage::MemoryStorage;
 

@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, Rect};
 use egui_kittest::kittest::Queryable;
-use valleyscope::optimizer::RuleKind;
+use valleyscope_engine::optimizer::RuleKind;
 
 use crate::harness::App;
 

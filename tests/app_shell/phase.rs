@@ -6,11 +6,11 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::export::Overwrite;
 use valleyscope::figure::optimizer_colors;
-use valleyscope::preset::Preset;
-use valleyscope::sweep::Metric;
-use valleyscope::view::color_distance;
+use valleyscope_engine::sweep::Metric;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::view::color_distance;
+use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::harness::{App, Begin, MemoryStorage};
 

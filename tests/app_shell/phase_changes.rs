@@ -4,8 +4,8 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Pos2, vec2};
 use egui_kittest::kittest::Queryable;
-use valleyscope::optimizer::HyperparameterName;
-use valleyscope::sweep::{Quantity, SweepSpec};
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::sweep::{Quantity, SweepSpec};
 
 use crate::harness::{App, Begin, MemoryStorage};
 use crate::phase::{SMALL, computed};

@@ -3,8 +3,8 @@
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::simulation::Playback;
+use valleyscope_engine::simulation::Playback;
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::harness::{App, Begin, PLAIN};
 

@@ -8,12 +8,12 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
-use valleyscope::machine::WorkerFolder;
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::workload::{DeviceChoice, MnistSpec};
+use valleyscope_machine::WorkerFolder;
+use valleyscope_runs::{
     Device, Event, EventRecord, Handshake, PROTOCOL, RunFolder, RunReader, Started, Status, Timestamp,
 };
-use valleyscope::workload::{DeviceChoice, MnistSpec};
 
 use crate::harness::{App, Begin};
 use crate::put_program::put_program;

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::export::Overwrite;
 use valleyscope::result::RawFormat;
-use valleyscope::sweep::{Machine, Precision, SweepSpec, pixel_runs};
+use valleyscope_engine::sweep::{Machine, Precision, SweepSpec, pixel_runs};
+use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::harness::App;
 use crate::phase::{SMALL, computed};

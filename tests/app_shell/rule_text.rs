@@ -2,8 +2,8 @@
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
-use valleyscope::optimizer::RuleSpec;
-use valleyscope::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 
 use crate::harness::App;
 

@@ -6,11 +6,11 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::workload::RunSpec;
+use valleyscope_runs::{
     Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, ScanAxes, Started,
 };
-use valleyscope::workload::RunSpec;
 
 use crate::harness::{App, Begin};
 

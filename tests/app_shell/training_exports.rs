@@ -6,10 +6,10 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::{Figure, Options};
-use valleyscope::optimizer::RuleKind;
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::MetricId;
-use valleyscope::view::{Background, Pen};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::view::{Background, Pen};
+use valleyscope_runs::MetricId;
 
 use crate::harness::{App, Begin, MemoryStorage};
 use crate::training::{begun_scan, choose, finished, listed, open_tab, select, trained};

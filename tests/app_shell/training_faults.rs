@@ -5,7 +5,7 @@ use std::time::Duration;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::run::{Event, EventRecord, RunFolder, Timestamp};
+use valleyscope_runs::{Event, EventRecord, RunFolder, Timestamp};
 
 use crate::harness::{App, Begin};
 use crate::training::{begun, finished, listed, open_tab, select};

@@ -5,8 +5,8 @@ use std::path::Path;
 use eframe::App as _;
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::preset::Preset;
-use valleyscope::run::{Event, MetricId, RunFolder, RunReader};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::{Event, MetricId, RunFolder, RunReader};
 
 use crate::harness::{App, Begin, MemoryStorage};
 use crate::queue::{at_work, end, ready};

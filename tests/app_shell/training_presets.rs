@@ -6,8 +6,8 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::workload::DataChoice;
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::workload::DataChoice;
 
 use crate::harness::{App, Begin, MemoryStorage};
 use crate::training::{config, finished, listed, open_tab, select};

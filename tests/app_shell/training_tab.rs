@@ -2,10 +2,10 @@
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::quantity::SequenceCount;
-use valleyscope::run::RunFolder;
-use valleyscope::workload::Gpt2Shape;
+use valleyscope_engine::quantity::SequenceCount;
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::workload::Gpt2Shape;
+use valleyscope_runs::RunFolder;
 
 use crate::harness::{App, Begin};
 use crate::queue::ready;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::run::{Event, MetricId, MetricValues, RunCommand, RunFolder, RunSession, Started};
+use valleyscope_runs::{Event, MetricId, MetricValues, RunCommand, RunFolder, RunSession, Started};
 
 use crate::harness::App;
 use crate::training::{begun, compare, config, finished, listed, open_tab, select};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
-use valleyscope::preset::{Preset, built_ins};
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::harness::App;
 use crate::phase::{SMALL, computed};

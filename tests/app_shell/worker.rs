@@ -6,7 +6,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::{InstallCommand, WorkerState};
-use valleyscope::machine::{SetUp, SetUpState, WorkerFolder};
+use valleyscope_machine::{SetUp, SetUpState, WorkerFolder};
 
 use crate::harness::{App, Begin};
 #[cfg(unix)]
@@ -44,9 +44,9 @@ fn script(text: &str) -> InstallCommand {
 /// Puts a worker in place that answers as one does.
 #[cfg(unix)]
 fn put_worker(folder: &WorkerFolder) {
-    let answer = valleyscope::run::Handshake {
+    let answer = valleyscope_runs::Handshake {
         version: "0.1.0".to_owned(),
-        protocol: valleyscope::run::PROTOCOL,
+        protocol: valleyscope_runs::PROTOCOL,
         libtorch: "2.11.0".to_owned(),
         ..Default::default()
     };

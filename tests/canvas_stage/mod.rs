@@ -15,10 +15,10 @@ use valleyscope::app::animation::{AnimationExport, Subject};
 use valleyscope::app::diagnostics::DiagnosticsPanel;
 use valleyscope::app::landscape::{FormulaPanel, LandscapePanel};
 use valleyscope::app::{Action, Document, Live, Requests};
-use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope::simulation::{Engine, EngineCommand, OptimizerSpec, Playback, SimulationSpec, StartSpec};
-use valleyscope::view::ViewSettings;
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
+use valleyscope_engine::simulation::{Engine, EngineCommand, OptimizerSpec, Playback, SimulationSpec, StartSpec};
+use valleyscope_experiments::view::ViewSettings;
 
 /// Which panels are on the screen.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use valleyscope::dataset::download::{Download, DownloadError, DownloadFile, DownloadProgress};
+use valleyscope_experiments::dataset::download::{Download, DownloadError, DownloadFile, DownloadProgress};
 
 use crate::server::{Server, Way};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
-use valleyscope::dataset::mnist::{self, Mnist, MnistFound, copy_folder, read_folder, write_folder};
+use valleyscope_experiments::dataset::mnist::{self, Mnist, MnistFound, copy_folder, read_folder, write_folder};
 
 use crate::small;
 
@@ -69,7 +69,7 @@ fn equal_digits_have_equal_fingerprints_and_others_have_not() {
         mnist.fingerprint()
     };
     let same = of(|_| ());
-    assert_eq!(same, of(|mnist| mnist.source = valleyscope::dataset::mnist::MnistSource::Synthetic));
+    assert_eq!(same, of(|mnist| mnist.source = valleyscope_experiments::dataset::mnist::MnistSource::Synthetic));
     assert_eq!(same.len(), 64);
     for other in [
         of(|mnist| mnist.train.images[0] ^= 1),

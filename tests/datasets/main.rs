@@ -8,7 +8,7 @@ mod obtain;
 mod real;
 mod server;
 
-use valleyscope::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS};
+use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS};
 
 /// A set of few images.
 fn small() -> Mnist {

@@ -1,9 +1,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use valleyscope::dataset::download::DownloadError;
-use valleyscope::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, look, obtain, write_folder};
-use valleyscope::workload::DataChoice;
+use valleyscope_experiments::dataset::download::DownloadError;
+use valleyscope_experiments::dataset::mnist::{
+    DataError, Mnist, MnistSource, MnistSources, look, obtain, write_folder,
+};
+use valleyscope_experiments::workload::DataChoice;
 
 use crate::server::{Server, Way};
 use crate::small;

@@ -1,4 +1,4 @@
-use valleyscope::dataset::mnist::{MnistFound, MnistSource, REBUILT, check, read_folder, write_folder};
+use valleyscope_experiments::dataset::mnist::{MnistFound, MnistSource, REBUILT, check, read_folder, write_folder};
 
 use crate::data_folder::data_folder;
 

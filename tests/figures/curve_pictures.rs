@@ -2,7 +2,7 @@
 
 use resvg::usvg::roxmltree::{Document, Node};
 use valleyscope::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure, FigureError, Format, Options};
-use valleyscope::view::{AxisScale, Pen};
+use valleyscope_experiments::view::{AxisScale, Pen};
 
 use crate::scan_pictures::{frames, height_of, near, paths, texts};
 

@@ -3,10 +3,10 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::quantity::{PointCount, Replicates};
 use valleyscope::result::SweepResult;
-use valleyscope::sweep::{Cell, Diagram, Metrics, Precision, Runs, SweepSpec};
+use valleyscope_engine::quantity::{PointCount, Replicates};
+use valleyscope_engine::sweep::{Cell, Diagram, Metrics, Precision, Runs, SweepSpec};
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 pub const ROWS: usize = 3;
 pub const COLUMNS: usize = 4;

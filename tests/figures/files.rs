@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{Cursor, Write};
 
 use npyz::{DType, Deserialize, NpyFile};
-use valleyscope::export::Overwrite;
-use valleyscope::optimizer::HyperparameterName;
-use valleyscope::preset::Preset;
-use valleyscope::quantity::PointCount;
 use valleyscope::result::SweepResult;
-use valleyscope::sweep::{Metric, Precision, Quantity, Spacing};
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::quantity::PointCount;
+use valleyscope_engine::sweep::{Metric, Precision, Quantity, Spacing};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::atomic_file::Overwrite;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 

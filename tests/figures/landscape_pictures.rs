@@ -2,11 +2,11 @@
 
 use resvg::usvg::roxmltree::Document;
 use valleyscope::figure::{Figure, FigureError, Format, Options, PAGE_MM, Trajectories, TrajectoriesError};
-use valleyscope::optimizer::RuleKind;
-use valleyscope::preset::{LandscapePreset, Preset, built_ins};
-use valleyscope::quantity::{LearningRate, StartCoordinate};
-use valleyscope::simulation::Simulation;
-use valleyscope::view::{Camera, SymLog, ViewSettings};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
+use valleyscope_engine::simulation::Simulation;
+use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_experiments::view::{Camera, SymLog, ViewSettings};
 
 use crate::scan_pictures::{frames, near, paths, texts};
 
@@ -226,8 +226,10 @@ fn a_preset_without_steps_goes_a_thousand_and_one_with_changes_makes_them() {
     let mut preset = preset("fig1c");
     preset.simulation.steps = None;
     assert_eq!(Trajectories::new(&preset).expect("there are optimizers").steps(), 1000);
-    preset.changes =
-        vec![valleyscope::simulation::Change { step: 10, set: valleyscope::simulation::Setting::Steps(Some(30)) }];
+    preset.changes = vec![valleyscope_engine::simulation::Change {
+        step: 10,
+        set: valleyscope_engine::simulation::Setting::Steps(Some(30)),
+    }];
     assert_eq!(complete(&preset).step(), 30);
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Format, Map, Options, optimizer_colors};
-use valleyscope::sweep::{Cell, Diagram, Metric, Runs};
-use valleyscope::view::color_distance;
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, Runs};
+use valleyscope_experiments::view::color_distance;
 
 use crate::data::{COLUMNS, DIVERGED, ROWS, TIE, UNKNOWN, result, result_of, spec};
 
@@ -86,7 +86,7 @@ fn hyperparameters_name_their_optimizers_where_not_all_are_meant() {
     let label =
         |spec| texts(&Figure::winners(&result_of(spec), LOSS, false).render(&wide()).expect("rendered").to_string());
     assert!(label(of_some.clone()).iter().any(|text| text == "weight decay ω"));
-    let valleyscope::sweep::Quantity::Of(_, ids) = &mut of_some.rows.of else { panic!("rows of weight decay") };
+    let valleyscope_engine::sweep::Quantity::Of(_, ids) = &mut of_some.rows.of else { panic!("rows of weight decay") };
     ids.truncate(2);
     assert!(label(of_some).iter().any(|text| text == "weight decay ω of Adam, FOCUS"));
 }
@@ -162,7 +162,7 @@ fn winners_that_are_less_certain_are_paler() {
     let certain = Map::Winner { certainty: true }.image(&result.diagram, LOSS);
     // One replicate tells nothing.
     let mut single = spec("fig2a");
-    single.replicates = valleyscope::quantity::Replicates::clamped(1);
+    single.replicates = valleyscope_engine::quantity::Replicates::clamped(1);
     let mut pale = Diagram::new(Arc::new(single.clone()));
     let runs = crate::data::runs(&single, [2, 1]);
     let firsts = runs

@@ -1,9 +1,9 @@
 //! The paper's raw arrays.
 
 use npyz::NpyFile;
-use valleyscope::export::Overwrite;
 use valleyscope::result::RawFormat;
-use valleyscope::sweep::{Quantity, Runs, SweepSpec};
+use valleyscope_engine::sweep::{Quantity, Runs, SweepSpec};
+use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::data::{COLUMNS, RATES, REPLICATES, final_loss, runs, spec};
 
@@ -60,6 +60,7 @@ fn other_sweeps_have_no_raw_arrays() {
     assert!(two.contains("Adam, FOCUS and Signum") && two.contains("found Adam, FOCUS"), "{two}");
     assert!(refusal(|spec| spec.columns.of = Quantity::Slope).contains("found slope"));
     assert!(refusal(|spec| spec.rows.of = Quantity::Steps).contains("found steps"));
-    let rates = refusal(|spec| spec.optimizers[0].learning_rates.count = valleyscope::quantity::PointCount::clamped(2));
+    let rates =
+        refusal(|spec| spec.optimizers[0].learning_rates.count = valleyscope_engine::quantity::PointCount::clamped(2));
     assert!(rates.contains("same learning rates"), "{rates}");
 }

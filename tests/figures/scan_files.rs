@@ -2,9 +2,9 @@
 
 use std::io::Cursor;
 
-use valleyscope::preset::Preset;
 use valleyscope::result::scan::{ScanError, ScanResult};
-use valleyscope::run::{GridPoint, RunFolder, ScanAxes, Started};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::{GridPoint, RunFolder, ScanAxes, Started};
 
 use crate::files::{array, texts};
 use crate::scan_run::{

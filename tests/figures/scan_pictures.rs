@@ -4,7 +4,7 @@ use resvg::usvg::roxmltree::{Document, Node};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Options};
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::ScanAxes;
+use valleyscope_runs::ScanAxes;
 
 use crate::scan_files::{improvement, opened, score};
 use crate::scan_run::{DATA, axes, config, places, point, scan, started, write};

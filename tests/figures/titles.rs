@@ -1,11 +1,11 @@
 //! What changed presets, and optimizers that are shown together, are called.
 
 use valleyscope::figure::{Map, as_changed};
-use valleyscope::optimizer::HyperparameterName;
-use valleyscope::preset::{Preset, SweepPreset, built_ins};
-use valleyscope::quantity::{Noise, PointCount, Replicates, Rotation};
-use valleyscope::simulation::SimulationSpec;
-use valleyscope::sweep::{Axis, Diagram, Metric, Quantity, SweepSpec};
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::quantity::{Noise, PointCount, Replicates, Rotation};
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_engine::sweep::{Axis, Diagram, Metric, Quantity, SweepSpec};
+use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 
 fn fig2a() -> SweepPreset {
     let found = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");

@@ -6,10 +6,11 @@ use std::process::{Command, Output};
 
 use resvg::usvg::roxmltree::Document;
 use tempfile::TempDir;
-use valleyscope::optimizer::RuleKind;
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Event, MetricId, MetricValues, RunConfig, RunFolder, RunSession, Started};
-use valleyscope::view::{Background, Pen};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::view::{Background, Pen};
+use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 use crate::scan_pictures::{frames, height_of, near, paths, texts};
 

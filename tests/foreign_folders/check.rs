@@ -6,8 +6,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
-use valleyscope::preset::built_ins;
-use valleyscope::run::{Event, MetricId, MetricValues, RunConfig, RunFolder, RunSession, Started};
+use valleyscope_experiments::preset::built_ins;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 use crate::place::{Place, said};
 

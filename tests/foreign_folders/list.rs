@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-use valleyscope::run::{Event, Notes, RunFolder, Started};
+use valleyscope_runs::{Event, Notes, RunFolder, Started};
 
 use crate::place::{Place, said};
 

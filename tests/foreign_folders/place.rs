@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use valleyscope::run::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
+use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 /// A user's folder, with all that the program keeps for a user.
 pub struct Place {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use valleyscope::export::{Element, NpzWriter};
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Event, Notes, Started};
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_runs::{Event, Notes, Started};
 
 use crate::place::{Place, said};
 

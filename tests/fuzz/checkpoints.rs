@@ -3,9 +3,9 @@
 use std::fs;
 
 use tch::{Device, Kind, Tensor};
-use valleyscope::preset::built_ins;
-use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, CheckpointOrigin, OptimizerProgress, TrainingState};
+use valleyscope_experiments::preset::built_ins;
+use valleyscope_runs::RunFolder;
+use valleyscope_training::{Checkpoint, CheckpointOrigin, OptimizerProgress, TrainingState};
 
 use crate::driver::{Target, fuzz};
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use valleyscope::dataset::mnist::{self, Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
+use valleyscope_experiments::dataset::mnist::{self, Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
 
 use crate::driver::{Target, fuzz};
 

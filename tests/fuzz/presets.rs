@@ -1,6 +1,6 @@
 //! Presets, and single fields of them as `--set` has them.
 
-use valleyscope::preset::{Preset, PresetError, built_ins};
+use valleyscope_experiments::preset::{Preset, PresetError, built_ins};
 
 use crate::driver::{Target, fuzz};
 use crate::messages::expect_plain;

@@ -1,7 +1,7 @@
 //! Lines of JSON: the events of a run, and commands to it.
 
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::{
+use valleyscope_runs::{
     Event, EventRecord, MetricId, MetricInfo, MetricValues, ReceivedCommand, RunCommand, RunFolder, RunHistory,
     RunReader, RunSession, Started,
 };

@@ -4,10 +4,11 @@ use std::fs;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::quantity::{PointCount, Replicates, StepCount};
 use valleyscope::result::SweepResult;
-use valleyscope::sweep::{Diagram, Finished, Machine, Pool, Precision, Sweep, SweepCheckpoint, SweepSpec, Work};
+use valleyscope::sweep_checkpoint::SweepCheckpoint;
+use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
+use valleyscope_engine::sweep::{Diagram, Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::driver::{Target, fuzz};
 

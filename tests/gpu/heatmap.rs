@@ -4,8 +4,8 @@ use std::f64::consts::FRAC_PI_6;
 
 use image::RgbaImage;
 use valleyscope::gpu::Scene;
-use valleyscope::landscape::{Landscape, Valley};
-use valleyscope::view::{Camera, Colormap, SymLog};
+use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_experiments::view::{Camera, Colormap, SymLog};
 
 use crate::offscreen::{PLAIN, draw, renderer, scene};
 

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use image::RgbaImage;
 use valleyscope::gpu::{EnsembleStyle, Positions, Renderer, Scene};
-use valleyscope::landscape::Landscape;
-use valleyscope::view::{Camera, Colormap, SymLog, Viewport};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_experiments::view::{Camera, Colormap, SymLog, Viewport};
 
 pub struct Gpu {
     pub device: wgpu::Device,

@@ -2,7 +2,7 @@
 
 use image::RgbaImage;
 use valleyscope::gpu::{EnsembleStyle, Positions, Renderer, Scene};
-use valleyscope::view::{Camera, Colormap, SymLog};
+use valleyscope_experiments::view::{Camera, Colormap, SymLog};
 
 use crate::offscreen::{PLAIN, RED, draw, gpu, points, push, renderer, scene};
 

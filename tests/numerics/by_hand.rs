@@ -2,7 +2,7 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::optimizer::{
+use valleyscope_engine::optimizer::{
     Adam, BiasCorrection, Focus, Lion, Mars, Moved, NoBatch, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
     RuleVisitor, Sgd, Signum, zero_state,
 };

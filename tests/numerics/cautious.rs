@@ -2,7 +2,7 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::optimizer::{Batch, BiasCorrection, RuleKind, RuleSpec, StepInputs, trace};
+use valleyscope_engine::optimizer::{Batch, BiasCorrection, RuleKind, RuleSpec, StepInputs, trace};
 
 /// What a rule may ask of its batch.
 #[derive(Clone, Copy)]

@@ -1,9 +1,9 @@
 //! The simulation beside the oracle, step by step.
 
-use valleyscope::lanes::Lanes;
-use valleyscope::optimizer::{Need, RuleSpec};
-use valleyscope::random::Streams;
-use valleyscope::simulation::{Change, LandscapeSpec, Simulation, SimulationSpec, noise_key};
+use valleyscope_engine::lanes::Lanes;
+use valleyscope_engine::optimizer::{Need, RuleSpec};
+use valleyscope_engine::random::Streams;
+use valleyscope_engine::simulation::{Change, LandscapeSpec, Simulation, SimulationSpec, noise_key};
 
 use crate::laws::law;
 use crate::oracle::{Particle, Reading, Valley};

@@ -1,7 +1,7 @@
 //! The diagnostics against their definitions, computed plainly from the positions.
 
-use valleyscope::optimizer::{RatedRule, RuleKind};
-use valleyscope::simulation::{Sample, Setting, Simulation, SimulationSpec, Spread};
+use valleyscope_engine::optimizer::{RatedRule, RuleKind};
+use valleyscope_engine::simulation::{Sample, Setting, Simulation, SimulationSpec, Spread};
 
 use crate::comparison::valley_of;
 use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, start, valley};

@@ -4,8 +4,8 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use valleyscope::landscape::Valley;
-use valleyscope::simulation::{
+use valleyscope_engine::landscape::Valley;
+use valleyscope_engine::simulation::{
     Engine, EngineCommand, ParticleId, Playback, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec,
     Snapshot, Speed,
 };

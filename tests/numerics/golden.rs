@@ -13,8 +13,8 @@ use std::fs::File;
 use std::path::Path;
 
 use npyz::NpyFile;
-use valleyscope::optimizer::{Hyperparameter, RatedRule, RuleKind, RuleSpec};
-use valleyscope::quantity::LearningRate;
+use valleyscope_engine::optimizer::{Hyperparameter, RatedRule, RuleKind, RuleSpec};
+use valleyscope_engine::quantity::LearningRate;
 use zip::ZipArchive;
 
 /// Choices of a rule by key and index.

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::quantity::Temperature;
-use valleyscope::simulation::{
+use valleyscope_engine::quantity::Temperature;
+use valleyscope_engine::simulation::{
     Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS, Sample, Setting, Simulation, SimulationSpec, Spread,
 };
 

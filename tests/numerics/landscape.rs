@@ -3,7 +3,7 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use proptest::prelude::*;
-use valleyscope::landscape::{Landscape, Valley, ValleyInSpace};
+use valleyscope_engine::landscape::{Landscape, Valley, ValleyInSpace};
 
 use crate::oracle;
 

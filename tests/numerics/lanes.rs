@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::instructions::{Instructions, VectorSet, VectorWork};
-use valleyscope::landscape::{Landscape, Valley};
-use valleyscope::lanes::{Bits, Doubles, Lanes, Planar, Real};
-use valleyscope::optimizer::{
+use valleyscope_engine::instructions::{Instructions, VectorSet, VectorWork};
+use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::lanes::{Bits, Doubles, Lanes, Planar, Real};
+use valleyscope_engine::optimizer::{
     Batch, BiasCorrection, MOST_STATES, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
     RuleVisitor, zero_state,
 };
-use valleyscope::random::{Key, Streams};
+use valleyscope_engine::random::{Key, Streams};
 
 use crate::comparison::next_draws;
 use crate::specs::{all_rules, rated};

@@ -1,6 +1,6 @@
 //! The oracle's law of each rule of the library.
 
-use valleyscope::optimizer::RuleSpec;
+use valleyscope_engine::optimizer::RuleSpec;
 
 use crate::oracle::{Hyper, Law, ORACLES};
 

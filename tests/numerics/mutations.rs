@@ -1,7 +1,7 @@
 //! Shows that the comparison with the oracle is worth something: it notices every wrong reading of the
 //! paper, in every rule that the reading makes a difference to, and only there.
 
-use valleyscope::optimizer::{RatedRule, RuleKind};
+use valleyscope_engine::optimizer::{RatedRule, RuleKind};
 
 use crate::comparison::{Case, first_disagreement};
 use crate::oracle::Misreading;

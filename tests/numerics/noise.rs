@@ -1,8 +1,8 @@
 //! The random streams: normal, independent, and nothing but a function of their key.
 
 use rand::Rng;
-use valleyscope::lanes::Lanes;
-use valleyscope::random::{Key, Stream, Streams};
+use valleyscope_engine::lanes::Lanes;
+use valleyscope_engine::random::{Key, Stream, Streams};
 
 use crate::comparison::next_draws;
 use crate::statistics::{Moments, assert_within, correlation, kolmogorov_smirnov, normal_cdf};

@@ -2,12 +2,12 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::lanes::{Lanes, Planar};
-use valleyscope::optimizer::{
+use valleyscope_engine::lanes::{Lanes, Planar};
+use valleyscope_engine::optimizer::{
     Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Need, Numbers, Operand, Operation, PartRole, RatedRule,
     Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor, StepInputs, Symbol, trace,
 };
-use valleyscope::quantity::LearningRate;
+use valleyscope_engine::quantity::LearningRate;
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::{known_law, law};

@@ -1,7 +1,7 @@
 //! What the paper says about its toy model, seen in the simulation.
 
-use valleyscope::optimizer::RatedRule;
-use valleyscope::simulation::{Ensemble, Simulation};
+use valleyscope_engine::optimizer::RatedRule;
+use valleyscope_engine::simulation::{Ensemble, Simulation};
 
 use crate::specs::{DecayTarget, adam, focus, signum, simulation};
 

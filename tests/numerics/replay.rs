@@ -2,9 +2,9 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::optimizer::{Decay, RatedRule, Schedule};
-use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
-use valleyscope::simulation::{Change, Record, Setting, SettingError, Simulation, SimulationSpec};
+use valleyscope_engine::optimizer::{Decay, RatedRule, Schedule};
+use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
+use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, Simulation, SimulationSpec};
 
 use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, valley};
 

@@ -2,9 +2,9 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::instructions::{Instructions, VectorSet, VectorWork, WideWork};
-use valleyscope::lanes::{Lanes, Planar, Real};
-use valleyscope::random::Normals;
+use valleyscope_engine::instructions::{Instructions, VectorSet, VectorWork, WideWork};
+use valleyscope_engine::lanes::{Lanes, Planar, Real};
+use valleyscope_engine::random::Normals;
 
 /// `x / (factor × √square + term)` of rows of these four, in singles.
 #[derive(Clone, Copy)]

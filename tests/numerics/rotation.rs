@@ -1,8 +1,8 @@
 //! Which rules see the direction of the valley.
 
-use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
-use valleyscope::quantity::LearningRate;
-use valleyscope::simulation::Simulation;
+use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
+use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::simulation::Simulation;
 
 use crate::specs::{simulation, start, valley};
 

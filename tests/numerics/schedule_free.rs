@@ -1,12 +1,12 @@
 //! Schedule-Free: weights of steps that depend on their learning rates, and where gradients are taken.
 
-use valleyscope::optimizer::{BiasCorrection, RuleKind, RuleSpec, ScheduleFree};
-use valleyscope::simulation::{Change, Setting};
+use valleyscope_engine::optimizer::{BiasCorrection, RuleKind, RuleSpec, ScheduleFree};
+use valleyscope_engine::simulation::{Change, Setting};
 
 use crate::comparison::{Case, first_disagreement};
 use crate::specs::{noise, rated, rule, simulation};
 
-fn schedule_free(learning_rate: f64, values: &[(&str, f64)]) -> valleyscope::optimizer::RatedRule {
+fn schedule_free(learning_rate: f64, values: &[(&str, f64)]) -> valleyscope_engine::optimizer::RatedRule {
     rated(learning_rate, rule(RuleKind::ScheduleFree, values))
 }
 

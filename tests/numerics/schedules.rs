@@ -2,9 +2,9 @@
 
 use std::f64::consts::PI;
 
-use valleyscope::optimizer::{Decay, RatedRule, Schedule};
-use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
-use valleyscope::simulation::{Change, ParticleId, Setting, Simulation, SimulationSpec};
+use valleyscope_engine::optimizer::{Decay, RatedRule, Schedule};
+use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
+use valleyscope_engine::simulation::{Change, ParticleId, Setting, Simulation, SimulationSpec};
 
 use crate::comparison::{Case, first_disagreement};
 use crate::specs::{all_rules, noise, sgd, simulation, start, valley};

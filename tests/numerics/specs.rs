@@ -1,10 +1,10 @@
 //! Short ways to say what is simulated.
 
-use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
-use valleyscope::quantity::{
+use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{
     LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
 };
-use valleyscope::simulation::{LandscapeSpec, OptimizerSpec, SimulationSpec, StartSpec};
+use valleyscope_engine::simulation::{LandscapeSpec, OptimizerSpec, SimulationSpec, StartSpec};
 
 /// What FOCUS's weight decay shrinks.
 #[derive(Clone, Copy, Debug, PartialEq)]

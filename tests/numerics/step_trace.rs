@@ -1,8 +1,8 @@
 //! A recorded step: its parts are those of the step that was taken.
 
-use valleyscope::optimizer::{Operand, Operation, RatioCorrection, RuleKind, Symbol};
-use valleyscope::random::Streams;
-use valleyscope::simulation::{ParticleId, Setting, Simulation, StepTrace, noise_key};
+use valleyscope_engine::optimizer::{Operand, Operation, RatioCorrection, RuleKind, Symbol};
+use valleyscope_engine::random::Streams;
+use valleyscope_engine::simulation::{ParticleId, Setting, Simulation, StepTrace, noise_key};
 
 use crate::comparison::{draws_of_step, valley_of};
 use crate::laws::law;

@@ -1,6 +1,6 @@
 //! Trajectories of the simulation: those of the oracle, and nobody else's business.
 
-use valleyscope::simulation::{Change, Setting, Simulation, SimulationSpec};
+use valleyscope_engine::simulation::{Change, Setting, Simulation, SimulationSpec};
 
 use crate::comparison::{Case, first_disagreement};
 use crate::specs::{

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::optimizer::program::{Program, text_of, tokens};
-use valleyscope::optimizer::{RuleKind, RuleSpec, StepInputs, TypedRule};
-use valleyscope::preset::Preset;
-use valleyscope::simulation::{ParticleId, Setting, Simulation};
+use valleyscope_engine::optimizer::program::{Program, text_of, tokens};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, StepInputs, TypedRule};
+use valleyscope_engine::simulation::{ParticleId, Setting, Simulation};
+use valleyscope_experiments::preset::Preset;
 
 use crate::specs::{rated, simulation};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
-use valleyscope::preset::{LandscapePreset, Preset, built_ins};
-use valleyscope::quantity::{LearningRate, Rotation, Sharpness, Slope};
-use valleyscope::simulation::{LandscapeSpec, Sample, Setting, Simulation, SimulationSpec};
+use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{LearningRate, Rotation, Sharpness, Slope};
+use valleyscope_engine::simulation::{LandscapeSpec, Sample, Setting, Simulation, SimulationSpec};
+use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 
 fn built_in(name: &str) -> &'static LandscapePreset {
     let found = built_ins().iter().find(|built_in| built_in.name == name);

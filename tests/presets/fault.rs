@@ -1,6 +1,6 @@
 //! What is said about a text that is no good preset.
 
-use valleyscope::preset::{Fault, Preset, PresetError};
+use valleyscope_experiments::preset::{Fault, Preset, PresetError};
 
 pub fn fault_of(text: &str) -> Fault {
     match Preset::parse(text, "bad.ron") {

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use valleyscope::export::Overwrite;
-use valleyscope::preset::{Library, Preset, PresetError, PresetSource, built_ins};
+use valleyscope_experiments::preset::{Library, Preset, PresetError, PresetSource, built_ins};
+use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::refusals::GOOD;
 

@@ -1,8 +1,8 @@
 //! How much a preset may hold, and what is said of one that holds more.
 
-use valleyscope::optimizer::{Decay, Schedule};
-use valleyscope::preset::{Preset, PresetError, built_ins};
-use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
+use valleyscope_engine::optimizer::{Decay, Schedule};
+use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
+use valleyscope_experiments::preset::{Preset, PresetError, built_ins};
 
 use crate::fault::{fault_of, refused_in};
 use crate::refusals::GOOD;
@@ -205,7 +205,7 @@ fn fifo(path: &std::path::Path) {
 #[cfg(unix)]
 #[test]
 fn what_is_no_plain_file_is_no_preset_of_a_user() {
-    use valleyscope::preset::Library;
+    use valleyscope_experiments::preset::Library;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fifo(&at("pipe.ron"));

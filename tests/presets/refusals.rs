@@ -1,8 +1,8 @@
 //! What is wrong with a preset, and where.
 
 use proptest::prelude::*;
-use valleyscope::optimizer::RuleKind;
-use valleyscope::preset::{Preset, built_ins};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::fault::{fault_of, refused_in};
 

@@ -1,11 +1,11 @@
 //! What is written is read again, and how values are written.
 
 use proptest::prelude::*;
-use valleyscope::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
-use valleyscope::preset::{LandscapePreset, LessonStep, Preset, built_ins};
-use valleyscope::quantity::*;
-use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Setting, SimulationSpec, StartSpec};
-use valleyscope::view::{Camera, Colormap, DiagnosticMetric, SymLog, ViewSettings};
+use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
+use valleyscope_engine::quantity::*;
+use valleyscope_engine::simulation::{Change, LandscapeSpec, OptimizerSpec, Setting, SimulationSpec, StartSpec};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, built_ins};
+use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, SymLog, ViewSettings};
 
 use crate::refusals::GOOD;
 

@@ -1,6 +1,6 @@
 //! What is wrong with a sweep's preset, and where.
 
-use valleyscope::preset::Preset;
+use valleyscope_experiments::preset::Preset;
 
 use crate::fault::{fault_of, refused_in};
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use valleyscope::run::{
+use valleyscope_runs::{
     CommandRequest, Event, Reply, RunCommand, RunFolder, RunHistory, RunReader, RunSession, Started, Status, Timestamp,
     send,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use valleyscope::run::{
+use valleyscope_runs::{
     Concern, ConcernKind, Event, EventRecord, MetricId, MetricValues, RunHistory, RunReader, RunSession, Started,
     Status, Timestamp,
 };

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{ConfigError, Event, EventRecord, GridPoint, RunConfig, RunFolder, RunReader, Started};
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::run::{ConfigError, RunConfig};
+use valleyscope_runs::{Event, EventRecord, GridPoint, RunFolder, RunReader, Started};
 
 /// A run of a built-in preset, with fields set.
 fn run_of(name: &str, set: &[(&str, &str)]) -> (tempfile::TempDir, RunFolder) {

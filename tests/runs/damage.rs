@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use valleyscope::run::{
+use valleyscope_runs::{
     BadLine, Event, EventRecord, MetricId, MetricValues, RunCommand, RunFolder, RunHistory, RunReader, RunSession,
     Started, send,
 };

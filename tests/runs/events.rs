@@ -1,7 +1,7 @@
 //! Events as lines: the format, and the same value back.
 
 use proptest::prelude::*;
-use valleyscope::run::{
+use valleyscope_runs::{
     BadLine, Event, EventRecord, Forked, GridPoint, MetricId, MetricValues, ScanAxes, Started, Timestamp,
 };
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use valleyscope::run::{EventRecord, MetricId, RunCommand, RunFolder, RunHistory, RunReader, Status, Timestamp, send};
+use valleyscope_runs::{EventRecord, MetricId, RunCommand, RunFolder, RunHistory, RunReader, Status, Timestamp, send};
 
 use crate::worker::{self, EVERY, lines, loss, new_run, wait_until};
 

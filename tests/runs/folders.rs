@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use valleyscope::run::{FolderError, Notes, RemoveError, RunFolder, RunSession, Timestamp, check_removable, remove};
+use valleyscope_runs::{FolderError, Notes, RemoveError, RunFolder, RunSession, Timestamp, check_removable, remove};
 
 use crate::worker::new_run;
 
@@ -86,7 +86,7 @@ fn a_living_run_is_not_removed() {
     assert!(matches!(check_removable(&run), Err(RemoveError::Alive(_))), "it may be starting");
     let mut session = RunSession::begin(&run).unwrap();
     assert!(matches!(remove(&run), Err(RemoveError::Alive(_))));
-    session.record(0, valleyscope::run::Event::Stopped).unwrap();
+    session.record(0, valleyscope_runs::Event::Stopped).unwrap();
     drop(session);
     check_removable(&run).unwrap();
     remove(&run).unwrap();

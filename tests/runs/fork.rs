@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use valleyscope::run::{
+use valleyscope_runs::{
     Event, EventRecord, Forked, MetricId, MetricValues, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 

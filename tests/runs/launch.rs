@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use valleyscope::preset::built_ins;
-use valleyscope::run::{
-    Capacity, Handshake, LaunchError, PROTOCOL, RunReader, Status, Timestamp, WorkerProgram, last_words,
-};
-use valleyscope::workload::DeviceChoice;
+use valleyscope_experiments::preset::built_ins;
+use valleyscope_experiments::run::Capacity;
+use valleyscope_experiments::workload::DeviceChoice;
+use valleyscope_runs::{Handshake, LaunchError, PROTOCOL, RunReader, Status, Timestamp, WorkerProgram, last_words};
 
 use crate::put_program::put_program;
 use crate::worker::{self, new_run, wait_until};
@@ -128,7 +127,7 @@ fn a_worker_trains_and_is_resumed() {
 fn a_worker_is_at_work_whatever_its_clock_says() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    drop(valleyscope::run::RunSession::begin(&run).unwrap());
+    drop(valleyscope_runs::RunSession::begin(&run).unwrap());
     let owner = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
     let script =
         format!("exec 9> \"$2/lock\"\nflock 9\necho '{owner}' >&9\nwhile [ -e \"$2/go-on\" ]; do sleep 0.05; done");
@@ -158,7 +157,7 @@ fn early_death_comes_with_its_last_words() {
 fn a_worker_that_has_held_the_run_and_failed_has_begun() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    drop(valleyscope::run::RunSession::begin(&run).unwrap());
+    drop(valleyscope_runs::RunSession::begin(&run).unwrap());
     let owner = r#"{\"host\":\"$(uname -n)\",\"pid\":1,\"started\":\"2026-03-01T12:00:00Z\"}"#;
     let script = format!("echo \"{owner}\" > \"$2/lock\"\necho 'the loss is not finite' >&2\nexit 1");
     let launched = program(&place, &script).start(&run, true, None).unwrap();
@@ -170,7 +169,7 @@ fn a_worker_that_has_held_the_run_and_failed_has_begun() {
 fn a_worker_that_is_refused_says_who_holds_the_run() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    let _session = valleyscope::run::RunSession::begin(&run).unwrap();
+    let _session = valleyscope_runs::RunSession::begin(&run).unwrap();
     let launched = real(&place, 300, "").start(&run, false, None).unwrap();
     match launched.wait_until_at_work(PATIENCE) {
         Err(error @ LaunchError::Died { .. }) => {

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 use proptest::prelude::*;
-use valleyscope::run::{
+use valleyscope_runs::{
     Event, EventRecord, GridPoint, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, ScanAxes,
     Started, Timestamp, last_lines,
 };

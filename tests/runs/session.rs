@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use valleyscope::run::{
+use valleyscope_runs::{
     Event, LockState, MetricId, MetricValues, RunFolder, RunReader, RunSession, SessionError, Started, Timestamp,
 };
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use valleyscope::run::{
-    LockState, Notes, RunCommand, RunConfig, RunFolder, RunReader, RunSession, Timestamp, WorkerProgram,
-    check_removable, send,
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_runs::{
+    LockState, Notes, RunCommand, RunFolder, RunReader, RunSession, Timestamp, WorkerProgram, check_removable, send,
 };
 
 use crate::worker::new_run;

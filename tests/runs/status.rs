@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use valleyscope::run::{
+use valleyscope_runs::{
     Event, EventRecord, RunCommand, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, send,
     span,
 };

@@ -1,6 +1,7 @@
 //! The points of a run as CSV.
 
-use valleyscope::run::{Event, EventRecord, MetricId, MetricValues, RunHistory, Started, Timestamp, write_csv};
+use valleyscope::export::write_csv;
+use valleyscope_runs::{Event, EventRecord, MetricId, MetricValues, RunHistory, Started, Timestamp};
 
 fn history(events: Vec<(u64, Event)>) -> RunHistory {
     let mut history = RunHistory::default();
@@ -73,9 +74,9 @@ fn a_run_that_does_not_describe_its_metrics_opens_as_before() {
     for file in ["config.ron", "events.jsonl"] {
         std::fs::copy(golden.join(file), place.path().join(file)).unwrap();
     }
-    let run = valleyscope::run::RunFolder::open(place.path()).unwrap();
-    valleyscope::run::RunConfig::check_run(&run).unwrap();
-    let mut reader = valleyscope::run::RunReader::new(run);
+    let run = valleyscope_runs::RunFolder::open(place.path()).unwrap();
+    valleyscope_experiments::run::RunConfig::check_run(&run).unwrap();
+    let mut reader = valleyscope_runs::RunReader::new(run);
     reader.poll().unwrap();
     let history = reader.history();
     assert!(history.damage().is_none() && history.started().unwrap().learns_from_synthetic_data());

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use valleyscope::run::{
+use valleyscope_runs::{
     Event, Handshake, MetricId, MetricValues, PROTOCOL, RunCommand, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };

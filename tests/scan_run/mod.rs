@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use valleyscope::preset::built_ins;
-use valleyscope::run::{Event, GridPoint, RunFolder, RunSession, ScanAxes, Started};
+use valleyscope_experiments::preset::built_ins;
+use valleyscope_runs::{Event, GridPoint, RunFolder, RunSession, ScanAxes, Started};
 
 pub const DATA: &str = "MNIST, in /some/cache";
 

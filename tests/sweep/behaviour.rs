@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use valleyscope::quantity::{Replicates, StepCount};
-use valleyscope::sweep::{
+use valleyscope_engine::quantity::{Replicates, StepCount};
+use valleyscope_engine::sweep::{
     Average, Axis, Cell, Diagram, Finished, LearningRates, Machine, Pool, Precision, Quantity, Spacing, Sweep,
     SweepOptimizer, SweepSpec, Work,
 };

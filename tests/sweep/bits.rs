@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use valleyscope::optimizer::Need;
-use valleyscope::sweep::{LearningRates, Machine, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec, Work};
+use valleyscope_engine::optimizer::Need;
+use valleyscope_engine::sweep::{
+    LearningRates, Machine, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec, Work,
+};
 
 use crate::specs::{bits, count, machines, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
 

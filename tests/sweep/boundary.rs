@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use valleyscope::sweep::{Average, Cell, Metric, Precision, SweepSpec};
+use valleyscope_engine::sweep::{Average, Cell, Metric, Precision, SweepSpec};
 
 use crate::oracle::{self, LAWS, Outcome, RATES};
 use crate::specs::{fig2a, runs};

@@ -5,8 +5,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use valleyscope::quantity::Replicates;
-use valleyscope::sweep::{Average, Diagram, Machine, Metric, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope_engine::quantity::Replicates;
+use valleyscope_engine::sweep::{Average, Diagram, Machine, Metric, Pool, Precision, Sweep, SweepSpec, Work};
 
 use crate::specs::fig2a;
 

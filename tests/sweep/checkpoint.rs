@@ -4,11 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
 
-use valleyscope::preset::{Preset, built_ins};
-use valleyscope::quantity::{PointCount, Replicates, StepCount};
-use valleyscope::sweep::{
-    Finished, Machine, Pool, Precision, Sweep, SweepCheckpoint, SweepCheckpointError, SweepSpec, Work,
-};
+use valleyscope::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
+use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
+use valleyscope_engine::sweep::{Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 fn spec() -> SweepSpec {
     let preset = &built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset;

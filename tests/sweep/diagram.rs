@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use valleyscope::quantity::Replicates;
-use valleyscope::sweep::{Average, Cell, Diagram, Metric, Metrics, Pool, Precision, Runs, Sweep, SweepSpec, Work};
-use valleyscope::sweep::{LearningRates, Machine};
+use valleyscope_engine::quantity::Replicates;
+use valleyscope_engine::sweep::{
+    Average, Cell, Diagram, Metric, Metrics, Pool, Precision, Runs, Sweep, SweepSpec, Work,
+};
+use valleyscope_engine::sweep::{LearningRates, Machine};
 
 use crate::specs::{count, fig2a};
 
@@ -50,7 +52,7 @@ fn unknown_pixels_look_like_the_middle_of_the_smallest_known_block() {
 fn a_first_picture_fills_the_whole_diagram() {
     for shape in [[24, 26], [31, 29], [12, 13], [100, 13], [1, 200]] {
         let mut spec = fig2a(shape);
-        spec.steps = valleyscope::quantity::StepCount::clamped(2);
+        spec.steps = valleyscope_engine::quantity::StepCount::clamped(2);
         for optimizer in &mut spec.optimizers {
             optimizer.learning_rates = LearningRates { count: count(1), ..LearningRates::default() };
         }

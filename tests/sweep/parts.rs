@@ -1,8 +1,8 @@
 //! The division of a sweep among its parts.
 
-use valleyscope::preset::{Library, Preset};
-use valleyscope::quantity::PointCount;
-use valleyscope::sweep::{Axis, Quantity, Spacing, SweepPart, SweepSpec};
+use valleyscope_engine::quantity::PointCount;
+use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepPart, SweepSpec};
+use valleyscope_experiments::preset::{Library, Preset};
 
 fn fig2a(rows: u64, columns: u64) -> SweepSpec {
     let preset = Library::open().load("fig2a".as_ref()).unwrap().preset;

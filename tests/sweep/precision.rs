@@ -1,8 +1,8 @@
 //! Each rule in single precision against itself in double precision, in distribution.
 
-use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::quantity::{LearningRate, Replicates};
-use valleyscope::sweep::{LearningRates, Precision, SweepOptimizer, SweepSpec};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{LearningRate, Replicates};
+use valleyscope_engine::sweep::{LearningRates, Precision, SweepOptimizer, SweepSpec};
 
 use crate::specs::{count, fig2a, optimizer, runs};
 use crate::truth::{Judge, samples};

@@ -3,9 +3,9 @@
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, StandardNormal};
-use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::quantity::{Dimension, Replicates, StepCount};
-use valleyscope::sweep::{Precision, SweepOptimizer, SweepSpec};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{Dimension, Replicates, StepCount};
+use valleyscope_engine::sweep::{Precision, SweepOptimizer, SweepSpec};
 
 use crate::oracle::{DEGREES, SLOPE, START, Toy, fig2a as toy};
 use crate::specs::{fig2a, only, optimizer, runs};

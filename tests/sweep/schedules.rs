@@ -1,10 +1,10 @@
 //! Learning rates that change over the runs of a sweep.
 
-use valleyscope::optimizer::{Decay, Need, RuleKind, RuleSpec, Schedule};
-use valleyscope::quantity::{
+use valleyscope_engine::optimizer::{Decay, Need, RuleKind, RuleSpec, Schedule};
+use valleyscope_engine::quantity::{
     DecaySteps, Dimension, FinalShare, Noise, Replicates, StartSpread, StepCount, WarmupSteps,
 };
-use valleyscope::sweep::{Axis, Precision, Quantity, Spacing, SweepOptimizer, SweepSpec};
+use valleyscope_engine::sweep::{Axis, Precision, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 use crate::oracle::SLOPE;
 use crate::specs::{bits, count, fig2a, only, optimizer, runs};

@@ -1,9 +1,9 @@
 //! The engine in more than two dimensions against the oracle, in distribution.
 
-use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::quantity::{Dimension, Replicates, Slope, StepCount};
-use valleyscope::simulation::LandscapeSpec;
-use valleyscope::sweep::{LearningRates, Precision, SweepOptimizer, SweepSpec};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{Dimension, Replicates, Slope, StepCount};
+use valleyscope_engine::simulation::LandscapeSpec;
+use valleyscope_engine::sweep::{LearningRates, Precision, SweepOptimizer, SweepSpec};
 
 use crate::oracle::{self, LAWS, Toy};
 use crate::specs::{bits, count, fig2a, mars, only, optimizer, runs};

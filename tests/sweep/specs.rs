@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use valleyscope::instructions::Instructions;
-use valleyscope::optimizer::{RuleKind, RuleSpec, Schedule};
-use valleyscope::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
-use valleyscope::simulation::LandscapeSpec;
-use valleyscope::sweep::{
+use valleyscope_engine::instructions::Instructions;
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
+use valleyscope_engine::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
+use valleyscope_engine::simulation::LandscapeSpec;
+use valleyscope_engine::sweep::{
     Average, Axis, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
     SweepSpec, pixel_runs,
 };

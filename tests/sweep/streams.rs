@@ -3,9 +3,9 @@
 use std::f64::consts::PI;
 
 use rand::Rng;
-use valleyscope::lanes::Lanes;
-use valleyscope::random::{Key, Normals, Stream};
-use valleyscope::sweep::{PixelKey, SweepSpec};
+use valleyscope_engine::lanes::Lanes;
+use valleyscope_engine::random::{Key, Normals, Stream};
+use valleyscope_engine::sweep::{PixelKey, SweepSpec};
 
 use crate::specs::fig2a;
 use crate::statistics::{Moments, assert_within, correlation, kolmogorov_smirnov, normal_cdf};

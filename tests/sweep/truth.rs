@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use valleyscope::sweep::{Average, Cell, Metric, Metrics, Precision, Runs, SweepOptimizer, SweepSpec};
+use valleyscope_engine::sweep::{Average, Cell, Metric, Metrics, Precision, Runs, SweepOptimizer, SweepSpec};
 
 use crate::oracle::{self, LAWS, Law, Outcome, RATES};
 use crate::specs::{fig2a, only, runs};

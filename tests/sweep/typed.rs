@@ -1,9 +1,9 @@
 //! Rules that are typed, and cautious steps, in sweeps: with the same noise a built-in rule and its text give the same runs.
 
-use valleyscope::optimizer::program::text_of;
-use valleyscope::optimizer::{HyperparameterName, RuleKind, RuleSpec, TypedRule};
-use valleyscope::quantity::{Dimension, Replicates, StepCount};
-use valleyscope::sweep::{Axis, Precision, Quantity, Spacing, SweepSpec};
+use valleyscope_engine::optimizer::program::text_of;
+use valleyscope_engine::optimizer::{HyperparameterName, RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::quantity::{Dimension, Replicates, StepCount};
+use valleyscope_engine::sweep::{Axis, Precision, Quantity, Spacing, SweepSpec};
 
 use crate::specs::{count, fig2a, only, optimizer, runs};
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use valleyscope::preset::Preset;
 use valleyscope::result::SweepResult;
+use valleyscope_experiments::preset::Preset;
 
 use crate::place::{Place, SMALL, expect_error, with};
 

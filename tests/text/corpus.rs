@@ -3,9 +3,9 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use valleyscope::dataset::text::{Corpus, Meta, Offsets, Split, TextError};
-use valleyscope::random::Key;
-use valleyscope::workload::TokenizerKind;
+use valleyscope_engine::random::Key;
+use valleyscope_experiments::dataset::text::{Corpus, Meta, Offsets, Split, TextError};
+use valleyscope_experiments::workload::TokenizerKind;
 
 use crate::{make, put, says, tokens};
 

@@ -16,11 +16,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use valleyscope::dataset::text::{
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::{
     Meta, Preparation, PreparationProgress, Stage, TextError, TextFile, find, synthetic_text,
 };
-use valleyscope::quantity::ValidationFraction;
-use valleyscope::workload::TokenizerKind;
+use valleyscope_experiments::workload::TokenizerKind;
 
 /// A text of some million characters.
 static TEXT: LazyLock<String> = LazyLock::new(synthetic_text);

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use valleyscope::dataset::text::{
+use valleyscope_experiments::dataset::text::{
     Corpus, Split, TextError, TextNeeds, TextOutlook, TextSource, TextSources, look, obtain,
 };
-use valleyscope::workload::{DataChoice, TokenizerKind};
+use valleyscope_experiments::workload::{DataChoice, TokenizerKind};
 
 use crate::{TEXT, make, put, says};
 

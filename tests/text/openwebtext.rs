@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use lzma_rust2::{XzOptions, XzWriter};
-use valleyscope::dataset::text::openwebtext::WebText;
-use valleyscope::dataset::text::{END_OF_TEXT, Meta, PreparationProgress, Stage, TextError, Tokenizer};
-use valleyscope::quantity::ValidationFraction;
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::openwebtext::WebText;
+use valleyscope_experiments::dataset::text::{END_OF_TEXT, Meta, PreparationProgress, Stage, TextError, Tokenizer};
 
 use crate::command::expect;
 use crate::{TEXT, put, results, says, tokens};

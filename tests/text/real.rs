@@ -1,5 +1,5 @@
-use valleyscope::dataset::text::{Split, Tokenizer};
-use valleyscope::workload::TokenizerKind;
+use valleyscope_experiments::dataset::text::{Split, Tokenizer};
+use valleyscope_experiments::workload::TokenizerKind;
 
 use crate::data_folder::data_folder;
 use crate::{make, tokens};

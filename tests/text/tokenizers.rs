@@ -1,8 +1,8 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use valleyscope::dataset::text::{TextError, Tokenizer};
-use valleyscope::workload::TokenizerKind;
+use valleyscope_experiments::dataset::text::{TextError, Tokenizer};
+use valleyscope_experiments::workload::TokenizerKind;
 
 use crate::{TEXT, make, put};
 
@@ -82,6 +82,6 @@ fn characters_are_numbered_in_their_order() {
 #[test]
 fn the_synthetic_text_is_always_the_same_and_long_enough() {
     assert!(TEXT.is_ascii() && TEXT.len() > 1_000_000, "{}", TEXT.len());
-    assert_eq!(*TEXT, valleyscope::dataset::text::synthetic_text());
+    assert_eq!(*TEXT, valleyscope_experiments::dataset::text::synthetic_text());
     assert!(gpt2(&TEXT[..100_000]).len() < 40_000, "it is made of words");
 }

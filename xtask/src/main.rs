@@ -13,10 +13,6 @@
 
 mod cargo;
 mod fuzz;
-// Shared with `valleyscope doctor`, and compiled in here as the program itself cannot be built yet.
-#[path = "../../src/machine/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the program itself uses more of it")]
-mod machine;
 mod run;
 mod setup;
 mod test;

@@ -1,7 +1,7 @@
 use std::process::Command;
 
 use crate::cargo::{build_valleyscope, status};
-use crate::machine::{self, Display};
+use valleyscope_machine::{self as machine, Display};
 use crate::worker::{self, Audience};
 use crate::{Stop, say, setup};
 

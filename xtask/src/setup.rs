@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::cargo::{build_valleyscope, status, step};
-use crate::machine::{self, Display, Need, PackageManager};
+use valleyscope_machine::{self as machine, Display, Need, PackageManager};
 use crate::worker::{self, Audience};
 use crate::{Stop, USAGE, say};
 
@@ -127,7 +127,7 @@ pub fn ready() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Look, for_building, for_tests, for_window};
+    use valleyscope_machine::{Look, for_building, for_tests, for_window};
 
     /// The needs that a machine does not meet on which only `present` is found.
     fn lacking(needs: Vec<&'static Need>, present: &[Look]) -> Vec<&'static Need> {

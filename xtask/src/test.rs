@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cargo::{cargo, project, step};
-use crate::machine::{self, Display};
+use valleyscope_machine::{self as machine, Display};
 use crate::worker::{self, PyTorch};
 use crate::xvfb::Xvfb;
 use crate::{Stop, say, setup};

@@ -1,9 +1,10 @@
 //! The caption of an animation's frames.
 
+use valleyscope_engine::optimizer::{RatedRule, Schedule};
+use valleyscope_engine::simulation::{Record, SimulationSpec, Snapshot};
+
 use crate::app::number;
 use crate::app::transport::step_and_noise;
-use crate::optimizer::{RatedRule, Schedule};
-use crate::simulation::{Record, SimulationSpec, Snapshot};
 
 /// The settings that change in a recorded session, as indices into all its settings. The noise is not among them: a
 /// caption always has it.
@@ -90,7 +91,7 @@ fn words_of_schedule(schedule: &Schedule) -> String {
 #[cfg(test)]
 mod tests {
     use super::{VariedSettings, settings_of};
-    use crate::preset::Preset;
+    use valleyscope_experiments::preset::Preset;
 
     #[test]
     fn what_a_session_changes_is_in_the_caption_with_its_value_in_the_frame() {

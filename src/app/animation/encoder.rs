@@ -9,9 +9,9 @@ use image::codecs::gif::{GifEncoder, Repeat};
 use image::codecs::png::PngEncoder;
 use image::{Delay, ExtendedColorType, Frame, ImageEncoder as _, RgbaImage};
 use tempfile::TempDir;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::palette::reduce;
-use crate::export::{AtomicFile, Overwrite};
 
 /// The format of an animation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::sync::mpsc::{Receiver, channel};
 
 use egui::{Align2, Color32, ColorImage, Context, Id, Modal, vec2};
 use image::RgbaImage;
+use valleyscope_engine::simulation::{EngineCommand, OptimizerSpec, Playback, Record, Snapshot};
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::caption::VariedSettings;
 use super::encoder::{AnimationFile, EncodeError, Encoder};
 use super::{Settings, Subject};
 use crate::app::{Action, Offscreen, PictureExtent, Requests};
-use crate::export::Overwrite;
-use crate::simulation::{EngineCommand, OptimizerSpec, Playback, Record, Snapshot};
-use crate::view::ticks::grouped;
 
 /// An export under way.
 pub(super) struct Recording {

@@ -2,6 +2,10 @@
 
 use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, Layout, RichText, TextEdit, Ui, vec2};
+use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
+use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
+use valleyscope_experiments::view::copy_color;
 
 use super::highlight::Highlight;
 use super::parameter::HyperparameterValue;
@@ -11,10 +15,6 @@ use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
-use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
-use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
-use crate::view::copy_color;
-use crate::visible::{is_unseen, is_visible_name};
 
 /// The button that was pressed on a card.
 enum Pressed {

@@ -3,15 +3,15 @@
 use egui::{
     Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
 };
+use valleyscope_engine::optimizer::Hyperparameter;
+use valleyscope_engine::quantity::{
+    LearningRate, Noise, OutOfRange, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
+    Temperature,
+};
 
 use super::highlight::Highlight;
 use crate::app::number;
 use crate::app::typed::TypedField;
-use crate::optimizer::Hyperparameter;
-use crate::quantity::{
-    LearningRate, Noise, OutOfRange, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
-    Temperature,
-};
 
 /// The label, help and slider of a quantity.
 pub(crate) struct ParameterSpec {

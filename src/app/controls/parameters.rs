@@ -1,7 +1,8 @@
 //! Help texts and slider ranges of the quantities.
 
+use valleyscope_engine::optimizer::Hyperparameter;
+
 use super::parameter::ParameterSpec;
-use crate::optimizer::Hyperparameter;
 
 pub(super) const SHARPNESS: ParameterSpec = ParameterSpec {
     label: "Sharpness a",

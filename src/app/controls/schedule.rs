@@ -1,11 +1,11 @@
 //! The controls of a schedule of the learning rate, the same for a simulation's optimizers and a sweep's.
 
 use egui::{DragValue, Ui};
+use valleyscope_engine::optimizer::{Decay, Schedule};
+use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
 use super::highlight::Highlight;
 use crate::app::form;
-use crate::optimizer::{Decay, Schedule};
-use crate::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
 pub(super) const LABEL: &str = "Schedule of η";
 

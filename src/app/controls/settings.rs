@@ -1,7 +1,8 @@
 //! The controls that show a setting.
 
+use valleyscope_engine::simulation::{Setting, SimulationSpec};
+
 use super::{parameters, schedule};
-use crate::simulation::{Setting, SimulationSpec};
 
 /// The names of the controls that show what `settings` set, as far as that differs between two simulations; of all
 /// that they set where nothing does.

@@ -1,12 +1,12 @@
 //! The cards of what all optimizers share.
 
 use egui::Ui;
+use valleyscope_engine::quantity::{Noise, Temperature};
+use valleyscope_engine::simulation::{LandscapeSpec, StartSpec, defaults};
 
 use super::parameters;
 use crate::app::document::Document;
 use crate::app::theme;
-use crate::quantity::{Noise, Temperature};
-use crate::simulation::{LandscapeSpec, StartSpec, defaults};
 
 /// The initial Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;

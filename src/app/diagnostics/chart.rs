@@ -2,14 +2,14 @@
 
 use egui::{Color32, Stroke, Ui, vec2};
 use egui_plot::{MarkerShape, Plot, PlotUi};
+use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::DiagnosticMetric;
+use valleyscope_experiments::view::range::{union, with_margin};
+use valleyscope_experiments::view::ticks::{grouped, significant};
 
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
 use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, line, point, readout};
-use crate::simulation::Bucket;
-use crate::view::AxisScale;
-use crate::view::DiagnosticMetric;
-use crate::view::range::{union, with_margin};
-use crate::view::ticks::{grouped, significant};
 
 /// What one ensemble contributes to a plot.
 pub(super) struct ChartSeries<'a> {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-
-use crate::view::{Band, DiagnosticMetric};
+use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 /// The switches of the plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! The plots' curves as a table.
 
+use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::view::DiagnosticMetric;
+
 use crate::export::{CsvCell, CsvWriter};
-use crate::simulation::Bucket;
-use crate::view::DiagnosticMetric;
 
 /// The ensembles to write: name and buckets of each.
 pub(super) type Ensemble<'a> = (&'a str, &'a [Bucket]);

@@ -1,8 +1,8 @@
 //! Buckets of the history as curves to draw.
 
-use crate::simulation::Bucket;
-use crate::view::AxisScale;
-use crate::view::{Band, DiagnosticMetric};
+use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 /// One point of a curve, placed on the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! Asking the engine for as much detail as can be seen.
 
 use egui::Ui;
+use valleyscope_engine::simulation::{EngineCommand, PlotRequest};
 
 use crate::app::Requests;
-use crate::simulation::{EngineCommand, PlotRequest};
 
 /// Seconds that the axis of steps must keep still before more detail is asked for.
 const SETTLED_SECS: f64 = 0.12;

@@ -1,11 +1,11 @@
 //! What the plots are drawn from.
 
 use egui::{Color32, Theme};
+use valleyscope_engine::simulation::{Bucket, EnsembleView, SimulationSpec, Snapshot};
+use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::Document;
 use crate::app::landscape::marker::{color_of, line_color};
-use crate::simulation::{Bucket, EnsembleView, SimulationSpec, Snapshot};
-use crate::view::DiagnosticMetric;
 
 /// What the plots are drawn from: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]

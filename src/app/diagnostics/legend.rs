@@ -1,11 +1,11 @@
 //! Which curve is which, and which optimizers diverged.
 
 use egui::{Rect, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
+use valleyscope_experiments::view::ticks::grouped;
 
 use super::history::{DiagnosticsHistory, EnsembleHistory};
-use crate::app::landscape::marker::Marker;
+use crate::app::landscape::marker::{draw_marker, marker_of};
 use crate::app::{Document, Live};
-use crate::view::ticks::grouped;
 
 /// Width of a line with its marker.
 const SAMPLE: f32 = 20.0;
@@ -38,8 +38,8 @@ fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) {
     let line = Rect::from_min_max(pos2(area.left(), middle), pos2(area.left() + SAMPLE, middle));
     let color = ensemble.color(document, ui.ctx().theme());
     ui.painter().hline(line.x_range(), middle, Stroke::new(2.0, color));
-    let marker = Marker::of(&document.spec.optimizers, ensemble.optimizer);
-    ui.painter().add(marker.drawn(line.center(), 4.0, color, ui.visuals().text_color()));
+    let marker = marker_of(&document.spec.optimizers, ensemble.optimizer);
+    ui.painter().add(draw_marker(marker, line.center(), 4.0, color, ui.visuals().text_color()));
     let at = pos2(line.right() + GAP, middle - 0.5 * galley.size().y);
     ui.painter().galley(at, galley, ui.visuals().text_color());
 }

@@ -11,8 +11,8 @@ mod panel;
 mod table;
 mod temperature;
 
-pub use crate::view::{Band, DiagnosticMetric, DiagnosticValue};
 pub use choices::PlotChoices;
 pub use csv::csv_of;
 pub use curves::{CurvePoint, DiagnosticCurve};
 pub use panel::{DiagnosticsPanel, columns_for};
+pub use valleyscope_experiments::view::{Band, DiagnosticMetric, DiagnosticValue};

@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{PopupCloseBehavior, Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use valleyscope_engine::simulation::PlotRequest;
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 use super::chart::{Chart, ChartSeries};
 use super::choices::PlotChoices;
@@ -15,10 +19,6 @@ use super::table::{Table, TableContents};
 use super::temperature::temperature_control;
 use crate::app::plot::{ShownPlot, Zoom};
 use crate::app::{Action, Document, Live, Requests};
-use crate::simulation::PlotRequest;
-use crate::view::AxisScale;
-use crate::view::ticks::grouped;
-use crate::view::{Band, DiagnosticMetric};
 
 /// Buckets a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;

@@ -3,11 +3,11 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use egui::Context;
+use valleyscope_engine::simulation::{Bucket, EngineCommand};
+use valleyscope_experiments::view::DiagnosticMetric;
 
 use super::csv::csv_of;
 use crate::app::{Action, Requests};
-use crate::simulation::{Bucket, EngineCommand};
-use crate::view::DiagnosticMetric;
 
 /// What goes into the table.
 pub(super) struct TableContents {

@@ -1,9 +1,9 @@
 //! The control of Θ beside the free energy's title.
 
 use egui::{DragValue, TextStyle, Ui};
+use valleyscope_engine::quantity::Temperature;
 
 use crate::app::Document;
-use crate::quantity::Temperature;
 
 /// Θ of the free energy: each optimizer's learning rate, or a number.
 pub(super) fn temperature_control(ui: &mut Ui, document: &mut Document) {

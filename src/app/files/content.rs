@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use egui::ColorImage;
+use valleyscope_experiments::preset::{Preset, PresetError};
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
 use crate::app::phase::ExportedDiagram;
 use crate::app::tab_draft::TabDraft;
-use crate::export::{Overwrite, write_file};
-use crate::preset::{Preset, PresetError};
 
 /// The content to save.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! The canvas' frame: axes in x and y, and the valley's own axes u and v.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, Vec2, Visuals, pos2, vec2};
+use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_experiments::view::Viewport;
+use valleyscope_experiments::view::ticks::Ticks;
 
 use super::glyphs::on_canvas;
-use crate::landscape::{Landscape, Valley};
-use crate::view::Viewport;
-use crate::view::ticks::Ticks;
 
 /// Points between tick labels, at least.
 const SPACING_X: f32 = 72.0;

@@ -1,9 +1,8 @@
 //! The colour bar, and the popup with which the colour scale is set.
 
 use egui::{Align2, Color32, DragValue, FontId, Mesh, Popup, Rect, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
-
-use crate::view::ticks::{Ticks, significant};
-use crate::view::{Colormap, SymLog, ViewSettings};
+use valleyscope_experiments::view::ticks::{Ticks, significant};
+use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 
 /// Width of the coloured strip.
 pub(super) const STRIP: f32 = 14.0;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use egui::{Color32, DragValue, FontSelection, Label, RichText, TextStyle, Ui};
+use valleyscope_engine::optimizer::StepInputs;
+use valleyscope_engine::simulation::{ParticleId, Playback, StepTrace};
+use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
+use valleyscope_experiments::view::ticks::grouped;
 
-use super::marker::{Marker, color_of, line_color};
+use super::marker::{color_of, draw_marker, line_color, marker_of};
 use super::standing;
 use crate::app::{Document, Live, Requests};
-use crate::optimizer::StepInputs;
-use crate::simulation::{ParticleId, Playback, StepTrace};
-use crate::view::formula::{Formula, formulas, result_text, text};
-use crate::view::ticks::grouped;
 
 /// Shows each line of the selected particle's update rule with its live numbers, so that stepping
 /// once at a time teaches the rule.
@@ -105,11 +105,11 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
             chosen = None;
         }
         if let Some(particle) = chosen {
-            let marker = Marker::of(&document.spec.optimizers, particle.optimizer);
+            let marker = marker_of(&document.spec.optimizers, particle.optimizer);
             if let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == particle.optimizer) {
                 let (rect, _) = ui.allocate_exact_size(egui::Vec2::splat(14.0), egui::Sense::hover());
                 let color = line_color(color_of(spec), ui.ctx().theme());
-                ui.painter().add(marker.drawn(rect.center(), 4.5, color, ui.visuals().text_color()));
+                ui.painter().add(draw_marker(marker, rect.center(), 4.5, color, ui.visuals().text_color()));
             }
         }
     });

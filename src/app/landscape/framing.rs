@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use egui::Ui;
+use valleyscope_engine::simulation::EnsembleView;
+use valleyscope_experiments::view::Camera;
 
 use super::interaction::start_xy;
 use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY, fitted, limited};
 use crate::app::{Document, Live};
-use crate::simulation::EnsembleView;
-use crate::view::Camera;
 
 /// The largest number of particles of an ensemble that are used to find its box.
 const ENOUGH_TO_FIT: usize = 2000;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use egui::{Align2, Color32, FontId, Galley, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
+use valleyscope_engine::optimizer::{ArrowRole, PartRole, StepInputs};
+use valleyscope_engine::simulation::StepTrace;
+use valleyscope_experiments::view::Viewport;
 
 use super::labels::{LabelRequest, place};
-use crate::optimizer::{ArrowRole, PartRole, StepInputs};
-use crate::simulation::StepTrace;
-use crate::view::Viewport;
 
 /// An arrow at the particle's position before the step.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,7 +179,7 @@ fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &
         .map(|glyph| {
             let size = (glyph.vector[0].powi(2) + glyph.vector[1].powi(2)).sqrt();
             let name = format!("{}  {}", glyph.label, glyph.meaning);
-            let size = crate::view::ticks::significant(size, 3);
+            let size = valleyscope_experiments::view::ticks::significant(size, 3);
             (
                 glyph.color,
                 painter.layout_no_wrap(name, font.clone(), text),

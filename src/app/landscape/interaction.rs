@@ -1,12 +1,12 @@
 //! Actions of the pointer and the keyboard on the canvas.
 
 use egui::{EventFilter, Key, Modifiers, PointerButton, Pos2, Rect, Response, Ui, Vec2};
+use valleyscope_engine::quantity::StartCoordinate;
+use valleyscope_engine::simulation::ParticleId;
+use valleyscope_experiments::view::{Camera, Viewport};
 
 use super::motion::{limited, panned, zoomed};
 use crate::app::{Document, Live, Requests};
-use crate::quantity::StartCoordinate;
-use crate::simulation::ParticleId;
-use crate::view::{Camera, Viewport};
 
 /// The meaning of dragging and clicking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

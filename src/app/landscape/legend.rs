@@ -1,11 +1,12 @@
 //! The legend of the ensembles: name, values, and visibility.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_experiments::view::ticks::significant;
 
 use super::layout::CanvasLayout;
-use super::marker::{Marker, color_of};
+use super::marker::{color_of, draw_marker, marker_of};
 use crate::app::{Document, Live};
-use crate::view::ticks::significant;
 
 const PADDING: f32 = 7.0;
 const MARKER: f32 = 18.0;
@@ -40,7 +41,7 @@ impl Row {
 fn rows(document: &Document, live: &Live) -> Vec<Row> {
     let Some(snapshot) = &live.snapshot else { return Vec::new() };
     let names = document.spec.shown_names();
-    let row = |view: &crate::simulation::EnsembleView| {
+    let row = |view: &valleyscope_engine::simulation::EnsembleView| {
         let index = document.spec.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
         let spec = &document.spec.optimizers[index];
         let diverged = match view.sample.diverged {
@@ -60,7 +61,7 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
             },
             loss: significant(view.sample.loss.mean, 4),
             diverged,
-            marker: Marker::of(&document.spec.optimizers, view.optimizer),
+            marker: marker_of(&document.spec.optimizers, view.optimizer),
             color: color_of(spec),
             shown: !live.hidden.contains(&view.optimizer),
         })
@@ -163,7 +164,7 @@ impl Legend {
         let middle = area.center().y;
         let fill = if row.shown { row.color } else { Color32::TRANSPARENT };
         let outline = if row.shown { Color32::BLACK } else { text };
-        painter.add(row.marker.drawn(pos2(at.x + 6.0, middle), 4.5, fill, outline));
+        painter.add(draw_marker(row.marker, pos2(at.x + 6.0, middle), 4.5, fill, outline));
         let name_at = pos2(at.x + MARKER, middle);
         let name = painter.text(name_at, Align2::LEFT_CENTER, &row.drawn_name, self.font.clone(), text);
         if !row.shown {
@@ -196,8 +197,8 @@ pub(super) fn mark_means(
         let at = to_screen([f64::from(x), f64::from(y)]);
         let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer) else { continue };
         if x.is_finite() && y.is_finite() && canvas.expand2(Vec2::splat(10.0)).contains(at) {
-            let marker = Marker::of(&document.spec.optimizers, view.optimizer);
-            painter.add(marker.drawn(at, MEAN_RADIUS, color_of(spec), Color32::BLACK));
+            let marker = marker_of(&document.spec.optimizers, view.optimizer);
+            painter.add(draw_marker(marker, at, MEAN_RADIUS, color_of(spec), Color32::BLACK));
         }
     }
 }

@@ -20,7 +20,7 @@ mod summary;
 pub use formula_panel::FormulaPanel;
 pub use glyphs::{Glyph, compressed_length, glyphs};
 pub use interaction::{Tool, nearest_particle};
-pub use marker::{Marker, line_color};
+pub use marker::line_color;
 pub use motion::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
 pub use panel::LandscapePanel;
 pub use readout::Readout;

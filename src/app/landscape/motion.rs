@@ -1,6 +1,6 @@
 //! Movements of the camera: by hand, to fit the particles, and following them.
 
-use crate::view::{Camera, Viewport};
+use valleyscope_experiments::view::{Camera, Viewport};
 
 /// Widths of the view in units of the plane.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;

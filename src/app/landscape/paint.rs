@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
+use valleyscope_engine::simulation::{EnsembleView, Snapshot};
 
 use crate::gpu::{Positions, Renderer, Scene};
-use crate::simulation::{EnsembleView, Snapshot};
 
 /// Data not uploaded to the GPU yet. They are stored here from the snapshot's arrival until the landscape is painted
 /// next, however long the window is hidden in between.
@@ -135,17 +135,17 @@ impl CallbackTrait for LandscapeCallback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::optimizer::{RuleKind, RuleSpec};
-    use crate::simulation::{Engine, LandscapeSpec, OptimizerSpec, SimulationSpec, defaults};
+    use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+    use valleyscope_engine::simulation::{Engine, LandscapeSpec, OptimizerSpec, SimulationSpec, defaults};
 
     fn snapshot() -> Snapshot {
         let rule = RuleSpec::on_plane(RuleKind::Signum).rated(defaults::learning_rate());
         let spec = SimulationSpec {
             landscape: LandscapeSpec::default(),
-            noise: crate::quantity::Noise::clamped(1.0),
+            noise: valleyscope_engine::quantity::Noise::clamped(1.0),
             seed: 1,
             steps: None,
-            particles: crate::quantity::ParticleCount::new(10).expect("within the range"),
+            particles: valleyscope_engine::quantity::ParticleCount::new(10).expect("within the range"),
             start: Default::default(),
             temperature: None,
             optimizers: vec![OptimizerSpec { id: 4, name: None, color: None, enabled: true, rule }],

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use eframe::egui_wgpu::{self, RenderState};
 use egui::{Color32, Context, FontId, Rect, Response, Sense, Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::simulation::{Snapshot, trail_columns};
+use valleyscope_experiments::view::{AutoScale, Camera, SymLog, Viewport};
 
 use super::framing::Framing;
 use super::glyphs::{self, on_canvas};
@@ -16,9 +19,6 @@ use super::summary::summary;
 use super::{axes, color_bar};
 use crate::app::{Action, Document, Live, Offscreen, PictureExtent, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
-use crate::landscape::Landscape;
-use crate::simulation::{Snapshot, trail_columns};
-use crate::view::{AutoScale, Camera, SymLog, Viewport};
 
 /// A narrower panel than this, in points, has its tools in a menu.
 const NARROW: f32 = 280.0;

@@ -1,9 +1,8 @@
 //! The values under the pointer.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, pos2, vec2};
-
-use crate::landscape::Landscape;
-use crate::view::ticks::significant;
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_experiments::view::ticks::significant;
 
 /// The landscape at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,11 +1,11 @@
 //! Information on a particle before a step of it was recorded.
 
 use egui::{Grid, Ui};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::simulation::ParticleId;
+use valleyscope_experiments::view::formula::text;
 
 use crate::app::{Document, Live};
-use crate::landscape::Landscape;
-use crate::simulation::ParticleId;
-use crate::view::formula::text;
 
 /// A particle's position, and the gradient there without noise.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! The state of the canvas in words.
 
+use valleyscope_engine::simulation::Playback;
+use valleyscope_experiments::view::Viewport;
+use valleyscope_experiments::view::ticks::{grouped, significant};
+
 use crate::app::{Document, Live};
-use crate::simulation::Playback;
-use crate::view::Viewport;
-use crate::view::ticks::{grouped, significant};
 
 /// A description of the canvas for screen readers. `left_out` are the optimizers that have run away.
 pub(super) fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: &[u32]) -> String {

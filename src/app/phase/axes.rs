@@ -1,7 +1,7 @@
 //! Values along the sides of a map, and where they lie.
 
-use crate::sweep::{Axis, Spacing};
-use crate::view::ticks::{Tick, Ticks, short};
+use valleyscope_engine::sweep::{Axis, Spacing};
+use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
 
 /// A side of the map, from 0 at the first row or column's outer edge to 1 at the last one's.
 pub(super) struct Side<'a>(pub &'a Axis);

@@ -1,12 +1,13 @@
 //! From a pixel to the landscape view, and from the landscape's settings to a place on the map.
 
+use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
+use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
+use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
+use valleyscope_experiments::preset::{FormatVersion, LandscapePreset};
+use valleyscope_experiments::view::ticks::significant;
+
 use crate::figure::{axis_label, optimizer_colors};
-use crate::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
-use crate::preset::{FormatVersion, LandscapePreset};
-use crate::quantity::{LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope};
-use crate::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
-use crate::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
-use crate::view::ticks::significant;
 
 /// Particles of each optimizer when a pixel is looked at as a landscape.
 const PARTICLES: u64 = 100;

@@ -1,6 +1,13 @@
 //! The settings of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
 
 use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
+use valleyscope_engine::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec, Schedule};
+use valleyscope_engine::quantity::{
+    Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount,
+};
+use valleyscope_engine::simulation::{distinct_name, kept_name};
+use valleyscope_engine::spec_error::{Part, SpecError};
+use valleyscope_engine::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
@@ -10,11 +17,6 @@ use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
 use crate::figure::{axis_label, optimizer_colors};
-use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec, Schedule};
-use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
-use crate::simulation::{distinct_name, kept_name};
-use crate::spec_error::{Part, SpecError};
-use crate::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 /// Shows the controls of a sweep, and a fault beside its field.
 pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>, requests: &mut Requests) {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use egui::Context;
+use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::sweep::{Diagram, Machine, Pool, Progress, Sweep, SweepSpec, Work};
+use valleyscope_experiments::preset::SweepPreset;
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::titled::{ExportedDiagram, TitledDiagram};
-use crate::export::Overwrite;
-use crate::preset::SweepPreset;
 use crate::result::{RawExport, RawPlan, SweepResult};
-use crate::spec_error::SpecError;
-use crate::sweep::{Diagram, Machine, Pool, Progress, Sweep, SweepSpec, Work};
 
 /// The longest that arrived pixels are put in place for in one frame.
 const LONGEST_TAKE: Duration = Duration::from_millis(2);

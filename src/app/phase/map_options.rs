@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use egui::text::LayoutJob;
 use egui::{Button, Color32, ComboBox, DragValue, Galley, Label, RichText, TextFormat, TextStyle, Ui, WidgetText};
+use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::export::ExportKind;
 use super::metric_names::METRICS;
@@ -13,7 +14,6 @@ use super::titled::TitledDiagram;
 use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
-use crate::sweep::{Diagram, Metric, SweepSpec};
 
 /// The largest width of a line in the menu of earlier diagrams, in points.
 const MENU_LINE: f32 = 360.0;

@@ -5,11 +5,11 @@ use egui::{
     Align2, Color32, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke, TextStyle, Ui,
     WidgetInfo, pos2, vec2,
 };
+use valleyscope_engine::sweep::Diagram;
 
 use super::axes::Side;
 use super::picture::{Explained, MapPicture};
 use crate::figure::axis_label;
-use crate::sweep::Diagram;
 
 /// Room for the labels of the rows, at the left.
 const LEFT: f32 = 64.0;

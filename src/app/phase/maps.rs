@@ -2,6 +2,7 @@
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
+use valleyscope_engine::sweep::SweepSpec;
 
 use super::bridge;
 use super::map_options::{in_short, title_against};
@@ -12,7 +13,6 @@ use crate::app::document::Document;
 use crate::app::live::{Action, Requests};
 use crate::app::theme;
 use crate::figure::difference;
-use crate::sweep::SweepSpec;
 
 /// A diagram narrower than this is of no use beside another, in points.
 const NARROWEST: f32 = 280.0;

@@ -1,6 +1,6 @@
 //! The names of the metrics of a sweep.
 
-use crate::sweep::Metric;
+use valleyscope_engine::sweep::Metric;
 
 /// In the order of [`Metric::ALL`].
 pub(super) const METRICS: [(Metric, &str); 3] =

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui};
+use valleyscope_engine::sweep::{Axis, Metric, SweepSpec};
+use valleyscope_experiments::preset::{Preset, SweepPreset};
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::axes::Side;
 use super::controls;
@@ -21,11 +24,8 @@ use crate::app::session::{SweepMemory, stored_preset};
 use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::theme;
 use crate::app::window_layout::WindowLayout;
-use crate::export::Overwrite;
 use crate::figure::{Map, as_changed};
-use crate::preset::{Preset, SweepPreset};
 use crate::result::{RawPlan, SweepResult};
-use crate::sweep::{Axis, Metric, SweepSpec};
 
 /// The state of the phase diagrams' part of the window.
 pub struct PhasePanel {

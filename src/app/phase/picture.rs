@@ -5,10 +5,10 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context, TextureHandle, TextureOptions};
+use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use crate::app::theme;
 use crate::figure::{Map, MapImage, Scale, Swatch};
-use crate::sweep::{Diagram, Metric, SweepSpec};
 
 /// The displayed map of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use egui::{Button, Context, ProgressBar, RichText, Ui};
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram_store::DiagramStore;
 use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
-use crate::export::Overwrite;
 use crate::result::{RawExport, RawFailure, RawPlan, RawProgress};
 
 /// The interval between updates of the progress.

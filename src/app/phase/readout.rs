@@ -5,15 +5,15 @@ use std::sync::Arc;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Color32, Galley, Grid, RichText, ScrollArea, TextFormat, TextStyle, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
+use valleyscope_engine::sweep::{Average, Cell, Diagram, Metric};
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::range::{across, union};
+use valleyscope_experiments::view::ticks::{beyond, fixed, significant};
 
 use super::metric_names::METRICS;
 use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::app::theme::legible;
 use crate::figure::{axis_label, optimizer_colors};
-use crate::sweep::{Average, Cell, Diagram, Metric};
-use crate::view::AxisScale;
-use crate::view::range::{across, union};
-use crate::view::ticks::{beyond, fixed, significant};
 
 /// Shows a pixel; while it is not computed, the one that represents it on the map.
 pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {

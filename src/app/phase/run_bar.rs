@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use egui::{Button, Label, ProgressBar, RichText, TextStyle, Ui};
+use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::sweep::Progress;
+use valleyscope_experiments::preset::SweepPreset;
 
 use super::panel::PhasePanel;
-use crate::preset::SweepPreset;
-use crate::spec_error::SpecError;
-use crate::sweep::Progress;
 
 /// Height of the progress bar.
 const BAR: f32 = 6.0;

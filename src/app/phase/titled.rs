@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use valleyscope_engine::sweep::{Diagram, Metric, Precision, Progress, SweepSpec};
+use valleyscope_experiments::preset::SweepPreset;
+
 use crate::figure::as_changed;
-use crate::preset::SweepPreset;
 use crate::result::SweepResult;
-use crate::sweep::{Diagram, Metric, Precision, Progress, SweepSpec};
 
 /// A diagram, and the preset that it comes from.
 #[derive(Clone)]

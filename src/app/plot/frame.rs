@@ -2,11 +2,11 @@
 
 use egui::{Color32, FontId, Rangef, Response, TextStyle, Ui, Vec2, WidgetInfo, vec2};
 use egui_plot::{AxisHints, GridMark, Plot, PlotTransform, PlotUi, VLine};
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::ticks::{Tick, Ticks};
 
 use super::zoom::Gesture;
 use crate::app::theme;
-use crate::view::AxisScale;
-use crate::view::ticks::{Tick, Ticks};
 
 /// Points between labels beside each other and above each other.
 const BESIDE: f64 = 46.0;

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use egui::{Context, ViewportCommand};
+use valleyscope_engine::simulation::{EngineCommand, ParticleId, SimulationSpec};
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_runs::RunFolder;
 
 use super::Valleyscope;
 use crate::app::controls::{Highlight, set_controls};
@@ -15,10 +18,7 @@ use crate::app::save_preset::SavePreset;
 use crate::app::tab_draft::TabDraft;
 use crate::app::theme;
 use crate::app::window_layout::Tab;
-use crate::preset::{Preset, built_ins};
 use crate::result::SweepResult;
-use crate::run::RunFolder;
-use crate::simulation::{EngineCommand, ParticleId, SimulationSpec};
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {

@@ -1,6 +1,7 @@
 //! Drawing: the panels, and what appears above them.
 
 use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::Valleyscope;
 use crate::app::live::Requests;
@@ -8,7 +9,6 @@ use crate::app::save_preset::{Destination, SaveDecision};
 use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
 use crate::app::window_layout::Tab;
 use crate::app::{lesson, menu, transport};
-use crate::export::Overwrite;
 
 /// Narrower windows do not show the plots, in points.
 const ROOM_FOR_PLOTS: f32 = 760.0;

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use egui::{Context, ViewportCommand};
+use valleyscope_experiments::preset::LandscapePreset;
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::Valleyscope;
 use crate::app::files::{FileContent, FileEvent};
 use crate::app::graphics::{GraphicsFault, GraphicsFaults};
 use crate::app::save_preset::SavePreset;
 use crate::app::tab_draft::TabDraft;
-use crate::export::Overwrite;
-use crate::preset::LandscapePreset;
 
 /// The longest time of a frame that is spent on taking snapshots.
 const SNAPSHOT_TIME: Duration = Duration::from_millis(4);

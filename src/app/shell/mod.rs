@@ -13,6 +13,11 @@ use egui::{Context, Rect, Ui};
 
 pub use options::{AppOptions, ExitState};
 
+use valleyscope_engine::simulation::{EngineCommand, ParticleId, Record};
+use valleyscope_experiments::preset::{Loaded, Preset, PresetSource, SweepPreset, built_ins};
+use valleyscope_experiments::view::ViewSettings;
+use valleyscope_runs::RunFolder;
+
 use super::animation::{AnimationExport, Subject};
 use super::controls::ControlsPanel;
 use super::diagnostics::DiagnosticsPanel;
@@ -40,11 +45,7 @@ use super::theme;
 use super::training::TrainingPanel;
 use super::wake::Wake;
 use super::window_layout::{Tab, WindowLayout};
-use crate::preset::{Loaded, Preset, PresetSource, SweepPreset, built_ins};
 use crate::result::SweepResult;
-use crate::run::RunFolder;
-use crate::simulation::{EngineCommand, ParticleId, Record};
-use crate::view::ViewSettings;
 
 /// The panels that have a state of their own.
 struct Panels {

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use valleyscope_experiments::preset::{Library, Loaded};
+use valleyscope_runs::RunFolder;
+
 use crate::app::playback::PlaybackPace;
 use crate::app::training::TrainingPaths;
-use crate::preset::{Library, Loaded};
 use crate::result::SweepResult;
-use crate::run::RunFolder;
 
 /// The options of the app at its start.
 pub struct AppOptions {

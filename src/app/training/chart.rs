@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use egui::Ui;
 use egui_plot::{HLine, LineStyle, Plot, PlotUi};
+use valleyscope_runs::{MetricId, MetricInfo};
 
 use super::curve_cache::CurveCache;
 use super::legend::{last_value, tooltip};
@@ -12,7 +13,6 @@ use super::named_curves::NamedCurves;
 use super::pens::color;
 use super::track::{Track, TrackLook};
 use crate::app::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot};
-use crate::run::{MetricId, MetricInfo};
 
 /// A plot to draw.
 pub(super) struct Chart<'a> {

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use egui::{Button, ComboBox, RichText, ScrollArea, Slider, Ui, vec2};
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::range::{self, Ceiling, across};
+use valleyscope_runs::{Better, MetricId, MetricInfo, Unit};
 
 use super::chart::{Chart, ChartCurve};
 use super::choices::{Choices, USUAL};
@@ -19,9 +22,6 @@ use crate::app::number as text;
 use crate::app::plot::Zoom;
 use crate::app::typed::TypedField;
 use crate::figure::Format;
-use crate::run::{Better, MetricId, MetricInfo, Unit};
-use crate::view::AxisScale;
-use crate::view::range::{self, Ceiling, across};
 
 /// Narrower plots are put below each other, in points.
 const NARROWEST: f32 = 330.0;

@@ -1,11 +1,11 @@
 //! The choice of plots of the selected runs.
 
 use serde::{Deserialize, Serialize};
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
 use super::track::Horizontal;
 use crate::figure::metric_scale;
-use crate::run::{Better, MetricId, MetricInfo, MetricScale, Unit};
-use crate::view::AxisScale;
 
 /// The choice of plots; kept with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use valleyscope_experiments::view::Pen;
+use valleyscope_runs::MetricId;
 
 use super::lines::{CurveCanvas, Lines};
 use super::track::{Track, TrackLook};
 use crate::gpu::CurveSet;
-use crate::run::MetricId;
-use crate::view::Pen;
 
 /// The lines of a curve, and what they are drawn with.
 pub(super) type PennedLines = (Arc<Lines>, Pen);
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
     use crate::app::training::track::{Horizontal, OfStep};
-    use crate::view::AxisScale;
+    use valleyscope_experiments::view::AxisScale;
 
     const LOOK: TrackLook =
         TrackLook { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };

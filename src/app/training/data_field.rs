@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use egui::{Button, ComboBox, TextEdit, TextStyle, Ui};
+use valleyscope_experiments::workload::{DataChoice, Dataset};
 
 use super::setup::line;
 use crate::app::live::{Action, Requests};
-use crate::workload::{DataChoice, Dataset};
 
 /// Between the frame of a text field and its text, on both sides together.
 const MARGIN: f32 = 8.0;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, vec2};
+use valleyscope_experiments::view::Pen;
+use valleyscope_runs::{ConcernKind, RunFolder, Status};
 
 use super::cut_name::line_with_name;
 use super::legend::line;
@@ -10,8 +12,6 @@ use super::samples;
 use super::summary::Summary;
 use super::words::RunDetail;
 use crate::app::form::small_button;
-use crate::run::{ConcernKind, RunFolder, Status};
-use crate::view::Pen;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DetailTab {

@@ -1,11 +1,11 @@
 //! Small dialogs about one run: its title and note, and the question before it is deleted.
 
 use egui::{Context, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_runs::{Notes, RunFolder};
 
 use crate::app::theme;
-use crate::preset::Preset;
-use crate::run::{Notes, RunFolder};
-use crate::view::ticks::grouped;
 
 /// A dialog that is open.
 pub(super) enum Dialog {

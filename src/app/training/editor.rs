@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins};
+use valleyscope_experiments::workload::form::Form;
+use valleyscope_experiments::workload::{DataChoice, Workload};
 
 use super::choices::Choices;
 use crate::app::editor::{Draft, Editor, PresetDraft};
-use crate::preset::{BuiltIn, Preset, built_ins};
-use crate::workload::form::Form;
-use crate::workload::{DataChoice, Workload};
 
 /// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

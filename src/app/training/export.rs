@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::Context;
+use valleyscope_runs::{MetricInfo, RunFolder, RunReader};
 
 use super::plot_export::CurvesExport;
 use crate::app::figure_layout::FigureLayout;
 use crate::app::live::{Action, Requests};
+use crate::export::write_csv;
 use crate::export::{CsvCell, CsvWriter};
 use crate::figure::{Figure, Format};
 use crate::result::scan::ScanResult;
-use crate::run::{MetricInfo, RunFolder, RunReader, write_csv};
 
 /// The export formats of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

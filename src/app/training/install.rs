@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
+use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
 
 /// The time limit for the start of the set-up that continues after the command.
 const BEGIN: Duration = Duration::from_secs(5);

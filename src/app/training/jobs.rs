@@ -6,6 +6,14 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
+use valleyscope_experiments::workload::Outlook;
+use valleyscope_machine::WorkerFolder;
+use valleyscope_runs::{
+    Handshake, RunFolder, RunReader, Status, Timestamp, WorkerProgram, check_removable, remove, runs_folder,
+};
+
 use super::editor::ForkPoint;
 use super::install::InstallCommand;
 use super::outlook::OutlookAnswer;
@@ -13,13 +21,6 @@ use super::queue::Queue;
 use super::update::{Update, WorkerState};
 use super::watcher::{self, WatcherCommand};
 use crate::app::wake::Wake;
-use crate::machine::WorkerFolder;
-use crate::preset::Preset;
-use crate::run::{
-    CapacityReport, Fork, Handshake, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
-    check_removable, remove, runs_folder,
-};
-use crate::workload::Outlook;
 
 /// The worker has this long to begin.
 const AT_WORK: Duration = Duration::from_secs(120);

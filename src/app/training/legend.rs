@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
+use valleyscope_experiments::view::ticks::{grouped, moment, significant};
+use valleyscope_experiments::view::{AxisScale, Pen};
+use valleyscope_runs::{MetricInfo, Unit, span};
 
 use super::named_curves::NamedCurves;
 use super::names::Name;
 use super::pens::{color, dash};
 use super::track::{Horizontal, Nearest, Track, TrackLook};
 use crate::app::plot::readout;
-use crate::run::{MetricInfo, Unit, span};
-use crate::view::ticks::{grouped, moment, significant};
-use crate::view::{AxisScale, Pen};
 
 /// The longest title in the legend where others have no room besides, in points.
 const LONGEST: f32 = 240.0;

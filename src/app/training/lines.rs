@@ -2,13 +2,13 @@
 
 use egui::Theme;
 use egui_plot::{MarkerShape, PlotUi};
+use valleyscope_experiments::view::Pen;
+use valleyscope_experiments::view::range::{Ceiling, Extent, union, with_margin};
 
 use super::pens::{color, dash};
 use super::track::{Pieces, Track, TrackLook};
 use crate::app::plot::{band, near_line, point};
 use crate::gpu::{CurveSet, CurveStyle};
-use crate::view::Pen;
-use crate::view::range::{Ceiling, Extent, union, with_margin};
 
 /// A track as it is drawn.
 pub(super) struct Lines {
@@ -170,8 +170,8 @@ impl CurveCanvas {
 #[cfg(test)]
 mod tests {
     use super::{Fit, Lines, y_in_view};
-    use crate::view::AxisScale;
-    use crate::view::range::Ceiling;
+    use valleyscope_experiments::view::AxisScale;
+    use valleyscope_experiments::view::range::Ceiling;
 
     fn of(line: &[[f64; 2]]) -> Lines {
         Lines { raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new(), fork: None }

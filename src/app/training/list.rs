@@ -3,6 +3,9 @@
 use std::cmp::Ordering;
 
 use egui::{Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, Vec2, WidgetInfo, vec2};
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::view::ticks::{grouped, significant};
+use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
 
 use super::cut_name::line_with_name;
 use super::legend::line;
@@ -10,9 +13,6 @@ use super::pens::Pens;
 use super::summary::Summary;
 use crate::app::controls::color_swatch;
 use crate::app::number;
-use crate::run::{Concern, RunFolder, Status, Unit, span};
-use crate::view::ticks::{grouped, significant};
-use crate::visible::visible;
 
 /// Height of a run in the list.
 const ROW: f32 = 58.0;

@@ -1,8 +1,9 @@
 //! Curves with the name and the line that they have in plots.
 
+use valleyscope_experiments::view::Pen;
+
 use super::names::Name;
 use super::plotter::RunCurves;
-use crate::view::Pen;
 
 /// A group of runs as it is drawn.
 pub(super) struct NamedCurves<'a> {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing};
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::workload::STEPS;
+
 use super::summary::Summary;
 use crate::app::number;
-use crate::optimizer::{RuleSpec, ShownSetting, differing};
-use crate::view::ticks::grouped;
-use crate::workload::STEPS;
 
 /// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,7 +223,7 @@ pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{Known, Name, distinct};
-    use crate::optimizer::{RuleKind, RuleSpec, ShownSetting};
+    use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
     fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
         let traits = [Some(rate), Some(batch), None, Some(seed), None].map(|text| text.map(str::to_owned));

@@ -1,9 +1,10 @@
 //! The data of the training under the controls, and its requirements on the machine and the disk.
 
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::CapacityReport;
+use valleyscope_experiments::workload::{DataChoice, Outlook};
+
 use super::editor::TrainingFault;
-use crate::preset::Preset;
-use crate::run::CapacityReport;
-use crate::workload::{DataChoice, Outlook};
 
 /// Seconds between two looks at the same data.
 const BETWEEN: f64 = 5.0;

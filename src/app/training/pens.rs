@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use egui::{Color32, Theme};
+use valleyscope_experiments::view::{Dash, Pen};
+use valleyscope_runs::RunFolder;
 
 use super::summary::Summary;
 use crate::app::landscape::marker::background;
-use crate::run::RunFolder;
-use crate::view::{Dash, Pen};
 
 /// The colour of runs whose optimizer is not known, and of scans, which have several.
 pub(super) const NEUTRAL: [u8; 3] = [150; 3];

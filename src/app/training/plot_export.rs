@@ -3,11 +3,12 @@
 use std::fs;
 use std::sync::Arc;
 
+use valleyscope_experiments::view::{AxisScale, Pen};
+use valleyscope_runs::{MetricInfo, RunFolder};
+
 use super::lines::{Fit, Lines, y_in_view};
 use super::track::{Horizontal, Track, TrackLook};
 use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
-use crate::run::{MetricInfo, RunFolder};
-use crate::view::{AxisScale, Pen};
 
 /// All plots, to be exported as one figure.
 pub(super) struct CurvesExport {

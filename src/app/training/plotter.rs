@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
+use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunReader};
+
 use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
-use crate::run::{MetricId, MetricInfo, MetricSource, RunFolder, RunReader};
 
 /// Between two looks at the files.
 const BETWEEN: Duration = Duration::from_millis(300);

@@ -1,12 +1,12 @@
 //! The menus for the initial settings: a workload, a preset of it, and one of its runs.
 
 use egui::{ComboBox, RichText, Ui};
+use valleyscope_experiments::preset::{Preset, built_ins};
 
 use super::editor::{TrainingEditor, first_of};
 use super::setup::line;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
-use crate::preset::{Preset, built_ins};
 
 /// Shows the choices.
 pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {

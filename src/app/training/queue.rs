@@ -5,11 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-
-use crate::export::write_plain_file;
-use crate::plain_file::{self, Links};
-use crate::preset::Preset;
-use crate::run::RunFolder;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::RunFolder;
+use valleyscope_runs::atomic_file::write_plain_file;
+use valleyscope_runs::plain_file::{self, Links};
 
 /// The file in the folder of runs, which has at most one queue.
 const FILE: &str = "queue.json";

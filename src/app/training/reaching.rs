@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use egui::{Grid, Label, RichText, ScrollArea, Ui};
+use valleyscope_experiments::view::crossing::{Crossing, common_level, first_crossing, speedup};
+use valleyscope_experiments::view::ticks::{grouped, significant};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder};
 
 use super::legend::line;
 use super::named_curves::NamedCurves;
@@ -10,9 +13,6 @@ use super::track::Track;
 use crate::app::form::small_button;
 use crate::app::number;
 use crate::app::typed::TypedField;
-use crate::run::{Better, MetricId, MetricInfo, MetricSource, RunFolder};
-use crate::view::crossing::{Crossing, common_level, first_crossing, speedup};
-use crate::view::ticks::{grouped, significant};
 
 /// The height of the table is at most this, in points.
 const HIGHEST: f32 = 150.0;

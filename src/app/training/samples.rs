@@ -1,10 +1,10 @@
 //! The texts that a run has written, and the request for another one.
 
 use egui::{Label, RichText, ScrollArea, TextEdit, Ui};
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_runs::{RunCommand, TextSample};
 
 use crate::app::form::small_button;
-use crate::run::{RunCommand, TextSample};
-use crate::view::ticks::grouped;
 
 /// The message where there are no texts.
 const NOTHING: &str = "No text so far. `sample` in the preset has the model write one at an interval.";

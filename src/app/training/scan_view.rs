@@ -2,15 +2,16 @@
 
 use egui::{Color32, RichText, Ui, vec2};
 use egui_plot::{HLine, Legend, Line, LineStyle, Plot, PlotUi, Points};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_experiments::view::range::{Extent, union, with_margin};
+use valleyscope_experiments::view::ticks::{Tick, beyond, significant};
 
 use super::export::ScanFile;
 use crate::app::figure_layout::FigureLayout;
-use crate::app::landscape::marker::{Marker, line_color};
+use crate::app::landscape::marker::{line_color, shape_in_plot};
 use crate::app::plot::{PlotAxis, PlotFrame, ShownPlot, error_bar, readout};
 use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult};
-use crate::view::AxisScale;
-use crate::view::range::{Extent, union, with_margin};
-use crate::view::ticks::{Tick, beyond, significant};
 
 const PERCENT: f64 = 100.0;
 /// Of a marker, in points.
@@ -82,7 +83,7 @@ fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker
         }
     }
     let points: Vec<[f64; 2]> = measured.iter().map(|measured| measured.at).collect();
-    let marks = Points::new("", points.clone()).shape(marker.in_plot()).filled(!marker.is_open);
+    let marks = Points::new("", points.clone()).shape(shape_in_plot(marker)).filled(!marker.is_open);
     plot.points(marks.color(color).radius(RADIUS).allow_hover(false));
     plot.line(Line::new(name, points).color(color).width(1.6).allow_hover(false));
 }

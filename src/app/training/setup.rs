@@ -1,6 +1,10 @@
 //! The settings of a training: workload, preset, data, device, optimizer, and number of steps.
 
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, Ui};
+use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec};
+use valleyscope_engine::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
+use valleyscope_experiments::workload::form::{Choice, Field, Section, Value};
+use valleyscope_experiments::workload::{DeviceChoice, ScanOptimizer};
 
 use super::editor::{TrainingEditor, TrainingFault};
 use super::update::WorkerState;
@@ -11,10 +15,6 @@ use crate::app::number;
 use crate::app::preset_catalog::PresetCatalog;
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::typed::TypedField;
-use crate::optimizer::{HyperparameterKind, RuleSpec};
-use crate::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
-use crate::workload::form::{Choice, Field, Section, Value};
-use crate::workload::{DeviceChoice, ScanOptimizer};
 
 const NAME_WIDTH: f32 = 108.0;
 const FIELD_WIDTH: f32 = 84.0;

@@ -1,7 +1,7 @@
 //! The summary of a run for lists.
 
-use crate::optimizer::ShownSetting;
-use crate::run::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
+use valleyscope_engine::optimizer::ShownSetting;
+use valleyscope_runs::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
 
 /// A run in the list.
 #[derive(Clone, Debug)]

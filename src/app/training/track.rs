@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use valleyscope_experiments::view::AxisScale;
+use valleyscope_runs::MetricCurve;
+
 use super::pyramid::Pyramid;
-use crate::run::MetricCurve;
-use crate::view::AxisScale;
 
 /// The quantity of the horizontal axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -330,7 +331,7 @@ pub struct Nearest {
 #[cfg(test)]
 mod tests {
     use super::{Horizontal, OfStep, Track, TrackLook};
-    use crate::view::AxisScale;
+    use valleyscope_experiments::view::AxisScale;
 
     fn track(values: &[f64], smoothing: f64) -> Track {
         let mut track = Track::new(OfStep { samples: 10.0, tokens: 640.0 }, smoothing);

@@ -1,12 +1,13 @@
 //! What the threads of trainings tell the window.
 
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::{Handshake, LaunchError, RunFolder};
+
 use super::editor::ForkPoint;
 use super::install::Installation;
 use super::outlook::OutlookAnswer;
 use super::summary::Summary;
 use super::words::RunDetail;
-use crate::preset::Preset;
-use crate::run::{Handshake, LaunchError, RunFolder};
 
 /// A message of the threads to the window.
 pub(super) enum Update {

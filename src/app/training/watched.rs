@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::time::SystemTime;
 
+use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
+use valleyscope_engine::terminal_escape::{visible, visible_lines};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::workload::{Common, shown_settings};
+use valleyscope_runs::{
+    Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
+};
+
 use super::names::unusual;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
-use crate::optimizer::{RuleKind, ShownSetting};
-use crate::preset::Preset;
-use crate::run::{
-    Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunConfig, RunFolder, RunHistory, RunReader, Status, Timestamp,
-};
-use crate::visible::{visible, visible_lines};
-use crate::workload::{Common, shown_settings};
 
 /// A run that is watched.
 pub(super) struct Watched {

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
+use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
+use valleyscope_runs::{CommandRequest, Notes, Reply, RunCommand, RunFolder, Timestamp};
+
 use super::install::Installation;
 use super::names::word_settings;
 use super::summary::Summary;
@@ -13,8 +16,6 @@ use super::update::Update;
 use super::watched::Watched;
 use super::words::{RunDetail, shown_log};
 use crate::app::wake::Wake;
-use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
-use crate::run::{CommandRequest, Notes, Reply, RunCommand, RunFolder, Timestamp};
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -354,7 +355,7 @@ mod tests {
     use std::sync::mpsc::sync_channel;
 
     use super::*;
-    use crate::run::{Event, MetricId, MetricValues, RunSession, Started, Status};
+    use valleyscope_runs::{Event, MetricId, MetricValues, RunSession, Started, Status};
 
     fn begun(folder: &Path) -> RunSession {
         let run = RunFolder::create(folder, "run", "Mnist(").expect("a run can be made");

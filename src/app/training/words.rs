@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::run::{EventRecord, Forked, RunFolder, RunHistory, RunWarning, TextSample, Timestamp, last_lines};
-use crate::visible::{visible, visible_lines};
+use valleyscope_engine::terminal_escape::{visible, visible_lines};
+use valleyscope_runs::{EventRecord, Forked, RunFolder, RunHistory, RunWarning, TextSample, Timestamp, last_lines};
 
 /// The number of bytes of the end of a log that are shown.
 const LOG_TAIL: u64 = 128 * 1024;

@@ -3,6 +3,8 @@
 use egui::{
     Button, CollapsingHeader, Context, Label, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, TextStyle, Ui,
 };
+use valleyscope_machine::{SetUpState, SetUpStatus};
+use valleyscope_runs::SETUP;
 
 use super::install::Installation;
 use super::jobs::TrainingPaths;
@@ -10,8 +12,6 @@ use super::update::WorkerState;
 use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::app::theme;
-use crate::machine::{SetUpState, SetUpStatus};
-use crate::run::SETUP;
 
 /// A request for the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

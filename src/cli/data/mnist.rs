@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use valleyscope_experiments::dataset::download::{self, DownloadError};
+use valleyscope_experiments::dataset::mnist::{self, DataError, Mnist, MnistCheck, MnistFound, SYNTHETIC_SEED};
 
 use crate::cli::interrupt::Interrupt;
 use crate::cli::output::print;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
-use crate::dataset::download::{self, DownloadError};
-use crate::dataset::mnist::{self, DataError, Mnist, MnistCheck, MnistFound, SYNTHETIC_SEED};
 
 #[derive(clap::Args)]
 pub(crate) struct MnistArgs {

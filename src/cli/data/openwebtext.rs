@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::download::{self, Download, DownloadError, PATIENCE};
+use valleyscope_experiments::dataset::text::openwebtext::{ARCHIVE, VALIDATION_FRACTION, WebText, mirrors};
+
 use super::tokens;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
-use crate::dataset::download::{self, Download, DownloadError, PATIENCE};
-use crate::dataset::text::openwebtext::{ARCHIVE, VALIDATION_FRACTION, WebText, mirrors};
-use crate::quantity::ValidationFraction;
 
 #[derive(clap::Args)]
 pub(crate) struct OpenWebTextArgs {

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::{Preparation, VALIDATION_FRACTION, find};
+use valleyscope_experiments::workload::TokenizerKind;
+
 use super::tokens::{self, failure};
 use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
-use crate::dataset::text::{Preparation, VALIDATION_FRACTION, find};
-use crate::quantity::ValidationFraction;
-use crate::workload::TokenizerKind;
 
 #[derive(clap::Args)]
 pub(crate) struct TextArgs {

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Instant;
 
+use valleyscope_experiments::dataset::text::{self, Meta, Stage, TextError};
+
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
-use crate::dataset::text::{self, Meta, Stage, TextError};
 
 /// Does the work, which gets a callback for progress and one for cancelling, and prints the outcome.
 pub(super) fn make(

@@ -2,14 +2,14 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
+use valleyscope_experiments::dataset::mnist;
+use valleyscope_experiments::preset::Library;
+use valleyscope_experiments::run::SystemMemory;
+use valleyscope_machine::{self as machine, Display, Look, Need, PackageManager, Packages};
+use valleyscope_runs::runs_folder;
 
 use super::processor::Processor;
 use super::worker::WorkerFacts;
-use crate::dataset::mnist;
-use crate::machine::{self, Display, Look, Need, PackageManager, Packages};
-use crate::preset::Library;
-use crate::run::SystemMemory;
-use crate::run::runs_folder;
 
 /// The facts found on a machine.
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ fn is_served(_socket: &Path) -> bool {
 
 /// The folder that a variable names for training data, and why they are not found there.
 fn data() -> Option<(PathBuf, Option<String>)> {
-    let folder = crate::dataset::named_folder()?;
+    let folder = valleyscope_experiments::dataset::named_folder()?;
     let lacks = mnist::look_in(&folder).err().map(|error| error.to_string());
     Some((folder, lacks))
 }

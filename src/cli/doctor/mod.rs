@@ -8,15 +8,16 @@ use std::fmt;
 
 use anyhow::anyhow;
 
-pub use crate::run::SystemMemory;
 pub use facts::{Adapter, Facts, FolderFacts};
 pub use processor::Processor;
+pub use valleyscope_experiments::run::SystemMemory;
 pub use worker::{WorkerCheck, WorkerFacts};
+
+use valleyscope_experiments::dataset::FOLDER_VARIABLE;
+use valleyscope_machine::{Display, Look, Need};
 
 use super::Failure;
 use super::output::print;
-use crate::dataset::FOLDER_VARIABLE;
-use crate::machine::{Display, Look, Need};
 
 /// Prints the report on stdout. An error says that the window could not open.
 pub(super) fn run() -> Result<(), Failure> {

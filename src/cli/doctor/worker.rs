@@ -1,9 +1,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use valleyscope_machine::{SetUpState, SetUpStatus, WorkerFolder};
+use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram};
+
 use super::{Problem, line};
-use crate::machine::{SetUpState, SetUpStatus, WorkerFolder};
-use crate::run::{Handshake, LaunchError, SETUP, WorkerProgram};
 
 /// The training worker, as far as it is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]

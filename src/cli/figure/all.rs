@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 
 use anyhow::{Context, anyhow};
+use valleyscope_runs::atomic_file::AtomicFile;
 
 use super::plan::{Computer, OF_TOY_MODELS, Plan};
 use super::{FigureArgs, cannot_write, check, drawing, write};
 use crate::cli::{Failure, in_one_line, say};
-use crate::export::AtomicFile;
 use crate::figure::Format;
 
 /// Draws one figure after the other. The others are drawn even if one fails.

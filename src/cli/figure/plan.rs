@@ -5,6 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use valleyscope_engine::quantity::ParticleCount;
+use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision};
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
+use valleyscope_runs::RunFolder;
 
 use super::{FigureArgs, trainings};
 use crate::cli::progress::{ProgressLine, ProgressUnit};
@@ -12,13 +17,8 @@ use crate::cli::runs::find::RunsPlace;
 use crate::cli::sweep::{Taker, Workshop};
 use crate::cli::{Failure, say};
 use crate::figure::{Figure, Trajectories, as_changed};
-use crate::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
-use crate::quantity::ParticleCount;
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
-use crate::run::RunFolder;
-use crate::sweep::{Diagram, Finished, Metric, Precision};
-use crate::visible::visible;
 
 /// The figures of the paper's toy models, the fastest first.
 pub(super) const OF_TOY_MODELS: [&str; 8] =

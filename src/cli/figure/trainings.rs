@@ -5,16 +5,17 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use jiff::Timestamp;
+use valleyscope_engine::optimizer::{ShownSetting, differing, with_settings};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::view::Pen;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::workload::{Common, shown_settings};
+use valleyscope_runs::{MetricInfo, RunFolder, RunHistory, RunReader};
 
 use crate::cli::runs::find::{RunsPlace, began};
 use crate::cli::{Failure, say};
 use crate::figure::{Figure, Over, TrainedRun};
-use crate::optimizer::{ShownSetting, differing, with_settings};
-use crate::preset::Preset;
-use crate::run::{MetricInfo, RunConfig, RunFolder, RunHistory, RunReader};
-use crate::view::Pen;
-use crate::view::ticks::grouped;
-use crate::workload::{Common, shown_settings};
 
 /// The presets that compare trainings over training time.
 const BY_THE_CLOCK: [&str; 2] = ["walltime", "walltime-bf16"];

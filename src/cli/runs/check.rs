@@ -6,13 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use valleyscope_experiments::run::PresetConfigs;
+use valleyscope_runs::MendRefused;
+use valleyscope_runs::{Condition, Findings, RunFolder};
 
 use super::find::RunsPlace;
 use super::{cell, print};
 use crate::cli::{Failure, say};
 use crate::figure::check_pictures;
 use crate::result::{check_sweep, is_sweep};
-use crate::run::{Condition, Findings, MendRefused, RunFolder};
 
 /// The largest number of characters of the name of a file, and of what is said of it.
 const LONGEST: [usize; 2] = [60, 2000];
@@ -90,7 +92,7 @@ impl Folder {
 
     fn check(&self, mend: bool) -> Result<Findings, MendRefused> {
         match self {
-            Folder::Run(run) => run.check(mend),
+            Folder::Run(run) => run.check(mend, &PresetConfigs),
             Folder::Sweep(path) => check_sweep(path, mend).map(|mut findings| {
                 check_pictures(path, &mut findings);
                 findings

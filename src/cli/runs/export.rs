@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+use valleyscope_runs::{CheckpointChoice, RunHistory, RunReader};
 
 use super::find::{CheckpointName, RunsPlace};
 use crate::cli::{Failure, say};
-use crate::export::{AtomicFile, Overwrite};
+use crate::export::write_csv;
 use crate::result::scan::{self, ScanResult};
-use crate::run::{CheckpointChoice, RunHistory, RunReader, write_csv};
 
 /// Writes the points of a run, or the numbers of a scan.
 pub(super) fn run(place: &RunsPlace, name: &CheckpointName, out: &Path) -> Result<(), Failure> {

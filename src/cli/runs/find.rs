@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-
-use crate::cli::Failure;
-use crate::run::{
+use valleyscope_runs::{
     Checkpoint, CheckpointChoice, ChoiceError, FolderError, RunFolder, RunHistory, RunReader, runs_folder,
 };
+
+use crate::cli::Failure;
 
 /// The word for the run that began last.
 const LAST: &str = "last";

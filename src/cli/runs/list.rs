@@ -4,11 +4,11 @@ use std::io;
 
 use console::Term;
 use jiff::Timestamp;
+use valleyscope_runs::{Concern, MetricId, Notes, Ranks, RunFolder, RunHistory, RunReader, Started};
 
 use super::find::{RunsPlace, began};
 use super::{cell, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
-use crate::run::{Concern, MetricId, Notes, Ranks, RunFolder, RunHistory, RunReader, Started};
 
 const HEADER: [&str; 10] =
     ["RUN", "STATUS", "STEP", "RATE", "LEFT", "RANKS", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];

@@ -5,14 +5,13 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::sweep::SweepPart;
+use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
+use valleyscope_experiments::workload::ScanPart;
+use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
 
 use super::find::RunsPlace;
 use crate::cli::{Failure, say};
-use crate::run::{
-    Difference, Event, GridPoint, RunConfig, RunFolder, RunReader, RunSession, ScanAxes, Started, differing_fields,
-};
-use crate::sweep::SweepPart;
-use crate::workload::ScanPart;
 
 /// The run of a part, with what it has trained so far.
 struct PartRun {

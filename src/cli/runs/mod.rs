@@ -15,11 +15,11 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use valleyscope_runs::{MetricInfo, RunHistory, span};
 
 use self::find::{CheckpointName, RunsPlace};
 use super::Failure;
 use super::output::{cell, print};
-use crate::run::{MetricInfo, RunHistory, span};
 
 #[derive(clap::Args)]
 pub(super) struct RunsArgs {

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_runs::{SavedModel, WorkerProgram};
 
 use super::find::{CheckpointName, RunsPlace};
 use crate::cli::output::print;
 use crate::cli::train::{data, device, find_worker};
 use crate::cli::{Failure, say};
-use crate::run::{SavedModel, WorkerProgram};
-use crate::view::ticks::grouped;
 
 /// Where an evaluation takes place, and on what.
 #[derive(clap::Args)]

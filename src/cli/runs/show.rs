@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use valleyscope_engine::optimizer::Hyperparameter;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_runs::{Checkpoint, Concern, Notes, Ranks, RunFolder, RunHistory, RunReader, Started, span};
 
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
-use crate::optimizer::Hyperparameter;
-use crate::run::{Checkpoint, Concern, Notes, Ranks, RunConfig, RunFolder, RunHistory, RunReader, Started, span};
 
 /// The number of the last events that are shown.
 const EVENTS: usize = 12;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
+use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status};
 
 use crate::cli::{Failure, say};
-use crate::run::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// The time limit for the end of a worker, after which the command gives up.

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_runs::{
+    CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader, Status,
+};
 
 use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
-use crate::run::{
-    CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader, Status,
-};
-use crate::visible::visible;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);

@@ -3,10 +3,10 @@
 use std::num::IntErrorKind;
 
 use anyhow::anyhow;
+use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
+use valleyscope_engine::sweep::{Precision, Quantity, SweepSpec};
 
 use crate::cli::Failure;
-use crate::quantity::{PointCount, Replicates, StepCount};
-use crate::sweep::{Precision, Quantity, SweepSpec};
 
 #[derive(clap::Args)]
 pub(super) struct SweepRequest {

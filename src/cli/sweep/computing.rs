@@ -6,12 +6,12 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
+use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
-use crate::preset::{Library, Preset, SweepPreset};
-use crate::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
 
 /// The sweep that a user gives by a name or a file.
 pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {

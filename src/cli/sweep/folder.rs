@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::sweep::{Precision, Runs, SweepSpec};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 
 use crate::cli::Failure;
-use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::result::{RawFormat, SweepResult};
-use crate::sweep::{Precision, Runs, SweepCheckpoint, SweepCheckpointError, SweepSpec};
+use crate::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
 
 /// A folder, with its possible contents.
 pub(super) struct ResultFolder<'a> {

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::sweep::{Cell, Diagram, PartLabel, SweepPart};
 
 use super::folder::{FolderState, ResultFolder, refused};
 use super::{Keeper, SweepArgs};
 use crate::cli::{Failure, say};
 use crate::result::{RawFormat, SweepResult};
-use crate::sweep::{Cell, Diagram, PartFile, PartLabel, SweepPart};
+use crate::sweep_checkpoint::PartFile;
 
 /// Puts the parts in some folders together, and says what is missing.
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {

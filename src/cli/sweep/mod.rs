@@ -15,13 +15,15 @@ use anyhow::{Context, anyhow};
 
 pub(super) use computing::{Taker, Workshop, load};
 
+use valleyscope_engine::sweep::{Diagram, Finished, Precision, SweepPart, SweepSpec};
+use valleyscope_experiments::preset::{Preset, SweepPreset};
+
 use self::asked::SweepRequest;
 use self::folder::{FolderState, ResultFolder};
 use super::{Failure, in_one_line, say};
 use crate::figure::as_changed;
-use crate::preset::{Preset, SweepPreset};
 use crate::result::{RawFormat, SweepResult};
-use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint, SweepPart, SweepSpec};
+use crate::sweep_checkpoint::SweepCheckpoint;
 
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::sweep::{Diagram, PartLabel, SweepPart};
+use valleyscope_experiments::preset::SweepPreset;
 
 use super::computing::Workshop;
 use super::folder::refused;
 use super::{Keeper, SweepArgs};
 use crate::cli::{Failure, in_one_line, say};
-use crate::preset::SweepPreset;
-use crate::sweep::{Diagram, PartLabel, SweepCheckpoint, SweepPart};
+use crate::sweep_checkpoint::SweepCheckpoint;
 
 /// Computes what is missing of a part.
 pub(super) fn compute(args: &SweepArgs, preset: SweepPreset, part: SweepPart) -> Result<(), Failure> {

@@ -2,10 +2,11 @@
 
 use std::io::{self, Seek, Write};
 
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_runs::GridPoint;
+
 use super::{Improvement, ScanResult, ScanScore};
 use crate::export::{CsvCell, CsvWriter, NpzWriter};
-use crate::optimizer::RuleKind;
-use crate::run::GridPoint;
 
 impl ScanResult {
     /// Writes the whole scan as an NPZ archive, float64 unless noted otherwise. With O optimizers in the spec's order,

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, counted};
 
-use crate::optimizer::{Marker, MarkerShape, RuleKind, markers};
-use crate::preset::Preset;
-use crate::run::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
-use crate::view::distinct_colors;
-use crate::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
+use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::view::distinct_colors;
+use valleyscope_experiments::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
+use valleyscope_runs::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
 
 /// The result of a scan so far.
 #[derive(Clone, Debug, PartialEq)]

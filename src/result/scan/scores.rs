@@ -1,6 +1,6 @@
 //! Scores of a scan, and their comparison.
 
-use crate::run::{GridPoint, ScanAxes};
+use valleyscope_runs::{GridPoint, ScanAxes};
 
 /// The loss that NaN and infinite losses count as.
 pub const NOT_FINITE: f64 = 100.0;

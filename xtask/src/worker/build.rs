@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::job::{Ended, Job, Stdout};
 use super::pytorch::PyTorch;
 use crate::cargo::{MESSAGES, built, cargo, json_text};
-use crate::machine::WorkerFolder;
+use valleyscope_machine::WorkerFolder;
 use crate::say;
 
 /// Has cargo build with this PyTorch, whatever the environment says.

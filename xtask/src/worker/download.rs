@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use super::job::{Ended, Job, Stdout};
 use super::python::{Python, pythons};
 use super::pytorch::{PyTorch, VERSION, library};
-use crate::machine::{self, PyTorchBytes, SetUp, WorkerFolder};
+use valleyscope_machine::{self as machine, PyTorchBytes, SetUp, WorkerFolder};
 use crate::{Stop, say, setup};
 
 /// How much of PyTorch is installed.

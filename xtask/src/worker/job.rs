@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::machine::{SetUp, SetUpState};
+use valleyscope_machine::{SetUp, SetUpState};
 use crate::{Stop, say};
 
 /// Why a set-up ends before it is done.

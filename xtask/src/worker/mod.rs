@@ -15,7 +15,7 @@ use std::time::Duration;
 pub use build::with_pytorch;
 pub use pytorch::PyTorch;
 
-use crate::machine::{self, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
+use valleyscope_machine::{self as machine, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
 use crate::{Stop, say, setup};
 use job::{Ended, Job};
 use pytorch::Choice;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::download::Variant;
 use super::python::Python;
-use crate::machine::WorkerFolder;
+use valleyscope_machine::WorkerFolder;
 
 /// The version that the bindings are made for.
 pub const VERSION: &str = "2.11.0";

@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use egui::{Context, Rect};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::workload::DataChoice;
+use valleyscope_machine::SetUpStatus;
+use valleyscope_runs::RunFolder;
 
 use super::charts::Charts;
 use super::detail::Shown;
@@ -28,10 +32,6 @@ use crate::app::editor::{Editor, EditorStatus, PresetDraft};
 use crate::app::figure_layout::FigureLayout;
 use crate::app::session::stored_preset;
 use crate::app::wake::Wake;
-use crate::machine::SetUpStatus;
-use crate::preset::Preset;
-use crate::run::RunFolder;
-use crate::workload::DataChoice;
 
 /// The background threads of the tab, started when it is first shown.
 struct Threads {

@@ -1,5 +1,8 @@
 //! Updates from the background threads, and requests to them.
 
+use valleyscope_machine::SetUpState;
+use valleyscope_runs::RunFolder;
+
 use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
 use crate::app::training::dialogs::Dialog;
@@ -8,8 +11,6 @@ use crate::app::training::plotter::CurveRequest;
 use crate::app::training::summary::Summary;
 use crate::app::training::update::{Update, WorkerState};
 use crate::app::training::watcher::WatcherCommand;
-use crate::machine::SetUpState;
-use crate::run::RunFolder;
 
 impl TrainingPanel {
     /// Takes the updates of the threads, also while the panel is not shown.

@@ -3,6 +3,12 @@
 use std::sync::Arc;
 
 use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Sides, Ui};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::CapacityReport;
+use valleyscope_experiments::view::Pen;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::workload::{DeviceChoice, Outlook};
+use valleyscope_runs::{Handshake, RunCommand, RunFolder};
 
 use super::TrainingPanel;
 use crate::app::form::small_button;
@@ -27,11 +33,6 @@ use crate::app::training::watcher::WatcherCommand;
 use crate::app::training::worker::WorkerAction;
 use crate::app::training::{list, samples, scan_view, setup};
 use crate::app::window_layout::WindowLayout;
-use crate::preset::Preset;
-use crate::run::{CapacityReport, Handshake, RunCommand, RunFolder};
-use crate::view::Pen;
-use crate::view::ticks::grouped;
-use crate::workload::{DeviceChoice, Outlook};
 
 const NOT_READY: &str = "The training worker is not ready";
 

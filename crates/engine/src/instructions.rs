@@ -1,0 +1,237 @@
+//! Vector instructions, and code that is compiled for each set of them.
+
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::x86;
+use crate::lanes::{Doubles, Lanes, Planar, Real};
+use crate::random::Normals;
+
+/// A set of vector instructions detected on this processor. The results have the same bits with all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instructions(InstructionSet);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// Code that the compiler generates for arrays.
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// The vector types of one set of instructions.
+pub trait VectorSet {
+    /// Eight doubles.
+    type Doubles: Doubles<8> + Planar;
+
+    /// Runs the work with the widest useful vectors of singles.
+    fn in_singles<W: WideWork>(work: W) -> W::Output;
+
+    /// Runs the work with the widest useful vectors of doubles.
+    fn in_doubles<W: WideWork>(work: W) -> W::Output;
+
+    /// Runs the work in a function of its own, which is compiled for the set. One function for the steps of all rules takes
+    /// the compiler much longer than one for each.
+    fn in_function<W: OwnFunction>(work: W) -> W::Output;
+}
+
+/// Work that is generic over the vector set. Its method should be `#[inline(always)]`: only inlined code is compiled
+/// for the set.
+pub trait VectorWork {
+    type Output;
+
+    fn run<S: VectorSet>(self) -> Self::Output;
+}
+
+/// Work that is done in a function of its own. Its method should be `#[inline(always)]`.
+pub trait OwnFunction {
+    type Output;
+
+    fn run(self) -> Self::Output;
+}
+
+/// Work that is generic over vectors `V` of `N` numbers of the set `S`. Its method should be `#[inline(always)]`.
+pub trait WideWork {
+    type Output;
+
+    fn run<S: VectorSet, const N: usize, V>(self) -> Self::Output
+    where
+        V: Normals<N, Number: Real + Into<f64>> + Planar;
+}
+
+impl Instructions {
+    /// All sets that this processor has, the plain one first, the widest last.
+    pub fn all() -> Vec<Instructions> {
+        let mut all = vec![Instructions(InstructionSet::Plain)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            all.extend(has_avx2().then_some(Instructions(InstructionSet::Avx2)));
+            all.extend(has_avx512().then_some(Instructions(InstructionSet::Avx512)));
+        }
+        all
+    }
+
+    /// The widest set of this processor.
+    pub fn widest() -> Instructions {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if has_avx512() {
+                return Instructions(InstructionSet::Avx512);
+            }
+            if has_avx2() {
+                return Instructions(InstructionSet::Avx2);
+            }
+        }
+        Instructions(InstructionSet::Plain)
+    }
+
+    /// The name shown to users.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            InstructionSet::Plain => "plain instructions",
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => "AVX-512",
+        }
+    }
+
+    pub fn set(self) -> InstructionSet {
+        self.0
+    }
+
+    /// Runs the work with the vectors of this set.
+    pub fn run<W: VectorWork>(self, work: W) -> W::Output {
+        run(self, work)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") && has_avx2()
+}
+
+macro_rules! sets {
+    ($(
+        $(#[$attribute:meta])*
+        $set:ident $(for $features:literal)?: $doubles:ty, $single_lanes:literal $singles:ty, $double_lanes:literal $wide:ty;
+    )*) => {$(
+        $(#[$attribute])*
+        pub struct $set;
+
+        $(#[$attribute])*
+        impl VectorSet for $set {
+            type Doubles = $doubles;
+
+            #[inline(always)]
+            fn in_singles<W: WideWork>(work: W) -> W::Output {
+                work.run::<Self, $single_lanes, $singles>()
+            }
+
+            #[inline(always)]
+            fn in_doubles<W: WideWork>(work: W) -> W::Output {
+                work.run::<Self, $double_lanes, $wide>()
+            }
+
+            #[inline(always)]
+            fn in_function<W: OwnFunction>(work: W) -> W::Output {
+                #[inline(never)]
+                $(#[target_feature(enable = $features)])?
+                fn run<W: OwnFunction>(work: W) -> W::Output {
+                    work.run()
+                }
+                // SAFETY: a set is used only where `Instructions` were detected.
+                #[allow(unused_unsafe, reason = "for the set of no instructions in particular")]
+                unsafe {
+                    run(work)
+                }
+            }
+        }
+    )*};
+}
+
+sets! {
+    // On x86-64 for processors without AVX2 only, where `mul_add` is a call for each number: single numbers lose little, and
+    // take the compiler less time.
+    #[cfg(target_arch = "x86_64")]
+    PlainSet: Lanes<f64, 8>, 1 Lanes<f32, 1>, 1 Lanes<f64, 1>;
+    #[cfg(not(target_arch = "x86_64"))]
+    PlainSet: Lanes<f64, 8>, 16 Lanes<f32, 16>, 8 Lanes<f64, 8>;
+    #[cfg(target_arch = "x86_64")]
+    Avx2Set for "avx2,fma": x86::F64x4x2, 32 x86::F32x8x4, 8 x86::F64x4x2;
+    #[cfg(target_arch = "x86_64")]
+    Avx512Set for "avx512f,avx512dq,avx2,fma": x86::F64x8, 64 x86::F32x16x4, 32 x86::F64x8x4;
+}
+
+/// Defines a function whose body is compiled for each set of vector instructions; a call uses the widest available set,
+/// or the one that is given. The body may name the vectors of the set. The results have the same bits, as the compiler
+/// neither reorders nor fuses operations.
+#[macro_export]
+macro_rules! vectorized {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident<$($generic:ident: $bound:path),*>($($argument:ident: $type:ty),* $(,)?)
+        $(-> $output:ty)? $body:block
+    ) => {
+        $crate::instructions::vectorized! {
+            in Vectors: $crate::instructions::Instructions::widest();
+            $(#[$attribute])*
+            $visibility fn $name<$($generic: $bound),*>(; $($argument: $type),*) $(-> $output)? $body
+        }
+    };
+    (
+        in $set:ident: $instructions:expr;
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident<$($generic:ident: $bound:path),*>
+        ($($given:ident: $given_type:ty)?; $($argument:ident: $type:ty),*)
+        $(-> $output:ty)? $body:block
+    ) => {
+        $(#[$attribute])*
+        $visibility fn $name<$($generic: $bound),*>($($given: $given_type,)? $($argument: $type),*) $(-> $output)? {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            #[allow(clippy::extra_unused_type_parameters, reason = "a loop names no vectors")]
+            fn with<$set: $crate::instructions::VectorSet, $($generic: $bound),*>($($argument: $type),*) $(-> $output)?
+                $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            fn avx512<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
+                with::<$crate::instructions::Avx512Set, $($generic),*>($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            fn avx2<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
+                with::<$crate::instructions::Avx2Set, $($generic),*>($($argument),*)
+            }
+
+            match $instructions.set() {
+                // SAFETY: `Instructions` are made only where they were detected.
+                #[cfg(target_arch = "x86_64")]
+                $crate::instructions::InstructionSet::Avx512 => unsafe { avx512::<$($generic),*>($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                $crate::instructions::InstructionSet::Avx2 => unsafe { avx2::<$($generic),*>($($argument),*) },
+                $crate::instructions::InstructionSet::Plain => {
+                    with::<$crate::instructions::PlainSet, $($generic),*>($($argument),*)
+                }
+            }
+        }
+    };
+}
+
+pub use vectorized;
+
+vectorized! {
+    in S: instructions;
+    fn run<W: VectorWork>(instructions: Instructions; work: W) -> W::Output {
+        work.run::<S>()
+    }
+}

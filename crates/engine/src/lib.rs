@@ -1,0 +1,28 @@
+//! Landscapes, optimizers, simulations and sweeps: all that Valleyscope computes on its toy models.
+//!
+//! The crate reads and writes no files, opens no window and links no libtorch. All vector kernels are compiled here, once
+//! for every program of the workspace.
+//!
+//! ```text
+//! lanes, elementary, random      numbers in vector registers, functions of them, random streams
+//! landscape, optimizer           losses with their gradients, rules of a step
+//! simulation                     particles on a landscape, step by step
+//! sweep                          phase diagrams: many runs a pixel
+//! regret                         FOCUS on convex losses, beside the bound of the paper's theorem
+//! ```
+
+// Only items that other crates need are public, so that the compiler reports unused ones.
+#![warn(unreachable_pub)]
+
+pub mod elementary;
+pub mod instructions;
+pub mod landscape;
+pub mod lanes;
+pub mod optimizer;
+pub mod quantity;
+pub mod random;
+pub mod regret;
+pub mod simulation;
+pub mod spec_error;
+pub mod sweep;
+pub mod terminal_escape;

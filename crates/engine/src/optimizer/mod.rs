@@ -1,0 +1,432 @@
+//! The update rules, one file each.
+//!
+//! A rule's file holds everything about it: its name and look, the table of its hyperparameters, what it remembers,
+//! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas and
+//! arrows are made from that.
+//!
+//! The step is written once, over [`Algebra`]: so the same lines serve one particle, many side by side, the vector loops
+//! and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers. In the
+//! formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the learning rate and `ω` the
+//! weight decay.
+
+mod algebra;
+mod axes;
+mod bias;
+mod hyperparameter;
+mod identifier;
+mod marker;
+mod name;
+mod part;
+mod plane;
+pub mod program;
+mod rates;
+mod read;
+mod schedule;
+mod shown;
+mod spec;
+mod step_trace;
+mod trace;
+mod typed;
+
+pub use algebra::{
+    Algebra, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, RatioCorrection,
+    Relation, Scalar, orthogonal_column,
+};
+pub use axes::LONGEST_AXIS;
+pub use bias::{BiasCorrection, StepWeights};
+pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
+pub use marker::{Marker, MarkerShape, markers};
+pub use name::HyperparameterName;
+pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
+pub use plane::{PlaneBatch, SideBySide};
+pub use rates::{LEAST_MEAN_OF_MASK, Rates};
+pub use schedule::{Decay, Schedule};
+pub use shown::{ShownSetting, differing, with_settings};
+pub use spec::{RatedRule, RuleSpec};
+pub use step_trace::{StepInputs, Trace, trace};
+pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
+pub use typed::{Typed, TypedRule, TypedRuleError};
+
+use hyperparameter::hyperparameters;
+use identifier::lasting;
+
+/// Registers the rules: a file of this folder and the rule in it, a line each, in the order of menus.
+macro_rules! rules {
+    (($d:tt) $($module:ident::$rule:ident,)*) => {
+        $(
+            pub mod $module;
+            pub use $module::$rule;
+        )*
+
+        /// Which rule.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum RuleKind {
+            $($rule,)*
+            Typed(&'static TypedRule),
+        }
+
+        impl RuleKind {
+            /// Those that are built in, in the order of menus.
+            pub const ALL: &[RuleKind] = &[$(RuleKind::$rule),*];
+            /// As they are shown, in the same order.
+            const NAMES: &[&str] = &[$(<$rule as Rule>::INFO.name),*];
+
+            /// As in presets.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(RuleKind::$rule => stringify!($rule),)*
+                    RuleKind::Typed(_) => Self::TYPED,
+                }
+            }
+
+            pub fn info(self) -> &'static RuleInfo {
+                match self {
+                    $(RuleKind::$rule => const { &<$rule as Rule>::INFO },)*
+                    RuleKind::Typed(rule) => rule.info(),
+                }
+            }
+        }
+
+        /// The most hyperparameters that a rule has, without the learning rate.
+        const MOST_HYPERPARAMETERS: usize = 12;
+
+        $(
+            const _: () = assert!(<$rule as Rule>::INFO.hyperparameters.len() <= MOST_HYPERPARAMETERS);
+            const _: () = assert!(<$rule as Rule>::INFO.states.len() <= MOST_STATES);
+            const _: () = assert!(
+                <$rule as Rule>::INFO.states.len() == <<$rule as Rule>::State<f64> as Numbers<f64>>::COUNT
+            );
+        )*
+
+        /// Calls `$body` with `$name` as the rule of a [`RuleKind`].
+        #[macro_export]
+        macro_rules! with_rule {
+            ($d kind:expr, $d name:ident => $d body:expr) => {
+                match $d kind {
+                    $($crate::optimizer::RuleKind::$rule => {
+                        type $d name = $crate::optimizer::$rule;
+                        $d body
+                    })*
+                    $crate::optimizer::RuleKind::Typed(_) => {
+                        type $d name = $crate::optimizer::Typed;
+                        $d body
+                    }
+                }
+            };
+        }
+        pub(crate) use with_rule;
+    };
+}
+
+rules! { ($)
+    adam::Adam,
+    signum::Signum,
+    focus::Focus,
+    sgd::Sgd,
+    lion::Lion,
+    mars::Mars,
+    sophia::Sophia,
+    muon::Muon,
+    rmsprop::RmsProp,
+    nadam::NAdam,
+    ademamix::AdEmaMix,
+    adam_mini::AdamMini,
+    adabelief::AdaBelief,
+    shampoo::Shampoo,
+    soap::Soap,
+    schedule_free::ScheduleFree,
+}
+
+impl RuleKind {
+    /// The names that a preset may give, as they are shown.
+    fn names_in_presets() -> &'static [&'static str] {
+        lasting(Self::NAMES.iter().copied().chain([Self::TYPED]).collect())
+    }
+
+    /// Its place among the built-in rules; behind them that of a typed one.
+    fn index(self) -> u32 {
+        Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len()) as u32
+    }
+
+    /// Of typed rules in presets.
+    pub const TYPED: &str = "Typed";
+
+    /// The typed rule, if it is one.
+    pub fn typed(self) -> Option<&'static TypedRule> {
+        match self {
+            RuleKind::Typed(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    /// Whether an optimizer can become one of another kind while it runs: the text of a typed rule may change.
+    pub fn may_become(self, other: RuleKind) -> bool {
+        self == other || (self.typed().is_some() && other.typed().is_some())
+    }
+
+    /// Does something with the rule.
+    pub fn visit<V: RuleVisitor>(self, visitor: V) -> V::Output {
+        with_rule!(self, R => visitor.visit::<R>())
+    }
+
+    /// The built-in rule of this name, as it is shown or as in presets.
+    pub fn named(name: &str) -> Option<RuleKind> {
+        Self::ALL.iter().copied().find(|kind| kind.info().name == name || kind.key() == name)
+    }
+
+    /// The built-in rule of an optimizer that is shown with this name, as [`RuleSpec::name`] gives it.
+    pub fn shown_as(name: &str) -> Option<RuleKind> {
+        Self::named(name.strip_prefix("Cautious ").unwrap_or(name))
+    }
+}
+
+/// An update rule.
+pub trait Rule: Send + Sync + 'static {
+    const INFO: RuleInfo;
+
+    /// What is known of `rule`, which is this one.
+    #[inline(always)]
+    fn info(_rule: &RuleSpec) -> &'static RuleInfo {
+        const { &Self::INFO }
+    }
+
+    /// A number for each hyperparameter; made by [`hyperparameters!`].
+    type Hyper<N: Copy>: Numbers<N>;
+
+    /// The numbers that a step needs, the same for every parameter.
+    type Coefficients<A: Algebra>: Copy;
+
+    /// What is remembered for each parameter, 0 before the first step: an array in the order of [`RuleInfo::states`].
+    type State<A: Algebra>: Numbers<A> + AsRef<[A]>;
+
+    /// What the product of a decay rate over the steps is multiplied with in step t: the rate, unless the rule varies it.
+    #[inline(always)]
+    fn decay_factor(_of: &Hyperparameter, rate: f64, _hyper: &Self::Hyper<f64>, _t: f64) -> f64 {
+        rate
+    }
+
+    /// The state, by its index, towards which the gradient of a step is taken: at θ and [a part](Rule::part_toward) of the
+    /// state. None: at θ.
+    const GRADIENT_TOWARD: Option<usize> = None;
+
+    /// How much of the state [`Rule::GRADIENT_TOWARD`] is added to θ for that.
+    #[inline(always)]
+    fn part_toward(_hyper: &Self::Hyper<f64>) -> f64 {
+        0.0
+    }
+
+    /// Whether it averages over steps that have weights, [`Rule::weighed`].
+    const WEIGHS_STEPS: bool = false;
+
+    /// The weights of the steps with that of step t, whose learning rate is η.
+    #[inline(always)]
+    fn weighed(before: StepWeights, _hyper: &Self::Hyper<f64>, _t: f64, _learning_rate: f64) -> StepWeights {
+        before
+    }
+
+    /// The coefficients of a step.
+    fn coefficients<N: Scalar, A: Algebra>(
+        hyper: &Self::Hyper<N>,
+        elapsed: &Elapsed<N, Self::Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Self::Coefficients<A>;
+
+    /// The same, in the place of those of another step of the same rule with the same hyperparameters and text: only what t
+    /// and the products of decay rates change may be computed.
+    #[inline(always)]
+    fn set_coefficients<N: Scalar, A: Algebra>(
+        coefficients: &mut Self::Coefficients<A>,
+        hyper: &Self::Hyper<N>,
+        elapsed: &Elapsed<N, Self::Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) {
+        *coefficients = Self::coefficients(hyper, elapsed, of);
+    }
+
+    /// One step: from the parameter, its gradient and the state to the new state and the move. A pure function.
+    fn step<A: Algebra, B: Batch<A>>(
+        coefficients: &Self::Coefficients<A>,
+        rates: Rates<A>,
+        seen: RuleInput<A, B>,
+        state: Self::State<A>,
+    ) -> (Self::State<A>, Moved<A>);
+
+    /// The same, with the new state in the place of the old one.
+    #[inline(always)]
+    fn step_in_place<A: Algebra, B: Batch<A>>(
+        coefficients: &Self::Coefficients<A>,
+        rates: Rates<A>,
+        seen: RuleInput<A, B>,
+        state: &mut Self::State<A>,
+    ) -> Moved<A> {
+        let (after, moved) = Self::step(coefficients, rates, seen, *state);
+        *state = after;
+        moved
+    }
+
+    /// What is observed of a parameter in a training ([`RuleInfo::observed`]), from θ before a step and the state after it.
+    fn observed(
+        _hyper: &Self::Hyper<f64>,
+        _elapsed: &Elapsed<f64, Self::Hyper<f64>>,
+        _theta: f64,
+        _state: Self::State<f64>,
+    ) -> f64 {
+        f64::NAN
+    }
+}
+
+/// Something to do with a rule that is known when the program runs.
+pub trait RuleVisitor {
+    type Output;
+
+    fn visit<R: Rule>(self) -> Self::Output;
+}
+
+/// What the rule `R` remembers before the first step.
+#[inline(always)]
+pub fn zero_state<R: Rule, A: Algebra>() -> R::State<A> {
+    Numbers::from_fn(|_| A::splat(0.0))
+}
+
+/// What is known of a rule besides its step.
+#[derive(Debug)]
+pub struct RuleInfo {
+    /// As it is shown.
+    pub name: &'static str,
+    /// Red, green, blue: the paper's colours for Adam, Signum and FOCUS.
+    pub color: [u8; 3],
+    pub marker: Marker,
+    /// Where it is published, or the implementation that it agrees with.
+    pub source: &'static str,
+    /// Without the learning rate, which all rules have.
+    pub hyperparameters: &'static [Hyperparameter],
+    pub states: &'static [&'static StepPart],
+    /// What the step uses besides an element's parameter, gradient and states.
+    pub needs: &'static [Need],
+    /// What a training shows of the rule at work, besides what it shows of all.
+    pub observed: Option<Observation>,
+}
+
+/// What a step may use besides an element's parameter, gradient and states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// All elements of the parameter together, and its shape: [`Algebra::norm`], [`Algebra::block_mean`],
+    /// [`Algebra::orthogonal`], [`Algebra::by_shape`].
+    WholeParameter,
+    /// The axes of the parameter's tensor, each with a statistic of its own: [`Algebra::exchanged`] on the plane, and a step
+    /// of its own in training (`src/train/axes/`). There is none for sweeps in more than two dimensions.
+    Axes,
+    /// [`Batch::gradient_at`]
+    GradientElsewhere,
+    /// [`Batch::curvature`]
+    Curvature,
+}
+
+impl RuleInfo {
+    /// Whether each element of a parameter is stepped by itself, with its gradient alone.
+    pub const fn needs_gradient_only(&self) -> bool {
+        self.needs.is_empty()
+    }
+
+    pub const fn needs(&self, need: Need) -> bool {
+        let mut index = 0;
+        while index < self.needs.len() {
+            if self.needs[index] as u8 == need as u8 {
+                return true;
+            }
+            index += 1;
+        }
+        false
+    }
+
+    /// The names of its states in checkpoints.
+    pub fn state_keys(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.states.iter().map(|part| match part.role {
+            PartRole::State { key, .. } => key,
+            PartRole::Quantity | PartRole::Coefficient => part.symbol,
+        })
+    }
+}
+
+/// A number for each parameter, of which a training shows a statistic over the parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation {
+    /// The name of the metric in events.
+    pub metric: &'static str,
+    pub title: &'static str,
+    pub statistic: ObservedStatistic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObservedStatistic {
+    /// The mean, a fraction.
+    Mean,
+    /// The quantiles of 10, 50 and 90 %.
+    Quantiles,
+}
+
+/// How far a run has come, counting the step that is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Elapsed<N, H> {
+    /// The number of the step, from 1.
+    pub t: N,
+    /// β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up to this one.
+    pub power: H,
+    /// The weight of this step divided by those of all steps so far, in rules that [weigh them](Rule::WEIGHS_STEPS).
+    pub share: f64,
+    /// The typed rule that is run, if it is one.
+    pub typed: Option<&'static TypedRule>,
+}
+
+/// What the optimizer sees of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleInput<A, B> {
+    /// θ before the step.
+    pub theta: A,
+    /// g at θ, or where else [the rule](Rule::GRADIENT_TOWARD) takes it, with its noise.
+    pub gradient: A,
+    /// For what else the rule needs.
+    pub batch: B,
+}
+
+/// The samples, or the draws of noise, that the gradient of a step was computed with.
+pub trait Batch<A>: Copy {
+    /// The gradient at other parameters, of the same samples or with the same draws of noise. The rule
+    /// [needs](RuleInfo::needs) [`Need::GradientElsewhere`]; in a training the other parameters are one of its states.
+    fn gradient_at(self, theta: A) -> A;
+
+    /// An estimate of the diagonal of the loss's Hessian at θ, with noise of its own. The rule
+    /// [needs](RuleInfo::needs) [`Need::Curvature`].
+    fn curvature(self) -> A;
+}
+
+/// The batch of a rule that [needs the gradient only](RuleInfo::needs_gradient_only).
+#[derive(Clone, Copy, Debug)]
+pub struct NoBatch;
+
+impl<A> Batch<A> for NoBatch {
+    fn gradient_at(self, _theta: A) -> A {
+        unreachable!("the rule does not say that it needs a gradient elsewhere")
+    }
+
+    fn curvature(self) -> A {
+        unreachable!("the rule does not say that it needs the curvature")
+    }
+}
+
+/// Where one step takes one parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moved<A> {
+    /// The parameter after the step.
+    pub theta: A,
+    /// The step without weight decay, in units of −η; where θ is an average, the step of what it averages. Its size is the
+    /// effective step size.
+    pub direction: A,
+}
+
+/// The names and colours of all rules, and those of typed ones.
+#[cfg(test)]
+pub fn colors() -> Vec<(&'static str, [u8; 3])> {
+    let all = RuleKind::ALL.iter().map(|kind| kind.info()).chain([&Typed::INFO]);
+    all.map(|info| (info.name, info.color)).collect()
+}

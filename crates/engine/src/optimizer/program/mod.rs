@@ -1,0 +1,142 @@
+//! Update rules as text: a small language, and the programs that are made of it.
+//!
+//! ```text
+//! state m, avg
+//! param beta1 = 0.9 in 0..1, beta2 = 0.9 in 0..1, gamma = 0.2 in -1..1
+//! m   = beta1*m + (1 - beta1)*g
+//! avg = avg + (1 - beta2)/(1 - beta2^t)*(theta - avg)
+//! theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
+//! ```
+//!
+//! A line declares states, which are 0 before the first step, or hyperparameters with a default and a range, or assigns to a
+//! state, to `theta` or to a new name. Given are `theta`, the gradient `g`, the number of the step `t` from 1, the learning
+//! rate `eta` and the weight decay `omega`. There are `+ - * / ^`, comparisons, which are 1 or 0, `where(c, a, b)`,
+//! `sign abs sqrt exp ln tanh min max clamp`, and over the whole parameter `norm mean sum dot`. `#` begins a comment. The
+//! power `β^t` of a hyperparameter between 0 and 1 is its product over the steps, also when it is changed on the way.
+//!
+//! A text becomes a graph of numbers ([`parser`]), and that a list of instructions ([`code`]), of which those that depend
+//! on hyperparameters and t alone are executed once a step. The instructions are executed for the numbers of any
+//! [`Algebra`](super::Algebra): vectors of particles or parameters, and numbers that are recorded for formulas and tensors.
+//! Sizes are bounded, as programs come with presets from anywhere.
+
+mod built_in;
+mod calculation;
+mod code;
+mod error;
+mod graph;
+mod memory;
+mod parser;
+mod run;
+mod slices;
+mod token;
+
+pub use built_in::text_of;
+pub use error::ProgramError;
+pub use run::{GivenOfStep, ProgramCoefficients};
+pub use slices::step_slices;
+pub use token::{Token, TokenKind, tokens};
+
+use code::{COEFFICIENTS, Code, Excess, REGISTERS, STEP_NUMBERS};
+use graph::Graph;
+
+use super::MOST_HYPERPARAMETERS;
+
+/// The most hyperparameters of a program: one less than of all rules, for the weight decay.
+const MOST_PARAMETERS: usize = MOST_HYPERPARAMETERS - 1;
+
+/// A hyperparameter of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub name: String,
+    pub default: f64,
+    /// The smallest and the largest value.
+    pub range: [f64; 2],
+    /// Whether its product over the steps is used.
+    pub is_decay_rate: bool,
+}
+
+/// An update rule that was read from text.
+#[derive(Clone, Debug)]
+pub struct Program {
+    text: String,
+    states: Vec<String>,
+    parameters: Vec<Parameter>,
+    names: Vec<String>,
+    /// Those of `names` that are the same for all elements.
+    names_of_step: Vec<String>,
+    has_weight_decay: bool,
+    needs_whole_parameter: bool,
+    code: Code,
+}
+
+impl Program {
+    /// Reads a text.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake, and where it stands.
+    pub fn new(text: &str) -> Result<Program, ProgramError> {
+        let mut parsed = parser::parse(text)?;
+        let end = text.len()..text.len();
+        if parsed.graph.largest_expression() > Graph::LARGEST_EXPRESSION {
+            let expected = format!("at most {} numbers in an expression, written out", Graph::LARGEST_EXPRESSION);
+            return Err(ProgramError::new(text, end, expected, "more"));
+        }
+        let Some(direction) = parsed.graph.direction(parsed.theta) else {
+            let expected = format!("at most {} operations", Graph::MOST_NODES);
+            return Err(ProgramError::new(text, end, expected, "more"));
+        };
+        let code = Code::new(&parsed, direction).map_err(|excess| {
+            let expected = match excess {
+                Excess::Registers => format!("a rule that keeps at most {REGISTERS} numbers of an element at a time"),
+                Excess::Coefficients => format!("at most {COEFFICIENTS} constants and coefficients"),
+                Excess::StepNumbers => format!("at most {STEP_NUMBERS} operations on hyperparameters"),
+            };
+            ProgramError::new(text, end, expected, "more")
+        })?;
+        let is_whole = |instruction: &code::Instruction| instruction.operation.is_of_whole();
+        Ok(Program {
+            text: text.to_owned(),
+            has_weight_decay: code.has_weight_decay,
+            needs_whole_parameter: code.instructions.iter().any(is_whole),
+            names_of_step: parsed.names_of_step(),
+            names: parsed.named.into_iter().map(|(_, name)| name).collect(),
+            states: parsed.states,
+            parameters: parsed.parameters,
+            code,
+        })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The names of what it remembers.
+    pub fn states(&self) -> &[String] {
+        &self.states
+    }
+
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// The names that lines assign to, in their order, without `theta`.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether the number of this name follows from hyperparameters and t.
+    pub fn is_of_step(&self, name: &str) -> bool {
+        self.names_of_step.iter().any(|known| known == name)
+    }
+
+    /// Whether the step depends on the weight decay `omega`.
+    pub fn has_weight_decay(&self) -> bool {
+        self.has_weight_decay
+    }
+
+    /// Whether the step uses `norm`, `mean`, `sum` or `dot`.
+    pub fn needs_whole_parameter(&self) -> bool {
+        self.needs_whole_parameter
+    }
+}

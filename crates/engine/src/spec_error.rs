@@ -1,0 +1,77 @@
+//! Errors of specs whose fields contradict each other, or break rules that their types do not express.
+
+use std::ops::RangeInclusive;
+
+use crate::terminal_escape::{escaped_name, is_visible_name};
+
+/// A rule that the fields of a spec break.
+///
+/// Displayed as in a preset's file, with the names of fields in backquotes. Code with other names of fields composes
+/// the message from its [parts](SpecError::parts).
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("`{path}` {complaint}")]
+pub struct SpecError {
+    /// The field at fault, such as `rows.from`.
+    pub path: String,
+    /// The message that follows the path. Quotations from a preset's file are in backquotes: paths of other fields, and
+    /// values.
+    pub complaint: String,
+}
+
+/// A piece of the message of a [`SpecError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'e> {
+    /// A field's path, or a field with its value, as in a preset's file.
+    InFile(&'e str),
+    Words(&'e str),
+}
+
+impl SpecError {
+    pub fn new(path: impl Into<String>, complaint: impl Into<String>) -> SpecError {
+        SpecError { path: path.into(), complaint: complaint.into() }
+    }
+
+    /// The same, with the path of the spec, `place`, in front.
+    pub fn at(self, place: &str) -> SpecError {
+        SpecError { path: format!("{place}.{}", self.path), ..self }
+    }
+
+    /// The message, piece by piece: the path, and the complaint.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let complaint = self.complaint.split('`').enumerate();
+        let complaint =
+            complaint.map(|(index, text)| if index % 2 == 1 { Part::InFile(text) } else { Part::Words(text) });
+        [Part::InFile(&self.path), Part::Words(" ")].into_iter().chain(complaint)
+    }
+
+    /// Refuses a text that cannot be shown in one line.
+    pub fn check_line(path: &str, text: &str, longest: usize) -> Result<(), SpecError> {
+        if text.trim().is_empty() {
+            return Err(SpecError::new(path, "must not be empty"));
+        }
+        if text.contains(char::is_control) {
+            return Err(SpecError::new(path, "must be a single line without control characters"));
+        }
+        SpecError::check_length(path, text, 1..=longest)
+    }
+
+    /// Refuses a name that cannot be shown in one line, or not be seen as a whole.
+    pub fn check_name(path: &str, name: &str, longest: usize) -> Result<(), SpecError> {
+        SpecError::check_line(path, name, longest)?;
+        if is_visible_name(name) {
+            return Ok(());
+        }
+        let complaint = format!("must have a visible character and no invisible ones, found `{}`", escaped_name(name));
+        Err(SpecError::new(path, complaint))
+    }
+
+    /// Refuses a text of another number of characters.
+    pub fn check_length(path: &str, text: &str, allowed: RangeInclusive<usize>) -> Result<(), SpecError> {
+        let length = text.chars().count();
+        if allowed.contains(&length) {
+            return Ok(());
+        }
+        let (least, most) = allowed.into_inner();
+        Err(SpecError::new(path, format!("must have {least} to {most} characters, found {length}")))
+    }
+}

@@ -1,0 +1,45 @@
+//! Phase diagrams: which optimizer wins where (the paper's section "Toy model" and its appendix).
+//!
+//! A [`SweepSpec`] names two axes, a set of optimizers and their learning rates. Every pixel of the diagram is a
+//! [`Point`]: a landscape, noise and optimizers with all hyperparameters but the learning rate. There each optimizer is
+//! run with every learning rate, many times; its score is its best average over the learning rates, and the optimizer
+//! with the best score wins the pixel.
+//!
+//! [`tile`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes all
+//! pixels in a thread pool; a [`Diagram`] is the whole. A run draws its random numbers from a stream of its own, so
+//! that the result is the same in any order, on any number of threads, and in parts.
+
+mod axis;
+mod cell;
+mod coordinates;
+mod diagram;
+mod engine;
+mod gap;
+mod kernel;
+mod machine;
+mod names;
+mod nd_batch;
+mod part;
+mod pixel_key;
+mod pixel_runs;
+mod point;
+mod runs;
+mod shared_noise;
+mod spec;
+mod statistics;
+mod tasks;
+
+pub use axis::{Axis, Quantity, Spacing};
+pub use cell::{Average, Cell, Comparison, Metric, Score};
+pub use diagram::Diagram;
+pub use engine::{Finished, Pool, Progress, Sweep};
+pub use kernel::Metrics;
+pub use machine::{Machine, Precision};
+pub use part::{PartError, PartLabel, SweepPart};
+pub use pixel_key::PixelKey;
+pub use pixel_runs::pixel_runs;
+pub use point::{Point, PointOptimizer};
+pub use runs::Runs;
+pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
+pub use statistics::Gap;
+pub use tasks::Work;

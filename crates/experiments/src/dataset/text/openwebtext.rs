@@ -1,0 +1,306 @@
+//! OpenWebText (Gokaslan and Cohen 2019, <https://skylion007.github.io/OpenWebTextCorpus/>): eight million pages of the
+//! web, as tokens.
+//!
+//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a
+//! folder, or members of tar archives.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use lzma_rust2::XzReader;
+use rand::Rng;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_engine::random::{Key, Stream};
+use valleyscope_runs::plain_file::{self, Links};
+
+use super::output::{Begun, TokenFiles, TokenPlan};
+use super::prepare::BLOCKS_A_THREAD;
+use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, gpt2};
+use crate::dataset::download::DownloadFile;
+
+/// The archive of all packs. Contrary to its name, only the packs in it are compressed.
+pub const ARCHIVE: DownloadFile<'static> = DownloadFile {
+    name: "openwebtext.tar.xz",
+    bytes: 12_880_189_440,
+    sha256: "9fe39d154c5bc67da8c359415372b79510eb1e2edb0d035fe4f7fc3a732b9336",
+};
+
+/// The default fraction of documents for validation, as in nanoGPT.
+pub const VALIDATION_FRACTION: f64 = 0.0005;
+
+/// The key of the choice of documents for validation.
+const SEED: u64 = 2357;
+/// Upper limits of the bytes of an unpacked pack, of one of its documents, and, in KiB, of memory for unpacking it.
+const LONGEST_PACK: u64 = 1 << 30;
+const LONGEST_DOCUMENT: u64 = 64 << 20;
+const MOST_MEMORY: u32 = 256 << 10;
+
+/// The addresses of the archive.
+pub fn mirrors() -> Vec<String> {
+    vec!["https://zenodo.org/records/3834942/files".to_owned(), "https://zenodo.org/record/3834942/files".to_owned()]
+}
+
+/// Tokens to be made of packs.
+#[derive(Clone, Copy, Debug)]
+pub struct WebText<'a> {
+    /// A folder with packs, or with tar archives of packs.
+    pub folder: &'a Path,
+    /// The fraction of documents for validation, drawn for each by the name of its pack and its place in it.
+    pub fraction: ValidationFraction,
+    /// Whether existing other tokens may be replaced.
+    pub replace: bool,
+}
+
+/// A tar archive of documents, compressed with xz, in a file.
+struct Pack {
+    name: String,
+    path: PathBuf,
+    start: u64,
+    length: u64,
+}
+
+impl WebText<'_> {
+    /// Makes the tokens as [`super::Preparation::make`] does. Packs are taken in the order of their names, and each
+    /// document ends with the end-of-text token.
+    pub fn make(
+        &self,
+        out: &Path,
+        progress: &mut dyn FnMut(PreparationProgress),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Meta, TextError> {
+        let files = find(self.folder)?;
+        let packs = packs(self.folder, &files)?;
+        let stamps = stamps(&files)?;
+        let sources = sums(&files, progress, cancelled)?;
+        let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
+        let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
+        let mut output = match TokenFiles::begin(out, &plan, self.replace, cancelled)? {
+            Begun::Complete(meta) => return Ok(meta),
+            Begun::Work(output) => output,
+        };
+        output.tell_beginning(progress);
+        let outcome = self.tokenize(&packs, &mut output, progress, cancelled);
+        // A pack that is being written mostly seems to be damaged.
+        let is_cancelled = matches!(outcome, Err(TextError::Cancelled));
+        let changed = if is_cancelled { None } else { changed(&files, &stamps) };
+        output.end(changed.map_or(outcome, |path| Err(TextError::Changed(path))))
+    }
+
+    /// Makes the tokens of the packs from where the files are on.
+    fn tokenize(
+        &self,
+        packs: &[Pack],
+        output: &mut TokenFiles<'_>,
+        progress: &mut dyn FnMut(PreparationProgress),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), TextError> {
+        loop {
+            progress(output.progress());
+            let begin = output.state().part;
+            let end = packs.len().min(begin + BLOCKS_A_THREAD * rayon::current_num_threads());
+            if begin == end {
+                return Ok(());
+            }
+            let tokenized: Vec<_> = packs[begin..end].par_iter().map(|pack| tokens(pack, self.fraction)).collect();
+            for tokens in tokenized {
+                for (split, tokens) in Split::ALL.into_iter().zip(tokens?) {
+                    output.append(split, &tokens)?;
+                }
+            }
+            output.reached(end, packs.get(end).map_or(0, |pack| pack.start), cancelled)?;
+        }
+    }
+}
+
+/// The length of each file, and when it was changed last. Packs are not read in the order of the files' bytes, of which the sums
+/// are.
+fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
+    let stamp = |path: &PathBuf| {
+        let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
+        found.map_err(|source| TextError::File { path: path.clone(), source })
+    };
+    files.iter().map(stamp).collect()
+}
+
+/// The first file that is not as it was.
+fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
+    let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
+        stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)
+    };
+    files.iter().zip(before).find(|pair| !is_same(pair)).map(|(path, _)| path.clone())
+}
+
+/// The files that can be packs or archives of them, in a folder and in the subfolders into which archives are unpacked.
+fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
+    let mut files = Vec::new();
+    for place in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
+        let Ok(entries) = fs::read_dir(&place) else { continue };
+        for entry in entries {
+            let path = entry.map_err(|source| TextError::File { path: place.clone(), source })?.path();
+            if path.extension().is_some_and(|extension| extension == "tar" || extension == "xz") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The packs in all files, sorted by name.
+fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
+    let mut packs = Vec::new();
+    for path in files {
+        look_in(path, &mut packs).map_err(|source| TextError::File { path: path.clone(), source })?;
+    }
+    packs.sort_by(|a, b| a.name.cmp(&b.name));
+    let names: HashSet<&str> = packs.iter().map(|pack| pack.name.as_str()).collect();
+    let found = match packs.len() {
+        0 => "none",
+        count if count > names.len() => "some of them twice",
+        _ => return Ok(packs),
+    };
+    Err(TextError::Bad {
+        path: folder.to_owned(),
+        expected:
+            "the packs of OpenWebText (urlsf_subset….xz), each once, as files or in files ending in .tar or .tar.xz"
+                .to_owned(),
+        found: found.to_owned(),
+        remedy: "name the folder that holds them, or have them downloaded",
+    })
+}
+
+fn look_in(path: &Path, packs: &mut Vec<Pack>) -> io::Result<()> {
+    const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
+    let mut file = plain_file::open(path, Links::Followed)?;
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut magic = Vec::new();
+    (&mut file).take(XZ.len() as u64).read_to_end(&mut magic)?;
+    if magic == XZ {
+        let length = file.metadata()?.len();
+        packs.push(Pack { name: name(path), path: path.to_owned(), start: 0, length });
+        return Ok(());
+    }
+    file.rewind()?;
+    for entry in tar::Archive::new(file).entries_with_seek()? {
+        let entry = entry?;
+        let inner = entry.path()?;
+        if entry.header().entry_type().is_file() && inner.extension().is_some_and(|extension| extension == "xz") {
+            let (start, length) = (entry.raw_file_position(), entry.size());
+            packs.push(Pack { name: name(&inner), path: path.to_owned(), start, length });
+        }
+    }
+    Ok(())
+}
+
+/// The sums of the files.
+fn sums(
+    files: &[PathBuf],
+    progress: &mut dyn FnMut(PreparationProgress),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<SourceFile>, TextError> {
+    let total = files.iter().map(|path| path.metadata().map_or(0, |found| found.len())).sum();
+    let mut done = 0;
+    let mut sum = |path: &PathBuf| {
+        let failed = |source| TextError::File { path: path.clone(), source };
+        let mut file = plain_file::open(path, Links::Followed).map_err(failed)?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 1 << 20];
+        let mut bytes = 0;
+        loop {
+            let count = file.read(&mut buffer).map_err(failed)?;
+            if count == 0 {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                return Ok(SourceFile { name, bytes, sha256: format!("{:x}", hash.finalize()) });
+            }
+            hash.update(&buffer[..count]);
+            (bytes, done) = (bytes + count as u64, done + count as u64);
+            progress(PreparationProgress { stage: Stage::Reading, done, total, tokens: 0 });
+            if cancelled() {
+                return Err(TextError::Cancelled);
+            }
+        }
+    };
+    files.iter().map(&mut sum).collect()
+}
+
+/// The tokens of a pack as they are in files, in the order of [`Split::ALL`].
+fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], TextError> {
+    let failed = |found: String| TextError::Bad {
+        path: pack.path.clone(),
+        expected: "a pack of documents, a tar archive compressed with xz".to_owned(),
+        found: format!("in {}: {found}", pack.name),
+        remedy: "get that file anew",
+    };
+    let key = Key::new(SEED).at(number_of(&pack.name));
+    let most = (fraction.get() * (u64::MAX as f64)) as u64;
+    let mut tokens = [const { Vec::new() }; 2];
+    let mut place = 0;
+    let mut add = |document: &str| {
+        let text = cleaned(document);
+        if !text.is_empty() {
+            let is_drawn = Stream::new(key.at(place)).next_u64() < most;
+            let split = if is_drawn { Split::Validation } else { Split::Train };
+            let all = gpt2::encode(&text).into_iter().chain([END_OF_TEXT]);
+            tokens[split.index()].extend(all.flat_map(u16::to_le_bytes));
+        }
+        place += 1;
+    };
+    unpack(pack, &mut add).map_err(|error| failed(error.to_string()))?;
+    Ok(tokens)
+}
+
+/// A number derived from a name.
+fn number_of(name: &str) -> u64 {
+    let sum = Sha256::digest(name);
+    u64::from_le_bytes(std::array::from_fn(|place| sum[place]))
+}
+
+/// Passes on the documents of a pack.
+fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
+    let mut file: File = plain_file::open(&pack.path, Links::Followed)?;
+    file.seek(SeekFrom::Start(pack.start))?;
+    let unpacked = XzReader::new_mem_limit(BufReader::new(file.take(pack.length)), true, MOST_MEMORY);
+    let mut archive = tar::Archive::new(unpacked.take(LONGEST_PACK + 1));
+    let mut document = Vec::new();
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        document.clear();
+        if (&mut entry).take(LONGEST_DOCUMENT + 1).read_to_end(&mut document)? as u64 > LONGEST_DOCUMENT {
+            return Err(io::Error::other(format!("a document of more than {} MB", LONGEST_DOCUMENT >> 20)));
+        }
+        let text = std::str::from_utf8(&document).map_err(|error| {
+            let name = entry.path().map(|path| path.display().to_string()).unwrap_or_default();
+            io::Error::other(format!("{name} is not UTF-8 at byte {}", error.valid_up_to()))
+        })?;
+        take(text);
+    }
+    // The checksum follows the end of the archive.
+    let mut rest = archive.into_inner();
+    io::copy(&mut rest, &mut io::sink())?;
+    if rest.limit() == 0 {
+        return Err(io::Error::other(format!("a pack of more than {} MB unpacked", LONGEST_PACK >> 20)));
+    }
+    Ok(())
+}
+
+/// The text of a document as nanoGPT gets it from Hugging Face: at most one line is empty between others, and none at
+/// both ends.
+fn cleaned(document: &str) -> String {
+    let mut text = String::with_capacity(document.len());
+    let mut line_feeds = 0;
+    for character in document.trim().chars() {
+        line_feeds = if character == '\n' { line_feeds + 1 } else { 0 };
+        if line_feeds <= 2 {
+            text.push(character);
+        }
+    }
+    text
+}

@@ -1,0 +1,345 @@
+//! The files of tokens during their creation.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
+use valleyscope_runs::plain_file::{self, Links};
+
+use super::meta::TokenFile;
+use super::prepare::{PreparationProgress, Stage};
+use super::{Meta, SourceFile, Split, TextError, Tokenizer};
+use crate::dataset::{download, lock};
+
+/// The state of the work, in a folder whose tokens are not finished.
+pub(super) const STATE_FILE: &str = "unfinished.json";
+/// The lock file of a folder. It stays there, empty.
+const LOCK: &str = ".tokens.lock";
+/// The interval between saves of the state.
+const SAVE_EVERY: Duration = Duration::from_secs(2);
+
+/// The inputs of the tokens.
+pub(super) struct TokenPlan {
+    pub tokenizer: Tokenizer,
+    /// The fraction for validation.
+    pub fraction: ValidationFraction,
+    pub sources: Vec<SourceFile>,
+    /// The parts of the work in their order, each as bytes of a source.
+    pub parts: Vec<Range<u64>>,
+}
+
+impl TokenPlan {
+    /// A hash of everything that the tokens depend on: SHA-256 in hexadecimal.
+    pub(super) fn sum(&self) -> String {
+        let kind = self.tokenizer.kind().name();
+        let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
+        format!("{:x}", Sha256::digest(all))
+    }
+
+    /// The state at the beginning of the work.
+    fn beginning(&self) -> ResumeState {
+        let at = self.parts.first().map_or(0, |part| part.start);
+        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
+    }
+
+    /// Whether a state is possible for this work.
+    fn fits(&self, state: &ResumeState) -> bool {
+        let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
+        state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
+    }
+
+    /// The description of the tokens.
+    fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
+        Meta {
+            tokenizer: self.tokenizer.kind().name().to_owned(),
+            vocabulary_size: self.tokenizer.vocabulary_size(),
+            vocabulary: match &self.tokenizer {
+                Tokenizer::Gpt2 => None,
+                Tokenizer::Characters(alphabet) => Some(alphabet.characters().iter().collect()),
+            },
+            train,
+            val,
+            val_fraction: self.fraction.get(),
+            sources: self.sources.clone(),
+        }
+    }
+}
+
+/// The progress of the tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ResumeState {
+    /// The sum of the plan.
+    job: String,
+    /// The next part, and its first byte without tokens.
+    pub part: usize,
+    pub at: u64,
+    /// The number of tokens in the files, in the order of [`Split::ALL`].
+    tokens: [u64; 2],
+    /// The CRC-32 of each file up to there.
+    sums: [u32; 2],
+}
+
+impl ResumeState {
+    /// Reads it from a folder; `None` where nothing is unfinished there.
+    fn read(folder: &Path) -> Result<Option<ResumeState>, TextError> {
+        let path = folder.join(STATE_FILE);
+        let text = match plain_file::read_text(&path, Links::Refused, 1 << 16) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(TextError::File { path, source }),
+        };
+        serde_json::from_str(&text).map(Some).map_err(|error| TextError::Bad {
+            path,
+            expected: "how far the tokens are, as JSON".to_owned(),
+            found: error.to_string(),
+            remedy: "begin anew with --force",
+        })
+    }
+
+    fn write(&self, folder: &Path) -> Result<(), TextError> {
+        let path = folder.join(STATE_FILE);
+        let text = serde_json::to_string(self).expect("it is plain");
+        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
+    }
+}
+
+/// Whether there is work to do.
+pub(super) enum Begun<'a> {
+    /// The tokens are complete.
+    Complete(Meta),
+    Work(TokenFiles<'a>),
+}
+
+/// The unfinished files of tokens of a plan.
+pub(super) struct TokenFiles<'a> {
+    folder: &'a Path,
+    plan: &'a TokenPlan,
+    state: ResumeState,
+    /// In the order of [`Split::ALL`].
+    files: [File; 2],
+    /// The CRC-32 of all tokens in each file, in the order of the files.
+    sums: [crc32fast::Hasher; 2],
+    /// Whether there were unfinished tokens that could not be resumed.
+    is_anew: bool,
+    saved: Instant,
+    _lock: File,
+}
+
+impl TokenFiles<'_> {
+    /// Begins the work in a folder, which is created if needed, or resumes it. Waits until no other process works
+    /// there. Existing other tokens are refused, unless they may be replaced.
+    pub(super) fn begin<'a>(
+        folder: &'a Path,
+        plan: &'a TokenPlan,
+        replace: bool,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Begun<'a>, TextError> {
+        let failed = |source| TextError::File { path: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => TextError::NoFolder(folder.to_owned()),
+            _ => failed(source),
+        })?;
+        let lock = lock::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(failed)?;
+        let lock = lock.ok_or(TextError::Cancelled)?;
+        AtomicFile::clear(folder).map_err(failed)?;
+        let state = match ResumeState::read(folder) {
+            Ok(Some(state)) if plan.fits(&state) => state,
+            Ok(Some(_)) if !replace => return Err(TextError::OtherJob(folder.to_owned())),
+            Err(error) if !replace => return Err(error),
+            Ok(None) => match present(folder, plan, replace)? {
+                Some(meta) => return Ok(Begun::Complete(meta)),
+                None => plan.beginning(),
+            },
+            _ => plan.beginning(),
+        };
+        TokenFiles::open(folder, plan, state, lock).map(Begun::Work)
+    }
+
+    /// Opens the files and truncates them to the lengths in the state. Where their bytes are not those that were written, the
+    /// work begins anew.
+    fn open<'a>(
+        folder: &'a Path,
+        plan: &'a TokenPlan,
+        mut state: ResumeState,
+        lock: File,
+    ) -> Result<TokenFiles<'a>, TextError> {
+        let open = |split: Split| {
+            let path = part_path(folder, split);
+            let is_renamed = state.part == plan.parts.len() && !path.exists();
+            if is_renamed && final_path(folder, split).exists() {
+                fs::rename(final_path(folder, split), &path).map_err(|source| failed(folder, split, source))?;
+            }
+            let file = plain_file::open_to_write(&path).map_err(|source| failed(folder, split, source))?;
+            let written = 2 * state.tokens[split.index()];
+            let sum = sum_of_first(&file, written).map_err(|source| failed(folder, split, source))?;
+            let is_whole = sum.as_ref().is_some_and(|sum| sum.clone().finalize() == state.sums[split.index()]);
+            Ok((file, sum.filter(|_| is_whole)))
+        };
+        let [(train, train_sum), (val, val_sum)] = [open(Split::Train)?, open(Split::Validation)?];
+        let sums = train_sum.zip(val_sum).map(|(train, val)| [train, val]);
+        let is_anew = sums.is_none();
+        if is_anew {
+            state = plan.beginning();
+        }
+        let (sums, saved) = (sums.unwrap_or_default(), Instant::now());
+        let mut output = TokenFiles { folder, plan, state, files: [train, val], sums, is_anew, saved, _lock: lock };
+        for split in Split::ALL {
+            let length = 2 * output.state.tokens[split.index()];
+            let file = &mut output.files[split.index()];
+            let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
+            cut.map_err(|source| failed(folder, split, source))?;
+        }
+        output.state.write(folder)?;
+        Ok(output)
+    }
+
+    /// The current state.
+    pub(super) fn state(&self) -> &ResumeState {
+        &self.state
+    }
+
+    /// Adds tokens as they are in files.
+    pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
+        let written = self.files[split.index()].write_all(tokens);
+        written.map_err(|source| failed(self.folder, split, source))?;
+        self.sums[split.index()].update(tokens);
+        self.state.tokens[split.index()] += tokens.len() as u64 / 2;
+        Ok(())
+    }
+
+    /// Records that all tokens before a place are written. This is saved from time to time, and when cancelled, which
+    /// is an error.
+    pub(super) fn reached(&mut self, part: usize, at: u64, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
+        (self.state.part, self.state.at) = (part, at);
+        if cancelled() {
+            self.save()?;
+            return Err(TextError::Cancelled);
+        }
+        if self.saved.elapsed() >= SAVE_EVERY {
+            self.save()?;
+            self.saved = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Reports [`Stage::Anew`] where unfinished tokens were there that could not be resumed.
+    pub(super) fn tell_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
+        if self.is_anew {
+            progress(PreparationProgress { stage: Stage::Anew, ..self.progress() });
+        }
+    }
+
+    pub(super) fn progress(&self) -> PreparationProgress {
+        let length = |parts: &[Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
+        let parts = &self.plan.parts;
+        let done = parts.get(self.state.part).map_or(0, |part| self.state.at - part.start);
+        PreparationProgress {
+            stage: Stage::Tokenizing,
+            done: length(&parts[..self.state.part]) + done,
+            total: length(parts),
+            tokens: self.state.tokens.iter().sum(),
+        }
+    }
+
+    /// Saves the state, after the tokens have reached the disk.
+    fn save(&mut self) -> Result<(), TextError> {
+        for (split, file) in Split::ALL.into_iter().zip(&self.files) {
+            file.sync_data().map_err(|source| failed(self.folder, split, source))?;
+        }
+        self.state.sums = self.sums.clone().map(crc32fast::Hasher::finalize);
+        self.state.write(self.folder)
+    }
+
+    /// Finishes the work, or gives it up where its text has changed meanwhile, so that nobody goes on with its tokens. A
+    /// file that cannot be removed then stays: the changed text has another plan, which its state does not fit.
+    pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<Meta, TextError> {
+        let Err(error) = outcome else { return self.finish() };
+        if matches!(error, TextError::Changed(_)) {
+            let parts = Split::ALL.map(|split| part_path(self.folder, split));
+            for path in parts.into_iter().chain([self.folder.join(STATE_FILE)]) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        Err(error)
+    }
+
+    /// Renames the files, and writes their description.
+    fn finish(mut self) -> Result<Meta, TextError> {
+        self.save()?;
+        let mut part = |split: Split| {
+            let file = &mut self.files[split.index()];
+            let sum = file.rewind().and_then(|()| download::sum(file));
+            let sha256 = sum.map_err(|source| failed(self.folder, split, source))?;
+            Ok(TokenFile { tokens: self.state.tokens[split.index()], sha256 })
+        };
+        let meta = self.plan.meta([part(Split::Train)?, part(Split::Validation)?]);
+        drop(self.files);
+        for split in Split::ALL {
+            let renamed = fs::rename(part_path(self.folder, split), final_path(self.folder, split));
+            renamed.map_err(|source| failed(self.folder, split, source))?;
+        }
+        meta.write(self.folder)?;
+        let state = self.folder.join(STATE_FILE);
+        fs::remove_file(&state).map_err(|source| TextError::File { path: state, source })?;
+        Ok(meta)
+    }
+}
+
+/// The CRC-32 of so many bytes at the beginning of a file; none where it is shorter.
+fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Hasher>> {
+    file.rewind()?;
+    let mut sum = crc32fast::Hasher::new();
+    let mut buffer = Vec::new();
+    let mut left = bytes;
+    while left > 0 {
+        buffer.clear();
+        let count = file.take(left.min(1 << 20)).read_to_end(&mut buffer)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        sum.update(&buffer);
+        left -= count as u64;
+    }
+    Ok(Some(sum))
+}
+
+/// The description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
+/// replaced.
+fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<Meta>, TextError> {
+    let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
+    let mut paths = names.iter().map(|name| folder.join(name));
+    let Some(path) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(None) };
+    let has_sum = |meta: &Meta, split: Split| {
+        let file = plain_file::open(&final_path(folder, split), Links::Followed);
+        file.and_then(|mut file| download::sum(&mut file)).is_ok_and(|sum| sum == meta.part(split).sha256)
+    };
+    match Meta::read(folder) {
+        Ok(Some(meta))
+            if meta == plan.meta([meta.train.clone(), meta.val.clone()])
+                && Split::ALL.into_iter().all(|split| has_sum(&meta, split)) =>
+        {
+            Ok(Some(meta))
+        }
+        _ if replace => Ok(None),
+        _ => Err(TextError::Full(path)),
+    }
+}
+
+fn final_path(folder: &Path, split: Split) -> PathBuf {
+    folder.join(split.file_name())
+}
+
+/// The path of the tokens until they are complete.
+fn part_path(folder: &Path, split: Split) -> PathBuf {
+    folder.join(format!("{}.part", split.file_name()))
+}
+
+fn failed(folder: &Path, split: Split, source: io::Error) -> TextError {
+    TextError::File { path: part_path(folder, split), source }
+}

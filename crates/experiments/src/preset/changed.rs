@@ -1,0 +1,144 @@
+//! Titles and descriptions of presets whose settings were changed.
+
+use valleyscope_engine::optimizer::{ShownSetting, with_settings};
+use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
+
+use super::outline::Outline;
+use super::{LandscapePreset, Preset};
+use crate::workload;
+
+impl Preset {
+    /// The preset with a title and a description that are made from its settings, where these differ from the ones of the
+    /// preset `before` that it was made of. Words that differ from that preset's are the user's own, and stay. A run whose
+    /// name speaks of other settings is left without one.
+    ///
+    /// A phase diagram is returned as it is: [`crate::figure::as_changed`] is for those.
+    pub fn as_changed_from(mut self, before: &Preset) -> Preset {
+        let (head, changes) = match (&mut self, before) {
+            (Preset::Landscape(this), Preset::Landscape(before)) => {
+                (format!("{}, changed: ", before.title), of_landscape(this, before))
+            }
+            (this, _) => {
+                let (Some(own), Some(old)) = (this.workload_mut(), before.workload()) else { return self };
+                own.forget_names_of(old);
+                (format!("{} · ", own.name()), workload::changes(&self, before))
+            }
+        };
+        if changes.is_empty() {
+            return self;
+        }
+        let made = [with_changes(&head, &changes), description(before.title(), &changes)];
+        let olds = [before.title(), before.description()];
+        for ((word, old), made) in self.words_mut().into_iter().zip(olds).zip(made) {
+            if word == old {
+                *word = made;
+            }
+        }
+        self
+    }
+
+    /// The trainings of the preset, each with a title and a description of its own changes against the one in its place among
+    /// `before`.
+    pub fn trainings_as_changed_from(&self, before: &[Preset]) -> Vec<Preset> {
+        let named = |(index, training): (usize, Preset)| match before.get(index) {
+            Some(before) => training.as_changed_from(before),
+            None => training,
+        };
+        self.trainings().into_iter().enumerate().map(named).collect()
+    }
+
+    /// The values without fields of their own, with their paths in the file.
+    pub fn leaves(&self) -> Vec<(String, String)> {
+        let text = self.to_ron();
+        let leaves = Outline::of(&text).leaves().into_iter();
+        leaves.map(|(path, value)| (path, value.to_owned())).collect()
+    }
+}
+
+/// A title with as many changes as fit behind its beginning.
+pub fn with_changes(head: &str, changes: &[String]) -> String {
+    let with = |shown: usize| {
+        let more = changes.len() - shown;
+        let mut all = changes[..shown].to_vec();
+        all.extend((more > 0).then(|| format!("{more} more")));
+        format!("{head}{}", all.join(", "))
+    };
+    let fits = |title: &String| title.chars().count() <= Preset::LONGEST_TITLE;
+    let title = (1..=changes.len()).rev().map(with).find(fits);
+    title.unwrap_or_else(|| shortened(with(1), Preset::LONGEST_TITLE))
+}
+
+/// The description of a preset with changes.
+pub fn description(title: &str, changes: &[String]) -> String {
+    shortened(format!("“{title}”, changed: {}.", changes.join("; ")), Preset::LONGEST_DESCRIPTION)
+}
+
+fn shortened(text: String, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text;
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// The settings of a landscape that differ from another's.
+fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
+    let mut changes = Vec::new();
+    let plain = |preset: &LandscapePreset| {
+        let simulation = SimulationSpec { optimizers: Vec::new(), ..preset.simulation.clone() };
+        Preset::Landscape(LandscapePreset::new("", simulation)).leaves()
+    };
+    let old = plain(before);
+    for (path, value) in plain(this) {
+        let is_same = old.iter().any(|(other, old)| *other == path && *old == value);
+        if let (false, Some(key)) = (is_same, path.strip_prefix("simulation.")) {
+            changes.push(in_words(key, &value));
+        }
+    }
+    of_optimizers(&this.simulation, &before.simulation, &mut changes);
+    changes
+}
+
+fn in_words(key: &str, value: &str) -> String {
+    let number = value.parse::<f64>().map_or_else(|_| value.to_lowercase(), number_text);
+    let last = key.rsplit('.').next().unwrap_or(key);
+    match last {
+        "sharpness" => format!("a = {number}"),
+        "slope" => format!("c = {number}"),
+        "rotation_degrees" => format!("φ = {number}°"),
+        "noise" => format!("σ = {number}"),
+        "steps" if number == "none" => "no end".to_owned(),
+        "steps" | "particles" => format!("{number} {last}"),
+        "x" | "y" | "spread" => format!("start {last} = {number}"),
+        _ => format!("{} {number}", last.replace('_', " ")),
+    }
+}
+
+fn of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes: &mut Vec<String>) {
+    let ids = |spec: &SimulationSpec| -> Vec<(u32, bool)> {
+        spec.optimizers.iter().map(|optimizer| (optimizer.id, optimizer.enabled)).collect()
+    };
+    if ids(this) != ids(before) {
+        let simulated = this.optimizers.iter().filter(|optimizer| optimizer.enabled);
+        return changes.push(simulated.map(OptimizerSpec::label).collect::<Vec<_>>().join(", "));
+    }
+    for (this, before) in this.optimizers.iter().zip(&before.optimizers) {
+        let words = changed_words(&this.rule.shown_settings(), &before.rule.shown_settings());
+        match (this.rule.name(), before.rule.name()) {
+            (own, old) if own != old => changes.push(with_settings(&format!("{old} → {own}"), &words)),
+            _ if !words.is_empty() => changes.push(format!("{}: {}", this.label(), words.join(", "))),
+            _ if this.rule != before.rule => changes.push(format!("{}: another rule", this.label())),
+            _ => {}
+        }
+    }
+}
+
+/// The settings of `this` that `before` has with another value, and those unusual ones that it does not have, in words.
+pub fn changed_words(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
+    let is_changed = |own: &&ShownSetting| match before.iter().find(|old| old.meaning == own.meaning) {
+        Some(old) => old.words != own.words,
+        None => !own.is_usual,
+    };
+    let words = this.iter().filter(is_changed).map(|setting| setting.words.clone());
+    words.filter(|words| !words.is_empty()).collect()
+}

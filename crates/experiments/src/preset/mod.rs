@@ -1,0 +1,332 @@
+//! Presets: experiments as RON files, with the kind of experiment as the top-level name.
+//!
+//! ```text
+//! Landscape(
+//!     version: 1,
+//!     title: "Noise starves Adam",
+//!     description: "One sentence for the menu.",
+//!     simulation: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.005))]),
+//!     view: (follow: true),                                        // optional
+//!     lesson: [(text: "Without noise …", set: [Noise(0.0)])],      // optional
+//!     changes: [(step: 100, set: Noise(2.0))],                     // optional
+//! )
+//! ```
+//!
+//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`, trainings are, for example,
+//! `Mnist(version: 1, title: …, runs: […])`, and a scan of trainings is a `MnistScan(version: 1, title: …, scan: (…))`:
+//! the variants of trainings come from [`for_each_workload`].
+//!
+//! Values of optional fields are written without `Some`. Unknown fields and out-of-range or contradictory values are
+//! refused with their line and column, see [`Fault`].
+
+mod builtin;
+mod changed;
+mod error;
+mod explain;
+mod fault;
+mod lexer;
+mod library;
+mod limits;
+mod outline;
+mod read;
+mod rules;
+mod set;
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+pub use builtin::{BuiltIn, built_ins};
+pub use changed::changed_words;
+pub use changed::{description as changed_description, with_changes};
+pub use error::PresetError;
+pub use fault::Fault;
+pub use library::{Library, Loaded, PresetSource, UserPreset};
+
+use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
+use valleyscope_engine::sweep::SweepSpec;
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
+
+use crate::view::{DiagnosticMetric, ViewSettings};
+use crate::workload::{DataChoice, DeviceChoice, Workload, for_each_workload};
+
+macro_rules! define_preset {
+    ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
+        /// An experiment that can be repeated.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum Preset {
+            /// A simulation on the narrowing valley.
+            Landscape(LandscapePreset),
+            /// A phase diagram.
+            Sweep(SweepPreset),
+            $($(#[$about])* $kind($preset),)+
+        }
+
+        impl Preset {
+            /// The kinds of presets that a worker trains.
+            pub const WORKLOADS: &[&str] = &[$(stringify!($kind)),+];
+
+            /// The kind of experiment, which is the first word of its file.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    Preset::Landscape(_) => "Landscape",
+                    Preset::Sweep(_) => "Sweep",
+                    $(Preset::$kind(_) => stringify!($kind),)+
+                }
+            }
+
+            pub fn title(&self) -> &str {
+                match self {
+                    Preset::Landscape(preset) => &preset.title,
+                    Preset::Sweep(preset) => &preset.title,
+                    $(Preset::$kind(preset) => preset.title(),)+
+                }
+            }
+
+            pub fn description(&self) -> &str {
+                match self {
+                    Preset::Landscape(preset) => &preset.description,
+                    Preset::Sweep(preset) => &preset.description,
+                    $(Preset::$kind(preset) => preset.description(),)+
+                }
+            }
+
+            /// The title and the description, mutable.
+            pub fn words_mut(&mut self) -> [&mut String; 2] {
+                match self {
+                    Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
+                    Preset::Sweep(preset) => [&mut preset.title, &mut preset.description],
+                    $(Preset::$kind(preset) => preset.words_mut(),)+
+                }
+            }
+
+            /// The workload that a worker trains; none where it is another kind.
+            pub fn workload(&self) -> Option<&dyn Workload> {
+                match self {
+                    Preset::Landscape(_) | Preset::Sweep(_) => None,
+                    $(Preset::$kind(preset) => Some(preset),)+
+                }
+            }
+
+            /// The same, mutable.
+            pub fn workload_mut(&mut self) -> Option<&mut dyn Workload> {
+                match self {
+                    Preset::Landscape(_) | Preset::Sweep(_) => None,
+                    $(Preset::$kind(preset) => Some(preset),)+
+                }
+            }
+        }
+
+        $(impl From<$preset> for Preset {
+            fn from(preset: $preset) -> Preset {
+                Preset::$kind(preset)
+            }
+        })+
+    };
+}
+for_each_workload!(define_preset);
+
+/// A simulation, with its view, lesson and recorded changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LandscapePreset {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    pub simulation: SimulationSpec,
+    /// The view; without it, opening the preset keeps the current view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<ViewSettings>,
+    /// Numbered steps to walk a class through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lesson: Vec<LessonStep>,
+    /// The changes during a recorded session, in the order of the steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// A phase diagram to compute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepPreset {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    pub sweep: SweepSpec,
+}
+
+/// One step of a lesson.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LessonStep {
+    /// One or two sentences about what to look at.
+    pub text: String,
+    /// Settings applied when the step is shown, on top of those of the previous steps. The run then restarts, unless they
+    /// only say where it pauses: with nothing but [`Setting::Steps`], the run of the previous step goes on.
+    #[serde(default)]
+    pub set: Vec<Setting>,
+    /// Whether the run plays when the step is shown; else it plays on or stays paused, as before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub play: bool,
+    /// The plots that the text points at, which a presentation shows too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub show: Vec<DiagnosticMetric>,
+}
+
+impl LessonStep {
+    /// Whether the step goes on with the run of the previous one: it only sets where that pauses.
+    pub fn goes_on(&self) -> bool {
+        !self.set.is_empty() && self.set.iter().all(|setting| matches!(setting, Setting::Steps(_)))
+    }
+}
+
+/// The version of the format. There is only one so far; a file of another version is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FormatVersion;
+
+impl FormatVersion {
+    pub const CURRENT: u32 = 1;
+}
+
+impl Serialize for FormatVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(Self::CURRENT)
+    }
+}
+
+impl<'de> Deserialize<'de> for FormatVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            Self::CURRENT => Ok(FormatVersion),
+            other => Err(de::Error::custom(format_args!("expected version {}, found {other}", Self::CURRENT))),
+        }
+    }
+}
+
+impl LandscapePreset {
+    /// A preset of just a simulation.
+    pub fn new(title: impl Into<String>, simulation: SimulationSpec) -> Self {
+        LandscapePreset {
+            version: FormatVersion,
+            title: title.into(),
+            description: String::new(),
+            simulation,
+            view: None,
+            lesson: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// The simulation with its recorded changes.
+    pub fn record(&self) -> Record {
+        Record { spec: self.simulation.clone(), changes: self.changes.clone() }
+    }
+
+    /// The steps after which the recorded session finally pauses; `None` where it continues.
+    pub fn planned_steps(&self) -> Option<u64> {
+        let mut planned = self.simulation.steps;
+        for change in &self.changes {
+            if planned.is_some_and(|steps| change.step > steps) {
+                break;
+            }
+            if let Setting::Steps(steps) = change.set {
+                planned = steps;
+            }
+        }
+        planned
+    }
+
+    /// The simulation with the settings in force at a step of the lesson, counted from 0: those of all
+    /// steps up to it, so that going back in a lesson undoes what a step has set.
+    pub fn simulation_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
+        let mut simulation = self.simulation.clone();
+        for setting in self.lesson.iter().take(lesson_step + 1).flat_map(|step| &step.set) {
+            simulation.apply(setting)?;
+        }
+        Ok(simulation)
+    }
+
+    /// The error of a lesson that does not fit the simulation, if it does not.
+    pub fn lesson_misfit(&self) -> Option<SettingError> {
+        self.simulation_at(self.lesson.len()).err()
+    }
+}
+
+impl Preset {
+    /// The largest number of bytes of a preset's text: more than the record of many hours of dragging sliders.
+    pub const LONGEST: u64 = 64 << 20;
+
+    /// The largest number of characters of a title.
+    pub const LONGEST_TITLE: usize = 100;
+    /// The largest number of characters of a description.
+    pub const LONGEST_DESCRIPTION: usize = 1000;
+
+    /// Its trainings, each as a preset of its own that a worker can train; none where it is another kind.
+    pub fn trainings(&self) -> Vec<Preset> {
+        self.workload().map_or_else(Vec::new, Workload::trainings)
+    }
+
+    /// The source of the data of its first training; none where it is another kind.
+    pub fn data(&self) -> Option<&DataChoice> {
+        self.workload().map(|workload| workload.data(0))
+    }
+
+    /// The device of its training; none where it is another kind.
+    pub fn device(&self) -> Option<DeviceChoice> {
+        self.workload().map(Workload::device)
+    }
+
+    /// The preset written in `text`. Errors name `origin`, usually a file, as the place.
+    pub fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
+        read::parse(text, origin)
+    }
+
+    /// The preset in a regular file, or one that a link leads to. For a path that a user has named, see
+    /// [`Library::load_file`].
+    pub fn read(path: &Path) -> Result<Preset, PresetError> {
+        Preset::parse(&read::text_of_plain_file(path)?, &path.display().to_string())
+    }
+
+    /// The preset as a file's text, which [`Preset::parse`] turns into an equal preset, bit for bit.
+    pub fn to_ron(&self) -> String {
+        let layout = ron::ser::PrettyConfig::new().new_line("\n").escape_strings(false);
+        let body = read::format()
+            .to_string_pretty(self, layout)
+            .expect("a preset holds no value that RON cannot express, and is not nested deeply");
+        let header = match self {
+            Preset::Landscape(_) => HEADER,
+            Preset::Sweep(_) => SWEEP_HEADER,
+            _ => TRAINING_HEADER,
+        };
+        format!("{header}{body}\n")
+    }
+
+    /// Writes the preset to a file, as a whole or not at all. A preset that could not be read again is
+    /// refused.
+    pub fn write(&self, path: &Path, overwrite: Overwrite) -> Result<(), PresetError> {
+        rules::check(self).map_err(|broken| PresetError::Invalid(broken.to_string()))?;
+        write_file(path, overwrite, self.to_ron().as_bytes()).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => PresetError::Exists { path: path.to_owned() },
+            _ => PresetError::Write { path: path.to_owned(), source },
+        })
+    }
+}
+
+const HEADER: &str = "\
+// A preset for Valleyscope. Open it in the app, or run it with `valleyscope simulate FILE`.
+// `valleyscope presets show lesson` prints one whose comments explain the fields.
+";
+const SWEEP_HEADER: &str = "\
+// A preset for Valleyscope. Open it in the app, or run it with `valleyscope sweep FILE --out FOLDER`.
+// `valleyscope presets show fig2a` prints one whose comments explain the fields.
+";
+const TRAINING_HEADER: &str = "\
+// A preset for Valleyscope. Open it in the app, or run it with `valleyscope train FILE`.
+// `valleyscope presets show mnist` and `… fig2cd` print presets whose comments explain the fields.
+";

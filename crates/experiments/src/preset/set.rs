@@ -1,0 +1,215 @@
+//! Setting single fields of a preset by their path, as on the command line.
+
+use ron::error::Error as RonError;
+use valleyscope_engine::optimizer::{RuleKind, TypedRule};
+
+use super::explain::shortened;
+use super::outline::Outline;
+use super::{Preset, PresetError, read};
+
+impl Preset {
+    /// The preset with the field at `path` set to `value`.
+    ///
+    /// The syntax of a value depends on the field. A text field takes the value as it is, without quotation marks. Any
+    /// other field takes a value as written in a preset's file, with two exceptions: names of choices need not have the
+    /// file's capitals (`bfloat16`, `go_on` and `go-on` are accepted), and a rule that takes the place of another keeps
+    /// what the value does not give and both rules have ([`RuleSpec::in_place_of`]), also its learning rate and schedule.
+    ///
+    /// A path is that in the file, like `runs[0].optimizer.gamma`. Its beginning may be omitted: `optimizer.gamma` means all
+    /// runs of the preset, or its scan, and `noise` that of the simulation or sweep.
+    ///
+    /// # Errors
+    ///
+    /// [`PresetError::CannotSet`], which names the setting, what was expected and what was found: unknown fields, and
+    /// values that do not fit.
+    pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
+        self.with_all([(path, value)])
+    }
+
+    /// The same for several fields, which must fit each other when all are set.
+    pub fn with_all<'s>(&self, settings: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<Preset, PresetError> {
+        let (mut preset, mut origin) = (self.clone(), Vec::new());
+        for (path, value) in settings {
+            preset = preset.put(path, value)?;
+            origin.push(format!("{path}={value}"));
+        }
+        let origin = shortened(&origin.join(", ")).into_owned();
+        Preset::parse(&preset.to_ron(), &origin).map_err(|error| cannot_set(&origin, error))
+    }
+
+    fn put(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
+        let origin = shortened(&format!("{path}={value}")).into_owned();
+        let cannot = |reason| PresetError::CannotSet { assignment: origin.clone(), reason };
+        let field = Field { preset: self, paths: self.paths(path) };
+        let text = match field.takes_text().map_err(cannot)? {
+            true => field.with_text(value),
+            false => field.with_value(value),
+        };
+        read::parse_fields(&text.map_err(cannot)?, &origin).map_err(|error| cannot_set(&origin, error))
+    }
+
+    /// The paths in the file for a path on the command line.
+    fn paths(&self, path: &str) -> Vec<String> {
+        let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
+        let of_file: &[&str] = match self {
+            Preset::Landscape(_) => &["simulation", "view", "lesson", "changes"],
+            Preset::Sweep(_) => &["sweep"],
+            _ => &["runs", "scan"],
+        };
+        if of_file.contains(&first) || ["version", "title", "description"].contains(&first) {
+            return vec![path.to_owned()];
+        }
+        let places = match (self, self.workload()) {
+            (_, Some(workload)) => workload.places(),
+            (Preset::Landscape(_), None) => vec!["simulation".to_owned()],
+            (_, None) => vec!["sweep".to_owned()],
+        };
+        places.iter().map(|place| format!("{place}.{path}")).collect()
+    }
+
+    /// The command that runs a preset of this kind without a window, after `valleyscope`.
+    pub fn command(&self, name: &str) -> String {
+        match self {
+            Preset::Landscape(_) => format!("simulate {name}"),
+            Preset::Sweep(_) => format!("sweep {name} --out FOLDER"),
+            _ => format!("train {name}"),
+        }
+    }
+}
+
+/// The target of a setting: a field, or the same field of several runs.
+struct Field<'p> {
+    preset: &'p Preset,
+    paths: Vec<String>,
+}
+
+impl Field<'_> {
+    /// The preset's text with the value as written in a file, or the reason why it cannot be placed.
+    fn text_with(&self, value: &str) -> Result<String, String> {
+        self.paths.iter().try_fold(self.preset.to_ron(), |text, path| {
+            let value = completed_rule(&text, path, value).unwrap_or_else(|| value.to_owned());
+            replace(text, path, &value)
+        })
+    }
+
+    /// Whether a text is expected, which the reader reports for a value that is not a text.
+    fn takes_text(&self) -> Result<bool, String> {
+        Ok(matches!(read::complaint(&self.text_with("()")?), Some((_, RonError::ExpectedString))))
+    }
+
+    /// The preset's text with this text as the value. A value that is already in quotation marks, and `None` for an
+    /// optional text, are taken as in a file.
+    fn with_text(&self, value: &str) -> Result<String, String> {
+        let as_in_file = self.text_with(value.trim()).ok().filter(|text| read::complaint(text).is_none());
+        as_in_file.map_or_else(|| self.text_with(&ron::to_string(value).expect("a text can be expressed")), Ok)
+    }
+
+    /// The preset's text with a value whose names are corrected as the reader reaches them.
+    fn with_value(&self, value: &str) -> Result<String, String> {
+        // No name in a file has a `-`.
+        let is_word = |value: &str| {
+            value.starts_with(|c: char| c.is_ascii_alphabetic())
+                && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+        };
+        let mut value = if is_word(value) { value.replace('-', "_") } else { value.trim().to_owned() };
+        for _ in 0..MOST_NAMES {
+            let text = self.text_with(&value)?;
+            // The first of the paths is the first that is read.
+            let start = Outline::of(&text).exact(&self.paths[0]).map_or(0, |span| span.start);
+            let Some((span, complaint)) = read::complaint(&text) else { break };
+            let (Some(from), Some(to)) = (span.start.checked_sub(start), span.end.checked_sub(start)) else { break };
+            match complaint {
+                RonError::NoSuchEnumVariant { expected, found, .. } if value.get(from..to) == Some(&found) => {
+                    let Some(name) = expected.iter().find(|name| folded(name) == folded(&found)) else { break };
+                    value.replace_range(from..to, name);
+                }
+                RonError::ExpectedStructLike if is_word(&value) => value.push_str("()"),
+                _ => break,
+            }
+        }
+        self.text_with(&value)
+    }
+}
+
+/// The largest number of names in a value that are written differently from a file.
+const MOST_NAMES: usize = 32;
+
+/// A name without the differences that are allowed on a command line.
+fn folded(name: &str) -> String {
+    name.replace('_', "").to_ascii_lowercase()
+}
+
+/// A rule as a value, with the fields that it does not give, and that it has like the rule at the path; none where either is
+/// no rule. Positions in the value stay.
+fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
+    let before = &text[Outline::of(text).exact(path)?];
+    let (old, rule) = (rule_kind(before)?, rule_kind(value)?);
+    let of_rate = ["learning_rate", "schedule"];
+    let both = rule.info().hyperparameters.iter().filter(|of| {
+        let same = old.info().hyperparameters.iter().find(|old| of.means_the_same_as(old));
+        let is_allowed = |value: &str| value.parse().ok().is_none_or(|number| of.checked(number).is_ok());
+        same.is_some() && field(before, of.key).is_some_and(is_allowed)
+    });
+    let keys = of_rate.into_iter().chain(both.map(|of| of.key)).filter(|key| field(value, key).is_none());
+    let kept: Vec<String> = keys.filter_map(|key| Some(format!("{key}: {}", field(before, key)?))).collect();
+    let value = value.trim_end();
+    if !value.contains('(') {
+        return Some(format!("{}({})", rule.key(), kept.join(", ")));
+    }
+    let given = value.strip_suffix(')')?;
+    let is_first = given.trim_end().ends_with(['(', ',']);
+    let comma = if is_first || kept.is_empty() { "" } else { ", " };
+    Some(format!("{given}{comma}{})", kept.join(", ")))
+}
+
+/// The kind of the rule that is written in this value: its name alone, or with fields.
+fn rule_kind(value: &str) -> Option<RuleKind> {
+    let value = value.trim();
+    let name = &value[..value.find('(').unwrap_or(value.len())];
+    let name = folded(name.trim());
+    if name == folded(RuleKind::TYPED) {
+        let [name, text] = ["name", "text"].map(|key| ron::from_str::<String>(field(value, key)?).ok());
+        return Some(RuleKind::Typed(TypedRule::new(&name?, &text?).ok()?));
+    }
+    RuleKind::ALL.iter().copied().find(|kind| folded(kind.key()) == name || folded(kind.info().name) == name)
+}
+
+/// The value of a field of a value.
+fn field<'t>(value: &'t str, key: &str) -> Option<&'t str> {
+    Some(&value[Outline::of(value).exact(key)?])
+}
+
+/// The error without a place: the user who sets a field has not seen the text in which it is set.
+fn cannot_set(assignment: &str, error: PresetError) -> PresetError {
+    match error {
+        PresetError::Content(fault) => {
+            PresetError::CannotSet { assignment: assignment.to_owned(), reason: fault.message }
+        }
+        other => other,
+    }
+}
+
+/// The text with another value at a path; a missing field is added to the enclosing group. Else the reason why that is
+/// not possible.
+fn replace(mut text: String, path: &str, value: &str) -> Result<String, String> {
+    let outline = Outline::of(&text);
+    if let Some(span) = outline.exact(path) {
+        text.replace_range(span, value);
+    } else {
+        let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
+        let around =
+            if parent.is_empty() { outline.kind().map(|kind| kind.start..text.len()) } else { outline.exact(parent) };
+        let Some(around) = around else { return Err(format!("the preset has no `{}`", shortened(parent))) };
+        if field.contains('[') {
+            return Err(format!("the preset has no `{}`", shortened(path)));
+        }
+        let open = text[around.clone()].find('(').map(|open| around.start + open + 1);
+        let Some(open) = open else { return Err(format!("`{}` has no fields", shortened(parent))) };
+        text.insert_str(open, &format!("{field}: {value}, "));
+    }
+    // A value that contains several would change other fields too.
+    match Outline::of(&text).exact(path) {
+        Some(span) if text[span.clone()] == *value.trim() => Ok(text),
+        _ => Err(format!("expected a single value for `{}`", shortened(path))),
+    }
+}

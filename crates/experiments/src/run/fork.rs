@@ -1,0 +1,141 @@
+//! Forks: new runs that start from a checkpoint of another.
+//!
+//! The fork's folder holds that checkpoint itself, as hard links of its files, or as copies where the file system has
+//! no links. So a fork takes no time and no space, and stays valid when the other run continues and removes the
+//! checkpoint, or is deleted. Only the curve before the fork is the other run's: it is read from that run's folder, as
+//! long as that is found.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use valleyscope_runs::Checkpoint;
+use valleyscope_runs::RunReader;
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
+use valleyscope_runs::{ChoiceError, first_usable};
+use valleyscope_runs::{Event, EventRecord};
+use valleyscope_runs::{FolderError, RunFolder};
+use valleyscope_runs::{Forked, link_checkpoint, seal};
+
+use super::config::{ConfigError, RunConfig};
+use crate::preset::Preset;
+use crate::workload::Workload;
+
+/// A checkpoint of a run from which another run is to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    pub run: RunFolder,
+    /// The step of the checkpoint; `None` is the newest usable one.
+    pub step: Option<u64>,
+}
+
+/// Why a run cannot be forked.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("the run {run} cannot be forked: {source}")]
+    Config { run: String, source: ConfigError },
+    #[error("cannot read or write {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    #[error(
+        "the checkpoint of step {step} of the run {run} does not say how it was trained, as a version before has written \
+         it; resume that run, which then saves one that does"
+    )]
+    Untold { run: String, step: u64 },
+    #[error(
+        "the run {run} is of the kind {expected}, and the settings are of the kind {found}; a fork goes on with the same model"
+    )]
+    Kind { run: String, expected: &'static str, found: &'static str },
+    #[error(
+        "the model of the run {run} has {expected}, and the settings ask for {found}; a fork goes on with the same model"
+    )]
+    Model { run: String, expected: String, found: String },
+    #[error(
+        "`steps` is {steps}, and the checkpoint of the run {run} is of step {step}, from which the fork counts on, so that \
+         there is nothing left to train; set `steps` to more than {step}"
+    )]
+    Steps { run: String, step: u64, steps: u64 },
+}
+
+impl Fork {
+    /// The training of the run itself, for a fork without changes.
+    pub fn training(&self) -> Result<Preset, ForkError> {
+        self.config().map(|(config, _)| config.preset)
+    }
+
+    /// The config that the run was begun with, and its hash.
+    fn config(&self) -> Result<(RunConfig, String), ForkError> {
+        let mut reader = RunReader::brief(self.run.clone());
+        reader.poll().map_err(|source| ForkError::File { path: self.run.events(), source })?;
+        let history = reader.history();
+        let config = RunConfig::begun(&self.run, history)
+            .map_err(|source| ForkError::Config { run: self.run.name(), source })?;
+        let identity = config.identity(history);
+        Ok((config, identity))
+    }
+
+    /// Creates the folder of a run that continues a training from the checkpoint. A worker starts it like a resumed
+    /// run.
+    ///
+    /// The tensors are read only where they may have changed since they were saved; the worker reads them in any case.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder cannot
+    /// be written. Then nothing of it is left. The other run is never changed.
+    pub fn create(&self, parent: &Path, stem: &str, training: &Preset) -> Result<(RunFolder, Forked), ForkError> {
+        let (_, config_sha256) = self.config()?;
+        let mut forked = Forked::default();
+        let run = RunFolder::make(parent, stem, |folder| {
+            // A worker may be training the run and remove a checkpoint at any moment.
+            let checkpoint = first_usable(&self.run, self.step, |step| link_checkpoint(&self.run, step, folder))?;
+            forked = Forked {
+                from_run: self.run.name(),
+                from_step: checkpoint.step,
+                folder: self.run.path().display().to_string(),
+                config_sha256,
+                checkpoint_crc32: checkpoint.crc32,
+                keeps_optimizer: self.check(training, &checkpoint)?,
+            };
+            let event = Event::Forked(forked.clone());
+            let record =
+                EventRecord { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
+            write(&folder.config(), &training.to_ron())?;
+            write(&folder.events(), &(seal(&record.to_line(), 1) + "\n"))
+        })?;
+        Ok((run, forked))
+    }
+
+    /// Checks that a training can continue from the checkpoint; returns whether it has the same update rule.
+    fn check(&self, training: &Preset, checkpoint: &Checkpoint) -> Result<bool, ForkError> {
+        let (run, step) = (self.run.name(), checkpoint.step);
+        if checkpoint.preset.is_empty() {
+            return Err(ForkError::Untold { run, step });
+        }
+        // The run may be a fork itself, with other settings than those that the checkpoint was trained with.
+        let before = Preset::parse(&checkpoint.preset, &Checkpoint::file_name(step));
+        let before = before.map_err(|error| ForkError::Config { run: run.clone(), source: error.into() })?;
+        let [old, new] = [&before, training].map(|preset| preset.workload().and_then(Workload::training));
+        let (Some(old), Some(new), true) = (old, new, before.kind() == training.kind()) else {
+            return Err(ForkError::Kind { run, expected: before.kind(), found: training.kind() });
+        };
+        let [expected, found] = [&before, training].map(|preset| preset.workload().and_then(Workload::model));
+        if expected != found {
+            let [expected, found] = [expected, found].map(Option::unwrap_or_default);
+            return Err(ForkError::Model { run, expected, found });
+        }
+        let steps = new.course.steps;
+        if steps <= step {
+            return Err(ForkError::Steps { run, step, steps });
+        }
+        Ok(old.rule.kind() == new.rule.kind())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ForkError> {
+    let written = write_file(path, Overwrite::No, text.as_bytes());
+    written.map_err(|source| ForkError::File { path: path.to_owned(), source })
+}

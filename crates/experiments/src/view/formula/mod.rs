@@ -1,0 +1,75 @@
+//! The step of a rule as formulas, with the numbers of a particle in them.
+//!
+//! The formulas are those of the recorded step: they show the actual computation.
+
+mod expression;
+mod printer;
+
+use self::expression::{CURVATURE, Expression, Mode, PRODUCT};
+pub use self::expression::{result_text, text};
+pub use self::printer::Formula;
+use valleyscope_engine::optimizer::{Operand, Operation, PartRole, RuleInfo, Symbol, Trace};
+use valleyscope_engine::simulation::StepTrace;
+
+use self::printer::Printer;
+
+/// The formulas of the selected particle's last step, in the order in which they are computed, after those of the noise.
+pub fn formulas(step: &StepTrace) -> Vec<Formula> {
+    let StepTrace { gradient, noise, curvature, curvature_noise, trace, inputs, .. } = step;
+    let noisy = |rule: &str, meaning, noise: &[f64; 2], exact: &[f64; 2]| Formula {
+        rule: rule.to_owned(),
+        meaning,
+        filled: [0, 1]
+            .map(|axis| format!("{} · {}", text(noise[axis]), Expression::number(exact[axis]).at_least(PRODUCT + 1))),
+        result: [0, 1].map(|axis| noise[axis] * exact[axis]),
+    };
+    let meaning = "the gradient as the optimizer sees it";
+    let place = if inputs.rule.gradient_toward().is_some() { "y" } else { "θ" };
+    let rule = format!("g = ξ ∇L({place}),  ξ ~ Normal(1, σ)");
+    let mut lines = vec![noisy(&rule, meaning, noise, gradient)];
+    if trace.nodes.iter().any(|node| node.operation == Operation::Symbol(Symbol::Curvature)) {
+        let rule = format!("{CURVATURE} = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)");
+        lines.push(noisy(&rule, "the curvature as the optimizer sees it", curvature_noise, curvature));
+    }
+    lines.extend(step_formulas(trace, inputs.rule.info()));
+    lines
+}
+
+/// The formulas of a recorded step, in the order in which they are computed.
+pub fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
+    let mut lines = Vec::new();
+    let mut printer = Printer {
+        nodes: &trace.nodes,
+        symbols: vec![None; trace.nodes.len()],
+        states: info.states.iter().map(|part| part.symbol).collect(),
+        definitions: Vec::new(),
+    };
+    for &(index, part) in &trace.parts {
+        if part.role == PartRole::Coefficient {
+            printer.symbols[index] = Some(part.symbol);
+            let Expression { text, .. } = printer.expression(index, Mode::Symbols);
+            printer.definitions.push((index, format!("{} = {text}", part.symbol)));
+            continue;
+        }
+        lines.extend(printer.bias_corrections(index));
+        let arrow = if matches!(part.role, PartRole::State { .. }) { "←" } else { "=" };
+        lines.push(printer.line(index, &format!("{} {arrow}", part.symbol), part.meaning));
+        printer.symbols[index] = Some(part.symbol);
+    }
+    // A state without a name of its own, such as the gradient; one that stays the same has no line.
+    for (place, (part, state)) in info.states.iter().zip(&trace.new_states).enumerate() {
+        if let Operand::Node(index) = *state
+            && printer.symbols[index] != Some(part.symbol)
+            && trace.nodes[index].operation != Operation::Symbol(Symbol::State(place))
+        {
+            lines.push(printer.line(index, &format!("{} ←", part.symbol), part.meaning));
+        }
+    }
+    if let Operand::Node(index) = trace.theta {
+        let meaning =
+            if printer.mentions(index, Symbol::WeightDecay) { "the step, with weight decay" } else { "the step" };
+        lines.extend(printer.bias_corrections(index));
+        lines.push(printer.line(index, "θ ←", meaning));
+    }
+    lines
+}

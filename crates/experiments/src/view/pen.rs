@@ -1,0 +1,107 @@
+//! The lines of several runs of one optimizer.
+
+use super::contrast::{Background, contrasting, darkened, lightened, luminance};
+
+/// The dash pattern of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dash {
+    #[default]
+    Solid,
+    Dashed,
+    Dotted,
+}
+
+impl Dash {
+    const ALL: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+}
+
+/// The colour and dash pattern of a run's curve: a shade of its optimizer's colour, solid or dashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pen {
+    color: [u8; 3],
+    shade: usize,
+    pub dash: Dash,
+}
+
+/// Shades of a colour.
+const SHADES: usize = 3;
+/// The luminances of the second and third shade on a light background, and of the second on a dark one.
+const DEEP: [f32; 2] = [0.075, 0.19];
+const DEEP_ON_DARK: f32 = 0.16;
+/// The third shade on a dark background, as a fraction of the way to white, in luminance.
+const PALE_ON_DARK: f32 = 0.42;
+
+impl Pen {
+    /// The number of distinct pens of one colour.
+    pub const COUNT: usize = SHADES * Dash::ALL.len();
+
+    /// One of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
+    pub fn new(color: [u8; 3], number: usize) -> Pen {
+        let number = number % Self::COUNT;
+        Pen { color, shade: number % SHADES, dash: Dash::ALL[number / SHADES] }
+    }
+
+    /// The colour of its line on a background, as red, green and blue.
+    pub fn color_on(self, background: Background) -> [u8; 3] {
+        let own = contrasting(self.color, background);
+        match (self.shade, background) {
+            (0, _) => own,
+            (shade, Background::Light) => darkened(self.color, DEEP[shade - 1]),
+            (1, Background::Dark) => darkened(self.color, DEEP_ON_DARK),
+            (_, Background::Dark) => {
+                let own_luminance = luminance(own);
+                lightened(own, own_luminance + PALE_ON_DARK * (1.0 - own_luminance))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Background, Pen, SHADES, luminance};
+    use valleyscope_engine::optimizer::RuleKind;
+
+    const BACKGROUNDS: [Background; 2] = [Background::Light, Background::Dark];
+
+    /// The angle of a colour on the wheel, in degrees.
+    fn hue(color: [u8; 3]) -> f64 {
+        let [red, green, blue] = color.map(f64::from);
+        let (x, y) = (red - 0.5 * (green + blue), 0.75_f64.sqrt() * (green - blue));
+        y.atan2(x).to_degrees()
+    }
+
+    fn apart(a: f64, b: f64) -> f64 {
+        let turn = (a - b).rem_euclid(360.0);
+        turn.min(360.0 - turn)
+    }
+
+    #[test]
+    fn all_lines_of_a_rule_can_be_seen_and_have_its_hue() {
+        for rule in RuleKind::ALL.iter().map(|kind| kind.info()) {
+            for (number, background) in (0..Pen::COUNT).flat_map(|number| BACKGROUNDS.map(|on| (number, on))) {
+                let color = Pen::new(rule.color, number).color_on(background);
+                let seen = match background {
+                    Background::Light => luminance(color) <= 0.40,
+                    Background::Dark => luminance(color) >= 0.08,
+                };
+                let name = rule.name;
+                assert!(seen, "pen {number} of {name} is {color:?} on {background:?}");
+                let turned = apart(hue(color), hue(rule.color));
+                assert!(turned < 9.0, "pen {number} of {name} is {color:?} on {background:?}, {turned} degrees away");
+            }
+        }
+    }
+
+    #[test]
+    fn shades_differ_in_lightness() {
+        for rule in RuleKind::ALL.iter().map(|kind| kind.info()) {
+            for background in BACKGROUNDS {
+                let shades = (0..SHADES).map(|number| Pen::new(rule.color, number).color_on(background));
+                let mut lightness: Vec<f32> = shades.map(|color| luminance(color).cbrt()).collect();
+                lightness.sort_by(f32::total_cmp);
+                let closest = lightness.windows(2).map(|pair| pair[1] - pair[0]).fold(1.0, f32::min);
+                assert!(closest > 0.03, "{} on {background:?}: {lightness:?}", rule.name);
+            }
+        }
+    }
+}

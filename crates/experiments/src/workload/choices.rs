@@ -1,0 +1,108 @@
+//! Choices that all workloads share.
+
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::quantity::Processes;
+
+/// The device of the tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeviceChoice {
+    /// The first CUDA device if there is a working one, else the processor.
+    #[default]
+    Automatic,
+    Cpu,
+    /// The CUDA device of this number, counted from 0.
+    Cuda(u32),
+}
+
+/// The processes of a training on one machine, which share each batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sharing {
+    pub processes: Processes,
+    /// Whether each keeps the optimizer's memory for a part of the parameters only, and steps these.
+    pub shard_optimizer: bool,
+}
+
+impl Sharing {
+    /// A process alone.
+    pub fn none() -> Sharing {
+        Sharing { processes: one_process(), shard_optimizer: false }
+    }
+}
+
+pub(super) fn one_process() -> Processes {
+    Processes::clamped(1)
+}
+
+pub(super) fn is_one(processes: &Processes) -> bool {
+    *processes == one_process()
+}
+
+/// Floating-point precision of the parameters and of everything computed with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FloatType {
+    #[default]
+    Float32,
+    /// Double precision, for checks.
+    Float64,
+}
+
+impl FloatType {
+    /// The name in the events of a run.
+    pub fn name(self) -> &'static str {
+        match self {
+            FloatType::Float32 => "float32",
+            FloatType::Float64 => "float64",
+        }
+    }
+}
+
+/// The source of the training data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DataChoice {
+    /// The cache; else the folder that `VALLEYSCOPE_DATA` names; for MNIST else a download; and where nothing is found
+    /// synthetic data.
+    #[default]
+    Automatic,
+    /// A folder that holds the files.
+    Folder(String),
+    /// Synthetic digits or text. They are not MNIST, and not a real corpus.
+    #[serde(rename = "StandIn")]
+    Synthetic,
+}
+
+/// The tokenizer of a language model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TokenizerKind {
+    /// Parts of words, by GPT-2's byte pair encoding.
+    #[default]
+    Gpt2,
+    /// Single characters, those that occur in the text.
+    Char,
+}
+
+impl TokenizerKind {
+    pub const ALL: [TokenizerKind; 2] = [TokenizerKind::Gpt2, TokenizerKind::Char];
+
+    /// The name on the command line and in `meta.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenizerKind::Gpt2 => "gpt2",
+            TokenizerKind::Char => "char",
+        }
+    }
+
+    /// The tokenizer of this name.
+    pub fn from_name(name: &str) -> Option<TokenizerKind> {
+        TokenizerKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// The action of a run when its loss is no longer finite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotFinite {
+    /// It continues, and the curve shows it.
+    #[default]
+    GoOn,
+    /// It stops with a checkpoint.
+    Stop,
+}

@@ -1,0 +1,387 @@
+//! Pre-training of GPT-2 (Appendix "GPT-2" of the paper), of any size.
+
+mod schedule;
+mod shape;
+
+use serde::{Deserialize, Serialize};
+
+pub use schedule::Schedule;
+pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
+
+use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::quantity::{
+    Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
+    Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
+};
+use valleyscope_engine::spec_error::SpecError;
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Started, Unit};
+
+use super::choices::{is_one, one_process};
+use super::form::{Field, Form, Section, Value};
+use super::{
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
+    RunsPreset, Sharing, TokenizerKind,
+};
+use crate::dataset::text::{self, TextNeeds, TextSource, TextSources};
+use crate::view::ticks::grouped;
+
+/// Trainings of GPT-2, one after another.
+pub type Gpt2Preset = RunsPreset<Gpt2Spec>;
+
+/// One training of a GPT-2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpt2Spec {
+    /// The name in lists and legends; without it, the optimizer's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub shape: Gpt2Shape,
+    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
+    pub optimizer: RuleSpec,
+    /// The learning rate at the end of the warm-up.
+    pub learning_rate: LearningRate,
+    pub schedule: Schedule,
+    /// The norm to which longer gradients are clipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<ClipNorm>,
+    /// Sequences of a micro-batch.
+    pub batch_size: SequenceCount,
+    /// Micro-batches of a step.
+    #[serde(default = "no_accumulation")]
+    pub accumulation: Accumulation,
+    pub steps: TrainingSteps,
+    /// The seed of the initial weights and of the sequences of the batches.
+    #[serde(default)]
+    pub seed: u64,
+    /// Steps from one point of the training curve to the next.
+    #[serde(default = "log_every")]
+    pub log_every: LoggingInterval,
+    /// Steps from one evaluation to the next.
+    #[serde(default = "eval_every")]
+    pub eval_every: EvaluationInterval,
+    /// Batches of an evaluation, always the same.
+    #[serde(default = "eval_batches")]
+    pub eval_batches: EvaluationBatches,
+    #[serde(default = "checkpoint_every")]
+    pub checkpoint_every: CheckpointInterval,
+    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_every: Option<CheckpointInterval>,
+    /// Text that the model writes while it learns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sampling>,
+    #[serde(default)]
+    pub not_finite: NotFinite,
+    /// A model in Hugging Face's format, `model.safetensors` or the folder that holds it, with the initial weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_from: Option<String>,
+    /// The tokenizer for text.
+    #[serde(default)]
+    pub tokenizer: TokenizerKind,
+    #[serde(default)]
+    pub data: DataChoice,
+    #[serde(default)]
+    pub device: DeviceChoice,
+    /// Processes on this machine that share each batch; others may start them instead.
+    #[serde(default = "one_process", skip_serializing_if = "is_one")]
+    pub processes: Processes,
+    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shard_optimizer: bool,
+    #[serde(default)]
+    pub precision: Gpt2Precision,
+    #[serde(default)]
+    pub attention: Attention,
+}
+
+/// The interval and the settings of text samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    pub every: SampleInterval,
+    #[serde(default = "sample_tokens")]
+    pub tokens: SampleTokens,
+    #[serde(default = "temperature")]
+    pub temperature: SampleTemperature,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<TopK>,
+}
+
+fn no_accumulation() -> Accumulation {
+    Accumulation::clamped(1)
+}
+
+fn log_every() -> LoggingInterval {
+    LoggingInterval::clamped(10)
+}
+
+fn eval_every() -> EvaluationInterval {
+    EvaluationInterval::clamped(1000)
+}
+
+fn eval_batches() -> EvaluationBatches {
+    EvaluationBatches::clamped(200)
+}
+
+fn checkpoint_every() -> CheckpointInterval {
+    CheckpointInterval::clamped(1000)
+}
+
+fn sample_tokens() -> SampleTokens {
+    SampleTokens::clamped(100)
+}
+
+fn temperature() -> SampleTemperature {
+    SampleTemperature::clamped(0.8)
+}
+
+static TEXT: Dataset = Dataset {
+    name: "text",
+    automatic: "Automatic: text in the folder that VALLEYSCOPE_DATA names, else text that the program makes up",
+    folder: "train.bin and val.bin of tokens, or files of text",
+    synthetic: "Made-up text (no real corpus)",
+};
+const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
+const PRECISIONS: &[(Gpt2Precision, &str)] = &[
+    (Gpt2Precision::Float32, "float32"),
+    (Gpt2Precision::BFloat16, "bfloat16"),
+    (Gpt2Precision::Float16, "float16"),
+    (Gpt2Precision::Float64, "float64"),
+];
+const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attention::Explicit, "explicit")];
+const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
+
+impl Gpt2Spec {
+    /// The requirements on the tokens of its data.
+    pub fn wanted(&self) -> TextNeeds {
+        TextNeeds { tokenizer: self.tokenizer, context: self.shape.context as usize }
+    }
+
+    /// Refuses data with more distinct tokens than the model's vocabulary.
+    pub fn check_vocabulary(&self, needed: usize) -> Result<(), String> {
+        let known = self.shape.vocabulary;
+        if needed <= known as usize {
+            return Ok(());
+        }
+        Err(format!(
+            "the text has {needed} different tokens, and `shape.vocabulary` is {known}; set it to {needed} or more"
+        ))
+    }
+
+    /// The size of the model and of its steps, in words; empty for an invalid shape.
+    fn size(&self) -> String {
+        if self.shape.check().is_err() {
+            return String::new();
+        }
+        let [parameters, tokens] = [self.shape.parameters(), self.tokens_per_step()].map(grouped);
+        format!("{parameters} parameters, {tokens} tokens a step")
+    }
+
+    /// The number of tokens of a step.
+    pub fn tokens_per_step(&self) -> u64 {
+        (self.batch_size.get() * self.accumulation.get()) as u64 * u64::from(self.shape.context)
+    }
+}
+
+impl RunSpec for Gpt2Spec {
+    const NAME: &'static str = "GPT-2, pre-training";
+    const FAMILY: &'static str = "GPT-2";
+    const DATASET: &'static Dataset = &TEXT;
+
+    fn common(&self) -> Common<'_> {
+        Common {
+            name: self.name.as_deref(),
+            rule: &self.optimizer,
+            learning_rate: self.learning_rate,
+            batch_size: (self.batch_size.get() * self.accumulation.get()) as u64,
+            seed: self.seed,
+            course: Course {
+                steps: self.steps.get() as u64,
+                log_every: self.log_every.get() as u64,
+                eval_every: self.eval_every.get() as u64,
+                checkpoint_every: self.checkpoint_every.get() as u64,
+                keep_every: self.keep_every.map(|every| every.get() as u64),
+                sample_every: self.sample.map(|sample| sample.every.get() as u64),
+                not_finite: self.not_finite,
+            },
+            data: &self.data,
+            device: self.device,
+            sharing: Sharing { processes: self.processes, shard_optimizer: self.shard_optimizer },
+            precision: self.precision.name(),
+        }
+    }
+
+    fn common_mut(&mut self) -> CommonMut<'_> {
+        CommonMut { name: &mut self.name, seed: &mut self.seed, data: &mut self.data }
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        self.shape.check().map_err(|error| error.at("shape"))?;
+        let most = 1 << 16;
+        if self.shape.vocabulary > most {
+            let complaint =
+                format!("must be at most {most}, as tokens have two bytes, found {}", self.shape.vocabulary);
+            return Err(SpecError::new("shape.vocabulary", complaint));
+        }
+        if let Some(path) = &self.init_from {
+            SpecError::check_length("init_from", path, 1..=4096)?;
+        }
+        let (peak, least) = (self.learning_rate.get(), self.schedule.min_lr.get());
+        if least > peak {
+            let complaint = format!("is {least}, more than `learning_rate`, which is {peak}");
+            return Err(SpecError::new("schedule.min_lr", complaint));
+        }
+        Ok(())
+    }
+
+    fn most_processes(&self) -> (usize, &'static str) {
+        let sequences = self.batch_size.get() * self.accumulation.get();
+        (sequences, "one for each sequence of a step (`batch_size` times `accumulation`)")
+    }
+
+    fn samples_at_once(&self) -> u64 {
+        self.batch_size.get() as u64
+    }
+
+    fn needs(&self, sequences: u64) -> Needs {
+        let parameters = self.shape.parameters();
+        let bytes = if self.precision == Gpt2Precision::Float64 { 8 } else { 4 };
+        let activations = self.shape.activations(sequences, self.precision, self.attention);
+        // Forward and backward pass, and the scores of attention.
+        let [layers, width, context] = [self.shape.layers, self.shape.width, self.shape.context].map(f64::from);
+        let matrices = parameters as f64 - context * width;
+        let tokens = context * (sequences * self.accumulation.get() as u64) as f64;
+        let step_operations = (6.0 * matrices + 12.0 * layers * width * context) * tokens;
+        let course = self.common().course;
+        Needs::of_model(&self.shape.tensors(), bytes, &self.optimizer, &course, activations, step_operations)
+    }
+
+    fn outlook(&self) -> OutlookResult {
+        let text::TextOutlook { source, vocabulary, warnings } =
+            text::look(&self.data, self.wanted(), &TextSources::of_this_machine())?;
+        vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
+        let is_fallback = source == TextSource::Synthetic && self.data == DataChoice::Automatic;
+        let data = if is_fallback {
+            "made-up text, as no real text was found. Choose a folder that holds some; `valleyscope data text` makes \
+             tokens of it."
+                .to_owned()
+        } else {
+            source.to_string()
+        };
+        Ok(Outlook { data, is_fallback, warnings })
+    }
+
+    fn model(&self) -> String {
+        format!("{}, numbers in {}", self.shape.words(), self.precision.of_parameters())
+    }
+
+    fn evaluation(&self) -> String {
+        let Gpt2Spec { eval_batches, batch_size, precision, attention, .. } = self;
+        format!("{} batches of {}, in {}, {attention:?}", eval_batches.get(), batch_size.get(), precision.name())
+    }
+
+    fn describe(&self, started: Started) -> Started {
+        Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
+    }
+
+    fn form(&mut self) -> Form<'_> {
+        let size = self.size();
+        let mut training = vec![
+            Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size),
+            Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation),
+            Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps).at("steps"),
+            Field::seed(SEED, &mut self.seed),
+        ];
+        if let Some(clip) = &mut self.clip {
+            training.push(Field::real("Clip norm", "Longer gradients are cut to this norm", clip));
+        }
+        let mut logging = vec![
+            Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
+            Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every),
+            Field::whole("Evaluation batches", "Micro-batches of an evaluation", &mut self.eval_batches),
+            Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
+            Field::at_nan(&mut self.not_finite),
+        ];
+        if let Some(sample) = &mut self.sample {
+            logging.push(Field::whole("Sample every", "Steps between texts that the model writes", &mut sample.every));
+            logging.push(Field::whole("Sample tokens", "Tokens of such a text", &mut sample.tokens));
+            logging.push(Field::real("Temperature", "0 takes the likeliest token each time", &mut sample.temperature));
+        }
+        let mut place = vec![
+            Field::data(&mut self.data, &TEXT),
+            Field::choice("Tokens", "What text is cut into", &mut self.tokenizer, TOKENIZERS),
+            Field::device(&mut self.device),
+        ];
+        place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
+        place.extend([
+            Field::choice(
+                "Precision",
+                "Of products of matrices; all else is in float32 where they are in half precision",
+                &mut self.precision,
+                PRECISIONS,
+            ),
+            Field::choice(
+                "Attention",
+                "Explicit as the authors had it, whose scores can overflow in float16",
+                &mut self.attention,
+                ATTENTIONS,
+            ),
+        ]);
+        vec![
+            Section::new("", place),
+            Section::folded("Size of the model", self.shape.fields()),
+            Section::new("", vec![Field::new("", "", Value::Note(size))]),
+            Section::new(
+                "Optimizer",
+                vec![
+                    Field::rule(&mut self.optimizer),
+                    Field::real("Peak rate η", "The learning rate at the end of the warm-up", &mut self.learning_rate),
+                    Field::whole("Warm-up", "Steps in which the learning rate grows", &mut self.schedule.warmup),
+                    Field::real("Final rate", "The learning rate at the end", &mut self.schedule.min_lr)
+                        .at("schedule.min_lr"),
+                ],
+            ),
+            Section::new("Training", training),
+            Section::folded("Logging and checkpoints", logging),
+        ]
+    }
+}
+
+/// Euclidean norm of all parameters.
+pub const PARAM_NORM: MetricId = MetricId::of("param_norm");
+/// Euclidean norm of the optimizer's momentum.
+pub const MOMENTUM_NORM: MetricId = MetricId::of("momentum_norm");
+/// The fraction of steps whose gradient was clipped.
+pub const CLIP_RATE: MetricId = MetricId::of("clip_rate");
+/// The factor of the loss in float16.
+pub const LOSS_SCALE: MetricId = MetricId::of("loss_scale");
+/// Skipped steps so far, whose gradients were not finite in float16.
+pub const SKIPPED: MetricId = MetricId::of("skipped");
+
+/// The metrics that a run logs.
+fn metrics() -> Vec<MetricInfo> {
+    let own = |metric: MetricId, title: &str, unit, scale, better, source| MetricInfo {
+        name: metric.name().to_owned(),
+        title: title.to_owned(),
+        unit,
+        scale,
+        better,
+        source,
+    };
+    use Better::Neither;
+    use MetricScale::{Linear, Log};
+    use MetricSource::Training;
+    vec![
+        MetricId::LOSS.info(),
+        MetricId::LEARNING_RATE.info(),
+        MetricInfo { scale: Log, ..MetricId::GRAD_NORM.info() },
+        own(PARAM_NORM, "Parameter norm", Unit::Plain, Linear, Neither, Training),
+        own(MOMENTUM_NORM, "Momentum norm", Unit::Plain, Log, Neither, Training),
+        own(CLIP_RATE, "Steps clipped", Unit::Fraction, Linear, Neither, Training),
+        own(LOSS_SCALE, "Loss scale", Unit::Exact, Log, Neither, Training),
+        own(SKIPPED, "Steps skipped", Unit::Exact, Linear, Neither, Training),
+        MetricId::TOKENS_PER_S.info(),
+        MetricId::VAL_LOSS.info(),
+        MetricId::TRAIN_LOSS.info(),
+    ]
+}

@@ -1,0 +1,248 @@
+//! The paper's classifier of handwritten digits (Appendix "MLP").
+
+mod scan;
+
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::quantity::{
+    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, Processes, TrainingSteps,
+};
+use valleyscope_runs::{MetricId, Started};
+
+use super::choices::{is_one, one_process};
+use super::form::{Field, Form, Section};
+use super::{
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, Outlook, OutlookResult,
+    RunSpec, RunsPreset, Sharing,
+};
+use crate::dataset::mnist::{self, MnistSource, MnistSources};
+
+pub use scan::{MnistScanPreset, MnistScanSpec};
+
+/// Trainings of the MNIST classifier, one after another.
+pub type MnistPreset = RunsPreset<MnistSpec>;
+
+static MNIST: Dataset = Dataset {
+    name: "mnist",
+    automatic: "Automatic: the cache, else a download, and with no network digits that the program draws",
+    folder: "the four IDX files of MNIST, packed or not",
+    synthetic: "Drawn digits (not MNIST)",
+};
+const FAMILY: &str = "MNIST";
+const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";
+const PRECISIONS: &[(FloatType, &str)] = &[(FloatType::Float32, "float32"), (FloatType::Float64, "float64")];
+
+/// One training of the paper's MNIST classifier (Appendix "MLP").
+///
+/// 784 → 128 × 5 → 10 units, ReLU, batch normalisation before each linear layer; inputs in [0, 1], cross
+/// entropy, weight decay on the linear weights only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MnistSpec {
+    /// The name in lists and legends; without it, the optimizer's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
+    pub optimizer: RuleSpec,
+    pub learning_rate: LearningRate,
+    #[serde(default = "batch_size")]
+    pub batch_size: BatchSize,
+    #[serde(default = "steps")]
+    pub steps: TrainingSteps,
+    /// The seed of the initial weights and of the order of the images.
+    #[serde(default)]
+    pub seed: u64,
+    /// Steps from one point of the training curve to the next.
+    #[serde(default = "log_every")]
+    pub log_every: LoggingInterval,
+    /// Steps from one evaluation on the test images to the next.
+    #[serde(default = "eval_every")]
+    pub eval_every: EvaluationInterval,
+    #[serde(default = "checkpoint_every")]
+    pub checkpoint_every: CheckpointInterval,
+    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_every: Option<CheckpointInterval>,
+    #[serde(default)]
+    pub not_finite: NotFinite,
+    #[serde(default)]
+    pub data: DataChoice,
+    #[serde(default)]
+    pub device: DeviceChoice,
+    /// Processes on this machine that share each batch; others may start them instead.
+    #[serde(default = "one_process", skip_serializing_if = "is_one")]
+    pub processes: Processes,
+    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shard_optimizer: bool,
+    #[serde(default)]
+    pub precision: FloatType,
+}
+
+/// The sizes of the layers: pixels, units of the paper's hidden layers, and digits.
+pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
+
+fn batch_size() -> BatchSize {
+    BatchSize::clamped(128)
+}
+
+fn steps() -> TrainingSteps {
+    TrainingSteps::clamped(400)
+}
+
+fn log_every() -> LoggingInterval {
+    LoggingInterval::clamped(1)
+}
+
+fn eval_every() -> EvaluationInterval {
+    EvaluationInterval::clamped(20)
+}
+
+fn checkpoint_every() -> CheckpointInterval {
+    CheckpointInterval::clamped(100)
+}
+
+fn outlook(choice: &DataChoice) -> OutlookResult {
+    let data = match mnist::look(choice, &MnistSources::of_this_machine())? {
+        Some(folder) => format!("files in {}", folder.display()),
+        None if *choice == DataChoice::Synthetic => MnistSource::Synthetic.to_string(),
+        None => {
+            "MNIST, which is downloaded first; without a network, digits that the program draws. `valleyscope data \
+                 mnist` downloads it without training."
+                .to_owned()
+        }
+    };
+    Ok(Outlook { data, is_fallback: false, warnings: Vec::new() })
+}
+
+impl MnistSpec {
+    /// A run with this optimizer and the defaults of a preset.
+    pub fn new(optimizer: RuleSpec, learning_rate: LearningRate) -> MnistSpec {
+        MnistSpec {
+            name: None,
+            optimizer,
+            learning_rate,
+            batch_size: batch_size(),
+            steps: steps(),
+            seed: 0,
+            log_every: log_every(),
+            eval_every: eval_every(),
+            checkpoint_every: checkpoint_every(),
+            keep_every: None,
+            not_finite: NotFinite::default(),
+            data: DataChoice::default(),
+            device: DeviceChoice::default(),
+            processes: one_process(),
+            shard_optimizer: false,
+            precision: FloatType::default(),
+        }
+    }
+}
+
+impl RunSpec for MnistSpec {
+    const NAME: &'static str = "MNIST classifier";
+    const FAMILY: &'static str = FAMILY;
+    const DATASET: &'static Dataset = &MNIST;
+
+    fn common(&self) -> Common<'_> {
+        Common {
+            name: self.name.as_deref(),
+            rule: &self.optimizer,
+            learning_rate: self.learning_rate,
+            batch_size: self.batch_size.get() as u64,
+            seed: self.seed,
+            course: Course {
+                steps: self.steps.get() as u64,
+                log_every: self.log_every.get() as u64,
+                eval_every: self.eval_every.get() as u64,
+                checkpoint_every: self.checkpoint_every.get() as u64,
+                keep_every: self.keep_every.map(|every| every.get() as u64),
+                sample_every: None,
+                not_finite: self.not_finite,
+            },
+            data: &self.data,
+            device: self.device,
+            sharing: Sharing { processes: self.processes, shard_optimizer: self.shard_optimizer },
+            precision: self.precision.name(),
+        }
+    }
+
+    fn common_mut(&mut self) -> CommonMut<'_> {
+        CommonMut { name: &mut self.name, seed: &mut self.seed, data: &mut self.data }
+    }
+
+    fn most_processes(&self) -> (usize, &'static str) {
+        (self.batch_size.get(), "one for each image of a batch (`batch_size`)")
+    }
+
+    fn samples_at_once(&self) -> u64 {
+        self.batch_size.get() as u64
+    }
+
+    fn needs(&self, batch: u64) -> Needs {
+        let bytes = if self.precision == FloatType::Float64 { 8 } else { 4 };
+        let [train, test] = mnist::WHOLE.map(|count| count as u64);
+        // All images, and the tensors of the passes of a batch; all test images are one batch.
+        let (pixels, units) = (SIZES[0] as u64, SIZES.iter().sum::<i64>() as u64);
+        let activations = ((train + test) * pixels + batch.max(test) * units * 4) * bytes;
+        // Of each layer the weight and bias of a normalisation, and those of a linear layer.
+        let of_layer = |sides: &[i64]| [(2, vec![sides[0]]), (1, vec![sides[1], sides[0]]), (1, vec![sides[1]])];
+        let tensors: Vec<(u64, Vec<i64>)> = SIZES.windows(2).flat_map(of_layer).collect();
+        let parameters = SIZES.windows(2).map(|sides| (sides[0] * (sides[1] + 2) + sides[1]) as u64).sum::<u64>();
+        let step_operations = 6.0 * parameters as f64 * batch as f64;
+        Needs::of_model(&tensors, bytes, &self.optimizer, &self.common().course, activations, step_operations)
+    }
+
+    fn outlook(&self) -> OutlookResult {
+        outlook(&self.data)
+    }
+
+    fn model(&self) -> String {
+        format!("numbers in {}", self.precision.name())
+    }
+
+    fn describe(&self, started: Started) -> Started {
+        let metrics = [
+            MetricId::LOSS,
+            MetricId::LEARNING_RATE,
+            MetricId::GRAD_NORM,
+            MetricId::SAMPLES_PER_S,
+            MetricId::TEST_LOSS,
+            MetricId::TEST_ACCURACY,
+        ];
+        Started { metrics: metrics.map(MetricId::info).to_vec(), ..started }
+    }
+
+    fn form(&mut self) -> Form<'_> {
+        let mut place = vec![Field::data(&mut self.data, &MNIST), Field::device(&mut self.device)];
+        place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
+        place.push(Field::choice("Precision", "Double precision is for checking", &mut self.precision, PRECISIONS));
+        vec![
+            Section::new("", place),
+            Section::new(
+                "Optimizer",
+                vec![
+                    Field::rule(&mut self.optimizer),
+                    Field::real("Learning rate η", "The length of steps", &mut self.learning_rate),
+                ],
+            ),
+            Section::new(
+                "Training",
+                vec![
+                    Field::whole("Batch size", "Images a step", &mut self.batch_size),
+                    Field::whole("Steps", "Steps of the run. The paper takes 400.", &mut self.steps).at("steps"),
+                    Field::seed(SEED, &mut self.seed),
+                ],
+            ),
+            Section::folded(
+                "Logging and checkpoints",
+                vec![
+                    Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
+                    Field::whole("Test every", "Steps between evaluations on the test images", &mut self.eval_every),
+                    Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
+                    Field::at_nan(&mut self.not_finite),
+                ],
+            ),
+        ]
+    }
+}

@@ -1,0 +1,305 @@
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
+use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::sweep::{LearningRates, SweepPart};
+use valleyscope_runs::{ScanAxes, Started};
+
+use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook, steps};
+use crate::preset::{FormatVersion, Preset};
+use crate::workload::form::{Field, Form, Section, Value};
+use crate::workload::runs::check_name;
+use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, NOT_TOGETHER};
+use crate::workload::{
+    Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing,
+    Workload,
+};
+
+/// A scan of MNIST trainings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MnistScanPreset {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    pub scan: MnistScanSpec,
+}
+
+/// The paper's scan over batch sizes and learning rates (Fig. 2c and d).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MnistScanSpec {
+    pub optimizers: Vec<ScanOptimizer>,
+    pub batch_sizes: Vec<BatchSize>,
+    #[serde(default = "learning_rates")]
+    pub learning_rates: LearningRates,
+    #[serde(default = "replicates")]
+    pub replicates: Replicates,
+    #[serde(default = "steps")]
+    pub steps: TrainingSteps,
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default)]
+    pub data: DataChoice,
+    #[serde(default)]
+    pub device: DeviceChoice,
+    #[serde(default)]
+    pub precision: FloatType,
+    /// Which part of the scan's grid points the run trains; all without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<SweepPart>,
+}
+
+/// The cost of a step besides that of its images, in images.
+const STEP_COST: u64 = 16;
+
+fn learning_rates() -> LearningRates {
+    LearningRates { from: LearningRate::clamped(1e-4), to: LearningRate::clamped(1.0), count: PointCount::clamped(20) }
+}
+
+fn replicates() -> Replicates {
+    Replicates::clamped(3)
+}
+
+impl MnistScanSpec {
+    /// Trainings of one optimizer and batch size: learning rates times replicates.
+    pub fn stack(&self) -> usize {
+        self.learning_rates.count.get() * self.replicates.get()
+    }
+
+    /// The first rule between fields that the scan breaks.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let refuse = |path: String, complaint: String| Err(SpecError::new(path, complaint));
+        for (path, found) in [("optimizers", self.optimizers.len()), ("batch_sizes", self.batch_sizes.len())] {
+            if !(1..=MOST_SCANNED).contains(&found) {
+                return refuse(path.to_owned(), format!("must have 1 to {} elements, found {found}", MOST_SCANNED));
+            }
+        }
+        for (index, size) in self.batch_sizes.iter().enumerate() {
+            if let Some(first) = self.batch_sizes[..index].iter().position(|other| other == size) {
+                let complaint = format!("is {}, the same as `batch_sizes[{first}]`", size.get());
+                return refuse(format!("batch_sizes[{index}]"), complaint);
+            }
+        }
+        let LearningRates { from, to, count } = self.learning_rates;
+        if from >= to && count.get() > 1 {
+            let complaint = format!("is {}, not below `learning_rates.to`, which is {}", from.get(), to.get());
+            return refuse("learning_rates.from".to_owned(), complaint);
+        }
+        if self.stack() > LARGEST_STACK {
+            let complaint = format!(
+                "times `learning_rates.count` is {}, more than the {} trainings of a grid point that are possible",
+                self.stack(),
+                LARGEST_STACK
+            );
+            return refuse("replicates".to_owned(), complaint);
+        }
+        if let Some(part) = self.part.filter(|part| part.count() as usize > self.grid_points()) {
+            let complaint = format!(
+                "is {part}: expected at most {} parts, one for each optimizer and batch size",
+                self.grid_points()
+            );
+            return refuse("part".to_owned(), complaint);
+        }
+        Ok(())
+    }
+
+    /// The grid points that a run of the scan trains, by their indices of optimizer and batch size. A part has about the same
+    /// cost as each other part.
+    fn own_points(&self) -> Vec<[usize; 2]> {
+        let all = ScanAxes::points_of(self.optimizers.len(), self.batch_sizes.len());
+        let Some(part) = self.part else { return all };
+        let costs: Vec<u64> =
+            all.iter().map(|[_, column]| self.batch_sizes[*column].get() as u64 + STEP_COST).collect();
+        let numbers = SweepPart::divide(part.count(), &costs);
+        all.into_iter().zip(numbers).filter(|(_, number)| *number == part.number()).map(|(point, _)| point).collect()
+    }
+
+    /// Grid points of the scan: optimizers times batch sizes.
+    pub fn grid_points(&self) -> usize {
+        self.optimizers.len() * self.batch_sizes.len()
+    }
+}
+
+impl Workload for MnistScanPreset {
+    fn name(&self) -> &'static str {
+        "MNIST classifier, scan over batch sizes"
+    }
+
+    fn family(&self) -> &'static str {
+        FAMILY
+    }
+
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn words_mut(&mut self) -> [&mut String; 2] {
+        [&mut self.title, &mut self.description]
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        for (index, optimizer) in self.scan.optimizers.iter().enumerate() {
+            check_name(optimizer.name.as_deref()).map_err(|error| error.at(&format!("scan.optimizers[{index}]")))?;
+        }
+        self.scan.data.check().and_then(|()| self.scan.check()).map_err(|error| error.at("scan"))
+    }
+
+    fn labels(&self) -> Vec<String> {
+        vec![self.title.clone()]
+    }
+
+    fn places(&self) -> Vec<String> {
+        vec!["scan".to_owned()]
+    }
+
+    fn trainings(&self) -> Vec<Preset> {
+        vec![self.clone().into()]
+    }
+
+    fn training(&self) -> Option<Common<'_>> {
+        None
+    }
+
+    fn model(&self) -> Option<String> {
+        None
+    }
+
+    fn evaluation(&self) -> Option<String> {
+        None
+    }
+
+    fn scanned(&self) -> &[ScanOptimizer] {
+        &self.scan.optimizers
+    }
+
+    fn dataset(&self) -> &'static Dataset {
+        &MNIST
+    }
+
+    fn data(&self, _: usize) -> &DataChoice {
+        &self.scan.data
+    }
+
+    fn set_data(&mut self, data: &DataChoice) {
+        self.scan.data = data.clone();
+    }
+
+    fn outlook(&self) -> OutlookResult {
+        outlook(&self.scan.data)
+    }
+
+    fn device(&self) -> DeviceChoice {
+        self.scan.device
+    }
+
+    fn part(&self) -> Option<ScanPart> {
+        let mut whole = self.clone();
+        let part = whole.scan.part.take()?;
+        Some(ScanPart { part, own_points: self.scan.own_points(), whole: whole.into() })
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::none()
+    }
+
+    fn check_processes(&self, processes: usize) -> Result<(), String> {
+        if processes == 1 { Ok(()) } else { Err(NOT_TOGETHER.to_owned()) }
+    }
+
+    fn needs(&self, _: usize) -> Option<Needs> {
+        None
+    }
+
+    fn fitting(&self, _: usize, _: u64, _: bool) -> Option<u64> {
+        None
+    }
+
+    fn forget_names_of(&mut self, other: &dyn Workload) {
+        for (own, old) in self.scan.optimizers.iter_mut().zip(other.scanned()) {
+            if own.name == old.name && own.rule != old.rule {
+                own.name = None;
+            }
+        }
+    }
+
+    fn take_names_of(&mut self, other: &dyn Workload) {
+        for (own, other) in self.scan.optimizers.iter_mut().zip(other.scanned()) {
+            own.name.clone_from(&other.name);
+        }
+    }
+
+    fn describe(&self, started: Started) -> Started {
+        let scan = &self.scan;
+        let axes = ScanAxes {
+            optimizers: scan.optimizers.iter().map(|optimizer| optimizer.label().to_owned()).collect(),
+            batch_sizes: scan.batch_sizes.iter().map(|size| size.get() as u64).collect(),
+            learning_rates: scan.learning_rates.values(),
+            replicates: scan.replicates.get() as u64,
+            steps: scan.steps.get() as u64,
+        };
+        Started {
+            steps: scan.own_points().len() as u64,
+            optimizer: axes.optimizers.join(", "),
+            seed: Some(scan.seed),
+            precision: scan.precision.name().to_owned(),
+            scan: Some(axes),
+            own_points: scan.part.map(|_| scan.own_points()),
+            ..started
+        }
+    }
+
+    fn replicate_key(&self) -> Option<String> {
+        None
+    }
+
+    fn form(&mut self, _: usize) -> Form<'_> {
+        let trainings =
+            format!("{} trainings in {} pixels", self.scan.grid_points() * self.scan.stack(), self.scan.grid_points());
+        let scan = &mut self.scan;
+        let note = Field::new("", "", Value::Note(trainings));
+        vec![
+            Section::new(
+                "",
+                vec![
+                    Field::data(&mut scan.data, &MNIST),
+                    Field::device(&mut scan.device),
+                    Field::choice("Precision", "Double precision is for checking", &mut scan.precision, PRECISIONS),
+                ],
+            ),
+            Section::new(
+                "Grid",
+                vec![
+                    Field::new(
+                        "Batch sizes",
+                        "Images a step, separated by commas",
+                        Value::BatchSizes(&mut scan.batch_sizes),
+                    )
+                    .at("batch_sizes"),
+                    Field::real("η from", "The smallest learning rate", &mut scan.learning_rates.from)
+                        .at("learning_rates.from"),
+                    Field::real("η to", "The largest learning rate", &mut scan.learning_rates.to),
+                    Field::whole("η, how many", "Learning rates, with equal quotients", &mut scan.learning_rates.count),
+                    Field::whole(
+                        "Replicates",
+                        "Trainings with each learning rate. The paper takes 3.",
+                        &mut scan.replicates,
+                    )
+                    .at("replicates"),
+                    Field::whole("Steps", "Steps of each training. The paper takes 400.", &mut scan.steps),
+                    Field::seed(SEED, &mut scan.seed),
+                ],
+            ),
+            Section::new(
+                "Optimizers",
+                vec![Field::new("", "", Value::Optimizers(&mut scan.optimizers)).at("optimizers"), note],
+            ),
+        ]
+    }
+}

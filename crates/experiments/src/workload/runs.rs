@@ -1,0 +1,321 @@
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::simulation::OptimizerSpec;
+use valleyscope_engine::spec_error::SpecError;
+use valleyscope_runs::Started;
+
+use super::form::Form;
+use super::{
+    DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
+};
+use crate::preset::{FormatVersion, Preset};
+
+/// Trainings of a workload, one after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunsPreset<S> {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about the experiment.
+    #[serde(default)]
+    pub description: String,
+    /// 1 to [`RunsPreset::MOST_RUNS`].
+    pub runs: Vec<S>,
+}
+
+/// The spec of one training of a workload.
+pub trait RunSpec: Clone {
+    /// The workload's name for users.
+    const NAME: &'static str;
+    /// The name that distinguishes its runs from those of other workloads.
+    const FAMILY: &'static str;
+    const DATASET: &'static Dataset;
+
+    /// The fields that trainings of all workloads have.
+    fn common(&self) -> Common<'_>;
+
+    /// Some of them, mutable.
+    fn common_mut(&mut self) -> CommonMut<'_>;
+
+    /// The first rule between fields that the spec breaks, with the path from the spec.
+    fn check(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
+
+    /// The largest number of processes that share a step, as far as it does not depend on the data, and why.
+    fn most_processes(&self) -> (usize, &'static str);
+
+    /// Checks that as many processes can share a step.
+    fn check_processes(&self, processes: usize) -> Result<(), String> {
+        let (most, why) = self.most_processes();
+        if processes <= most {
+            return Ok(());
+        }
+        Err(format!("expected at most {most} processes, {why}, found {processes}"))
+    }
+
+    /// The number of samples that the passes take at once.
+    fn samples_at_once(&self) -> u64;
+
+    /// Its requirements on the machine with this number of samples at once.
+    fn needs(&self, samples_at_once: u64) -> Needs;
+
+    /// The largest number of samples at once, up to its own, with which it needs at most `memory` bytes.
+    fn fitting(&self, memory: u64, on_gpu: bool) -> Option<u64> {
+        let [mut fits, mut most] = [0, self.samples_at_once()];
+        while fits < most {
+            let half = most - (most - fits) / 2;
+            if self.needs(half).memory(on_gpu) <= memory { fits = half } else { most = half - 1 }
+        }
+        (fits > 0).then_some(fits)
+    }
+
+    /// The data that it would use if it began now; see [`Workload::outlook`].
+    fn outlook(&self) -> OutlookResult;
+
+    /// The model's settings in words, without its kind: a training continues only from checkpoints of an equal model.
+    fn model(&self) -> String;
+
+    /// The settings of its evaluations, besides model and data: losses of equal ones can be compared.
+    fn evaluation(&self) -> String {
+        String::new()
+    }
+
+    /// Adds to the description of a run what [`RunSpec::common`] does not cover.
+    fn describe(&self, started: Started) -> Started;
+
+    fn form(&mut self) -> Form<'_>;
+}
+
+/// The fields that trainings of all workloads have.
+#[derive(Clone, Copy, Debug)]
+pub struct Common<'a> {
+    pub name: Option<&'a str>,
+    pub rule: &'a RuleSpec,
+    pub learning_rate: LearningRate,
+    /// The number of samples of a step.
+    pub batch_size: u64,
+    pub seed: u64,
+    pub course: Course,
+    pub data: &'a DataChoice,
+    pub device: DeviceChoice,
+    pub sharing: Sharing,
+    /// The name in the events of a run.
+    pub precision: &'static str,
+}
+
+/// The fields that are changed from outside of the workload.
+#[derive(Debug)]
+pub struct CommonMut<'a> {
+    pub name: &'a mut Option<String>,
+    pub seed: &'a mut u64,
+    pub data: &'a mut DataChoice,
+}
+
+/// The intervals of a training's actions, in steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Course {
+    pub steps: u64,
+    pub log_every: u64,
+    pub eval_every: u64,
+    pub checkpoint_every: u64,
+    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    pub keep_every: Option<u64>,
+    /// The interval of text samples, where there are any.
+    pub sample_every: Option<u64>,
+    pub not_finite: NotFinite,
+}
+
+impl Common<'_> {
+    /// The name in lists and legends: the training's own or, without one, the optimizer's.
+    pub fn label(&self) -> &str {
+        self.name.unwrap_or(self.rule.name())
+    }
+}
+
+impl<S> RunsPreset<S> {
+    pub const MOST_RUNS: usize = 256;
+}
+
+impl<S: RunSpec> Workload for RunsPreset<S>
+where
+    Preset: From<RunsPreset<S>>,
+{
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn family(&self) -> &'static str {
+        S::FAMILY
+    }
+
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn words_mut(&mut self) -> [&mut String; 2] {
+        [&mut self.title, &mut self.description]
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        let most = Self::MOST_RUNS;
+        if !(1..=most).contains(&self.runs.len()) {
+            return Err(SpecError::new("runs", format!("must hold 1 to {most} runs, found {}", self.runs.len())));
+        }
+        for (place, run) in self.places().iter().zip(&self.runs) {
+            let Common { name, data, sharing, .. } = run.common();
+            let processes = run.check_processes(sharing.processes.get());
+            let processes = processes.map_err(|why| SpecError::new("processes", format!("is too large: {why}")));
+            let checks = check_name(name).and_then(|()| data.check()).and_then(|()| run.check()).and(processes);
+            checks.map_err(|error| error.at(place))?;
+        }
+        Ok(())
+    }
+
+    fn labels(&self) -> Vec<String> {
+        self.runs.iter().map(|run| run.common().label().to_owned()).collect()
+    }
+
+    fn places(&self) -> Vec<String> {
+        (0..self.runs.len()).map(|run| format!("runs[{run}]")).collect()
+    }
+
+    fn trainings(&self) -> Vec<Preset> {
+        let single = |run: &S| RunsPreset {
+            version: self.version,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            runs: vec![run.clone()],
+        };
+        self.runs.iter().map(|run| single(run).into()).collect()
+    }
+
+    fn training(&self) -> Option<Common<'_>> {
+        if let [run] = &self.runs[..] { Some(run.common()) } else { None }
+    }
+
+    fn model(&self) -> Option<String> {
+        if let [run] = &self.runs[..] { Some(run.model()) } else { None }
+    }
+
+    fn evaluation(&self) -> Option<String> {
+        if let [run] = &self.runs[..] { Some(run.evaluation()) } else { None }
+    }
+
+    fn scanned(&self) -> &[ScanOptimizer] {
+        &[]
+    }
+
+    fn dataset(&self) -> &'static Dataset {
+        S::DATASET
+    }
+
+    fn data(&self, run: usize) -> &DataChoice {
+        const NONE: &DataChoice = &DataChoice::Automatic;
+        self.runs.get(run).map_or(NONE, |run| run.common().data)
+    }
+
+    fn set_data(&mut self, data: &DataChoice) {
+        self.runs.iter_mut().for_each(|run| *run.common_mut().data = data.clone());
+    }
+
+    fn outlook(&self) -> OutlookResult {
+        let run = self.runs.first().ok_or("the preset has no runs; give it one")?;
+        run.outlook()
+    }
+
+    fn device(&self) -> DeviceChoice {
+        self.runs.first().map_or(DeviceChoice::default(), |run| run.common().device)
+    }
+
+    fn part(&self) -> Option<ScanPart> {
+        None
+    }
+
+    fn sharing(&self) -> Sharing {
+        self.runs.first().map_or_else(Sharing::none, |run| run.common().sharing)
+    }
+
+    fn check_processes(&self, processes: usize) -> Result<(), String> {
+        self.runs.iter().try_for_each(|run| run.check_processes(processes))
+    }
+
+    fn needs(&self, run: usize) -> Option<Needs> {
+        self.runs.get(run).map(|run| run.needs(run.samples_at_once()))
+    }
+
+    fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64> {
+        self.runs.get(run)?.fitting(memory, on_gpu)
+    }
+
+    fn forget_names_of(&mut self, other: &dyn Workload) {
+        let trainings = other.trainings();
+        let commons = trainings.iter().map(|it| it.workload().and_then(Workload::training));
+        for (run, old) in self.runs.iter_mut().zip(commons) {
+            let settings = |it: &Common<'_>| (*it.rule, it.learning_rate, it.batch_size);
+            let own = run.common();
+            if old.is_some_and(|old| old.name == own.name && settings(&old) != settings(&own)) {
+                *run.common_mut().name = None;
+            }
+        }
+    }
+
+    fn take_names_of(&mut self, other: &dyn Workload) {
+        for (run, training) in self.runs.iter_mut().zip(other.trainings()) {
+            let common = training.workload().and_then(Workload::training);
+            *run.common_mut().name = common.and_then(|common| common.name).map(str::to_owned);
+        }
+    }
+
+    fn describe(&self, started: Started) -> Started {
+        let [run] = &self.runs[..] else { return started };
+        let common = run.common();
+        run.describe(Started {
+            steps: common.course.steps,
+            optimizer: common.label().to_owned(),
+            learning_rate: Some(common.learning_rate.get()),
+            batch_size: Some(common.batch_size),
+            seed: Some(common.seed),
+            precision: common.precision.to_owned(),
+            ..started
+        })
+    }
+
+    fn replicate_key(&self) -> Option<String> {
+        let mut runs = self.runs.clone();
+        for run in &mut runs {
+            let CommonMut { name, seed, data } = run.common_mut();
+            (*name, *seed, *data) = Default::default();
+        }
+        let [title, description] = Default::default();
+        Some(Preset::from(RunsPreset { version: self.version, title, description, runs }).to_ron())
+    }
+
+    fn form(&mut self, run: usize) -> Form<'_> {
+        self.runs.get_mut(run).map_or_else(Vec::new, RunSpec::form)
+    }
+}
+
+/// Checks a name, which is shown in one line.
+pub(super) fn check_name(name: Option<&str>) -> Result<(), SpecError> {
+    name.map_or(Ok(()), |name| SpecError::check_name("name", name, OptimizerSpec::LONGEST_NAME))
+}
+
+impl DataChoice {
+    /// Checks that a folder's path is no longer than systems allow.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        match self {
+            DataChoice::Folder(folder) if folder.is_empty() => {
+                Err(SpecError::new("data", "names no folder; give the path of one".to_owned()))
+            }
+            DataChoice::Folder(folder) => SpecError::check_length("data", folder, 1..=4096),
+            DataChoice::Automatic | DataChoice::Synthetic => Ok(()),
+        }
+    }
+}

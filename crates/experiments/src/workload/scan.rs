@@ -1,0 +1,44 @@
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::sweep::SweepPart;
+
+use crate::preset::Preset;
+
+/// The largest number of optimizers in a scan, and of batch sizes.
+pub const MOST_SCANNED: usize = 64;
+/// The largest number of trainings of one optimizer and batch size.
+pub const LARGEST_STACK: usize = 10_000;
+
+/// Why a scan is not trained by several processes.
+pub const NOT_TOGETHER: &str =
+    "expected a run of one training, found a scan, which several processes cannot train together";
+
+/// An optimizer of a scan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScanOptimizer {
+    /// The name in the legend; without it, the rule's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Red, green, blue; without it, the rule's colour in the paper, or a shade of it where an earlier one has that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<[u8; 3]>,
+    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
+    pub rule: RuleSpec,
+}
+
+/// A part of a scan, and the scan.
+#[derive(Clone, Debug)]
+pub struct ScanPart {
+    pub part: SweepPart,
+    /// The grid points of the part, by their indices of optimizer and batch size.
+    pub own_points: Vec<[usize; 2]>,
+    /// The preset of the whole scan.
+    pub whole: Preset,
+}
+
+impl ScanOptimizer {
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.rule.name())
+    }
+}

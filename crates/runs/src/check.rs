@@ -1,0 +1,345 @@
+//! Checking and mending the folder of a run.
+//!
+//! The whole folder is read. The check finds changed or missing lines of the events, checkpoints whose bytes or steps
+//! differ from their descriptions, a config other than the one that the run was begun with, left-overs of killed
+//! workers, and special files in the place of regular ones.
+
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::checkpoint::{Checkpoint, CheckpointOrigin, orphans};
+use super::command::Inbox;
+use super::event::{Event, EventRecord, Started};
+use super::events_file::{EventsFile, KeepCopy, bytes_after_lines};
+use super::findings::{Findings, replace, set_aside};
+use super::folder::RunFolder;
+use super::history::RunHistory;
+use super::lock::{Lock, LockRefusal, LockState};
+use super::losses;
+use super::notes::Notes;
+use super::plain_file;
+use super::reader::RunReader;
+use super::status::Status;
+
+/// The largest number of warnings of losses that are repeated, the newest ones.
+const MOST_TOLD: usize = 10;
+
+/// Why a folder is not mended.
+#[derive(Debug, thiserror::Error)]
+pub enum MendRefused {
+    #[error("{0} is being written; wait until that has ended, or stop it first")]
+    Busy(String),
+    #[error("{run} may still be trained, on another machine: {status}")]
+    MayLive { run: String, status: Status },
+    #[error("cannot lock {run}: {source}")]
+    Lock { run: String, source: io::Error },
+}
+
+/// Reads configs for a check, as this crate knows them only as text.
+pub trait ConfigReader {
+    /// Returns a config in words, such as `Mnist, "Batch 64"`, or the reason why the run cannot go on with the config in
+    /// its folder.
+    fn check(&self, run: &RunFolder, history: &RunHistory) -> Result<String, String>;
+
+    /// Whether a text is a config of this version.
+    fn is_readable(&self, config: &str) -> bool;
+
+    /// Whether two texts are configs that compute the same.
+    fn compute_the_same(&self, one: &str, other: &str) -> bool;
+
+    /// The number of steps between two points of the training curve, by the config in the folder; none for a scan, and
+    /// where the config cannot be read.
+    fn log_every(&self, run: &RunFolder) -> Option<u64>;
+}
+
+impl RunFolder {
+    /// Reads everything in the folder, and reports what is intact and what is damaged. With `mend`, damage is repaired
+    /// where possible, while the run is locked. Nothing is lost by that: replaced files are kept beside, under a name
+    /// that begins with the old one and ends in `.kept-` and a number, or for the events `events-damaged-1.jsonl` and
+    /// so on. Events that are already lost are reported by warnings appended to the file.
+    ///
+    /// In a run that is being trained, files that its worker is just writing are not checked.
+    ///
+    /// # Errors
+    ///
+    /// Where it is to be mended, and is or may be being trained.
+    pub fn check(&self, mend: bool, configs: &dyn ConfigReader) -> Result<Findings, MendRefused> {
+        let mut reader = RunReader::new(self.clone());
+        let lock_state = LockState::of(self);
+        let alive = matches!(lock_state, LockState::Held(_));
+        let status = reader.poll_to_end().map(|()| Status::of(self, lock_state, reader.history(), Timestamp::now()));
+        let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
+        let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
+        // The lines that a worker wrote before the run was locked.
+        let status = status.and_then(|status| reader.poll().map(|_| status));
+        let (history, findings) = (reader.history(), Findings::new(mend));
+        let mut check = Check { run: self, configs, alive, open, history, whole: Vec::new(), findings };
+        check.config();
+        check.fork();
+        check.reserve();
+        check.checkpoints();
+        check.events(&status);
+        check.others();
+        check.left_behind();
+        Ok(check.findings)
+    }
+}
+
+fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, MendRefused> {
+    let name = run.path().display().to_string();
+    match status {
+        Some(status @ Status::Silent { .. }) if open => {
+            return Err(MendRefused::MayLive { run: name, status: status.clone() });
+        }
+        _ if open => return Err(MendRefused::Busy(name)),
+        _ => {}
+    }
+    Lock::take(run).map_err(|refusal| match refusal {
+        LockRefusal::Held(_) => MendRefused::Busy(name),
+        LockRefusal::File(source) => MendRefused::Lock { run: name, source },
+    })
+}
+
+struct Check<'r> {
+    run: &'r RunFolder,
+    configs: &'r dyn ConfigReader,
+    /// Whether a worker on this machine is training it.
+    alive: bool,
+    /// Whether a worker is, or may be, training it, here or elsewhere.
+    open: bool,
+    history: &'r RunHistory,
+    /// Steps of the intact checkpoints, in order.
+    whole: Vec<u64>,
+    findings: Findings,
+}
+
+impl Check<'_> {
+    fn config(&mut self) {
+        const NAME: &str = RunFolder::CONFIG;
+        let path = self.run.config();
+        let begun = self.history.started().map(|started| started.config.as_str());
+        // A config of another version of Valleyscope could not be used.
+        let begun = begun.filter(|text| self.configs.is_readable(text));
+        let wrong = match self.configs.check(self.run, self.history) {
+            Ok(words) => return self.findings.whole(NAME, words),
+            Err(wrong) => wrong,
+        };
+        match begun {
+            Some(begun) => self.findings.mend(NAME, wrong, || {
+                let kept = replace(&path, begun.as_bytes())?;
+                Ok(format!("the config that the run was begun with is back{kept}"))
+            }),
+            None => self.findings.damaged(NAME, wrong),
+        }
+    }
+
+    fn fork(&mut self) {
+        let Some(forked) = self.history.forked() else { return };
+        let missing = self.history.missing().map(|missing| format!("; {missing}"));
+        self.findings.note("fork", forked.sentence() + &missing.unwrap_or_default());
+    }
+
+    fn events(&mut self, status: &io::Result<Status>) {
+        const NAME: &str = RunFolder::EVENTS;
+        let history = self.history;
+        match status {
+            Ok(status) => {
+                let steps = history.steps().map(|steps| format!(" of {steps}")).unwrap_or_default();
+                self.findings.note("status", format!("{}, step {}{steps}", status.word(), history.step()));
+            }
+            Err(error) => return self.findings.damaged(NAME, format!("cannot be read: {error}")),
+        }
+        self.end_of_events();
+        let lost = self.losses();
+        if self.run.checkpoints().is_ok_and(|steps| history.is_gone(&steps)) {
+            let go_on = "`valleyscope train --resume` goes on from them, without the curves";
+            self.findings.damaged(NAME, format!("records nothing, and there are checkpoints; {go_on}"));
+        } else if history.damage().is_none() && lost.is_empty() {
+            self.findings.whole(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
+        }
+        if !lost.is_empty() {
+            let words: Vec<&str> = lost.iter().map(|loss| losses::without_name(loss)).collect();
+            let step = self.whole.last().map_or(history.step(), |&newest| newest.max(history.step()));
+            self.findings.mend(NAME, words.join("; "), || tell(self.run, history, step, &lost));
+        }
+        for (step, loss) in history.told_losses().rev().take(MOST_TOLD) {
+            self.findings.note(NAME, format!("{loss}; a warning at step {step} tells of it"));
+        }
+        let unknown = history.unreadable() - history.damage().unreadable.count();
+        if unknown > 0 {
+            let what = "events of another version of Valleyscope, which are passed over";
+            self.findings.note(NAME, format!("{what}: {unknown}"));
+        }
+    }
+
+    /// The losses of events that no warning reports.
+    fn losses(&self) -> Vec<String> {
+        let history = self.history;
+        let lines = Some(history.damage()).filter(|damage| !damage.is_none()).map(losses::of_lines);
+        let newest = self.whole.last().copied();
+        let ends_early = newest.filter(|&newest| history.lines() > 0 && history.step() < self.last_point(newest));
+        let end = ends_early.map(|newest| losses::of_end(history.step(), newest));
+        [lines, end].into_iter().flatten().filter(|loss| !history.tells_of(loss)).collect()
+    }
+
+    /// Checks the bytes after the last whole line, unless they are being written.
+    fn end_of_events(&mut self) {
+        const NAME: &str = RunFolder::EVENTS;
+        if self.alive {
+            return;
+        }
+        match bytes_after_lines(self.run) {
+            Ok(0) => {}
+            Ok(bytes) if self.open => {
+                let what = format!("ends with {bytes} bytes that are no whole line");
+                let reason = "they are removed when it goes on, if they are not just being written or copied";
+                self.findings.note(NAME, format!("{what}; {reason}"));
+            }
+            Ok(bytes) => self.findings.mend(NAME, format!("ends with {bytes} bytes that are no whole line"), || {
+                let mut file = EventsFile::open(self.run).map_err(LockRefusal::into_error)?;
+                let kept = file.end_with_whole_line(KeepCopy::Always)?;
+                let kept = kept.map(|kept| format!("; as it was, it is kept in {}", name(&kept)));
+                Ok(format!("they were removed{}", kept.unwrap_or_default()))
+            }),
+            Err(error) => self.findings.damaged(NAME, format!("cannot be read: {error}")),
+        }
+    }
+
+    /// The step of the last point of the training curve up to a step: that point was on disk before the checkpoint of
+    /// the step.
+    fn last_point(&self, step: u64) -> u64 {
+        self.configs.log_every(self.run).map_or(step, |log_every| step - step % log_every)
+    }
+
+    /// Checks the reserve that a killed worker has left.
+    fn reserve(&mut self) {
+        let reserve = self.run.reserve();
+        if !self.open && reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
+            let what = "was put by for a full disk, by a worker that was killed".to_owned();
+            self.findings.useless(RunFolder::RESERVE, what, &reserve);
+        }
+    }
+
+    fn checkpoints(&mut self) {
+        let steps = match self.run.checkpoints() {
+            Ok(steps) => steps,
+            Err(error) => return self.findings.damaged("checkpoints", error.to_string()),
+        };
+        let mut lone = Vec::new();
+        for step in steps {
+            let tensors = Checkpoint::tensors_path(self.run, step);
+            let about = tensors.with_extension("ron");
+            if tensors.symlink_metadata().is_err() && about.symlink_metadata().is_ok() {
+                lone.push(about);
+                continue;
+            }
+            match Checkpoint::examine(self.run, step).and_then(|found| self.is_own(&found)) {
+                Ok(()) => self.whole.push(step),
+                // The worker may just have removed it.
+                Err(_) if self.open && about.symlink_metadata().is_err() => {}
+                Err(wrong) => {
+                    let wrong = format!("{wrong}; a training goes on from the one before");
+                    self.findings.damaged(&name(&tensors), wrong);
+                }
+            }
+        }
+        for about in lone.iter().filter(|_| !self.open) {
+            let what = "has no tensors beside it".to_owned();
+            match self.whole.is_empty() {
+                // As long as it exists, the run is not started again.
+                true => self.findings.damaged(&name(about), format!("{what}, and no other checkpoint is whole")),
+                false => self.findings.mend(&name(about), what, || set_aside(about)),
+            }
+        }
+        if !self.whole.is_empty() {
+            let steps: Vec<String> = self.whole.iter().map(u64::to_string).collect();
+            self.findings.whole("checkpoints", format!("{}, of steps {}", steps.len(), steps.join(", ")));
+        }
+    }
+
+    /// Checks that a checkpoint is of this run, as far as that is known.
+    fn is_own(&self, found: &Checkpoint) -> Result<(), String> {
+        if self.history.forked().is_some_and(|forked| forked.is_checkpoint(found)) {
+            return Ok(());
+        }
+        let Some(started) = self.history.started() else { return Ok(()) };
+        let foreign = |what: &str, expected: &str, found: &str| {
+            Err(format!("it is of another run: expected {what} {expected}, found {found}"))
+        };
+        let Started { fingerprint, config_sha256, config, .. } = started;
+        if !found.data.is_empty() && !fingerprint.is_empty() && found.data != *fingerprint {
+            return foreign("data", fingerprint, &found.data);
+        }
+        let origin =
+            CheckpointOrigin { config: config_sha256.clone(), preset: config.clone(), ..CheckpointOrigin::default() };
+        if !config_sha256.is_empty()
+            && !origin.has_config_of(found, |one, other| self.configs.compute_the_same(one, other))
+        {
+            return foreign("config", config_sha256, &found.config);
+        }
+        Ok(())
+    }
+
+    fn others(&mut self) {
+        let (run, findings) = (self.run, &mut self.findings);
+        for path in [run.lock(), run.heartbeat(), run.log(), run.notes(), run.commands(), run.reserve()] {
+            if let Err(error) = plain_file::check(&path) {
+                findings.damaged(&name(&path), error.to_string());
+            }
+        }
+        if plain_file::check(&run.notes()).is_ok()
+            && let Err(error) = Notes::read(run)
+        {
+            findings.damaged(RunFolder::NOTES, error.to_string());
+        }
+        if plain_file::check(&run.commands()).is_ok() {
+            match Inbox::default().look_to_end(run) {
+                Ok(asked) => match asked.iter().filter(|asked| asked.command.is_err()).count() {
+                    0 => {}
+                    bad => findings
+                        .note(RunFolder::COMMANDS, format!("lines that are no commands, and are refused: {bad}")),
+                },
+                Err(error) => findings.damaged(RunFolder::COMMANDS, error.to_string()),
+            }
+        }
+    }
+
+    /// Checks the files that a killed worker has left.
+    fn left_behind(&mut self) {
+        if self.open {
+            return;
+        }
+        // As long as they exist, a run that had checkpoints is not started again.
+        let needed = self.whole.is_empty() && self.history.may_have_checkpoints();
+        // A folder that cannot be read is reported below.
+        for path in orphans(self.run).unwrap_or_default() {
+            let what = "is no whole checkpoint: the file .ron that says what it is is not beside it".to_owned();
+            match needed {
+                true => self.findings.damaged(&name(&path), format!("{what}, and no other checkpoint is whole")),
+                false => self.findings.mend(&name(&path), what, || set_aside(&path)),
+            }
+        }
+        self.findings.left_behind(self.run.path());
+    }
+}
+
+/// Appends a warning of each loss to the events, at the current step of the run.
+fn tell(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> io::Result<String> {
+    let mut file = EventsFile::open(run).map_err(LockRefusal::into_error)?;
+    file.end_with_whole_line(KeepCopy::Always)?;
+    file.number_from(history.lines() + 1);
+    // A later time would mean that a worker was running then.
+    let time = history.last().map_or_else(Timestamp::now, |last| last.time);
+    for message in losses {
+        let event = Event::Warning { message: message.clone() };
+        file.push(&EventRecord { step, time, wall_s: history.wall_s(), event }.to_line());
+    }
+    file.sync()?;
+    Ok("it cannot be had back, and a warning at the end of the events tells of it".to_owned())
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

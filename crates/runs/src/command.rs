@@ -1,0 +1,233 @@
+//! Commands to a worker.
+//!
+//! Anyone may append a line to `commands.jsonl`; the worker answers each with an event. By hand:
+//!
+//! ```sh
+//! echo '{"id": "1", "command": "Save"}' >> commands.jsonl
+//! ```
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::quantity::{OutOfRange, TrainingSteps};
+
+use super::folder::RunFolder;
+use crate::plain_file::{self, Links};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum RunCommand {
+    /// Save a checkpoint and end the session; the run can be resumed.
+    Stop,
+    /// Save a checkpoint now.
+    Save,
+    /// Let the model write a text.
+    Sample {
+        prompt: String,
+        tokens: u32,
+        temperature: f64,
+        /// Choose among this many of the likeliest tokens.
+        #[serde(default)]
+        top_k: Option<u32>,
+    },
+    /// End the run with `n` steps in all, more than were taken, and no more than a preset may have.
+    SetSteps { n: u64 },
+}
+
+impl RunCommand {
+    /// The command, unless its number of steps is out of range.
+    fn in_range(self) -> Result<RunCommand, String> {
+        if let RunCommand::SetSteps { n } = self {
+            let refused =
+                |OutOfRange { expected, found, .. }| format!("expected {expected} as the steps `n`, found {found}");
+            TrainingSteps::new(n).map_err(refused)?;
+        }
+        Ok(self)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(deserialize_with = "word_or_number")]
+    id: String,
+    command: RunCommand,
+}
+
+/// Bytes of an id, which every answer repeats.
+const LONGEST_ID: usize = 100;
+
+fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Id {
+        Text(String),
+        Number(u64),
+    }
+    match Id::deserialize(deserializer)? {
+        Id::Text(id) if id.len() > LONGEST_ID => Err(serde::de::Error::custom("the id is too long")),
+        Id::Text(id) => Ok(id),
+        Id::Number(id) => Ok(id.to_string()),
+    }
+}
+
+/// Appends a command for the run's worker, and returns the command's id, which identifies the answer.
+///
+/// Use [`Request`](super::Request) to follow its outcome.
+pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<String> {
+    let id = format!("{:016x}", rand::random::<u64>());
+    let line = Line { id, command };
+    let mut text = serde_json::to_string(&line).expect("commands hold nothing that JSON cannot express");
+    text.push('\n');
+    let mut file = plain_file::open_to_append(&run.commands())?;
+    if !ends_with_newline(&mut file)? {
+        text.insert(0, '\n');
+    }
+    // In one write, so that no other's command comes between.
+    file.write_all(text.as_bytes())?;
+    Ok(line.id)
+}
+
+fn ends_with_newline(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+/// A line of `commands.jsonl`.
+#[derive(Debug, PartialEq)]
+pub struct ReceivedCommand {
+    pub id: String,
+    /// The command, or the fault of the line.
+    pub command: Result<RunCommand, String>,
+}
+
+/// Reads the lines of `commands.jsonl`, each of them once.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    read: u64,
+    lines: u64,
+    /// Whether the last line has been refused, and its end is not read yet.
+    in_long_line: bool,
+}
+
+/// The largest number of bytes of a line, and of a single read.
+const MOST: u64 = 1 << 20;
+
+impl Inbox {
+    /// All lines that have been completed since the last read.
+    pub(super) fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
+        let mut asked = Vec::new();
+        loop {
+            let before = self.read;
+            asked.extend(self.look(run)?);
+            if self.read == before {
+                return Ok(asked);
+            }
+        }
+    }
+
+    /// The lines that have been completed since the last read, or the first of them where there are many.
+    pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
+        let mut file = match plain_file::open(&run.commands(), Links::Refused) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let length = file.metadata()?.len();
+        if length < self.read {
+            *self = Inbox::default();
+        }
+        if length == self.read {
+            return Ok(Vec::new());
+        }
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut new = Vec::new();
+        file.take(MOST).read_to_end(&mut new)?;
+        let mut asked = Vec::new();
+        let mut whole = new.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        if whole == 0 && new.len() as u64 == MOST {
+            whole = new.len();
+            if !self.in_long_line {
+                self.in_long_line = true;
+                asked.push(ReceivedCommand::too_long(self.lines + 1));
+            }
+        }
+        self.read += whole as u64;
+        for line in new[..whole].split_inclusive(|&byte| byte == b'\n') {
+            if self.in_long_line {
+                let ends = line.ends_with(b"\n");
+                self.in_long_line = !ends;
+                self.lines += u64::from(ends);
+                continue;
+            }
+            self.lines += 1;
+            if !line.trim_ascii().is_empty() {
+                asked.push(ReceivedCommand::read(line, self.lines));
+            }
+        }
+        Ok(asked)
+    }
+}
+
+impl ReceivedCommand {
+    fn too_long(number: u64) -> ReceivedCommand {
+        let name = RunFolder::COMMANDS;
+        let wrong = format!("line {number} of {name}: expected at most {MOST} bytes, found more");
+        ReceivedCommand { id: format!("line {number}"), command: Err(wrong) }
+    }
+
+    /// The line of this number, from 1, with or without its end.
+    pub fn read(line: &[u8], number: u64) -> ReceivedCommand {
+        match object::<Line>(line) {
+            Some(Line { id, command }) => {
+                let name = RunFolder::COMMANDS;
+                let command = command.in_range().map_err(|error| format!("line {number} of {name}: {error}"));
+                ReceivedCommand { id, command }
+            }
+            None => {
+                let id = id_in(line);
+                let wrong = format!("line {number} of {}: {}", RunFolder::COMMANDS, refusal(line, id.is_some()));
+                ReceivedCommand { id: id.unwrap_or_else(|| format!("line {number}")), command: Err(wrong) }
+            }
+        }
+    }
+}
+
+/// The message for a line that is not a command: what was expected, and what was found.
+fn refusal(line: &[u8], has_id: bool) -> String {
+    const LONGEST: usize = 200;
+    const COMMANDS: &str = r#""Stop", "Save", {"SetSteps": {"n": 1000}} or {"Sample": {"prompt": "To be", "tokens": 50, "temperature": 0.8}}"#;
+    let expected = if object::<IgnoredAny>(line).is_none() {
+        r#"a JSON object such as {"id": "1", "command": "Stop"}"#.to_owned()
+    } else if !has_id {
+        format!(r#"an "id", which is a text of at most {LONGEST_ID} bytes or a whole number, and a "command""#)
+    } else {
+        format!(r#"an "id", a "command" of the form {COMMANDS}, and nothing else"#)
+    };
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim();
+    let end = if line.chars().nth(LONGEST).is_some() { "…" } else { "" };
+    format!("expected {expected}, found {}{end}", line.chars().take(LONGEST).collect::<String>())
+}
+
+/// The id in a line that is not a command.
+fn id_in(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Id {
+        #[serde(deserialize_with = "word_or_number")]
+        id: String,
+    }
+    object::<Id>(line).map(|line| line.id)
+}
+
+/// Parses a line as an object. By itself, `serde_json` would accept a list of the values too.
+fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Option<T> {
+    if line.trim_ascii_start().starts_with(b"{") { serde_json::from_slice(line).ok() } else { None }
+}

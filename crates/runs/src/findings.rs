@@ -1,0 +1,152 @@
+//! The findings of a check of a folder.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::atomic_file::{AtomicFile, Overwrite, write_file};
+
+/// The state of a part of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It is intact.
+    Whole,
+    /// A remark on something harmless.
+    Note,
+    Damaged,
+    /// It is damaged or in the way, and can be mended.
+    Mendable,
+    Mended,
+}
+
+impl Condition {
+    pub fn name(self) -> &'static str {
+        match self {
+            Condition::Whole => "whole",
+            Condition::Note => "note",
+            Condition::Damaged => "damaged",
+            Condition::Mendable => "mendable",
+            Condition::Mended => "mended",
+        }
+    }
+}
+
+/// A finding about a part of a folder, usually a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub part: String,
+    pub condition: Condition,
+    /// In one line.
+    pub words: String,
+}
+
+/// The findings about a folder, in the order of the checks.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    list: Vec<Finding>,
+    /// Whether mendable damage is mended.
+    mend: bool,
+}
+
+impl Findings {
+    pub fn new(mend: bool) -> Findings {
+        Findings { list: Vec::new(), mend }
+    }
+
+    pub fn list(&self) -> &[Finding] {
+        &self.list
+    }
+
+    /// Whether no damage is left.
+    pub fn is_whole(&self) -> bool {
+        !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Mendable))
+    }
+
+    /// Whether mending would help.
+    pub fn can_be_mended(&self) -> bool {
+        self.list.iter().any(|found| found.condition == Condition::Mendable)
+    }
+
+    pub fn whole(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Whole, words);
+    }
+
+    pub fn note(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Note, words);
+    }
+
+    pub fn damaged(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Damaged, words);
+    }
+
+    /// Adds damage that `how` mends, which returns a description of the repair; it is called where mending is
+    /// requested.
+    pub fn mend(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
+        if !self.mend {
+            return self.add(part, Condition::Mendable, words);
+        }
+        let was = first_line(&words);
+        match how() {
+            Ok(done) => self.add(part, Condition::Mended, format!("{was}: {done}")),
+            Err(error) => self.add(part, Condition::Damaged, format!("{was}, and it cannot be mended: {error}")),
+        }
+    }
+
+    /// Adds a harmless, unneeded file; it is removed where mending is requested.
+    pub fn useless(&mut self, part: &str, words: String, path: &Path) {
+        if !self.mend {
+            return self.note(part, format!("{words}; --mend removes it"));
+        }
+        self.mend(part, words, || std::fs::remove_file(path).map(|()| "it was removed".to_owned()));
+    }
+
+    fn add(&mut self, part: &str, condition: Condition, words: String) {
+        let words = first_line(&words).to_owned();
+        self.list.push(Finding { part: part.to_owned(), condition, words });
+    }
+}
+
+/// The first line of a message, without those that show the place in a file.
+fn first_line(words: &str) -> &str {
+    words.lines().next().unwrap_or_default()
+}
+
+/// Renames a useless file to the first free of `NAME.kept-1` and so on, and returns that in words.
+pub(super) fn set_aside(path: &Path) -> io::Result<String> {
+    for number in 1.. {
+        let mut kept = path.as_os_str().to_owned();
+        kept.push(format!(".kept-{number}"));
+        let kept = PathBuf::from(kept);
+        if kept.symlink_metadata().is_err() {
+            std::fs::rename(path, &kept)?;
+            let name = kept.file_name().unwrap_or(kept.as_os_str()).display();
+            return Ok(format!("it is kept as {name}"));
+        }
+    }
+    unreachable!("some number is free")
+}
+
+impl Findings {
+    /// Checks the temporary files that killed programs have left.
+    pub fn left_behind(&mut self, folder: &Path) {
+        match AtomicFile::left_behind(folder) {
+            Ok(left) => {
+                for path in left {
+                    let what = "was never finished, as the program that wrote it was killed".to_owned();
+                    self.useless(&name(&path), what, &path);
+                }
+            }
+            Err(error) => self.damaged("folder", error.to_string()),
+        }
+    }
+}
+
+/// Replaces the content of a file; an existing one is kept under another name, which is returned in words.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
+    let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
+    write_file(path, Overwrite::No, content)?;
+    Ok(kept)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,341 @@
+//! Finding the worker, asking for its capabilities, and starting it.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use valleyscope_machine::WorkerFolder;
+
+use super::PROTOCOL;
+use super::folder::{RunFolder, data_folder};
+use super::lock::{self, LockOwner, LockState};
+use super::status::last_words;
+use crate::plain_file;
+
+/// The command that builds and installs the worker, also in place of an unusable one.
+pub const SETUP: &str = "cargo xtask setup";
+/// The environment variable that names the worker.
+const VARIABLE: &str = "VALLEYSCOPE_TRAIN";
+
+/// The worker's program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerProgram {
+    path: PathBuf,
+}
+
+/// A worker's description of itself and of the machine, as one line of JSON on stdout.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handshake {
+    pub version: String,
+    pub protocol: u32,
+    /// Version of libtorch.
+    pub libtorch: String,
+    /// Version of CUDA that libtorch was built for, if any.
+    pub cuda: Option<String>,
+    pub devices: Vec<Device>,
+    /// Why CUDA cannot be used where one would expect that it can.
+    pub problem: Option<String>,
+}
+
+/// A device that a worker can train on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// The name for `--device`, such as `cpu` or `cuda:0`.
+    pub name: String,
+    /// The kind of device, such as `NVIDIA H200`.
+    pub kind: String,
+    /// Memory in bytes.
+    #[serde(default)]
+    pub memory: Option<u64>,
+}
+
+/// Why a worker could not be found, asked or started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    #[error(
+        "the worker that trains, {}, is not installed: it is neither beside valleyscope nor in the user's folder for data{}; \
+         install it with `{SETUP}`, or name it with --worker PATH or {VARIABLE}",
+        WorkerProgram::NAME,
+        in_folder()
+    )]
+    Missing,
+    #[error("{named_by} names {} as the worker, which is no file; correct it, or leave it out for the worker that `{SETUP}` installs", path.display())]
+    NoFile { named_by: &'static str, path: PathBuf },
+    #[error("cannot start the worker {}: {source}; build it again with `{SETUP}`", path.display())]
+    Spawn { path: PathBuf, source: io::Error },
+    #[error("the worker {} did not answer within {} s; see `valleyscope doctor`", path.display(), HANDSHAKE.as_secs())]
+    Mute { path: PathBuf },
+    #[error("the worker {} cannot be used ({status}); build it again with `{SETUP}`{}", path.display(), quoted(said))]
+    Broken { path: PathBuf, status: ExitStatus, said: String },
+    #[error(
+        "the worker {} is of another version: it speaks protocol {found}, and this program speaks {PROTOCOL}; build it \
+         again with `{SETUP}`", path.display()
+    )]
+    Protocol { path: PathBuf, found: u32 },
+    #[error("cannot write the log {}: {source}", path.display())]
+    Log { path: PathBuf, source: io::Error },
+    #[error("the worker ended before it began to train ({status}){}", quoted(last_words))]
+    Died { status: ExitStatus, last_words: String },
+    #[error("{0}")]
+    Refused(String),
+    #[error("the worker did not begin to train within {} s; see {}", waited.as_secs(), log.display())]
+    Late { waited: Duration, log: PathBuf },
+}
+
+const HANDSHAKE: Duration = Duration::from_secs(60);
+
+fn in_folder() -> String {
+    data_folder().map_or_else(String::new, |folder| format!(" ({})", folder.display()))
+}
+
+fn quoted(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!("; its last words:\n{words}") }
+}
+
+impl WorkerProgram {
+    pub const NAME: &str = "valleyscope-train";
+
+    /// The worker that was named, or the one that `VALLEYSCOPE_TRAIN` names, or the one beside this program, or the one
+    /// that the set-up has put in the user's data folder.
+    pub fn find(named: Option<&Path>) -> Result<WorkerProgram, LaunchError> {
+        if let Some((named_by, path)) = Self::named(named) {
+            return match path.canonicalize() {
+                Ok(path) if path.is_file() => Ok(WorkerProgram { path }),
+                _ => Err(LaunchError::NoFile { named_by, path }),
+            };
+        }
+        let file = format!("{}{}", Self::NAME, std::env::consts::EXE_SUFFIX);
+        let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(file)));
+        let installed = WorkerFolder::of_user().map(|folder| folder.program());
+        let found = [beside, installed].into_iter().flatten().find(|path| path.is_file());
+        found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
+    }
+
+    /// The worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
+    pub fn named(named: Option<&Path>) -> Option<(&'static str, PathBuf)> {
+        let by_variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let named = named.map(|path| ("--worker", path.to_owned()));
+        named.or_else(|| by_variable().map(|path| (VARIABLE, path)))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Asks the worker for its version and devices. It is refused where it speaks another protocol.
+    ///
+    /// This takes seconds, as the worker loads its libraries.
+    pub fn handshake(&self) -> Result<Handshake, LaunchError> {
+        let path = self.path.clone();
+        let failed = |source| LaunchError::Spawn { path: path.clone(), source };
+        let mut child = Command::new(&self.path)
+            .arg("--handshake")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let output = gather(child.stdout.take());
+        let errors = gather(child.stderr.take());
+        let Some(status) = wait(&mut child, HANDSHAKE).map_err(failed)? else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(LaunchError::Mute { path });
+        };
+        let output = output.join().unwrap_or_default();
+        // Libraries may print something before.
+        let answer = output.lines().rev().find_map(Answer::read);
+        match answer {
+            Some(Answer::Whole(handshake)) => Ok(handshake),
+            Some(Answer::Foreign(found)) => Err(LaunchError::Protocol { path, found }),
+            None => {
+                let said = errors.join().unwrap_or_default();
+                Err(LaunchError::Broken { path, status, said: said.trim_end().to_owned() })
+            }
+        }
+    }
+
+    /// Starts the worker on a run, detached from this process: it continues when this one ends, and when the terminal
+    /// is closed. Its output and that of its libraries go to the run's log. The worker starts the others where several
+    /// processes are to share each batch.
+    pub fn start(&self, run: &RunFolder, resume: bool, processes: Option<u16>) -> Result<Launched, LaunchError> {
+        let path = run.log();
+        let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
+        let mut command = Command::new(&self.path);
+        command.arg("run").arg(run.path());
+        if resume {
+            command.arg("--resume");
+        }
+        // One that is begun here shares no training with what a cluster has started beside this program.
+        for variable in ["RANK", "WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
+            command.env_remove(variable);
+        }
+        if let Some(processes) = processes {
+            command.arg("--processes").arg(processes.to_string());
+        }
+        // Stdout has the same events as the folder, and need not be kept.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        detach(&mut command);
+        let before = lock::read(run).ok().flatten();
+        let mut child = command.spawn().map_err(|source| LaunchError::Spawn { path: self.path.clone(), source })?;
+        let pid = child.id();
+        let exit = Arc::new(OnceLock::new());
+        let told = Arc::clone(&exit);
+        // The process is waited for, so that it does not stay as a zombie.
+        std::thread::spawn(move || {
+            if let Ok(status) = child.wait() {
+                let _ = told.set(status);
+            }
+        });
+        Ok(Launched { run: run.clone(), pid, before, exit })
+    }
+}
+
+/// A line of a handshake.
+enum Answer {
+    Whole(Handshake),
+    /// The protocol of another version, whose other fields may mean anything.
+    Foreign(u32),
+}
+
+impl Answer {
+    fn read(line: &str) -> Option<Answer> {
+        #[derive(Deserialize)]
+        struct Version {
+            protocol: u32,
+        }
+        let Version { protocol } = serde_json::from_str(line).ok()?;
+        if protocol != PROTOCOL {
+            return Some(Answer::Foreign(protocol));
+        }
+        serde_json::from_str(line).ok().map(Answer::Whole)
+    }
+}
+
+impl Handshake {
+    /// The handshake as one line, without its end.
+    pub fn to_line(&self) -> String {
+        serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
+    }
+
+    /// Why the CUDA device of this number, counted from 0, cannot be used, if it cannot.
+    pub fn lacks_cuda(&self, number: u32) -> Option<String> {
+        let id = format!("cuda:{number}");
+        if self.devices.iter().any(|device| device.name == id) {
+            return None;
+        }
+        let found = self.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+        let why = self.problem.as_ref().map(|problem| format!(" ({problem})")).unwrap_or_default();
+        Some(format!("expected a device that the worker can use, one of {found}, found {id}{why}"))
+    }
+}
+
+/// Reads the whole output of a program, in a thread, so that the program never blocks on it.
+fn gather(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            // The bytes read before an error are kept.
+            let _ = from.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// The exit status of a program, if it ends in time.
+fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() >= patience {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts the program in a session of its own, so that signals to this terminal do not reach it.
+fn detach(command: &mut Command) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: between fork and exec only `setsid` is called, which POSIX lists as safe there; the closure
+        // allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                Ok(())
+            });
+        }
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::process::CommandExt;
+        const DETACHED_PROCESS: u32 = 0x0000_0008;
+        const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
+        command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
+    }
+}
+
+/// A worker that this process has started.
+#[derive(Clone, Debug)]
+pub struct Launched {
+    run: RunFolder,
+    pid: u32,
+    /// The holder of the run before, or the last one.
+    before: Option<LockOwner>,
+    exit: Arc<OnceLock<ExitStatus>>,
+}
+
+impl Launched {
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The exit status, once it has ended.
+    pub fn exit(&self) -> Option<ExitStatus> {
+        self.exit.get().copied()
+    }
+
+    /// Waits until the worker holds the run, which takes seconds. A worker that has held it and ended, or has ended
+    /// successfully, before it was seen to hold it, counts as well.
+    ///
+    /// # Errors
+    ///
+    /// Where it fails before, with the end of its log, or takes longer than `patience`.
+    pub fn wait_until_at_work(&self, patience: Duration) -> Result<(), LaunchError> {
+        let begun = Instant::now();
+        loop {
+            // In this order, as it may take the lock and end in between.
+            let ended = self.exit();
+            match LockState::of(&self.run) {
+                // Another worker may hold the run, and this one will soon be refused.
+                LockState::Held(Some(owner)) if !self.is_new(&owner) => {}
+                LockState::Held(_) => return Ok(()),
+                // It has held the run and ended between two looks: how far it came is in the events.
+                LockState::Free(owner) if ended.is_some() && self.is_new(&owner) => return Ok(()),
+                _ => {}
+            }
+            match ended {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(LaunchError::Died { status, last_words: last_words(&self.run) }),
+                None if begun.elapsed() >= patience => {
+                    return Err(LaunchError::Late { waited: patience, log: self.run.log() });
+                }
+                None => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    /// Whether this holder has taken the run since the worker was started.
+    fn is_new(&self, owner: &LockOwner) -> bool {
+        let is_same =
+            |before: &LockOwner| (&before.host, before.pid, before.started) == (&owner.host, owner.pid, owner.started);
+        !self.before.as_ref().is_some_and(is_same)
+    }
+}

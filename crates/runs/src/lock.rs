@@ -1,0 +1,202 @@
+//! The lock of a run: which worker writes it, and whether that is still alive.
+//!
+//! The file `lock` is locked as long as the worker lives, however it ends, and identifies the worker. The lock is
+//! visible only on the same machine. Elsewhere (a mounted folder, a mirror) there is only the heartbeat, a file with
+//! the time of day that the worker renews every ten seconds. A copy on the same machine has no worker, as nobody holds
+//! the copied lock.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::folder::RunFolder;
+use crate::plain_file::{self, Links};
+
+/// The interval between two heartbeats.
+pub(super) const BEAT: Duration = Duration::from_secs(10);
+/// An upper limit of the bytes of the lock and of the heartbeat.
+const MOST: u64 = 1 << 16;
+
+/// The worker that holds a run, or was the last to hold it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockOwner {
+    pub host: String,
+    pub pid: u32,
+    /// The time at which it took the lock.
+    pub started: Timestamp,
+    /// The number of lines of events when it took the lock, which separates its own from those of earlier holders.
+    #[serde(default)]
+    pub lines: Option<u64>,
+    /// The number of lines of events when it released the lock, by which lines cut off since are noticed. None while it
+    /// holds the lock, and where it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+}
+
+impl LockOwner {
+    /// The number of lines of events that were written, as far as recorded.
+    pub(super) fn written(&self) -> u64 {
+        self.end.max(self.lines).unwrap_or(0)
+    }
+}
+
+/// The state of a run's lock as seen from this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockState {
+    /// No worker has ever taken the lock.
+    NeverTaken,
+    /// The lock is held on this machine. The holder is unknown where the system does not allow reading a locked file.
+    Held(Option<LockOwner>),
+    /// Its last holder, on this machine, has ended.
+    Free(LockOwner),
+    /// It is or was held on another machine.
+    Remote(LockOwner),
+    /// The lock cannot be read.
+    Unknown,
+}
+
+/// The lock of a run, held until this is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    /// The number of lines of events when it was taken.
+    lines: u64,
+}
+
+#[derive(Debug)]
+pub(super) enum LockRefusal {
+    Held(Option<LockOwner>),
+    File(io::Error),
+}
+
+impl LockRefusal {
+    pub(super) fn into_error(self) -> io::Error {
+        match self {
+            LockRefusal::Held(_) => io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it"),
+            LockRefusal::File(error) => error,
+        }
+    }
+}
+
+impl Lock {
+    /// Takes the lock.
+    pub(super) fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
+        let file = plain_file::open_to_write(&run.lock()).map_err(LockRefusal::File)?;
+        plain_file::lock(&file).map_err(|error| match error {
+            TryLockError::WouldBlock => LockRefusal::Held(read(run).ok().flatten()),
+            TryLockError::Error(source) => LockRefusal::File(source),
+        })?;
+        Ok(Lock { file, lines: 0 })
+    }
+
+    /// The last holder, as recorded in the lock; None where it cannot be read.
+    pub(super) fn last_owner(&mut self) -> Option<LockOwner> {
+        let mut text = Vec::new();
+        self.file.rewind().ok()?;
+        (&mut self.file).take(MOST).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Records the holder, and the number of lines of events.
+    pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
+        self.lines = lines;
+        let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
+        self.write(&LockOwner { host, pid, started, lines: Some(lines), end: None })
+    }
+
+    /// Records the number of lines of events when the lock is released.
+    pub(super) fn sign_off(&mut self, lines: u64) -> io::Result<()> {
+        match self.last_owner() {
+            Some(owner) => self.write(&LockOwner { end: Some(lines), ..owner }),
+            None => Ok(()),
+        }
+    }
+
+    /// Overwrites the old text before the rest is truncated, so that a full disk does not leave it empty.
+    fn write(&mut self, owner: &LockOwner) -> io::Result<()> {
+        let text = serde_json::to_string(owner).expect("it holds nothing that JSON cannot express") + "\n";
+        self.file.rewind()?;
+        self.file.write_all(text.as_bytes())?;
+        self.file.set_len(text.len() as u64)
+    }
+
+    /// Takes the lock again where its file was removed or replaced, by which a second worker could have come in.
+    ///
+    /// # Errors
+    ///
+    /// Where one has.
+    pub(super) fn keep(&mut self, run: &RunFolder) -> Result<(), LockRefusal> {
+        if plain_file::is_at(&self.file, &run.lock()).map_err(LockRefusal::File)? {
+            return Ok(());
+        }
+        let lines = self.lines;
+        *self = Lock::take(run)?;
+        self.sign(lines).map_err(LockRefusal::File)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone would release the lock only after programs that are just being started, and have the file open
+        // until then.
+        let _ = self.file.unlock();
+    }
+}
+
+/// The recorded holder of the lock, or its last one. None where there never was one, or it was stopped before it was
+/// recorded.
+pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
+    match plain_file::read(&run.lock(), Links::Refused, MOST) {
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl LockState {
+    /// The state of the lock of a run.
+    pub fn of(run: &RunFolder) -> LockState {
+        let file = match plain_file::open(&run.lock(), Links::Refused) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return LockState::NeverTaken,
+            Err(_) => return LockState::Unknown,
+        };
+        let held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        drop(file);
+        let owner = read(run).ok().flatten();
+        if held {
+            return LockState::Held(owner);
+        }
+        let Some(owner) = owner else { return LockState::NeverTaken };
+        if owner.host == host() { LockState::Free(owner) } else { LockState::Remote(owner) }
+    }
+}
+
+/// The name of this machine in the network.
+pub fn host() -> String {
+    #[cfg(unix)]
+    let name = Some(rustix::system::uname().nodename().to_string_lossy().into_owned());
+    #[cfg(not(unix))]
+    let name = std::env::var("COMPUTERNAME").ok();
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+}
+
+/// Renews the heartbeat.
+pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
+    // In place and of equal length, so that it needs no more space on a full disk.
+    let text = format!("{:.9}\n", Timestamp::now());
+    plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
+}
+
+/// The time since the last heartbeat of a run.
+pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
+    let path = run.heartbeat();
+    // The content of the file survives copying; its modification time may not.
+    let said = plain_file::read_text(&path, Links::Refused, MOST).ok();
+    let said = said.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
+    let time = said.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;
+    Some(now.duration_since(time).max(SignedDuration::ZERO))
+}

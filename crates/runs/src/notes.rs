@@ -1,0 +1,82 @@
+//! A user's notes about a run, and removing runs.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::folder::RunFolder;
+use super::reader::RunReader;
+use super::status::Status;
+use crate::atomic_file::write_plain_file;
+use crate::plain_file::{self, Links};
+
+/// The largest number of bytes of the notes of a run.
+const MOST: u64 = 1 << 20;
+
+/// The user's own words about a run, in `notes.ron`. The worker never uses them, so they can be written while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notes {
+    /// The title that replaces the preset's; empty where the user has given none.
+    pub title: String,
+    pub note: String,
+}
+
+impl Notes {
+    /// The notes of a run; empty ones where there are none.
+    pub fn read(run: &RunFolder) -> io::Result<Notes> {
+        let text = match plain_file::read_text(&run.notes(), Links::Refused, MOST) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Notes::default()),
+            Err(error) => return Err(error),
+        };
+        ron::from_str(&text).map_err(|error| {
+            let expected = "expected (title: \"…\", note: \"…\")";
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {expected}: {error}", run.notes().display()))
+        })
+    }
+
+    pub fn write(&self, run: &RunFolder) -> io::Result<()> {
+        let text = ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().new_line("\n"))
+            .expect("they hold nothing that RON cannot express");
+        write_plain_file(&run.notes(), (text + "\n").as_bytes())
+    }
+}
+
+/// Why a run cannot be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    #[error("{} is being trained; stop it first", .0.display())]
+    Alive(PathBuf),
+    #[error("{} may still be trained, on another machine: {status}", run.display())]
+    MayLive { run: PathBuf, status: Status },
+    #[error("cannot remove {}: {source}", run.display())]
+    File { run: PathBuf, source: io::Error },
+}
+
+/// Checks that a run can be removed: not while a worker is training it, or may be and is not lost
+/// ([`Status::is_lost`]).
+pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
+    let path = run.path().to_owned();
+    let status = RunReader::brief(run.clone()).status(Timestamp::now());
+    match status.map_err(|source| RemoveError::File { run: path.clone(), source })? {
+        Status::Running(_) | Status::Starting => Err(RemoveError::Alive(path)),
+        status @ Status::Silent { .. } if !status.is_lost() => Err(RemoveError::MayLive { run: path, status }),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a run permanently.
+pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
+    check_removable(run)?;
+    let failed = |source| RemoveError::File { run: run.path().to_owned(), source };
+    // No worker can begin in the meantime.
+    let lock = plain_file::open(&run.lock(), Links::Refused).ok();
+    if lock.as_ref().is_some_and(|lock| lock.try_lock().is_err()) {
+        return Err(RemoveError::Alive(run.path().to_owned()));
+    }
+    fs::remove_dir_all(run.path()).map_err(failed)
+}

@@ -1,0 +1,248 @@
+//! How fast the MNIST classifier and GPT-2 train on the processor: `cargo bench --features torch --bench training`, with
+//! `-- mnist` or `-- gpt2` only one of them.
+//!
+//! `tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` say what PyTorch's eager loop does on the same
+//! machine.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use tch::{Device, Kind, Tensor};
+use valleyscope_engine::optimizer::program::text_of;
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
+use valleyscope_engine::random::Key;
+use valleyscope_engine::sweep::LearningRates;
+use valleyscope_experiments::dataset::mnist::{self, Mnist};
+use valleyscope_experiments::workload::{
+    Attention, DataChoice, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
+};
+use valleyscope_training::gpt2::Gpt2;
+use valleyscope_training::mnist::{Images, Mlp, MnistRun, Scan};
+use valleyscope_training::{Answers, FlatOptimizer, Training};
+
+/// Steps that are timed at once.
+const STEPS: usize = 100;
+/// Steps of a training in the scan.
+const SCAN_STEPS: u64 = 400;
+
+fn main() {
+    // `cargo test` builds benchmarks too and calls them with this.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let asked = || std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let is_asked = |name: &str| asked().next().is_none() || asked().any(|asked| asked == name);
+    let unknown = asked().find(|name| !["mnist", "gpt2"].contains(&name.as_str()));
+    if let Some(unknown) = unknown {
+        eprintln!("expected mnist or gpt2, found {unknown}");
+        std::process::exit(2);
+    }
+    println!("{} threads", tch::get_num_threads());
+    if is_asked("mnist") {
+        let data = mnist::synthetic_digits(mnist::SYNTHETIC_SEED);
+        single_runs(&data);
+        parts_of_a_step(&data);
+        scans(&data);
+    }
+    if is_asked("gpt2") {
+        gpt2("nanoGPT on a CPU", Gpt2Shape::CHARACTERS, [12, 64], 20);
+        gpt2("GPT-2 small", Gpt2Shape::SMALL, [1, 256], 2);
+    }
+}
+
+/// The shortest of some rounds, after one that does not count.
+fn best(rounds: usize, mut round: impl FnMut()) -> Duration {
+    let time = |round: &mut dyn FnMut()| {
+        let begun = Instant::now();
+        round();
+        begun.elapsed()
+    };
+    time(&mut round);
+    (0..rounds).map(|_| time(&mut round)).min().expect("there are rounds")
+}
+
+fn single_runs(data: &Mnist) {
+    for batch in [8, 32, 128] {
+        let text = text_of(&RuleSpec::in_training(RuleKind::Focus)).expect("the language has words for it");
+        let typed = RuleKind::Typed(TypedRule::new("FOCUS as text", &text).expect("it has no mistake"));
+        for rule in RuleKind::ALL.iter().chain([&typed]).map(|&kind| RuleSpec::in_training(kind)) {
+            let spec = MnistSpec {
+                batch_size: BatchSize::clamped(batch),
+                device: DeviceChoice::Cpu,
+                ..MnistSpec::new(rule, LearningRate::clamped(1e-3))
+            };
+            let mut run = MnistRun::new(&spec, data, Device::Cpu).expect("it fits");
+            run.start().expect("it fits");
+            let time = best(5, || {
+                for _ in 0..STEPS {
+                    let _loss = run.advance(&mut || Ok(())).expect("it fits");
+                }
+            });
+            println!("single, batch {batch:4}, {:13}: {:8.0} steps/s", rule.name(), STEPS as f64 / time.as_secs_f64());
+        }
+    }
+}
+
+/// Where the time of a step goes, on one thread, for stacks of several sizes.
+fn parts_of_a_step(data: &Mnist) {
+    let threads = tch::get_num_threads();
+    tch::set_num_threads(1);
+    let images = Images::new(&data.train.images, &data.train.labels, Kind::Float, Device::Cpu).expect("it fits");
+    let rule = RuleSpec::in_training(RuleKind::Adam);
+    for batch in [8, 32, 128] {
+        for models in [1, 2, 4, 8, 20] {
+            let mut mlp = Mlp::new(models, Kind::Float, Device::Cpu).expect("it fits");
+            for model in 0..models {
+                mlp.initialize(model, Key::new(model as u64)).expect("it fits");
+            }
+            let rates = vec![1e-3; models];
+            let mut optimizer =
+                FlatOptimizer::new(rule, &rates, mlp.layout(), Kind::Float, Device::Cpu).expect("it fits");
+            let chosen: Vec<u32> = (0..(models * batch) as u32).collect();
+            let mut parts = [Duration::ZERO; 3];
+            let mut products = Duration::ZERO;
+            for _ in 0..STEPS {
+                let begun = Instant::now();
+                let gathered = images.batch(&chosen, models, Kind::Float).expect("it fits");
+                parts[0] += begun.elapsed();
+                let begun = Instant::now();
+                let _losses = mlp.differentiate(gathered).expect("it fits");
+                parts[1] += begun.elapsed();
+                let begun = Instant::now();
+                mlp.update(&mut optimizer, &Answers::default()).expect("it fits");
+                parts[2] += begun.elapsed();
+                products += time_of_products(&mlp, batch);
+            }
+            let each = |time: Duration| time.as_secs_f64() * 1e6 / (STEPS * models) as f64;
+            let [gather, passes, update] = parts.map(each);
+            let products = each(products);
+            println!(
+                "batch {batch:4}, stack {models:2}, Adam, 1 thread, µs a model and step: images {gather:6.1}, products \
+                 {products:6.1}, other operations {:6.1}, optimizer {update:6.1}, all {:6.1}",
+                passes - products,
+                gather + passes + update
+            );
+        }
+    }
+    tch::set_num_threads(threads);
+}
+
+/// The products of matrices of a step alone.
+fn time_of_products(mlp: &Mlp, batch: usize) -> Duration {
+    let models = mlp.models() as i64;
+    let mut time = Duration::ZERO;
+    for (index, pair) in Mlp::SIZES.windows(2).enumerate() {
+        let weight = mlp.layout().view(mlp.parameters(), 4 * index + 2);
+        let gradient = mlp.layout().view(mlp.gradients(), 4 * index + 2);
+        let inputs = tch::Tensor::ones([models, batch as i64, pair[0]], (Kind::Float, Device::Cpu));
+        let outputs = tch::Tensor::ones([models, batch as i64, pair[1]], (Kind::Float, Device::Cpu));
+        let begun = Instant::now();
+        let _ = inputs.bmm(&weight.transpose(1, 2));
+        let _ = outputs.transpose(1, 2).bmm_out(&gradient, &inputs);
+        let _ = outputs.bmm(&weight);
+        time += begun.elapsed();
+    }
+    time
+}
+
+/// Models a second of the scan.
+fn scans(data: &Mnist) {
+    for batch in [8, 32, 128] {
+        for rule in [RuleKind::Adam, RuleKind::Focus].map(RuleSpec::in_training) {
+            let spec = MnistScanSpec {
+                optimizers: vec![ScanOptimizer { name: None, color: None, rule }],
+                batch_sizes: vec![BatchSize::clamped(batch)],
+                learning_rates: LearningRates {
+                    from: LearningRate::clamped(1e-4),
+                    to: LearningRate::clamped(1.0),
+                    count: PointCount::clamped(20),
+                },
+                replicates: Replicates::clamped(1),
+                steps: TrainingSteps::clamped(SCAN_STEPS),
+                seed: 0,
+                data: DataChoice::Synthetic,
+                device: DeviceChoice::Cpu,
+                precision: FloatType::Float32,
+                part: None,
+            };
+            let scan = Scan::new(&spec, data, Device::Cpu).expect("it fits");
+            let time = best(2, || {
+                scan.point(&rule, batch as usize, &AtomicBool::new(false)).expect("it fits");
+            });
+            println!(
+                "scan, batch {batch:4}, {:6}: {:8.2} models/s of {SCAN_STEPS} steps and an evaluation",
+                rule.name(),
+                20.0 / time.as_secs_f64()
+            );
+        }
+    }
+}
+
+/// The products of matrices in a step of GPT-2 alone, which no form of the passes can do without: forward, by inputs and
+/// by weights, of all linear layers.
+fn products(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32) {
+    let (rows, width) = (sequences * length, i64::from(shape.width));
+    let of_block = [[width, 3 * width], [width, width], [width, 4 * width], [4 * width, width]];
+    let mut sides = of_block.repeat(shape.layers as usize);
+    sides.push([width, i64::from(shape.vocabulary)]);
+    let options = (Kind::Float, Device::Cpu);
+    let layers: Vec<[Tensor; 6]> = sides
+        .iter()
+        .map(|&[inputs, outputs]| {
+            [[rows, inputs], [outputs, inputs], [rows, outputs], [rows, outputs], [rows, inputs], [outputs, inputs]]
+                .map(|size| Tensor::randn(size, options))
+        })
+        .collect();
+    let time = best(5, || {
+        for [x, weight, by_y, y, by_x, by_weight] in (0..steps).flat_map(|_| &layers) {
+            let _ = x.mm_out(y, &weight.tr());
+            let _ = by_y.mm_out(by_x, weight);
+            let _ = by_y.tr().mm_out(by_weight, x);
+        }
+    });
+    let operations: i64 = sides.iter().map(|[inputs, outputs]| 6 * rows * inputs * outputs).sum();
+    let step = time.as_secs_f64() / f64::from(steps);
+    println!(
+        "{name}, products alone: {:8.0} tokens/s, {:.1} ms a step, {:.0} Gflop/s",
+        rows as f64 / step,
+        1e3 * step,
+        operations as f64 / step / 1e9
+    );
+}
+
+/// Steps of GPT-2 with AdamW and clipping, as `pytorch_gpt2.py` takes them.
+fn gpt2(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32) {
+    products(name, shape, [sequences, length], steps);
+    for attention in [Attention::Fused, Attention::Explicit] {
+        let mut gpt2 = Gpt2::new(shape, Gpt2Precision::Float32, attention, Device::Cpu).expect("it fits");
+        gpt2.initialize(Key::new(0)).expect("it fits");
+        let text = Tensor::randint(i64::from(shape.vocabulary), [sequences, length + 1], (Kind::Int64, Device::Cpu));
+        let [tokens, targets] = [0, 1].map(|first| text.narrow(1, first, length).contiguous());
+        let rule = RuleSpec::in_training(RuleKind::Adam);
+        let mut optimizer =
+            FlatOptimizer::new(rule, &[1e-4], gpt2.layout(), Kind::Float, Device::Cpu).expect("it fits");
+        let mut parts = [Duration::ZERO; 3];
+        let time = best(5, || {
+            parts = [Duration::ZERO; 3];
+            for _ in 0..steps {
+                let begun = Instant::now();
+                gpt2.forget_gradients();
+                let _loss = gpt2.differentiate(&tokens, &targets, 1.0, 1.0, &mut || Ok(())).expect("it fits");
+                parts[0] += begun.elapsed();
+                let begun = Instant::now();
+                let _norm = gpt2.clip(Some(1.0), 1.0).expect("it fits");
+                parts[1] += begun.elapsed();
+                let begun = Instant::now();
+                gpt2.update(&mut optimizer, &Answers::default()).expect("it fits");
+                parts[2] += begun.elapsed();
+            }
+        });
+        let [passes, clip, update] = parts.map(|part| part.as_secs_f64() * 1e3 / f64::from(steps));
+        println!(
+            "{name}, {attention:?}, Adam: {:8.0} tokens/s; ms a step of the last round: passes {passes:.1}, clipping \
+             {clip:.1}, optimizer {update:.1}",
+            f64::from(steps) * (sequences * length) as f64 / time.as_secs_f64()
+        );
+    }
+}

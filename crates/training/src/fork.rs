@@ -1,0 +1,71 @@
+//! The first checkpoint of a fork, which another run has saved.
+
+use tch::Tensor;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::checkpoint::{Checkpoint, CheckpointOrigin};
+use valleyscope_runs::{Forked, RunFolder};
+
+use super::checkpoint::{
+    CheckpointError, NamedTensors, OPTIMIZER, TrainingState, check_powers, load, most_bytes, read,
+};
+use super::wanted::ExpectedTensors;
+
+/// The checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
+///
+/// An optimizer of another rule starts with the states and the progress of `expected`, which are those before its
+/// first step. The best evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not
+/// in the fork's folder.
+///
+/// # Errors
+///
+/// Those of [`load`]; [`CheckpointError::Foreign`] where the checkpoint of that step is another one, as the
+/// fork has saved its own.
+pub fn load_forked(
+    run: &RunFolder,
+    forked: &Forked,
+    origin: &CheckpointOrigin,
+    expected: &TrainingState<'_>,
+) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+    let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
+    let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
+        expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
+    let step = forked.from_step;
+    let most = most_bytes(&kept);
+    let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
+    let (mut checkpoint, mut tensors) = read(run, step, &wanted, |about, found| {
+        if forked.is_checkpoint(found) {
+            return Ok(());
+        }
+        let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("checksum {sum}"));
+        Err(CheckpointError::Foreign { path: about.to_owned(), with: "from another fork", expected, found })
+    })?;
+    tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
+    match forked.keeps_optimizer {
+        true => check_powers(&checkpoint, run, &expected.progress)?,
+        false => checkpoint.set_progress(expected.progress.clone()),
+    }
+    checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
+    Ok((checkpoint, tensors))
+}
+
+/// The checkpoint of a step from which a run continues: one of its own, or the one that it was forked from.
+pub(super) fn load_any(
+    run: &RunFolder,
+    step: u64,
+    forked: Option<&Forked>,
+    origin: &CheckpointOrigin,
+    expected: &TrainingState<'_>,
+) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+    let forked = forked.filter(|forked| forked.from_step == step);
+    match forked.map(|forked| load_forked(run, forked, origin, expected)) {
+        None | Some(Err(CheckpointError::Foreign { .. })) => load(run, step, origin, expected),
+        Some(loaded) => loaded,
+    }
+}
+
+/// Whether the losses of evaluations before a checkpoint can be compared with those of a run that continues from it.
+fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool {
+    let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
+    let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));
+    checkpoint.data == origin.data && now.is_some() && before == now
+}

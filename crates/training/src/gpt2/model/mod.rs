@@ -1,0 +1,362 @@
+//! GPT-2 of any size (Appendix "GPT-2" of the paper has GPT-2 small).
+
+mod attention;
+mod files;
+mod generate;
+mod loops;
+mod operations;
+mod passes;
+mod processor;
+mod tensors;
+mod views;
+
+use tch::{Device, Kind, Tensor};
+
+pub use files::ImportError;
+use valleyscope_engine::lanes::Lanes;
+use valleyscope_engine::random::{Key, Streams};
+use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
+
+use crate::{Answers, Check, Differentiable, FlatOptimizer, ParameterLayout, TrainError};
+use passes::Network;
+use views::Views;
+
+/// A GPT-2: a residual stream `[tokens, width]` to which each block adds attention and a feed-forward net.
+///
+/// ```text
+/// x = wte[token] + wpe[position]
+/// x ← x + attention(LN(x)),  x ← x + W₂ gelu(W₁ LN(x))     in each block
+/// logits = LN(x) wteᵗ
+/// ```
+///
+/// All parameters are one flat tensor, and so are their gradients. Half precision follows PyTorch's autocast: matrix
+/// products and the operations between two of them (GELU, fused attention) in half, the residual stream,
+/// normalisations, softmax and loss in single precision, as are parameters and gradients. The copy of the parameters in
+/// half precision is made once a step.
+///
+/// Only methods that return plain values wait for a GPU.
+#[derive(Debug)]
+pub struct Gpt2 {
+    precision: Gpt2Precision,
+    device: Device,
+    layout: ParameterLayout,
+    parameters: Tensor,
+    /// The parameters in half precision, if products are computed in it.
+    lowered: Option<Tensor>,
+    network: Network,
+    gradients: Tensor,
+    gradient_views: Views,
+    /// Whether the next gradients replace the stored ones.
+    fresh: bool,
+    form: Form,
+}
+
+/// The form of element-wise operations and reductions.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Single,
+    Double,
+    Tensors,
+}
+
+/// Calls `$body` with `$operations` as the operations of this form.
+macro_rules! with_operations {
+    ($form:expr, $operations:ident => $body:expr) => {
+        match $form {
+            Form::Single => {
+                type $operations = processor::Operations<f32>;
+                $body
+            }
+            Form::Double => {
+                type $operations = processor::Operations<f64>;
+                $body
+            }
+            Form::Tensors => {
+                type $operations = tensors::Operations;
+                $body
+            }
+        }
+    };
+}
+
+impl Differentiable for Gpt2 {
+    fn parameters_mut(&mut self) -> &mut Tensor {
+        &mut self.parameters
+    }
+
+    fn gradients_mut(&mut self) -> &mut Tensor {
+        &mut self.gradients
+    }
+}
+
+impl Gpt2 {
+    /// A model with all parameters zero; see [`Gpt2::initialize`].
+    ///
+    /// # Errors
+    ///
+    /// Where the shape breaks a rule, or the device has not enough memory.
+    pub fn new(
+        shape: Gpt2Shape,
+        precision: Gpt2Precision,
+        attention: Attention,
+        device: Device,
+    ) -> Result<Gpt2, TrainError> {
+        shape.check().map_err(|error| TrainError::Refused(error.to_string()))?;
+        let (kind, product_kind) = kinds(precision);
+        let layout = views::layout(&shape);
+        let zeros = |kind| Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let (parameters, gradients) = (zeros(kind)?, zeros(kind)?);
+        let lowered = (kind != product_kind).then(|| zeros(product_kind)).transpose()?;
+        let views = |flat: &Tensor| Views::new(&shape, &layout, flat);
+        let context = i64::from(shape.context);
+        let network = Network {
+            attention,
+            own: views(&parameters)?,
+            lowered: lowered.as_ref().map(views).transpose()?,
+            ahead: Tensor::f_ones([context, context], (Kind::Bool, device))?.f_triu_(1)?,
+            shape,
+        };
+        let gradient_views = views(&gradients)?;
+        let form = match precision {
+            _ if device != Device::Cpu => Form::Tensors,
+            Gpt2Precision::Float32 => Form::Single,
+            Gpt2Precision::Float64 => Form::Double,
+            Gpt2Precision::BFloat16 | Gpt2Precision::Float16 => Form::Tensors,
+        };
+        Ok(Gpt2 {
+            precision,
+            device,
+            layout,
+            parameters,
+            lowered,
+            network,
+            gradients,
+            gradient_views,
+            fresh: true,
+            form,
+        })
+    }
+
+    /// The same model with tensor operations everywhere, as on a GPU.
+    pub fn with_tensor_operations(mut self) -> Gpt2 {
+        self.form = Form::Tensors;
+        self
+    }
+
+    pub fn shape(&self) -> &Gpt2Shape {
+        &self.network.shape
+    }
+
+    pub fn precision(&self) -> Gpt2Precision {
+        self.precision
+    }
+
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    pub fn layout(&self) -> &ParameterLayout {
+        &self.layout
+    }
+
+    /// All parameters.
+    pub fn parameters(&self) -> &Tensor {
+        &self.parameters
+    }
+
+    /// The sum of the gradients of [`Gpt2::differentiate`].
+    pub fn gradients(&self) -> &Tensor {
+        &self.gradients
+    }
+
+    /// Sets all parameters to those of a fresh GPT-2, from streams of the key: weights from Normal(0, 0.02), those that
+    /// add to the residual stream from Normal(0, 0.02/√(2 layers)); γ = 1; biases 0.
+    pub fn initialize(&mut self, key: Key) -> Result<(), TrainError> {
+        const DEVIATION: f64 = 0.02;
+        let residual = DEVIATION / f64::from(2 * self.shape().layers).sqrt();
+        for (index, segment) in self.layout.segments().iter().enumerate() {
+            let mut view = self.layout.view(&self.parameters, index);
+            let deviation = match (segment.name.as_str(), segment.shape.len()) {
+                (name, 1) => {
+                    let _ = view.f_fill_(if name.ends_with("weight") { 1.0 } else { 0.0 })?;
+                    continue;
+                }
+                (name, _) if name.ends_with("c_proj.weight") => residual,
+                _ => DEVIATION,
+            };
+            let values = normals(key.at(index as u64), segment.size(), deviation);
+            let values = Tensor::f_from_slice(&values)?.f_view(&view.size()[..])?;
+            view.f_copy_(&values)?;
+        }
+        Ok(())
+    }
+
+    /// Has the next gradients replace the stored ones.
+    pub fn forget_gradients(&mut self) {
+        self.fresh = true;
+    }
+
+    /// The mean loss of a micro-batch, a tensor on the device, and its gradients.
+    ///
+    /// `tokens` and `targets` are integers `[sequences, length]`, the targets being the tokens that follow. The
+    /// gradients of the loss times `weight` times `scale` are added to the stored ones, in the precision of the
+    /// parameters. `weight` is the micro-batch's fraction of the batch. `scale` keeps gradients from underflowing in
+    /// float16; they stay scaled until [`Gpt2::clip`] divides by it. The returned loss is neither weighted nor scaled.
+    ///
+    /// # Errors
+    ///
+    /// Where the tokens do not fit the model, the device runs out of memory, or `check`, which is called before each
+    /// layer, fails. The gradients are void then.
+    pub fn differentiate(
+        &mut self,
+        tokens: &Tensor,
+        targets: &Tensor,
+        weight: f64,
+        scale: f64,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
+        self.check(tokens)?;
+        self.check_targets(tokens, targets)?;
+        let first = std::mem::take(&mut self.fresh);
+        if first {
+            self.lower()?;
+        }
+        let (network, gradients) = (&self.network, &mut self.gradient_views);
+        with_operations!(self.form, O => {
+            network.differentiate::<O>(tokens, targets, weight * scale, gradients, first, check)
+        })
+    }
+
+    /// Divides the gradients by `scale`, and clips them where their norm is more than `most`: times
+    /// `most / (norm + 1e-6)`. Returns their norm before clipping, a tensor on the device. It is finite exactly where
+    /// all gradients are, as long as the sum of their squares does not overflow.
+    pub fn clip(&mut self, most: Option<f64>, scale: f64) -> Result<Tensor, TrainError> {
+        let norm = self.gradients.f_norm()?.f_div_scalar(scale)?;
+        let Some(most) = most else {
+            if scale != 1.0 {
+                let _ = self.gradients.f_div_scalar_(scale)?;
+            }
+            return Ok(norm);
+        };
+        let mut factor = norm.f_add_scalar(1e-6)?.f_reciprocal()?.f_mul_scalar_(most)?.f_clamp_max_(1.0)?;
+        let factor = factor.f_div_scalar_(scale)?;
+        // On the processor there is no wait to avoid, and often no factor to apply.
+        if self.device != Device::Cpu || factor.f_double_value(&[])? != 1.0 {
+            let _ = self.gradients.f_mul_(&factor)?;
+        }
+        Ok(norm)
+    }
+
+    /// Takes an optimizer step with the gradients.
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer, answers: &Answers) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, answers)
+    }
+
+    /// The name of the first tensor with a number that is not finite, among the parameters or their gradients.
+    pub fn first_not_finite(&self, flat: &Tensor) -> Result<Option<&str>, TrainError> {
+        if flat.f_isfinite()?.f_all()?.f_int64_value(&[])? == 1 {
+            return Ok(None);
+        }
+        for (index, segment) in self.layout.segments().iter().enumerate() {
+            if self.layout.view(flat, index).f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+                return Ok(Some(&segment.name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The mean loss of some sequences, a tensor on the device.
+    pub fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+        self.check(tokens)?;
+        self.check_targets(tokens, targets)?;
+        self.lower()?;
+        with_operations!(self.form, O => self.network.loss::<O>(tokens, targets, check))
+    }
+
+    /// Tokens drawn from the model's predictions of those that follow, like `tokens` in shape; `uniforms` has a number from
+    /// [0, 1) for each.
+    pub fn drawn_targets(
+        &self,
+        tokens: &Tensor,
+        uniforms: &Tensor,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
+        self.check(tokens)?;
+        self.lower()?;
+        with_operations!(self.form, O => self.network.drawn_targets::<O>(tokens, uniforms, check))
+    }
+
+    /// The logits of the token that follows each sequence, `[sequences, vocabulary]`.
+    pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+        self.check(tokens)?;
+        self.lower()?;
+        with_operations!(self.form, O => self.network.last_logits::<O>(tokens, check))
+    }
+
+    /// Updates the copy of the parameters in half precision, if there is one.
+    fn lower(&self) -> Result<(), TrainError> {
+        match &self.lowered {
+            Some(lowered) => Ok(lowered.shallow_clone().f_copy_(&self.parameters)?),
+            None => Ok(()),
+        }
+    }
+
+    fn check_targets(&self, tokens: &Tensor, targets: &Tensor) -> Result<(), TrainError> {
+        if tokens.size() != targets.size() {
+            let (expected, found) = (tokens.size(), targets.size());
+            return Err(TrainError::Refused(format!(
+                "expected a target for each token, {expected:?}, found {found:?}"
+            )));
+        }
+        self.check(targets)
+    }
+
+    /// Checks that these are sequences of tokens. On a GPU the tokens' values are not checked, as that would wait for
+    /// it.
+    fn check(&self, tokens: &Tensor) -> Result<(), TrainError> {
+        let Gpt2Shape { context, vocabulary, .. } = *self.shape();
+        let (size, kind, device) = (tokens.size(), tokens.kind(), tokens.device());
+        let fits = matches!(size[..], [batch, length] if batch > 0 && (1..=i64::from(context)).contains(&length));
+        if !fits || kind != Kind::Int64 || device != self.device {
+            return Err(TrainError::Refused(format!(
+                "expected tokens [sequences, 1 to {context}] of Int64 on {:?}, found {size:?} of {kind:?} on {device:?}",
+                self.device
+            )));
+        }
+        if device == Device::Cpu {
+            let [least, most] = [tokens.f_min()?, tokens.f_max()?].map(|token| token.int64_value(&[]));
+            if least < 0 || most >= i64::from(vocabulary) {
+                let found = if least < 0 { least } else { most };
+                return Err(TrainError::Refused(format!(
+                    "expected tokens from 0 to {}, found {found}",
+                    vocabulary - 1
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kinds of the parameters and of products.
+fn kinds(precision: Gpt2Precision) -> (Kind, Kind) {
+    match precision {
+        Gpt2Precision::Float32 => (Kind::Float, Kind::Float),
+        Gpt2Precision::Float64 => (Kind::Double, Kind::Double),
+        Gpt2Precision::BFloat16 => (Kind::Float, Kind::BFloat16),
+        Gpt2Precision::Float16 => (Kind::Float, Kind::Half),
+    }
+}
+
+/// Draws from Normal(0, deviation), from eight streams of the key side by side.
+fn normals(key: Key, count: usize, deviation: f64) -> Vec<f64> {
+    const LANES: usize = 8;
+    let mut streams = Streams::new(std::array::from_fn::<_, LANES, _>(|lane| key.at(lane as u64)));
+    let mut values = Vec::with_capacity(count.next_multiple_of(2 * LANES));
+    while values.len() < count {
+        for Lanes(draws) in streams.normal_pair::<Lanes<f64, LANES>>() {
+            values.extend(draws.map(|draw| deviation * draw));
+        }
+    }
+    values.truncate(count);
+    values
+}

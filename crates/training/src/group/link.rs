@@ -1,0 +1,219 @@
+//! The connections of a process to the others of its training, and waiting on them.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tch::{Device, Tensor};
+
+use super::c10d::{C10dError, Operation, ProcessGroup, Store};
+use super::place::Place;
+use super::watch::{Watch, briefly};
+use crate::error::TrainError;
+
+/// The time for all processes to find each other: those of a cluster do not start at once.
+pub(super) const MEETING: Duration = Duration::from_secs(300);
+/// The time for which a process that ends waits for the others to know it.
+const LEAVING: Duration = Duration::from_secs(10);
+/// The interval between two looks at the others while an operation lasts.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The connections to the other processes.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// For tensors in the processor's memory.
+    pub(super) group: ProcessGroup,
+    /// For tensors on a GPU, once all processes are known to have one and NCCL.
+    pub(super) device_group: OnceLock<Arc<ProcessGroup>>,
+    pub(super) store: Arc<Store>,
+    pub(super) watch: Watch,
+    pub(super) patience: Duration,
+    /// When the last operation ended.
+    pub(super) ended: Mutex<Instant>,
+    /// Whether operations belong to a step, whose waits are counted.
+    pub(super) is_in_step: AtomicBool,
+}
+
+pub(super) fn lost(why: String) -> TrainError {
+    TrainError::Lost(why)
+}
+
+/// Does work that may block in a thread of its own, which is left behind where `check` fails meanwhile.
+pub(super) fn patiently<V: Send + 'static>(
+    work: impl FnOnce() -> V + Send + 'static,
+    mut check: impl FnMut() -> Result<(), TrainError>,
+) -> Result<V, TrainError> {
+    let working = thread::spawn(work);
+    while !working.is_finished() {
+        check()?;
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(working.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+/// Connections to the store at a place, which this process serves where it has a listener: for what the group says, for the
+/// watch, and for last words. c10d reports why they cannot be made within `limit`; where something listens there and says
+/// nothing, it never does, and is given up somewhat later.
+pub(super) fn open_stores(
+    place: &Place,
+    listener: Option<TcpListener>,
+    limit: Duration,
+    check: &mut dyn FnMut() -> Result<(), TrainError>,
+) -> Result<[Store; 3], TrainError> {
+    let (host, port, prefix) = (place.host.clone(), place.port, place.prefix.clone());
+    let open = move || {
+        let open = |of, listener| Store::open(&host, port, listener, &format!("{prefix}/{of}"), limit);
+        Ok([open("group", listener)?, open("watch", None)?, open("watch", None)?])
+    };
+    let not_reached = |why: &str| {
+        let (host, port) = (&place.host, place.port);
+        lost(format!("the processes meet at {host}:{port}, and that is not reached: {why}"))
+    };
+    let begun = Instant::now();
+    // c10d, which gives up at `limit`, has 5 % more (15 s of `MEETING`) to report why.
+    let patience = limit + limit / 20;
+    let opened = patiently(open, || {
+        check()?;
+        if begun.elapsed() < patience {
+            return Ok(());
+        }
+        Err(not_reached(&format!(
+            "nothing there has answered within {} s as rank 0 does; see that rank 0 runs, that MASTER_ADDR and MASTER_PORT \
+             are the same for all processes, and that no other program listens at that port, or choose another",
+            limit.as_secs_f64()
+        )))
+    });
+    opened?.map_err(|C10dError(error)| not_reached(&error))
+}
+
+/// The key that is set when a process is there.
+pub(super) fn here(rank: usize) -> String {
+    format!("here/{rank}")
+}
+
+/// Waits until all processes are there.
+pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
+    let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
+    store.set(&here(rank), "").map_err(failed)?;
+    let begun = Instant::now();
+    for other in 0..size {
+        while store.get(&here(other)).map_err(failed)?.is_none() {
+            if begun.elapsed() > MEETING {
+                let seconds = MEETING.as_secs();
+                return Err(lost(format!("rank {other} of {size} processes did not come within {seconds} s")));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the others of so many processes have set their keys, for some seconds at most: the store ends with the process
+/// that serves it.
+pub(super) fn wait_for_others(store: &Store, size: usize, key: impl Fn(usize) -> String) {
+    let begun = Instant::now();
+    let is_set = |rank| store.get(&key(rank)).is_ok_and(|value| value.is_some());
+    while begun.elapsed() < LEAVING && !(1..size).all(is_set) {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Link {
+    /// Waits until a key is set.
+    pub(super) fn wait_for_text(&self, key: &str) -> Result<String, TrainError> {
+        let (store, key) = (Arc::clone(&self.store), key.to_owned());
+        let wait = move || loop {
+            match store.get(&key) {
+                Ok(None) => thread::sleep(LOOK),
+                Ok(Some(text)) => return Ok(text),
+                Err(error) => return Err(error),
+            }
+        };
+        patiently(wait, || self.watch.check())?.map_err(|C10dError(error)| self.failed(&error))
+    }
+
+    /// Does the work with a tensor, or with a copy of it in the processor's memory, which Gloo needs.
+    pub(super) fn exchange(
+        &self,
+        tensor: &mut Tensor,
+        work: impl FnOnce(&ProcessGroup, &mut Tensor) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
+        let group = match tensor.device() {
+            Device::Cpu => Some(&self.group),
+            _ => self.device_group.get().map(Arc::as_ref),
+        };
+        if let Some(group) = group.filter(|_| tensor.is_contiguous()) {
+            return work(group, tensor);
+        }
+        let mut host = tensor.f_to_device(Device::Cpu)?.f_contiguous()?;
+        work(&self.group, &mut host)?;
+        Ok(tensor.f_copy_(&host)?)
+    }
+
+    /// Ends what GPUs still exchange, as a process cannot end before.
+    pub(super) fn abort(&self) {
+        let Some(group) = self.device_group.get().cloned() else { return };
+        briefly(Duration::from_secs(5), move || group.abort());
+    }
+
+    /// Waits for an operation, and looks at the other processes meanwhile. They may take longer than this one, as their
+    /// parts of a step can be larger.
+    pub(super) fn complete(
+        &self,
+        operation: Result<Operation<'_>, C10dError>,
+        patience: Option<Duration>,
+    ) -> Result<(), TrainError> {
+        self.watch.begin_operation();
+        let begun = Instant::now();
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = patience.map(|patience| patience + 2 * ended.elapsed());
+        let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
+        while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
+            self.watch.check()?;
+            if patience.is_some_and(|patience| begun.elapsed() > patience) {
+                return Err(lost(self.watch.late(begun.elapsed())));
+            }
+        }
+        *ended = Instant::now();
+        if self.is_in_step.load(Ordering::Relaxed) {
+            self.watch.add_wait(begun.elapsed());
+        }
+        Ok(())
+    }
+
+    pub(super) fn failed(&self, error: &str) -> TrainError {
+        lost(self.watch.inquire(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::Bind;
+
+    #[test]
+    fn a_listener_that_says_nothing_is_not_waited_for_without_end() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let place = Place {
+            rank: 1,
+            size: 2,
+            local_rank: 0,
+            host: "127.0.0.1".to_owned(),
+            port,
+            bind: Bind::Address("127.0.0.1".to_owned()),
+            prefix: "test".to_owned(),
+            listener: None,
+        };
+        let begun = Instant::now();
+        let refused = open_stores(&place, None, Duration::from_secs(1), &mut || Ok(()));
+        let error = refused.err().unwrap().to_string();
+        assert!(error.contains(&format!("meet at 127.0.0.1:{port}, and that is not reached")), "{error}");
+        assert!(error.contains("within 1 s") && error.contains("MASTER_PORT"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+        // It was connected: the listener has a connection to accept.
+        assert!(silent.accept().is_ok());
+    }
+}

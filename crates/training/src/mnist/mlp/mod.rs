@@ -1,0 +1,425 @@
+//! The paper's classifier of handwritten digits (Appendix "MLP"), as a stack of models.
+
+mod processor;
+mod tensors;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rand::Rng;
+use tch::{Device, Kind, Tensor};
+use valleyscope_engine::random::{Key, Stream};
+use valleyscope_experiments::workload::mnist::SIZES;
+
+use super::images::{Batch, Images};
+use crate::group::Group;
+use crate::{
+    Answers, Differentiable, FlatOptimizer, Labels, ParameterLayout, Questions, TrainError, drawn_labels, uniforms,
+};
+
+/// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
+/// them.
+///
+/// With inputs `x` of a layer, over a batch of `B` images:
+///
+/// ```text
+/// x̂ = (x − mean x) / √(var x + ε),  y = γ x̂ + β,  z = W y + b,  next x = max(z, 0)
+/// ```
+///
+/// The variance is the biased one, ε = 1e-5. Evaluation uses running averages of mean and (unbiased) variance, with a
+/// weight of a tenth for each step. These are PyTorch's conventions.
+#[derive(Debug)]
+pub struct Mlp {
+    sizes: Vec<i64>,
+    layout: ParameterLayout,
+    statistics_layout: ParameterLayout,
+    parameters: Tensor,
+    gradients: Tensor,
+    statistics: Tensor,
+    /// Views of the three, made once: making them in each step took 0.2 ms.
+    layers: Vec<Views>,
+    kind: Kind,
+    device: Device,
+    with_tensors: bool,
+    /// The processes that share each batch.
+    group: Arc<Group>,
+}
+
+/// The fraction of the running averages that a step replaces.
+const MOMENTUM: f64 = 0.1;
+/// ε of the batch normalisation.
+const EPSILON: f64 = 1e-5;
+
+/// A layer's parts of the flat tensors.
+#[derive(Debug)]
+struct Views {
+    parameters: Layer,
+    gradients: Layer,
+    /// Wᵗ, `[models, inputs, outputs]`
+    transposed: Tensor,
+    /// Running mean and variance, `[models, inputs]`
+    running: [Tensor; 2],
+}
+
+/// The names of a layer's parameters in the layout, in this order.
+const SEGMENTS: [&str; 4] = ["norm.weight", "norm.bias", "linear.weight", "linear.bias"];
+
+/// The parameters of a layer, or their gradients, for all models.
+#[derive(Debug)]
+struct Layer {
+    /// γ, `[models, inputs]`
+    scale: Tensor,
+    /// β, `[models, inputs]`
+    shift: Tensor,
+    /// W, `[models, outputs, inputs]`
+    weight: Tensor,
+    /// b, `[models, outputs]`
+    bias: Tensor,
+}
+
+impl Layer {
+    fn of(layout: &ParameterLayout, flat: &Tensor, index: usize) -> Layer {
+        let view = |which: usize| layout.view(flat, SEGMENTS.len() * index + which);
+        Layer { scale: view(0), shift: view(1), weight: view(2), bias: view(3) }
+    }
+}
+
+/// The tensors of a layer that the backward pass needs.
+struct Passed {
+    /// x
+    inputs: Tensor,
+    /// y
+    normalized: Tensor,
+    /// Mean of x and 1 / √(var x + ε), `[models, inputs]`
+    mean: Tensor,
+    inverse_deviation: Tensor,
+}
+
+/// Element-wise operations and reductions, in two forms.
+trait Operations {
+    /// Batch normalisation of `inputs`, which updates the running averages.
+    fn normalize(&self, inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError>;
+
+    /// `max(z + b, 0)`
+    fn bias_and_relu(&self, outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError>;
+
+    /// The mean cross entropy of each model, and its gradient by the outputs, to which `bias` is not added yet.
+    fn cross_entropy(&self, outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError>;
+
+    /// Sums over the batch into the bias's gradient.
+    fn bias_gradient(&self, by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError>;
+
+    /// From the gradient by y to those of γ and β and, unless the layer is the first, by the z before it.
+    fn normalize_backward(
+        &self,
+        by_normalized: Tensor,
+        passed: &Passed,
+        layer: &Layer,
+        gradient: &mut Layer,
+        first: bool,
+    ) -> Result<Tensor, TrainError>;
+}
+
+/// The loss and accuracy of a model on some images.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evaluation {
+    /// Mean cross entropy.
+    pub loss: f64,
+    /// Fraction of images that are classified correctly.
+    pub accuracy: f64,
+}
+
+impl Differentiable for Mlp {
+    fn parameters_mut(&mut self) -> &mut Tensor {
+        &mut self.parameters
+    }
+
+    fn gradients_mut(&mut self) -> &mut Tensor {
+        &mut self.gradients
+    }
+}
+
+impl Mlp {
+    pub const SIZES: [i64; 7] = SIZES;
+
+    /// A stack with all parameters zero; see [`Mlp::initialize`].
+    pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {
+        let sizes = Self::SIZES.to_vec();
+        let layers = || sizes.windows(2).enumerate();
+        let layout = ParameterLayout::new(
+            layers().flat_map(|(index, pair)| {
+                let (inputs, outputs) = (pair[0], pair[1]);
+                let shapes = [vec![inputs], vec![inputs], vec![outputs, inputs], vec![outputs]];
+                SEGMENTS
+                    .iter()
+                    .zip(shapes)
+                    .map(move |(name, shape)| (format!("layers.{index}.{name}"), shape, *name == "linear.weight"))
+            }),
+            models,
+        );
+        let output = format!("layers.{}.linear.weight", sizes.len() - 2);
+        let layout = layout.with_matrices(|name| (name == output).then_some(0));
+        let statistics_layout = ParameterLayout::new(
+            layers().flat_map(|(index, pair)| {
+                let inputs = pair[0];
+                ["mean", "var"].map(|name| (format!("layers.{index}.norm.running_{name}"), vec![inputs], false))
+            }),
+            models,
+        );
+        let zeros = |layout: &ParameterLayout| Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let (parameters, gradients) = (zeros(&layout)?, zeros(&layout)?);
+        let statistics = zeros(&statistics_layout)?;
+        for variances in (1..statistics_layout.segments().len()).step_by(2) {
+            let _ = statistics_layout.view(&statistics, variances).f_fill_(1.0)?;
+        }
+        let views = (0..sizes.len() - 1).map(|index| {
+            let layer = |flat| Layer::of(&layout, flat, index);
+            let parameters = layer(&parameters);
+            let transposed = parameters.weight.f_transpose(1, 2)?;
+            let running = [0, 1].map(|which| statistics_layout.view(&statistics, 2 * index + which));
+            Ok(Views { parameters, gradients: layer(&gradients), transposed, running })
+        });
+        let layers = views.collect::<Result<_, TrainError>>()?;
+        Ok(Mlp {
+            sizes,
+            layout,
+            statistics_layout,
+            parameters,
+            gradients,
+            statistics,
+            layers,
+            kind,
+            device,
+            with_tensors: device != Device::Cpu,
+            group: Arc::new(Group::alone()),
+        })
+    }
+
+    /// The same stack with tensor operations everywhere, as on a GPU.
+    pub fn with_tensor_operations(mut self) -> Mlp {
+        self.with_tensors = true;
+        self
+    }
+
+    /// Shares each batch with the other processes of a group, which have the same parameters: losses, gradients and running
+    /// averages are those of the whole batch. A stack of one model only.
+    pub(super) fn join(&mut self, group: Arc<Group>) {
+        assert_eq!(self.models(), 1, "several processes train a single model");
+        self.with_tensors |= !group.is_alone();
+        self.group = group;
+    }
+
+    /// All parameters.
+    pub fn parameters(&self) -> &Tensor {
+        &self.parameters
+    }
+
+    /// Their gradients, after [`Mlp::differentiate`].
+    pub fn gradients(&self) -> &Tensor {
+        &self.gradients
+    }
+
+    /// The running means and variances of the batch normalisations.
+    pub fn statistics(&self) -> &Tensor {
+        &self.statistics
+    }
+
+    pub fn layout(&self) -> &ParameterLayout {
+        &self.layout
+    }
+
+    /// The layout of the running averages.
+    pub fn statistics_layout(&self) -> &ParameterLayout {
+        &self.statistics_layout
+    }
+
+    pub fn models(&self) -> usize {
+        self.layout.models()
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// PyTorch's defaults, from a stream of the key: weights and biases of a linear layer uniform within
+    /// ±1/√inputs; γ = 1, β = 0.
+    pub fn initialize(&mut self, model: usize, key: Key) -> Result<(), TrainError> {
+        let mut values = Vec::with_capacity(self.layout.model_size());
+        for (index, segment) in self.layout.segments().iter().enumerate() {
+            let size = segment.size();
+            let within = 1.0 / (self.sizes[index / SEGMENTS.len()] as f64).sqrt();
+            let mut stream = Stream::new(key.at(index as u64));
+            match SEGMENTS[index % SEGMENTS.len()] {
+                "norm.weight" => values.resize(values.len() + size, 1.0),
+                "norm.bias" => values.resize(values.len() + size, 0.0),
+                _ => values.extend((0..size).map(|_| {
+                    // Uniform on [0, 1) from 53 bits.
+                    let uniform = (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+                    (2.0 * uniform - 1.0) * within
+                })),
+            }
+        }
+        self.set_model(model, &values)
+    }
+
+    /// Sets all parameters of a model, segment after segment.
+    pub fn set_model(&mut self, model: usize, values: &[f64]) -> Result<(), TrainError> {
+        let mut rest = values;
+        for (index, segment) in self.layout.segments().iter().enumerate() {
+            let (values, after) = rest.split_at(segment.size());
+            rest = after;
+            let values = Tensor::f_from_slice(values)?.f_view(&segment.shape[..])?;
+            self.layout.view(&self.parameters, index).get(model as i64).f_copy_(&values)?;
+        }
+        Ok(())
+    }
+
+    /// All parameters of a model, segment after segment.
+    pub fn model(&self, model: usize) -> Result<Vec<f64>, TrainError> {
+        let mut values = Vec::with_capacity(self.layout.model_size());
+        for index in 0..self.layout.segments().len() {
+            let part = self.layout.view(&self.parameters, index).get(model as i64);
+            values.extend(Vec::<f64>::try_from(part.f_to_kind(Kind::Double)?.f_flatten(0, -1)?)?);
+        }
+        Ok(values)
+    }
+
+    /// The training loss of each model on its images, `[models]`, and all gradients. In a group `batch` is this process's
+    /// part of the images.
+    pub fn differentiate(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
+        match (self.with_tensors, self.kind) {
+            (true, _) => {
+                let mut losses = self.differentiate_with(&self.tensor_operations(&batch)?, batch)?;
+                self.group.sum(&mut self.gradients)?;
+                self.group.sum(&mut losses)?;
+                Ok(losses)
+            }
+            (false, Kind::Double) => self.differentiate_with(&processor::Operations::<f64>(PhantomData), batch),
+            (false, _) => self.differentiate_with(&processor::Operations::<f32>(PhantomData), batch),
+        }
+    }
+
+    fn tensor_operations(&self, batch: &Batch) -> Result<tensors::Operations, TrainError> {
+        let mut images = Tensor::f_from_slice(&[batch.labels.size()[1]])?;
+        self.group.sum(&mut images)?;
+        Ok(tensors::Operations { group: Arc::clone(&self.group), images: images.f_int64_value(&[0])? as f64 })
+    }
+
+    /// What the backward pass needs of each layer, and the outputs, to which the last bias is not added yet. Updates the
+    /// running averages.
+    fn forward(&mut self, operations: &impl Operations, images: Tensor) -> Result<(Vec<Passed>, Tensor), TrainError> {
+        let last = self.layers.len() - 1;
+        let mut passed = Vec::with_capacity(self.layers.len());
+        let mut inputs = images;
+        for (index, Views { parameters, transposed, running, .. }) in self.layers.iter_mut().enumerate() {
+            let through = operations.normalize(inputs, parameters, running)?;
+            let outputs = through.normalized.f_bmm(transposed)?;
+            passed.push(through);
+            inputs = if index < last { operations.bias_and_relu(outputs, &parameters.bias)? } else { outputs };
+        }
+        Ok((passed, inputs))
+    }
+
+    fn last_bias(&self) -> &Tensor {
+        &self.layers[self.layers.len() - 1].parameters.bias
+    }
+
+    fn differentiate_with(&mut self, operations: &impl Operations, batch: Batch) -> Result<Tensor, TrainError> {
+        let (passed, outputs) = self.forward(operations, batch.images)?;
+        let (losses, mut by_outputs) = operations.cross_entropy(outputs, self.last_bias(), &batch.labels)?;
+        for (index, (layer, passed)) in self.layers.iter_mut().zip(&passed).enumerate().rev() {
+            let Views { parameters, gradients, .. } = layer;
+            operations.bias_gradient(&by_outputs, &mut gradients.bias)?;
+            let _ = by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradients.weight, &passed.normalized)?;
+            let by_normalized = by_outputs.f_bmm(&parameters.weight)?;
+            by_outputs = operations.normalize_backward(by_normalized, passed, parameters, gradients, index == 0)?;
+        }
+        Ok(losses)
+    }
+
+    /// Takes an optimizer step with the gradients.
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer, answers: &Answers) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, answers)
+    }
+
+    /// The answers to the questions of an optimizer about a batch, which `batch` makes again. Labels are drawn from the
+    /// streams of `keys`, one for each model. The running averages stay as they are.
+    pub fn answers(
+        &mut self,
+        questions: Questions,
+        keys: &[Key],
+        batch: impl Fn() -> Result<Batch, TrainError>,
+    ) -> Result<Answers, TrainError> {
+        if !questions.are_asked() {
+            return Ok(Answers::default());
+        }
+        let statistics = self.statistics.f_detach_copy()?;
+        let samples = self.tensor_operations(&batch()?)?.images;
+        let answers = Answers::find(questions, self, samples, |mlp, labels| {
+            let mut batch = batch()?;
+            if labels == Labels::OfModel {
+                let logits = mlp.logits(&batch)?;
+                let uniforms = uniforms(keys, samples as usize, mlp.device)?;
+                let own = mlp.group.part(samples as usize);
+                batch.labels = drawn_labels(&logits, &uniforms.f_narrow(1, own.start as i64, own.len() as i64)?)?;
+            }
+            mlp.differentiate(batch).map(drop)
+        });
+        self.statistics.f_copy_(&statistics)?;
+        answers
+    }
+
+    /// The logits of a training batch, normalized by its own mean and variance. Updates the running averages.
+    fn logits(&mut self, batch: &Batch) -> Result<Tensor, TrainError> {
+        // The first normalisation may change its inputs.
+        let images = batch.images.f_detach_copy()?;
+        let (_, outputs) = match (self.with_tensors, self.kind) {
+            (true, _) => self.forward(&self.tensor_operations(batch)?, images),
+            (false, Kind::Double) => self.forward(&processor::Operations::<f64>(PhantomData), images),
+            (false, _) => self.forward(&processor::Operations::<f32>(PhantomData), images),
+        }?;
+        Ok(outputs.f_add(&self.last_bias().f_unsqueeze(1)?)?)
+    }
+
+    /// A model's loss and accuracy over all images, with the running averages.
+    pub fn evaluate(&self, model: usize, images: &Images) -> Result<Evaluation, TrainError> {
+        // The paper's test batches on a GPU; parts that fit into the cache on a processor.
+        let part = if self.device == Device::Cpu { 1024 } else { 8192 };
+        let layers = (0..self.layers.len()).map(|index| self.folded(model, index)).collect::<Result<Vec<_>, _>>()?;
+        let (mut loss, mut right) = (0.0, 0.0);
+        for start in (0..images.count()).step_by(part) {
+            let batch = images.range(start..(start + part).min(images.count()), self.kind)?;
+            let mut inputs = batch.images.f_squeeze_dim(0)?;
+            let labels = batch.labels.f_squeeze_dim(0)?;
+            for (index, (weight, bias)) in layers.iter().enumerate() {
+                inputs = bias.f_addmm(&inputs, weight)?;
+                if index + 1 < layers.len() {
+                    let _ = inputs.f_relu_()?;
+                }
+            }
+            let losses = inputs.f_log_softmax(-1, None)?.f_gather(1, &labels.f_unsqueeze(1)?, false)?;
+            loss -= losses.f_sum(Kind::Double)?.f_double_value(&[])?;
+            right += inputs.f_argmax(1, false)?.f_eq_tensor(&labels)?.f_sum(Kind::Double)?.f_double_value(&[])?;
+        }
+        let count = images.count() as f64;
+        Ok(Evaluation { loss: loss / count, accuracy: right / count })
+    }
+
+    /// A layer of one model for evaluation, with the normalisation folded in: weight `[inputs, outputs]` and bias.
+    ///
+    /// `W (γ (x − mean) r + β) + b = (W γ r) x + (W (β − γ r mean) + b)`
+    fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {
+        let Views { parameters: Layer { scale, shift, weight, bias }, running: [mean, variance], .. } =
+            &self.layers[index];
+        let [scale, shift, weight, bias, mean, variance] =
+            [scale, shift, weight, bias, mean, variance].map(|part| part.get(model as i64));
+        let factor = scale.f_div(&variance.f_add_scalar(EPSILON)?.f_sqrt()?)?;
+        let offset = shift.f_sub(&mean.f_mul(&factor)?)?;
+        let bias = weight.f_mv(&offset)?.f_add(&bias)?;
+        Ok((weight.f_mul(&factor)?.f_transpose(0, 1)?, bias))
+    }
+}

@@ -1,0 +1,363 @@
+//! The update rules on flat tensors.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use tch::{Device, Kind, TchError, Tensor};
+use valleyscope_engine::optimizer::{
+    BiasCorrection, MOST_STATES, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, Typed, program,
+};
+use valleyscope_engine::vectorized;
+use valleyscope_engine::with_rule;
+use valleyscope_runs::OptimizerProgress;
+
+use super::answers::{Answers, Questions};
+use super::axes;
+use super::checkpoint::OPTIMIZER;
+use super::error::TrainError;
+use super::layout::ParameterLayout;
+use super::loops::{Number, numbers, numbers_mut, with_number};
+use super::team::share;
+use super::tensor_step::TensorStep;
+
+/// An optimizer of a stack of models, each with a learning rate of its own.
+///
+/// On the processor it is the rule of [`valleyscope_engine::optimizer`], in one pass over the parameters; elsewhere, and for a rule
+/// that sees a parameter as a whole, the same rule as some ten tensor operations, whatever the number of layers, and
+/// some more for each norm of a parameter tensor. Rules with statistics of axes have steps of their own (`axes`).
+#[derive(Debug)]
+pub struct FlatOptimizer {
+    rule: RuleSpec,
+    learning_rates: Vec<f64>,
+    bias: BiasCorrection,
+    /// What is remembered: in the order of the rule's states and each as long as the parameters, or as [`axes::states`] says.
+    states: Vec<Tensor>,
+    /// The names of the states in a checkpoint.
+    names: Vec<String>,
+    /// The elements of the flat tensors for which it keeps states, and which it steps.
+    own: Range<usize>,
+    numbers: (Kind, Device),
+    /// For tensor operations.
+    rates: Option<TensorRates>,
+}
+
+/// What differs from parameter to parameter, as tensors.
+#[derive(Debug)]
+pub(super) struct TensorRates {
+    pub learning_rate: TensorLearningRates,
+    /// ω, and 0 where nothing decays.
+    pub decay: Tensor,
+}
+
+/// η
+#[derive(Debug)]
+pub(super) enum TensorLearningRates {
+    /// Of a single model.
+    One(f64),
+    /// Of each parameter of a stack.
+    Each(Tensor),
+}
+
+impl TensorLearningRates {
+    /// η times a flat tensor.
+    pub(super) fn times(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
+        match self {
+            TensorLearningRates::One(rate) => tensor.f_mul_scalar(*rate),
+            TensorLearningRates::Each(rates) => tensor.f_mul(rates),
+        }
+    }
+}
+
+impl FlatOptimizer {
+    /// An optimizer before its first step, for parameters of this layout, with a learning rate for each model.
+    pub fn new(
+        rule: RuleSpec,
+        learning_rates: &[f64],
+        layout: &ParameterLayout,
+        kind: Kind,
+        device: Device,
+    ) -> Result<FlatOptimizer, TrainError> {
+        assert_eq!(learning_rates.len(), layout.models(), "each model has a learning rate");
+        let (names, states) = if rule.info().needs(Need::Axes) {
+            axes::states(rule.kind(), layout, kind, device)?
+        } else {
+            let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
+            let names = rule.info().state_keys().map(|key| format!("{OPTIMIZER}{key}"));
+            (names.collect(), rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?)
+        };
+        // Loops over elements serve rules that step each by itself.
+        let in_loops = device == Device::Cpu && rule.needs_gradient_only();
+        let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
+        let learning_rates = learning_rates.to_vec();
+        let (bias, numbers, own) = (BiasCorrection::START, (kind, device), 0..layout.length());
+        Ok(FlatOptimizer { rule, learning_rates, bias, states, names, own, numbers, rates })
+    }
+
+    /// Keeps the states of some elements of a single model's flat tensors only, and steps only these.
+    ///
+    /// # Errors
+    ///
+    /// For a rule whose step of an element needs more than what belongs to this element.
+    pub fn keep(&mut self, own: Range<usize>) -> Result<(), TrainError> {
+        let needs = [Need::WholeParameter, Need::Axes].map(|need| self.rule.info().needs(need));
+        let elsewhere = self.rule.info().needs(Need::GradientElsewhere) || self.rule.gradient_toward().is_some();
+        let why = match () {
+            () if needs.contains(&true) || self.rule.is_cautious() => "steps whole parameters",
+            () if elsewhere => "takes gradients where its memory of all parameters says",
+            () => {
+                let part = |tensor: &Tensor| narrow(tensor, &own)?.f_detach_copy();
+                self.states = self.states.iter().map(part).collect::<Result<_, _>>()?;
+                if let Some(rates) = &mut self.rates {
+                    rates.decay = part(&rates.decay)?;
+                }
+                self.own = own;
+                return Ok(());
+            }
+        };
+        Err(TrainError::Refused(format!(
+            "expected an optimizer that steps each element by itself, as its memory is to be divided among the processes, \
+             found {}, which {why}; leave `shard_optimizer` out",
+            self.rule.name()
+        )))
+    }
+
+    /// The elements of the flat tensors for which it keeps states, and which it steps.
+    pub fn own(&self) -> &Range<usize> {
+        &self.own
+    }
+
+    /// Sets the learning rate of a single model.
+    pub fn set_learning_rate(&mut self, rate: f64) {
+        assert_eq!(self.learning_rates.len(), 1, "a stack has a learning rate for each model");
+        self.learning_rates[0] = rate;
+        if let Some(rates) = &mut self.rates {
+            rates.learning_rate = TensorLearningRates::One(rate);
+        }
+    }
+
+    /// The same through tensor operations on any device.
+    pub fn with_tensor_operations(mut self, layout: &ParameterLayout) -> Result<FlatOptimizer, TrainError> {
+        let (kind, device) = self.numbers;
+        self.rates = Some(TensorRates::new(&self.rule, &self.learning_rates, layout, kind, device)?);
+        Ok(self)
+    }
+
+    /// What is remembered, with names for a checkpoint.
+    pub fn states(&self) -> impl Iterator<Item = (String, &Tensor)> {
+        self.names.iter().cloned().zip(&self.states)
+    }
+
+    pub fn rule(&self) -> &RuleSpec {
+        &self.rule
+    }
+
+    pub fn bias(&self) -> &BiasCorrection {
+        &self.bias
+    }
+
+    pub fn progress(&self) -> OptimizerProgress {
+        let powers = self.bias.powers(&self.rule).map(|(key, power)| (key.to_owned(), power)).collect();
+        OptimizerProgress { steps: self.bias.steps, powers }
+    }
+
+    /// Continues from there; the states are set through [`FlatOptimizer::states`].
+    ///
+    /// # Errors
+    ///
+    /// Where one of [`BiasCorrection::powers`] is missing.
+    pub fn set_progress(&mut self, progress: &OptimizerProgress) -> Result<(), TrainError> {
+        let power = |key: &str| progress.powers.get(key).copied();
+        if let Some(key) = self.progress().powers.keys().find(|key| power(key).is_none()) {
+            return Err(TrainError::Refused(format!("no `{key}` among the optimizer's products and sums over steps")));
+        }
+        self.bias = BiasCorrection::new(progress.steps, &self.rule, power).expect("nothing is missing");
+        Ok(())
+    }
+
+    /// Where the gradients of the next step are taken, if not at the parameters.
+    pub fn gradient_place(&self, parameters: &Tensor) -> Result<Option<Tensor>, TrainError> {
+        let Some((state, part)) = self.rule.gradient_toward() else { return Ok(None) };
+        Ok(Some(self.states[state].f_mul_scalar(part)?.f_add_(parameters)?))
+    }
+
+    /// What the next step needs to know of its batch besides the gradients.
+    pub fn questions(&self) -> Questions {
+        let needs = |need| self.rule.info().needs(need);
+        if !needs(Need::GradientElsewhere) && !needs(Need::Curvature) {
+            return Questions::default();
+        }
+        with_rule!(self.rule.kind(), R => {
+            let bias = self.bias.after::<R>(&self.rule, self.learning_rates[0]);
+            TensorStep::record::<R>(&self.rule, &bias).questions(&self.states)
+        })
+    }
+
+    /// One step: changes `parameters` by what the `gradients`, taken where [`FlatOptimizer::gradient_place`] says, and the answers to [`FlatOptimizer::questions`] say.
+    pub fn step(
+        &mut self,
+        layout: &ParameterLayout,
+        parameters: &mut Tensor,
+        gradients: &Tensor,
+        answers: &Answers,
+    ) -> Result<(), TrainError> {
+        with_rule!(self.rule.kind(), R => self.step_with::<R>(layout, parameters, gradients, answers))
+    }
+
+    fn step_with<R: Rule>(
+        &mut self,
+        layout: &ParameterLayout,
+        parameters: &mut Tensor,
+        gradients: &Tensor,
+        answers: &Answers,
+    ) -> Result<(), TrainError> {
+        // The rates of a stack stay the same.
+        self.bias = self.bias.after::<R>(&self.rule, self.learning_rates[0]);
+        if let Some(rates) = &self.rates {
+            if R::INFO.needs(Need::Axes) {
+                return axes::step(&self.rule, &self.bias, layout, parameters, gradients, &mut self.states, rates);
+            }
+            let step = TensorStep::record::<R>(&self.rule, &self.bias);
+            let mut parameters = narrow(parameters, &self.own)?;
+            let (gradients, answers) = (narrow(gradients, &self.own)?, answers.narrow(&self.own)?);
+            return step.run(&mut parameters, &gradients, &answers, &mut self.states, rates, layout);
+        }
+        let (rule, bias) = (&self.rule, &self.bias);
+        with_number!(parameters.kind(), T => {
+            let slices = Slices {
+                theta: &mut numbers_mut::<T>(parameters)[self.own.clone()],
+                gradients: &numbers::<T>(gradients)[self.own.clone()],
+                states: self.states.iter_mut().map(numbers_mut::<T>).collect(),
+            };
+            share(slices.pieces(layout, &self.own, &self.learning_rates).into_iter(), |piece| {
+                let weight_decay = if piece.decays { rule.weight_decay() } else { 0.0 };
+                let rates = Rates { learning_rate: piece.learning_rate, weight_decay, is_cautious: false };
+                let Slices { theta, gradients, mut states } = piece.slices;
+                if rule.kind().typed().is_some() {
+                    let coefficients = bias.coefficients::<Typed, T>(rule);
+                    return program::step_slices(&coefficients, rates, theta, gradients, &mut states);
+                }
+                let coefficients = bias.coefficients::<R, T>(rule);
+                step_slices::<R, T>(&coefficients, rates, theta, gradients, &mut states);
+            });
+        });
+        Ok(())
+    }
+}
+
+/// The elements of a flat tensor, which it shares with it.
+pub(super) fn narrow(flat: &Tensor, elements: &Range<usize>) -> Result<Tensor, TchError> {
+    flat.f_narrow(0, elements.start as i64, elements.len() as i64)
+}
+
+/// Parameters and what goes with each of them.
+struct Slices<'a, T> {
+    theta: &'a mut [T],
+    gradients: &'a [T],
+    states: Vec<&'a mut [T]>,
+}
+
+/// Some of the parameters, all of one kind.
+struct Piece<'a, T> {
+    slices: Slices<'a, T>,
+    decays: bool,
+    learning_rate: f64,
+}
+
+impl<'a, T> Slices<'a, T> {
+    /// Parameters in a piece: what a thread does at a time.
+    const PIECE: usize = 1 << 15;
+
+    /// Takes the next ones off.
+    fn next(&mut self, count: usize) -> Slices<'a, T> {
+        fn next<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+            let (taken, after) = std::mem::take(rest).split_at_mut(count);
+            *rest = after;
+            taken
+        }
+        let (gradients, after) = self.gradients.split_at(count);
+        self.gradients = after;
+        let states = self.states.iter_mut().map(|rest| next(rest, count)).collect();
+        Slices { theta: next(&mut self.theta, count), gradients, states }
+    }
+
+    /// All but the gaps of the layout, in pieces; these are the parameters of `own`.
+    fn pieces(mut self, layout: &ParameterLayout, own: &Range<usize>, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
+        let (mut pieces, mut at) = (Vec::new(), own.start);
+        for (index, segment) in layout.segments().iter().enumerate() {
+            for (model, &learning_rate) in learning_rates.iter().enumerate() {
+                let range = layout.range(index, model);
+                let range = range.start.max(own.start)..range.end.min(own.end);
+                if range.is_empty() {
+                    continue;
+                }
+                self.next(range.start - at);
+                at = range.end;
+                for start in range.clone().step_by(Self::PIECE) {
+                    let slices = self.next(Self::PIECE.min(range.end - start));
+                    pieces.push(Piece { slices, decays: segment.decays, learning_rate });
+                }
+            }
+        }
+        pieces
+    }
+}
+
+vectorized! {
+    /// A step of the rule `R` for each parameter of some slices of equal length.
+    fn step_slices<R: Rule, T: Number>(
+        coefficients: &R::Coefficients<T>, rates: Rates<f64>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
+    ) {
+        assert!(R::INFO.needs_gradient_only(), "a slice is no whole parameter");
+        let rates = Rates {
+            learning_rate: T::splat(rates.learning_rate),
+            weight_decay: T::splat(rates.weight_decay),
+            is_cautious: false,
+        };
+        let count = theta.len();
+        let gradients = &gradients[..count];
+        let mut states = states.iter_mut();
+        // Written out for each state, so that the compiler sees all lengths to be equal and vectorises the loop.
+        let columns: [&[Cell<T>]; MOST_STATES] = Numbers::from_fn(|of| -> &[Cell<T>] {
+            if of >= <R::State<T> as Numbers<T>>::COUNT {
+                return &[];
+            }
+            let state = states.next().expect("a slice for each state");
+            &Cell::from_mut(&mut **state).as_slice_of_cells()[..count]
+        });
+        for index in 0..count {
+            let seen = RuleInput { theta: theta[index], gradient: gradients[index], batch: NoBatch };
+            let state: R::State<T> = Numbers::from_fn(|of| columns[of][index].get());
+            let (state, moved) = R::step(coefficients, rates, seen, state);
+            theta[index] = moved.theta;
+            for (of, state) in state.as_ref().iter().enumerate() {
+                columns[of][index].set(*state);
+            }
+        }
+    }
+}
+
+impl TensorRates {
+    fn new(
+        rule: &RuleSpec,
+        learning_rates: &[f64],
+        layout: &ParameterLayout,
+        kind: Kind,
+        device: Device,
+    ) -> Result<TensorRates, TrainError> {
+        let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let decay = zeros()?;
+        for (index, _) in layout.segments().iter().enumerate().filter(|(_, segment)| segment.decays) {
+            let _ = layout.view(&decay, index).f_fill_(rule.weight_decay())?;
+        }
+        if let [rate] = learning_rates {
+            return Ok(TensorRates { learning_rate: TensorLearningRates::One(*rate), decay });
+        }
+        let learning_rate = zeros()?;
+        let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
+        for (index, segment) in layout.segments().iter().enumerate() {
+            let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
+            layout.view(&learning_rate, index).f_copy_(&rates)?;
+        }
+        Ok(TensorRates { learning_rate: TensorLearningRates::Each(learning_rate), decay })
+    }
+}

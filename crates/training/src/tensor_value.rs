@@ -1,0 +1,378 @@
+//! Numbers for all parameters: a number that is the same for all, or a flat tensor, with the operations of a step.
+//!
+//! An operation overwrites an operand that nobody else needs.
+
+use tch::{TchError, Tensor};
+use valleyscope_engine::lanes::Real;
+use valleyscope_engine::optimizer::{
+    Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation,
+};
+
+use super::layout::ParameterLayout;
+
+/// Numbers for all parameters.
+pub(super) enum TensorValue {
+    /// The same for all.
+    Number(f64),
+    Tensor {
+        tensor: Tensor,
+        /// Whether it may be overwritten, as nobody else needs it.
+        is_free: bool,
+    },
+}
+
+impl TensorValue {
+    pub(super) fn free(tensor: Tensor) -> TensorValue {
+        TensorValue::Tensor { tensor, is_free: true }
+    }
+
+    pub(super) fn lent(tensor: &Tensor) -> TensorValue {
+        TensorValue::Tensor { tensor: tensor.shallow_clone(), is_free: false }
+    }
+
+    /// The same, which may not be overwritten.
+    pub(super) fn share(&self) -> TensorValue {
+        match self {
+            TensorValue::Number(number) => TensorValue::Number(*number),
+            TensorValue::Tensor { tensor, .. } => TensorValue::lent(tensor),
+        }
+    }
+
+    /// A tensor that nobody else overwrites, like another where this is a number.
+    pub(super) fn into_tensor(self, like: &Tensor) -> Result<Tensor, TchError> {
+        match self {
+            TensorValue::Number(number) => like.f_full_like(number),
+            TensorValue::Tensor { tensor, is_free: true } => Ok(tensor),
+            TensorValue::Tensor { tensor, is_free: false } => tensor.f_detach_copy(),
+        }
+    }
+
+    pub(super) fn map(
+        self,
+        of_number: impl Fn(f64) -> f64,
+        of_tensor: impl Fn(&Tensor) -> Result<Tensor, TchError>,
+    ) -> Result<TensorValue, TchError> {
+        match self {
+            TensorValue::Number(number) => Ok(TensorValue::Number(of_number(number))),
+            TensorValue::Tensor { tensor, .. } => of_tensor(&tensor).map(TensorValue::free),
+        }
+    }
+
+    pub(super) fn plus(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a + b)),
+            (TensorValue::Tensor { mut tensor, is_free }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { mut tensor, is_free }) => match is_free {
+                true => tensor.f_add_scalar_(number).map(TensorValue::free),
+                false => tensor.f_add_scalar(number).map(TensorValue::free),
+            },
+            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. })
+            | (TensorValue::Tensor { tensor: b, .. }, TensorValue::Tensor { tensor: mut a, is_free: true }) => {
+                a.f_add_(&b).map(TensorValue::free)
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_add(&b).map(TensorValue::free)
+            }
+        }
+    }
+
+    pub(super) fn minus(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        match (self, other) {
+            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_sub_(&b).map(TensorValue::free)
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_sub(&b).map(TensorValue::free)
+            }
+            (a, b) => a.plus(b.times(TensorValue::Number(-1.0))?),
+        }
+    }
+
+    pub(super) fn times(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a * b)),
+            (TensorValue::Tensor { mut tensor, is_free }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { mut tensor, is_free }) => match is_free {
+                true => tensor.f_mul_scalar_(number).map(TensorValue::free),
+                false => tensor.f_mul_scalar(number).map(TensorValue::free),
+            },
+            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. })
+            | (TensorValue::Tensor { tensor: b, .. }, TensorValue::Tensor { tensor: mut a, is_free: true }) => {
+                a.f_mul_(&b).map(TensorValue::free)
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_mul(&b).map(TensorValue::free)
+            }
+        }
+    }
+
+    pub(super) fn over(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a / b)),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number)) => {
+                tensor.f_div_scalar(number).map(TensorValue::free)
+            }
+            (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => {
+                TensorValue::free(tensor.f_reciprocal()?).times(TensorValue::Number(number))
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_div(&b).map(TensorValue::free)
+            }
+        }
+    }
+
+    /// The larger of both; `other` where either is NaN, unlike libtorch's own.
+    pub(super) fn larger(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        let larger = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Real::larger(a, b))),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Number(b)) => a.f_where_scalarother(&a.f_gt(b)?, b),
+            (TensorValue::Number(a), TensorValue::Tensor { tensor: b, .. }) => {
+                b.f_where_scalarother(&b.f_lt(a)?.f_logical_not()?, a)
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_where_self(&a.f_gt_tensor(&b)?, &b)
+            }
+        };
+        larger.map(TensorValue::free)
+    }
+
+    /// The larger of both; NaN where either is, as by libtorch's functions.
+    pub(super) fn maximum(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        let larger = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::maximum(a, b))),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => tensor.f_clamp_min(number),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_maximum(&b),
+        };
+        larger.map(TensorValue::free)
+    }
+
+    /// The smaller of both, likewise.
+    pub(super) fn minimum(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        let smaller = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::minimum(a, b))),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => tensor.f_clamp_max(number),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_minimum(&b),
+        };
+        smaller.map(TensorValue::free)
+    }
+
+    /// 1 where the relation to `other` holds, else 0.
+    pub(super) fn compared(self, relation: Relation, other: TensorValue) -> Result<TensorValue, TchError> {
+        let (a, b) = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => {
+                return Ok(TensorValue::Number(a.compared(relation, b)));
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Number(b)) => {
+                let holds = match relation {
+                    Relation::Less => a.f_lt(b),
+                    Relation::AtMost => a.f_le(b),
+                    Relation::Equal => a.f_eq(b),
+                }?;
+                return holds.f_to_kind(a.kind()).map(TensorValue::free);
+            }
+            (a @ TensorValue::Number(_), TensorValue::Tensor { tensor: b, .. }) => (a.into_tensor(&b)?, b),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => (a, b),
+        };
+        let holds = match relation {
+            Relation::Less => a.f_lt_tensor(&b),
+            Relation::AtMost => a.f_le_tensor(&b),
+            Relation::Equal => a.f_eq_tensor(&b),
+        }?;
+        holds.f_to_kind(a.kind()).map(TensorValue::free)
+    }
+
+    /// `then` where this is not 0, else `otherwise`.
+    pub(super) fn choose(self, then: TensorValue, otherwise: TensorValue) -> Result<TensorValue, TchError> {
+        let tensor = match self {
+            TensorValue::Number(number) => {
+                let (chosen, other) = if number != 0.0 { (then, otherwise) } else { (otherwise, then) };
+                // Spread over the elements if the other one is, as the next operation may be one on tensors.
+                return match (&chosen, other) {
+                    (TensorValue::Number(value), TensorValue::Tensor { tensor, .. }) => {
+                        tensor.f_full_like(*value).map(TensorValue::free)
+                    }
+                    _ => Ok(chosen),
+                };
+            }
+            TensorValue::Tensor { tensor, .. } => tensor,
+        };
+        let condition = tensor.f_ne(0.0)?;
+        let chosen = match (then, otherwise) {
+            (TensorValue::Tensor { tensor: then, .. }, TensorValue::Tensor { tensor: otherwise, .. }) => {
+                then.f_where_self(&condition, &otherwise)
+            }
+            (TensorValue::Tensor { tensor: then, .. }, TensorValue::Number(otherwise)) => {
+                then.f_where_scalarother(&condition, otherwise)
+            }
+            (TensorValue::Number(then), TensorValue::Tensor { tensor: otherwise, .. }) => {
+                otherwise.f_where_scalarother(&condition.f_logical_not()?, then)
+            }
+            (TensorValue::Number(then), TensorValue::Number(otherwise)) => {
+                tensor.f_full_like(then)?.f_where_scalarother(&condition, otherwise)
+            }
+        };
+        chosen.map(TensorValue::free)
+    }
+
+    pub(super) fn function(self, function: Function) -> Result<TensorValue, TchError> {
+        let of_tensor = match function {
+            Function::Exp => Tensor::f_exp,
+            Function::Ln => Tensor::f_log,
+            Function::Tanh => Tensor::f_tanh,
+        };
+        self.map(function.of_number(), of_tensor)
+    }
+
+    pub(super) fn power(self, exponent: TensorValue) -> Result<TensorValue, TchError> {
+        let power = match (self, exponent) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(a.power(b))),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(exponent)) => tensor.f_pow_tensor_scalar(exponent),
+            (TensorValue::Number(base), TensorValue::Tensor { tensor, .. }) => Tensor::f_pow_scalar(base, &tensor),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_pow(&b),
+        };
+        power.map(TensorValue::free)
+    }
+
+    /// The norm of each parameter tensor of each model, in all of its elements.
+    pub(super) fn norm(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        self.of_whole(layout, |models| models.f_norm_scalaropt_dim(2.0, [1_i64], true))
+    }
+
+    /// The sum over each parameter tensor of each model, likewise.
+    pub(super) fn total(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        self.of_whole(layout, |models| models.f_sum_dim_intlist(&[1_i64][..], true, models.kind()))
+    }
+
+    /// The mean over each parameter tensor of each model, likewise.
+    pub(super) fn mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        self.of_whole(layout, |models| models.f_mean_dim(&[1_i64][..], true, models.kind()))
+    }
+
+    /// A number for each model of `[models, elements]`, in all of its elements, for each parameter tensor.
+    fn of_whole(
+        self,
+        layout: &ParameterLayout,
+        of_models: impl Fn(&Tensor) -> Result<Tensor, TchError>,
+    ) -> Result<TensorValue, TchError> {
+        let TensorValue::Tensor { tensor: flat, .. } = self else {
+            unreachable!("a step takes norms and sums of what differs between elements")
+        };
+        let results = flat.f_zeros_like()?;
+        for segment in 0..layout.segments().len() {
+            let models = layout.view(&flat, segment).f_flatten(1, -1)?;
+            let result = of_models(&models)?.f_expand_as(&models)?;
+            layout.view(&results, segment).f_flatten(1, -1)?.f_copy_(&result)?;
+        }
+        Ok(TensorValue::free(results))
+    }
+
+    /// The mean over each block of each model, in all of its elements.
+    pub(super) fn block_mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        let TensorValue::Tensor { tensor: flat, .. } = self else {
+            unreachable!("a step takes means of what differs between elements")
+        };
+        let means = flat.f_zeros_like()?;
+        for segment in 0..layout.segments().len() {
+            for (blocks, mut means) in layout.blocks(&flat, segment).into_iter().zip(layout.blocks(&means, segment)) {
+                let mean = blocks.f_mean_dim(&[-1_i64][..], true, blocks.kind())?;
+                means.f_copy_(&mean.f_expand_as(&blocks)?)?;
+            }
+        }
+        Ok(TensorValue::free(means))
+    }
+
+    /// [`Algebra::orthogonal`](valleyscope_engine::optimizer::Algebra::orthogonal) of each matrix; 0 for other parameters.
+    pub(super) fn orthogonal(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        let TensorValue::Tensor { tensor: flat, .. } = self else {
+            unreachable!("a step orthogonalizes what differs between elements")
+        };
+        let result = flat.f_zeros_like()?;
+        for segment in 0..layout.segments().len() {
+            if let (Some(matrices), Some(mut result)) =
+                (layout.matrices(&flat, segment), layout.matrices(&result, segment))
+            {
+                result.f_copy_(&orthogonal(&matrices)?)?;
+            }
+        }
+        Ok(TensorValue::free(result))
+    }
+
+    /// This number for matrices, and another for other parameters.
+    pub(super) fn of_matrices(self, other: TensorValue, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        let (TensorValue::Tensor { tensor: of_matrices, .. }, TensorValue::Tensor { tensor: like, .. }) =
+            (&self, &other)
+        else {
+            unreachable!("what differs by shape differs between elements")
+        };
+        let (of_matrices, like) = (of_matrices.shallow_clone(), like.shallow_clone());
+        let result = other.into_tensor(&like)?;
+        for segment in 0..layout.segments().len() {
+            if let (Some(matrices), Some(mut result)) =
+                (layout.matrices(&of_matrices, segment), layout.matrices(&result, segment))
+            {
+                result.f_copy_(&matrices)?;
+            }
+        }
+        Ok(TensorValue::free(result))
+    }
+
+    /// `self + a b`
+    pub(super) fn plus_product(self, a: TensorValue, b: TensorValue) -> Result<TensorValue, TchError> {
+        match (self, a, b) {
+            (
+                TensorValue::Tensor { tensor: mut sum, is_free },
+                TensorValue::Tensor { tensor: a, .. },
+                TensorValue::Tensor { tensor: b, .. },
+            ) => match is_free {
+                true => sum.f_addcmul_(&a, &b).map(TensorValue::free),
+                false => sum.f_addcmul(&a, &b).map(TensorValue::free),
+            },
+            (sum, a, b) => sum.plus(a.times(b)?),
+        }
+    }
+
+    /// `self × average + factor × input`, where `self` is a number: in one operation if the weights are those of a running
+    /// average.
+    pub(super) fn times_plus_product(
+        self,
+        average: TensorValue,
+        factor: TensorValue,
+        input: TensorValue,
+    ) -> Result<TensorValue, TchError> {
+        match (self, average, factor, input) {
+            (
+                TensorValue::Number(kept),
+                TensorValue::Tensor { tensor: mut average, is_free },
+                TensorValue::Number(factor),
+                TensorValue::Tensor { tensor: input, .. },
+            ) if (kept + factor - 1.0).abs() < 1e-12 => match is_free {
+                true => average.f_lerp_(&input, factor).map(TensorValue::free),
+                false => average.f_lerp(&input, factor).map(TensorValue::free),
+            },
+            (kept, average, factor, input) => kept.times(average)?.plus_product(factor, input),
+        }
+    }
+}
+
+/// The matrices `[matrices, rows, columns]` orthogonalized, times `√max(1, rows/columns)`.
+fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
+    let [linear, cubic, quintic] = NEWTON_SCHULZ;
+    let (rows, columns) = (matrices.size()[1], matrices.size()[2]);
+    let is_tall = rows > columns;
+    let turned = |matrices: &Tensor| if is_tall { matrices.f_transpose(1, 2) } else { Ok(matrices.shallow_clone()) };
+    let norms = matrices.f_norm_scalaropt_dim(2.0, [1_i64, 2], true)?.f_add_scalar(NEWTON_SCHULZ_EPSILON)?;
+    let mut x = turned(matrices)?.f_div(&norms)?;
+    for _ in 0..NEWTON_SCHULZ_STEPS {
+        let products = x.f_bmm(&x.f_transpose(1, 2)?)?;
+        let factors = products.f_baddbmm(&products, &products, cubic, quintic)?;
+        x = x.f_baddbmm(&factors, &x, linear, 1.0)?;
+    }
+    turned(&x)?.f_mul_scalar((rows as f64 / columns as f64).max(1.0).sqrt())
+}
+
+/// −1, 0, 1, and NaN for NaN, for which libtorch's sign is 0.
+pub(super) fn sign(tensor: &Tensor) -> Result<Tensor, TchError> {
+    tensor.f_where_self(&tensor.f_isnan()?, &tensor.f_sign()?)
+}

@@ -1,0 +1,491 @@
+//! Takes a training of any workload through its steps: events, evaluations, checkpoints, commands.
+
+use std::sync::Arc;
+
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::workload::{Course, NotFinite};
+use valleyscope_runs::checkpoint::orphans;
+use valleyscope_runs::{
+    Checkpoint, CheckpointOrigin, Event, MetricId, MetricInfo, MetricValues, RunCommand, RunFolder, RunSession,
+    SessionError, Started, StopRequest,
+};
+
+use super::checkpoint::{self, CheckpointError};
+use super::error::TrainError;
+use super::fork::load_any;
+use super::group::{Group, Order};
+use super::optimizer::FlatOptimizer;
+use super::probe::Probe;
+use super::shared_state::{OwnedTensors, like_whole, own_parts, share_state, state_with, whole_state};
+use super::since::Since;
+use super::spikes::LossSpikes;
+use super::together::Waits;
+use super::training::{Check, SampleRequest, Training};
+use super::usage::Usage;
+use super::worker::Ended;
+
+/// Why a session ends early.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainerError {
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("cannot save or read a checkpoint: {0}")]
+    Checkpoint(#[from] CheckpointError),
+}
+
+/// A training and the run that it writes.
+pub struct Trainer<'a, T> {
+    course: Course,
+    run: &'a mut T,
+    session: &'a mut RunSession,
+    stop: &'a StopRequest,
+    /// The origin of its checkpoints.
+    origin: CheckpointOrigin,
+    best: Option<(u64, f64)>,
+    since: Since,
+    warned: bool,
+    spikes: LossSpikes,
+    saved: Option<u64>,
+    /// The tensors of the checkpoint from which it resumes, until the other processes have their parts of them.
+    restored: Option<OwnedTensors>,
+    heard: Heard,
+    instruments: Instruments,
+    /// The processes that train together, of which this one leads.
+    group: Arc<Group>,
+}
+
+/// Measurements common to all trainings, besides the training's own metrics.
+pub struct Instruments {
+    probe: Probe,
+    usage: Usage,
+    waits: Waits,
+}
+
+impl Instruments {
+    pub(super) fn new(run: &impl Training, usage: Usage, waits: Waits) -> Result<Instruments, TrainError> {
+        let (parameters, layout, _) = run.optimized();
+        Ok(Instruments { probe: Probe::new(layout, parameters)?, usage, waits })
+    }
+
+    /// The metrics that they measure of a training with this optimizer.
+    pub fn metrics(&self, optimizer: &FlatOptimizer) -> impl Iterator<Item = MetricInfo> {
+        self.usage.metrics().into_iter().chain(self.waits.metrics()).chain(self.probe.metrics(optimizer))
+    }
+}
+
+/// Commands received within a step, to be carried out after it.
+#[derive(Default)]
+struct Heard {
+    commands: Vec<(String, RunCommand)>,
+    /// The error after which no more can be received.
+    failure: Option<SessionError>,
+}
+
+impl<'a, T: Training> Trainer<'a, T> {
+    pub fn new(
+        course: Course,
+        run: &'a mut T,
+        session: &'a mut RunSession,
+        stop: &'a StopRequest,
+        origin: CheckpointOrigin,
+        instruments: Instruments,
+    ) -> Self {
+        Trainer {
+            course,
+            run,
+            session,
+            stop,
+            origin,
+            best: None,
+            since: Since::default(),
+            warned: false,
+            spikes: LossSpikes::default(),
+            saved: None,
+            restored: None,
+            heard: Heard::default(),
+            instruments,
+            group: Arc::new(Group::alone()),
+        }
+    }
+
+    /// The same as the leader of a group of processes.
+    pub fn together(mut self, group: &Arc<Group>) -> Self {
+        self.group = Arc::clone(group);
+        self
+    }
+
+    /// Goes back to the newest readable checkpoint; unreadable ones cause warnings. A run without checkpoints starts
+    /// again; one whose checkpoints cannot be used does not, as that would lose its training.
+    ///
+    /// The run ends with `steps` steps, where that is given, and not with the spec's; it records its description again,
+    /// where `again` is given.
+    pub fn resume(
+        &mut self,
+        steps: Option<u64>,
+        again: Option<Started>,
+        mut warnings: Vec<String>,
+    ) -> Result<(), TrainerError> {
+        self.course.steps = steps.unwrap_or(self.course.steps);
+        let mut wall_s = 0.0;
+        let mut unusable = Vec::new();
+        let like = like_whole(&self.group, self.run)?;
+        let expected = state_with(self.run, &like);
+        for step in checkpoint::steps(self.session.run())?.into_iter().rev() {
+            let forked = self.session.before().forked();
+            match load_any(self.session.run(), step, forked, &self.origin, &expected) {
+                Ok((checkpoint, tensors)) => {
+                    let own = own_parts(&self.group, &tensors)?;
+                    self.run.restore(step, &checkpoint.progress(), &own)?;
+                    self.restored = self.group.divides_optimizer().then_some(tensors);
+                    self.best = checkpoint.best;
+                    self.since = Since::restored(&checkpoint);
+                    self.saved = Some(step);
+                    wall_s = checkpoint.wall_s;
+                    break;
+                }
+                Err(error) => unusable.push(format!("the checkpoint of step {step} cannot be used: {error}")),
+            }
+        }
+        if let (None, Some(forked)) = (self.saved, self.session.before().forked()) {
+            return Err(TrainError::Refused(forked.lost(unusable.first())).into());
+        }
+        if let (None, Some(newest)) = (self.saved, unusable.first()) {
+            return Err(TrainError::Refused(format!(
+                "{newest}, and neither can an older one; start a new run, or delete all files checkpoint-* of this one \
+                 to train it from the beginning"
+            ))
+            .into());
+        }
+        if self.saved.is_none() && self.session.before().may_have_checkpoints() {
+            if !orphans(self.session.run()).unwrap_or_default().is_empty() {
+                return Err(TrainError::Refused(
+                    "the run has tensors of checkpoints without the files checkpoint-*.ron that say what they are; put \
+                     those back, or delete all files checkpoint-* to train it from the beginning"
+                        .to_owned(),
+                )
+                .into());
+            }
+            let gone = match self.session.before().checkpoints() {
+                [] => "there is no checkpoint",
+                _ => "the run's checkpoints are gone",
+            };
+            warnings.push(format!("{gone}; it begins again at step 0"));
+        }
+        warnings.extend(unusable);
+        warnings.extend(self.lost_points());
+        self.session.resume(self.run.step(), wall_s)?;
+        if let Some(started) = again {
+            self.session.record(self.run.step(), Event::Started(started))?;
+        }
+        for message in warnings {
+            self.session.record(self.run.step(), Event::Warning { message })?;
+        }
+        Ok(())
+    }
+
+    /// A message where the events end before the last point of the training curve so far, as they were on disk before
+    /// the checkpoint.
+    fn lost_points(&self) -> Option<String> {
+        let (step, before) = (self.run.step(), self.session.before());
+        let point = step - step % self.course.log_every;
+        (before.lines() > 0 && before.step() < point).then(|| {
+            let (events, reached) = (RunFolder::EVENTS, before.step());
+            format!("{events} ended after step {reached}; what happened from then to step {step} is lost")
+        })
+    }
+
+    /// Trains to the end, or until it is asked to stop.
+    pub fn go(&mut self) -> Result<Ended, TrainerError> {
+        let ended = match self.train() {
+            Err(TrainerError::Train(TrainError::Interrupted)) => {
+                self.handle_commands()?;
+                self.save()?;
+                Ended::Stopped
+            }
+            outcome => outcome?,
+        };
+        self.order(if ended == Ended::NotFinite { Order::Fail } else { Order::End })?;
+        Ok(ended)
+    }
+
+    fn train(&mut self) -> Result<Ended, TrainerError> {
+        checkpoint::clear(self.session.run());
+        if self.run.step() == 0 && self.saved.is_none() {
+            self.run.start()?;
+        }
+        share_state(&self.group, self.run, self.restored.take())?;
+        self.session.begin_training();
+        self.instruments.waits.begin();
+        if self.lacks_evaluation() {
+            self.evaluate()?;
+        }
+        while self.run.step() < self.course.steps {
+            if self.is_probed(self.run.step() + 1) {
+                let (parameters, ..) = self.run.optimized();
+                self.instruments.probe.begin(parameters)?;
+            }
+            let loss = self.with_all(Order::Step, T::advance)?;
+            let course = self.course;
+            let step = self.run.step();
+            let last = step == self.course.steps;
+            self.since.add(loss)?;
+            let due = |every: u64| last || step.is_multiple_of(every);
+            if due(course.log_every) {
+                let finite = self.log()?;
+                if !finite && course.not_finite == NotFinite::Stop {
+                    // A checkpoint of this step would replace a good one, and could not be continued from.
+                    return Ok(Ended::NotFinite);
+                }
+            }
+            let begun = self.session.wall_s();
+            // Before the evaluation, which may save a checkpoint: later events are lost when the worker is killed.
+            if course.sample_every.is_some_and(due) {
+                self.sample()?;
+            }
+            if due(course.eval_every) {
+                self.evaluate()?;
+            }
+            if due(course.checkpoint_every) {
+                self.save()?;
+            }
+            // The rate of training counts only steps.
+            self.since.wall_s += self.session.wall_s() - begun;
+            if (self.handle_commands()? || self.stop.is_raised()) && self.run.step() < self.course.steps {
+                self.save()?;
+                return Ok(Ended::Stopped);
+            }
+        }
+        self.save()?;
+        Ok(Ended::Finished)
+    }
+
+    /// Whether the point of the training curve after this step also has the costlier metrics: every tenth, from the
+    /// first on.
+    fn is_probed(&self, step: u64) -> bool {
+        step.is_multiple_of(self.course.log_every) && (step / self.course.log_every) % 10 == 1
+    }
+
+    /// Has all processes do something, and hears whether one of them was asked to stop, such as by the system that has
+    /// started it.
+    fn order(&mut self, order: Order) -> Result<(), TrainError> {
+        let (_, is_asked_to_stop) = self.group.order(order, self.stop.is_raised())?;
+        if is_asked_to_stop {
+            self.stop.raise();
+        }
+        Ok(())
+    }
+
+    /// Does work that all processes do together. Only that of a process alone can be interrupted.
+    fn with_all<V>(
+        &mut self,
+        order: Order,
+        work: impl FnOnce(&mut T, &mut Check<'_>) -> Result<V, TrainError>,
+    ) -> Result<V, TrainError> {
+        if self.group.is_alone() {
+            return self.interruptibly(work);
+        }
+        self.order(order)?;
+        work(self.run, &mut || Ok(()))
+    }
+
+    /// Does work that is interrupted, with [`TrainError::Interrupted`], where the run is to stop.
+    fn interruptibly<V>(
+        &mut self,
+        work: impl FnOnce(&mut T, &mut Check<'_>) -> Result<V, TrainError>,
+    ) -> Result<V, TrainError> {
+        let Trainer { run, session, stop, heard, .. } = self;
+        work(run, &mut || {
+            heard.listen(session);
+            if stop.is_raised() || heard.is_to_stop() { Err(TrainError::Interrupted) } else { Ok(()) }
+        })
+    }
+
+    /// Whether the step from which the run resumes was evaluated, and the event is lost.
+    fn lacks_evaluation(&self) -> bool {
+        let step = self.run.step();
+        let due = step > 0 && (step == self.course.steps || step.is_multiple_of(self.course.eval_every));
+        let before = self.session.before();
+        let last = before.evaluated().into_iter().filter_map(|info| Some(before.latest_at(info.metric()?)?.0));
+        // The run that this one was forked from has evaluated the step that both share.
+        let last = last.chain(before.forked().map(|forked| forked.from_step)).max();
+        due && last.is_none_or(|last| last < step)
+    }
+
+    /// Adds a point to the training curve; returns whether its loss is finite.
+    fn log(&mut self) -> Result<bool, TrainerError> {
+        let step = self.run.step();
+        let since = &self.since;
+        let loss = since.mean()?;
+        let diagnostics = self.run.point()?;
+        // After the device has finished.
+        let now = self.session.wall_s();
+        let (rate, of_step) = self.run.rate();
+        let mut point = MetricValues::from([(MetricId::LOSS, loss)]);
+        diagnostics.iter().for_each(|(metric, value)| point.set(metric, value));
+        point.set(rate, since.steps as f64 * of_step / (now - since.wall_s));
+        let waits = self.instruments.waits.measure(now - since.wall_s);
+        waits.iter().for_each(|(metric, value)| point.set(metric, value));
+        if self.is_probed(step) {
+            let usage = self.instruments.usage.measure(since.steps, now - since.wall_s);
+            let (parameters, _, optimizer) = self.run.optimized();
+            let probed = self.instruments.probe.end(parameters, optimizer)?;
+            usage.iter().chain(probed.iter()).for_each(|(metric, value)| point.set(metric, value));
+        }
+        self.session.record(step, Event::Train(point))?;
+        self.since = Since::beginning(now);
+        if !loss.is_finite() && !self.warned {
+            self.warned = true;
+            let first = self.run.first_not_finite()?;
+            let first = first.map_or_else(String::new, |name| format!("; `{name}` is the first that is not finite"));
+            self.warn(format!("the training loss is {loss}: the run has diverged{first}"))?;
+        }
+        if let Some(spike) = self.spikes.next(loss) {
+            self.warn(spike)?;
+        }
+        Ok(loss.is_finite())
+    }
+
+    /// Records a warning, in the events and in the log.
+    fn warn(&mut self, message: String) -> Result<(), TrainerError> {
+        let step = self.run.step();
+        eprintln!("step {step}: {}", visible(&message));
+        Ok(self.session.record(step, Event::Warning { message })?)
+    }
+
+    fn evaluate(&mut self) -> Result<(), TrainerError> {
+        let step = self.run.step();
+        let evaluation = self.with_all(Order::Evaluate, T::evaluate)?;
+        let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
+        if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
+            self.best = Some((step, loss));
+            // A checkpoint of this step does not record it yet.
+            self.saved = None;
+        }
+        self.session.record(step, Event::Eval(evaluation))?;
+        // The best model is kept, so it must be saved when it is known to be.
+        if self.best.is_some_and(|(best, _)| best == step) { self.save() } else { Ok(()) }
+    }
+
+    /// Lets the model write its usual text. A model that cannot, as it has diverged, continues training.
+    fn sample(&mut self) -> Result<(), TrainerError> {
+        let Some(request) = self.run.usual_sample() else { return Ok(()) };
+        match self.interruptibly(|run, check| run.sample(&request, check)) {
+            Ok(text) => Ok(self.session.record(self.run.step(), Event::Sample { text })?),
+            Err(TrainError::Interrupted) => Err(TrainError::Interrupted.into()),
+            Err(error) => self.warn(format!("no sample: {error}")),
+        }
+    }
+
+    /// The tensors of a checkpoint where the processes have parts of them.
+    fn whole_state(&mut self) -> Result<Option<OwnedTensors>, TrainError> {
+        if !self.group.divides_optimizer() {
+            return Ok(None);
+        }
+        self.order(Order::Gather)?;
+        whole_state(&self.group, self.run).map(Some)
+    }
+
+    /// Saves a checkpoint, unless this step has one.
+    fn save(&mut self) -> Result<(), TrainerError> {
+        let step = self.run.step();
+        if self.saved == Some(step) {
+            return Ok(());
+        }
+        // A run must never resume from a later step than its curve reaches.
+        self.session.sync()?;
+        let mut checkpoint = Checkpoint::new(
+            step,
+            self.session.wall_s(),
+            self.run.optimized().2.progress(),
+            self.best,
+            self.origin.clone(),
+        );
+        checkpoint.since = self.since.saved()?;
+        let whole = self.whole_state()?;
+        let tensors = whole.as_ref().map_or_else(|| self.run.tensors(), |whole| state_with(self.run, whole).tensors);
+        let saved = checkpoint::save(checkpoint, self.session.run(), tensors);
+        let file = saved.map_err(|error| match error {
+            CheckpointError::File { path, source } => TrainerError::Session(self.session.failure(path, source)),
+            other => TrainerError::Checkpoint(other),
+        })?;
+        self.saved = Some(step);
+        self.session.record(step, Event::Checkpoint { file })?;
+        let best = self.best.map(|(step, _)| step);
+        checkpoint::tidy(self.session.run(), step, best, self.course.keep_every)?;
+        Ok(())
+    }
+
+    /// Carries out the commands; returns whether one was to stop.
+    fn handle_commands(&mut self) -> Result<bool, TrainerError> {
+        let mut stop = false;
+        let mut commands = self.heard.take(self.session)?;
+        let is_to_stop = commands.iter().any(|(_, command)| *command == RunCommand::Stop);
+        while !commands.is_empty() {
+            for (id, command) in commands {
+                stop |= self.handle_command(&id, command, is_to_stop)?;
+            }
+            // Commands received while a text was written.
+            commands = self.heard.take(self.session)?;
+        }
+        Ok(stop)
+    }
+
+    /// Carries out one command; returns whether it was to stop. A run that is to stop writes no text first.
+    fn handle_command(&mut self, id: &str, command: RunCommand, is_to_stop: bool) -> Result<bool, TrainerError> {
+        match command {
+            RunCommand::Stop => {
+                self.save()?;
+                self.session.answer(id, true, &format!("stopped after step {}", self.run.step()))?;
+                return Ok(true);
+            }
+            RunCommand::Save => {
+                self.save()?;
+                self.session.answer(id, true, &format!("saved step {}", self.run.step()))?;
+            }
+            RunCommand::SetSteps { n } if n > self.run.step() => {
+                self.course.steps = n;
+                self.session.answer_steps(id, n)?;
+            }
+            RunCommand::SetSteps { n } => {
+                let message = format!("expected more than the {} steps that were taken, found {n}", self.run.step());
+                self.session.answer(id, false, &message)?;
+            }
+            RunCommand::Sample { .. } if is_to_stop => {
+                self.session.answer(id, false, "the run is to stop")?;
+            }
+            RunCommand::Sample { prompt, tokens, temperature, top_k } => {
+                let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
+                let text = sampled.and_then(|request| self.interruptibly(|run, check| run.sample(&request, check)));
+                match text {
+                    Ok(text) => {
+                        self.session.record(self.run.step(), Event::Sample { text })?;
+                        self.session.answer(id, true, "the text is written")?;
+                    }
+                    Err(error) => self.session.answer(id, false, &error.to_string())?,
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Heard {
+    fn listen(&mut self, session: &mut RunSession) {
+        match session.commands() {
+            Ok(commands) => self.commands.extend(commands),
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    fn is_to_stop(&self) -> bool {
+        self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
+    }
+
+    /// All commands that were not carried out yet.
+    fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, RunCommand)>, SessionError> {
+        self.listen(session);
+        self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)
+    }
+}

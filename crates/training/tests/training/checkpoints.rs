@@ -1,0 +1,289 @@
+use tch::{Device, Tensor};
+use valleyscope_runs::RunFolder;
+use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
+use valleyscope_training::mnist::MnistRun;
+use valleyscope_engine::optimizer::RuleKind;
+
+use crate::small::{config, mnist, spec};
+
+fn advance(run: &mut MnistRun, steps: usize) -> Vec<u64> {
+    (0..steps).map(|_| run.advance(&mut || Ok(())).unwrap().double_value(&[0]).to_bits()).collect()
+}
+
+fn folder() -> (tempfile::TempDir, RunFolder) {
+    let place = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(place.path(), "test", &config(spec("Adam"), place.path().to_owned())).unwrap();
+    (place, run)
+}
+
+fn origin() -> CheckpointOrigin {
+    CheckpointOrigin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() }
+}
+
+fn progress(run: &MnistRun) -> OptimizerProgress {
+    run.optimized().2.progress()
+}
+
+fn save(folder: &RunFolder, step: u64, run: &MnistRun, progress: OptimizerProgress) {
+    let checkpoint = Checkpoint::new(step, 1.5, progress, Some((3, 0.25)), origin());
+    checkpoint.save(folder, run.tensors()).unwrap();
+}
+
+/// The checkpoint of a step of such a training.
+fn load(folder: &RunFolder, step: u64, run: &MnistRun) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+    checkpoint::load(folder, step, &origin(), &run.state())
+}
+
+fn complaint(folder: &RunFolder, step: u64, run: &MnistRun) -> String {
+    load(folder, step, run).map(|(checkpoint, _)| checkpoint).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
+    let data = mnist();
+    for kind in RuleKind::ALL {
+        let rule = kind.info().name;
+        let spec = spec(rule);
+        let mut run = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
+        run.start().unwrap();
+        advance(&mut run, 7);
+        let (_place, folder) = folder();
+        save(&folder, 7, &run, progress(&run));
+        let mut restored = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
+        let (checkpoint, tensors) = load(&folder, 7, &restored).unwrap();
+        assert_eq!((checkpoint.step, checkpoint.wall_s, checkpoint.best), (7, 1.5, Some((3, 0.25))));
+        assert_eq!(checkpoint.progress(), progress(&run));
+        restored.restore(7, &checkpoint.progress(), &tensors).unwrap();
+        assert_eq!(advance(&mut run, 8), advance(&mut restored, 8), "{rule}");
+        assert_eq!(run.mlp.model(0).unwrap(), restored.mlp.model(0).unwrap());
+        assert_eq!(run.evaluate(&mut || Ok(())).unwrap(), restored.evaluate(&mut || Ok(())).unwrap());
+    }
+}
+
+#[test]
+fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
+    let data = mnist();
+    let norm = |run: &MnistRun| run.mlp.parameters().norm().double_value(&[]);
+    let [mut begun, restored] = [0, 1].map(|_| MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap());
+    begun.start().unwrap();
+    assert!(norm(&begun) > 1.0);
+    assert_eq!(norm(&restored), 0.0);
+}
+
+#[test]
+fn a_checkpoint_of_another_training_is_refused() {
+    let data = mnist();
+    let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
+    let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 1, &signum, progress(&signum));
+    let error = complaint(&folder, 1, &adam);
+    assert!(error.contains("optimizer.s") && error.contains("found nothing"), "{error}");
+}
+
+#[test]
+fn damage_is_noticed_wherever_it_is() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 5, &run, progress(&run));
+    let tensors = folder.path().join("checkpoint-00000005.safetensors");
+    let about = tensors.with_extension("ron");
+    for (path, expected) in [(&tensors, "checksum"), (&about, ".ron")] {
+        let good = std::fs::read(path).unwrap();
+        let mut changed = good.clone();
+        let middle = changed.len() / 2;
+        changed[middle] ^= 0x20;
+        std::fs::write(path, &changed).unwrap();
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains(expected), "{error}");
+        std::fs::write(path, &good[..good.len() - 7]).unwrap();
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains(&*path.file_name().unwrap().to_string_lossy()), "{error}");
+        std::fs::write(path, &good).unwrap();
+    }
+    load(&folder, 5, &run).unwrap();
+}
+
+#[test]
+fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 5, &run, progress(&run));
+    let tensors = folder.path().join("checkpoint-00000005.safetensors");
+    let about = tensors.with_extension("ron");
+    let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
+    let old = std::fs::read_to_string(&about).unwrap().replace("version: 7", "version: 1");
+    // The products of two decay rates had fields of their own.
+    let (before, after) = old.split_once("    powers: {").unwrap();
+    let (_, after) = after.split_once("},\n").unwrap();
+    let old = format!("{before}    beta1_power: 0.59,\n    beta2_power: 0.0,\n{after}");
+    let old = old.replace("    optimizer_steps: 0,\n", "");
+    let old = old.replace("    config: \"config\",\n", "");
+    let old: String = old.split_inclusive('\n').filter(|line| !line.contains("text_sum: ")).collect();
+    let (before, after) = old.split_once("crc32: ").unwrap();
+    let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
+    let checkpoint = load(&folder, 5, &run).unwrap().0;
+    assert_eq!(checkpoint.progress().steps, 5, "the optimizer has taken the training's steps");
+    assert_eq!((checkpoint.step, checkpoint.progress().powers["beta1"]), (5, 0.59));
+    let without = std::fs::read_to_string(&about).unwrap().replace("    beta2_power: 0.0,\n", "");
+    std::fs::write(&about, without).unwrap();
+    let error = complaint(&folder, 5, &run);
+    assert!(error.contains("beta2_power"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
+    let run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    let mut one = progress(&run);
+    one.powers.remove("beta2");
+    for (progress, found) in [(one, "found beta1"), (OptimizerProgress::default(), "found none")] {
+        save(&folder, 5, &run, progress);
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains("checkpoint-00000005.ron: expected `beta") && error.contains(found), "{error}");
+    }
+    save(&folder, 5, &run, progress(&run));
+    let about = folder.path().join("checkpoint-00000005.ron");
+    let text = std::fs::read_to_string(&about).unwrap();
+    let (before, after) = text.split_once("    powers: {").unwrap();
+    let (_, after) = after.split_once("},\n").unwrap();
+    let without = format!("{before}{after}");
+    let sum = without.rsplit_once("text_sum: ").unwrap().1.split(',').next().unwrap();
+    std::fs::write(&about, without.replace(&format!("text_sum: {sum}"), "text_sum: 0")).unwrap();
+    let error = complaint(&folder, 5, &run);
+    assert!(error.contains("powers"), "{error}");
+}
+
+#[test]
+fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    for step in [70, 80] {
+        save(&folder, step, &run, progress(&run));
+    }
+    for step in [10, 20, 30] {
+        save(&folder, step, &run, progress(&run));
+        Checkpoint::tidy(&folder, step, None, None).unwrap();
+    }
+    assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 70, 80]);
+}
+
+#[test]
+fn the_last_two_the_best_and_some_are_kept() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    for step in [10, 20, 30, 40, 50, 60] {
+        save(&folder, step, &run, progress(&run));
+        Checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
+    }
+    assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
+    // Tensors without what makes them a checkpoint are none.
+    std::fs::write(folder.path().join("checkpoint-00000070.safetensors"), b"cut").unwrap();
+    assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
+}
+
+#[test]
+fn a_checkpoint_of_another_run_or_step_is_not_used() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 20, &run, progress(&run));
+    for (other, expected) in [
+        (CheckpointOrigin { data: "other".to_owned(), ..origin() }, "on other data"),
+        (CheckpointOrigin { config: "other".to_owned(), ..origin() }, "with another config"),
+    ] {
+        let refused = checkpoint::load(&folder, 20, &other, &run.state());
+        let error = refused.map(|(checkpoint, _)| checkpoint).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("checkpoint-00000020.ron"), "{error}");
+    }
+    for extension in ["safetensors", "ron"] {
+        let name = |step: u64| folder.path().join(format!("checkpoint-{step:08}.{extension}"));
+        std::fs::copy(name(20), name(40)).unwrap();
+    }
+    let error = complaint(&folder, 40, &run);
+    assert!(error.contains("expected step 40, found step 20"), "{error}");
+    load(&folder, 20, &run).unwrap();
+}
+
+/// Writes tensors as a checkpoint's, with the right length and checksum.
+fn put(folder: &RunFolder, step: u64, file: &[u8]) {
+    let tensors = folder.path().join(format!("checkpoint-{step:08}.safetensors"));
+    let about = tensors.with_extension("ron");
+    let text = std::fs::read_to_string(&about).unwrap();
+    let field = |text: &str, name: &str, value: &str| {
+        let (before, after) = text.split_once(&format!("{name}: ")).unwrap();
+        format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+    };
+    let text = field(&field(&text, "bytes", &file.len().to_string()), "text_sum", "0");
+    let text = field(&text, "crc32", "0");
+    let sum = crc32fast::hash(&[file, text.as_bytes()].concat());
+    std::fs::write(about, field(&text, "crc32", &sum.to_string())).unwrap();
+    std::fs::write(tensors, file).unwrap();
+}
+
+#[test]
+fn crafted_tensors_are_refused_before_they_are_tensors() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 5, &run, progress(&run));
+    let good = std::fs::read(folder.path().join("checkpoint-00000005.safetensors")).unwrap();
+    put(&folder, 5, &good);
+    load(&folder, 5, &run).unwrap();
+    let read = safetensors::SafeTensors::deserialize(&good).unwrap();
+    let numbers = read.tensor("parameters").unwrap().shape().to_vec();
+    let craft = |dtype, shape: Vec<usize>, length: usize| {
+        let bytes = vec![1_u8; length];
+        let of = |name| {
+            let view = read.tensor(name).unwrap();
+            (name, safetensors::tensor::TensorView::new(view.dtype(), view.shape().to_vec(), view.data()).unwrap())
+        };
+        let mut tensors: Vec<_> = read.names().into_iter().filter(|name| *name != "parameters").map(of).collect();
+        tensors.push(("parameters", safetensors::tensor::TensorView::new(dtype, shape, &bytes).unwrap()));
+        safetensors::serialize(tensors, None).unwrap()
+    };
+    use safetensors::Dtype::{F16, F32, F64, I32, U8};
+    let count = numbers[0];
+    for (dtype, shape, length) in [
+        (U8, vec![count], count),
+        (U8, vec![4 * count], 4 * count),
+        (F16, vec![count], 2 * count),
+        (I32, vec![count], 4 * count),
+        (F64, vec![count / 2], count / 2 * 8),
+        (F32, vec![count / 2, 2], count / 2 * 8),
+        (F32, vec![count - 1], 4 * (count - 1)),
+    ] {
+        put(&folder, 5, &craft(dtype, shape.clone(), length));
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains("expected `parameters` of F32"), "{dtype:?} {shape:?}: {error}");
+    }
+    // More than the model has numbers is not even read.
+    put(&folder, 5, &craft(U8, vec![50 << 20], 50 << 20));
+    let error = complaint(&folder, 5, &run);
+    assert!(error.contains("expected at most"), "{error}");
+    // A file that ends within its header, and one whose header says that it is huge.
+    for file in [&good[..100], &[0xff; 300]] {
+        put(&folder, 5, file);
+        complaint(&folder, 5, &run);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_neither_written_through_nor_read() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    for extension in ["safetensors", "ron"] {
+        let (place, folder) = folder();
+        save(&folder, 5, &run, progress(&run));
+        let (victim, link) =
+            (place.path().join("victim"), folder.path().join("checkpoint-00000005").with_extension(extension));
+        std::fs::rename(&link, &victim).unwrap();
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        let before = std::fs::read(&victim).unwrap();
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
+        let again = Checkpoint::new(5, 9.5, progress(&run), None, origin()).save(&folder, run.tensors());
+        let error = again.unwrap_err().to_string();
+        assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
+        assert_eq!(std::fs::read(&victim).unwrap(), before);
+    }
+}

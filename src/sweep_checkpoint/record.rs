@@ -1,0 +1,140 @@
+//! A finished pixel as bytes of a fixed length.
+
+use valleyscope_engine::sweep::{Cell, Comparison, Finished, Gap, Metrics, Runs, SweepSpec};
+
+/// The layout of the records of a sweep.
+#[derive(Debug)]
+pub(super) struct RecordLayout {
+    shape: [usize; 2],
+    /// Learning rates of each optimizer.
+    rates: Vec<usize>,
+    replicates: usize,
+    keep_runs: bool,
+}
+
+/// The code for no winner.
+const NONE: u32 = u32::MAX;
+const NUMBER: usize = size_of::<f64>();
+const COUNT: usize = size_of::<u32>();
+/// Bytes of the checksum that ends a record.
+const CHECK: usize = COUNT;
+
+impl RecordLayout {
+    pub(super) fn of(spec: &SweepSpec, keep_runs: bool) -> RecordLayout {
+        let (shape, rates, replicates) = (spec.shape(), spec.rate_counts(), spec.replicates.get());
+        RecordLayout { shape, rates, replicates, keep_runs }
+    }
+
+    /// A pixel's place, row by row.
+    pub(super) fn index(&self, [row, column]: [usize; 2]) -> usize {
+        row * self.shape[1] + column
+    }
+
+    /// Bytes of a record.
+    pub(super) fn length(&self) -> usize {
+        let (optimizers, rates) = (self.rates.len(), self.rates.iter().sum::<usize>());
+        let pixel_and_replicates = 3 * COUNT;
+        let averages_and_deviations = 2 * rates * 3 * NUMBER;
+        let comparisons = 3 * (COUNT + optimizers * 3 * NUMBER);
+        let runs = if self.keep_runs { rates * self.replicates * 3 * NUMBER } else { 0 };
+        pixel_and_replicates + averages_and_deviations + optimizers * COUNT + comparisons + runs + CHECK
+    }
+
+    /// The pixel of a record, if the record is intact.
+    pub(super) fn pixel(&self, record: &[u8]) -> Option<[usize; 2]> {
+        let (content, check) = record.split_last_chunk::<CHECK>()?;
+        let mut reader = Reader(content);
+        let pixel = [reader.count()? as usize, reader.count()? as usize];
+        let is_inside = pixel[0] < self.shape[0] && pixel[1] < self.shape[1];
+        (is_inside && crc32fast::hash(content) == u32::from_le_bytes(*check)).then_some(pixel)
+    }
+
+    /// Appends the record of a pixel computed from all replicates.
+    pub(super) fn encode(&self, Finished { pixel, cell, runs }: &Finished, bytes: &mut Vec<u8>) {
+        let start = bytes.len();
+        let count = |bytes: &mut Vec<u8>, count: usize| {
+            bytes.extend(u32::try_from(count).expect("counts of a checked spec fit").to_le_bytes());
+        };
+        pixel.iter().for_each(|index| count(bytes, *index));
+        count(bytes, cell.replicates);
+        for table in [&cell.averages, &cell.deviations] {
+            table.iter().flatten().flatten().for_each(|number| put(bytes, *number));
+        }
+        cell.diverged.iter().for_each(|diverged| count(bytes, *diverged as usize));
+        for comparison in &cell.comparisons {
+            count(bytes, comparison.winner.unwrap_or(NONE as usize));
+            for gap in &comparison.gaps {
+                [gap.value, gap.error, gap.freedom].iter().for_each(|number| put(bytes, *number));
+            }
+        }
+        for run in runs.iter().filter(|_| self.keep_runs).flatten().flat_map(|runs| &runs.metrics) {
+            [run.final_loss, run.smallest_loss, run.depth].iter().for_each(|number| put(bytes, *number));
+        }
+        bytes.extend(crc32fast::hash(&bytes[start..]).to_le_bytes());
+        debug_assert_eq!(bytes.len() - start, self.length());
+    }
+
+    /// The contents of an intact record; `None` for another.
+    pub(super) fn decode(&self, record: &[u8]) -> Option<Finished> {
+        let pixel = self.pixel(record)?;
+        let mut reader = Reader(&record[2 * COUNT..record.len() - CHECK]);
+        let replicates = reader.count().map(|count| count as usize).filter(|count| *count == self.replicates)?;
+        let averages = reader.table(&self.rates)?;
+        let deviations = reader.table(&self.rates)?;
+        let diverged = self.rates.iter().map(|_| reader.count()).collect::<Option<_>>()?;
+        let mut comparison = || {
+            let winner = reader.count()?;
+            let gaps = self.rates.iter().map(|_| {
+                let [value, error, freedom] = reader.numbers()?;
+                Some(Gap { value, error, freedom })
+            });
+            let gaps = gaps.collect::<Option<_>>()?;
+            let winner = (winner != NONE).then_some(winner as usize);
+            winner.is_none_or(|winner| winner < self.rates.len()).then_some(Comparison { winner, gaps })
+        };
+        let comparisons = [comparison()?, comparison()?, comparison()?];
+        let cell = Cell { replicates, averages, deviations, diverged, comparisons };
+        let runs = if self.keep_runs { Some(self.runs(&mut reader)?) } else { None };
+        Some(Finished { pixel, cell, runs })
+    }
+
+    fn runs(&self, reader: &mut Reader) -> Option<Vec<Runs>> {
+        let mut of_optimizer = |rates: usize| {
+            let metrics = (0..rates * self.replicates).map(|_| {
+                let [final_loss, smallest_loss, depth] = reader.numbers()?;
+                Some(Metrics { final_loss, smallest_loss, depth })
+            });
+            Some(Runs { replicates: self.replicates, metrics: metrics.collect::<Option<_>>()? })
+        };
+        self.rates.iter().map(|&rates| of_optimizer(rates)).collect()
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, number: f64) {
+    bytes.extend(number.to_le_bytes());
+}
+
+/// The bytes left to read.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn chunk<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (chunk, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*chunk)
+    }
+
+    fn count(&mut self) -> Option<u32> {
+        self.chunk().map(u32::from_le_bytes)
+    }
+
+    fn numbers(&mut self) -> Option<[f64; 3]> {
+        let mut number = || self.chunk().map(f64::from_le_bytes);
+        Some([number()?, number()?, number()?])
+    }
+
+    /// Three numbers for each learning rate of each optimizer.
+    fn table(&mut self, rates: &[usize]) -> Option<Vec<Vec<[f64; 3]>>> {
+        rates.iter().map(|&rates| (0..rates).map(|_| self.numbers()).collect()).collect()
+    }
+}
