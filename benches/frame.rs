@@ -19,7 +19,7 @@ use valleyscope::preset::{Library, Loaded, Preset, PresetSource, built_ins};
 use valleyscope::quantity::StepCount;
 use valleyscope::run::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
-#[path = "../tests/memory_storage/mod.rs"]
+#[path = "../tests/support/memory_storage.rs"]
 mod memory_storage;
 
 use memory_storage::MemoryStorage;
