@@ -1,62 +1,16 @@
 //! The commands as a user meets them: the real program, its output, its exit codes.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
-use tempfile::TempDir;
 use valleyscope::optimizer::{RuleInfo, RuleKind};
 
-/// A place with its own folder for settings, so that a user's presets play no part.
-struct Place {
-    folder: TempDir,
-}
+use crate::place::{self, Place, expect_code, stderr, stdout};
 
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-        command.args(args).current_dir(self.path()).env("HOME", self.path()).env("XDG_CONFIG_HOME", self.path());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
-#[track_caller]
-fn expect_code(output: &Output, code: i32) {
-    assert_eq!(output.status.code(), Some(code), "stdout: {}\nstderr: {}", stdout(output), stderr(output));
-}
-
+/// Expects an error, and nothing on the output for results.
 #[track_caller]
 fn expect_error(output: &Output, code: i32, words: &[&str]) {
-    expect_code(output, code);
+    place::expect_error(output, code, words);
     assert_eq!(stdout(output), "");
-    for word in words {
-        assert!(stderr(output).contains(word), "no {word:?} in: {}", stderr(output));
-    }
 }
 
 const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise: 1, steps: 5, particles: 3,

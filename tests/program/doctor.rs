@@ -1,11 +1,12 @@
 //! The doctor's report, on this machine and on machines made up for the purpose.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use valleyscope::cli::doctor::{Adapter, Facts, FolderFacts, Processor, SystemMemory, WorkerCheck, WorkerFacts};
 use valleyscope::machine::{self, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
 use valleyscope::run::{Device, Handshake, PROTOCOL, data_folder};
+
+use crate::place::Place;
 
 /// A worker that trains on a graphics card.
 fn worker() -> WorkerFacts {
@@ -232,11 +233,10 @@ fn the_report_of_this_machine_is_complete() {
 
 #[test]
 fn the_command_tells_a_machine_without_display_or_driver_what_it_lacks() {
-    let home = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_valleyscope"))
-        .arg("doctor")
-        .env("HOME", home.path())
-        .env("VK_DRIVER_FILES", home.path().join("none.json"))
+    let place = Place::new();
+    let output = place
+        .command(&["doctor"])
+        .env("VK_DRIVER_FILES", place.join("none.json"))
         .envs(
             ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, "")),
         )
@@ -251,15 +251,14 @@ fn the_command_tells_a_machine_without_display_or_driver_what_it_lacks() {
         assert!(stdout.contains("graphics    no adapter"), "{stdout}");
         assert!(stderr.contains("the window cannot open here"), "{stderr}");
     }
-    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "looking left something behind");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "looking left something behind");
 }
 
 #[test]
 fn the_command_tells_which_variables_name_nothing() {
-    let home = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_valleyscope"))
-        .arg("doctor")
-        .env("HOME", home.path())
+    let place = Place::new();
+    let output = place
+        .command(&["doctor"])
         .envs(["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, "")))
         .env("DISPLAY", "no-colon")
         .env("VALLEYSCOPE_TRAIN", "/nowhere/worker")

@@ -9,6 +9,7 @@ mod doctor;
 mod figures;
 mod foreign_folders;
 mod glyphs;
+mod place;
 mod plain_files;
 mod presets;
 #[cfg(unix)]

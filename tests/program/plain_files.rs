@@ -7,17 +7,14 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::Command;
 
 use tempfile::TempDir;
 use valleyscope::plain_file::{Links, open, open_to_append, open_to_write, read, read_text};
 
+use crate::place::make_fifo;
+
 fn folder() -> TempDir {
     tempfile::tempdir().expect("there is room for a folder")
-}
-
-fn fifo(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().expect("there is mkfifo").success());
 }
 
 fn refusal<T>(outcome: std::io::Result<T>) -> String {
@@ -48,7 +45,7 @@ fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
 fn a_fifo_a_socket_a_device_and_a_folder_are_refused_at_once() {
     let folder = folder();
     let pipe = folder.path().join("fifo");
-    fifo(&pipe);
+    make_fifo(&pipe);
     let socket = folder.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
     for links in [Links::Refused, Links::Followed] {

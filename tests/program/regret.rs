@@ -1,11 +1,11 @@
 //! The regret of FOCUS and the bound of the theorem, against computations that share no code with them.
 
-use std::process::Command;
-
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::figure::{Format, Options};
 use valleyscope::regret::{Course, Losses, Theorem, figure, run, write_table};
+
+use crate::place::{Place, stderr, stdout};
 
 /// FOCUS as the paper's algorithm has it, with a projection onto the box.
 fn focus(theorem: &Theorem, steps: u64, mut gradient: impl FnMut(u64, &[f64]) -> Vec<f64>) {
@@ -170,19 +170,17 @@ fn it_ends_when_it_is_asked_to() {
 
 #[test]
 fn the_command_writes_a_table_and_a_figure() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let place = Place::new();
     let regret = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-        let output = command.arg("regret").args(args).current_dir(folder.path()).output().expect("the program starts");
-        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
-        (output.status.code(), stdout, stderr)
+        let output = place.run(&[&["regret"], args].concat());
+        (output.status.code(), stdout(&output).to_owned(), stderr(&output).to_owned())
     };
     let (code, stdout, stderr) = regret(&["--steps", "100", "--out", "r.csv", "--figure", "r.svg"]);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("rare steep  100  −0.2") && stdout.contains("does not hold as it is printed"), "{stdout}");
-    let table = std::fs::read_to_string(folder.path().join("r.csv")).expect("the table");
+    let table = std::fs::read_to_string(place.join("r.csv")).expect("the table");
     assert_eq!(table.lines().filter(|line| line.contains(",100,1,0.9,0.9,0.2,0.9,100,")).count(), Losses::ALL.len());
-    assert!(std::fs::read_to_string(folder.path().join("r.svg")).expect("the figure").starts_with("<svg"));
+    assert!(std::fs::read_to_string(place.join("r.svg")).expect("the figure").starts_with("<svg"));
     for (args, words) in [
         (["--out", "r.txt"], ["--out must be a file that ends in .csv", "r.txt"]),
         (["--figure", "r.gif"], ["--figure must be a file that ends in .png, .svg or .pdf", "r.gif"]),

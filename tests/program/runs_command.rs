@@ -3,11 +3,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
 #[cfg(unix)]
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::result::scan::ScanResult;
@@ -15,25 +13,12 @@ use valleyscope::run::{Event, MetricId, MetricValues, Notes, RunCommand, RunFold
 #[cfg(unix)]
 use valleyscope::run::{EventRecord, Handshake, PROTOCOL, Timestamp};
 
+use crate::place::{Place, expect, signal, stderr, stdout, wait_until};
 #[cfg(unix)]
 use crate::put_program::put_program;
 use crate::scan_run;
 
-/// A user's folder for data with runs in it.
-struct Place {
-    home: TempDir,
-}
-
 impl Place {
-    fn new() -> Place {
-        Place { home: tempfile::tempdir().unwrap() }
-    }
-
-    /// Where runs are unless another folder is named.
-    fn runs(&self) -> PathBuf {
-        self.home.path().join("valleyscope/runs")
-    }
-
     /// A run whose worker is in this process, after some steps.
     fn begun(&self, stem: &str) -> (RunFolder, RunSession) {
         let run = RunFolder::create(&self.runs(), stem, "Mnist()").unwrap();
@@ -68,32 +53,15 @@ impl Place {
         run
     }
 
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.program();
-        command.arg("runs").args(args);
-        command
-    }
-
     fn figure(&self, args: &[&str]) -> Output {
-        self.program().arg("figure").args(args).output().unwrap()
+        self.run(&[&["figure"], args].concat())
     }
 
     /// `valleyscope train mnist` with a worker, into the folder `new`.
     fn train(&self, worker: &Path, args: &[&str]) -> Output {
-        let mut command = self.program();
-        command.args(["train", "mnist", "--runs", "new", "--worker"]).arg(worker).args(args);
+        let mut command = self.command(&["train", "mnist", "--runs", "new", "--worker"]);
+        command.arg(worker).args(args);
         command.output().unwrap()
-    }
-
-    fn program(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-        command.current_dir(self.home.path());
-        command.env("HOME", self.home.path()).env("XDG_DATA_HOME", self.home.path());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
     }
 
     fn start(&self, args: &[&str]) -> Child {
@@ -101,42 +69,16 @@ impl Place {
     }
 }
 
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
-#[track_caller]
-fn expect(output: &Output, code: i32, said: &[&str]) {
-    let all = format!("stdout: {}\nstderr: {}", stdout(output), stderr(output));
-    assert_eq!(output.status.code(), Some(code), "{all}");
-    for words in said {
-        assert!(all.contains(words), "no {words:?} in {all}");
-    }
-}
-
-#[track_caller]
-fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !come() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "waited two minutes for {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn runs_are_listed_in_columns() {
     let place = Place::new();
-    expect(&place.run(&["list"]), 0, &["there are no runs in", "valleyscope/runs"]);
+    expect(&place.run(&["runs", "list"]), 0, &["there are no runs in", "valleyscope/runs"]);
     let first = place.ended("mnist", Event::Stopped);
     let failed = place.ended("broken", Event::Failed { message: "no memory".into() });
     let (living, _session) = place.begun("living");
     Notes { title: "My best".into(), note: String::new() }.write(&first).unwrap();
     fs::create_dir(place.runs().join("pictures")).unwrap();
-    let output = place.run(&["list"]);
+    let output = place.run(&["runs", "list"]);
     expect(&output, 0, &[]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert_eq!(lines.len(), 4);
@@ -160,7 +102,7 @@ fn a_run_by_several_processes_has_its_ranks_in_the_list() {
     let started = session.before().started().cloned().unwrap_or_default();
     session.record(50, Event::Started(Started { steps: 400, processes: Some(3), ..started })).unwrap();
     session.sync().unwrap();
-    expect(&place.run(&["list"]), 0, &["RANKS", " 3 "]);
+    expect(&place.run(&["runs", "list"]), 0, &["RANKS", " 3 "]);
     let point = |processes: f64| {
         MetricValues::from([
             (MetricId::LOSS, 0.5),
@@ -172,14 +114,14 @@ fn a_run_by_several_processes_has_its_ranks_in_the_list() {
     // Of a session with another number of processes.
     session.record(51, Event::Train(point(4.0))).unwrap();
     session.sync().unwrap();
-    expect(&place.run(&["show", &run.name()]), 0, &["3 processes\n"]);
+    expect(&place.run(&["runs", "show", &run.name()]), 0, &["3 processes\n"]);
     session.record(52, Event::Train(point(3.0))).unwrap();
     session.sync().unwrap();
-    expect(&place.run(&["list"]), 0, &["3, slowest 2"]);
+    expect(&place.run(&["runs", "list"]), 0, &["3, slowest 2"]);
     let words = "3 processes, the slowest is rank 2, rank 0 waits 12.5 % of the time";
-    expect(&place.run(&["show", &run.name()]), 0, &[words]);
+    expect(&place.run(&["runs", "show", &run.name()]), 0, &[words]);
     place.begun("alone");
-    let list = place.run(&["list"]);
+    let list = place.run(&["runs", "list"]);
     assert_eq!(stdout(&list).matches("slowest").count(), 1);
 }
 
@@ -189,13 +131,13 @@ fn long_texts_of_a_list_lose_their_middle() {
     let run = place.ended("mnist", Event::Stopped);
     let title = format!("The beginning {} and the end", "of it ".repeat(30));
     Notes { title: title.clone(), note: String::new() }.write(&run).unwrap();
-    let output = place.run(&["list"]);
+    let output = place.run(&["runs", "list"]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", stdout(&output));
     assert!(lines[1].starts_with(&run.name()) && lines[1].contains("  The begin"), "{}", lines[1]);
     assert!(lines[1].contains('…') && lines[1].ends_with("e end"), "{}", lines[1]);
     assert!(!lines[0].contains("LEFT"), "a column with nothing in it is left out");
-    expect(&place.run(&["show", "mnist"]), 0, &[&title]);
+    expect(&place.run(&["runs", "show", "mnist"]), 0, &[&title]);
 }
 
 #[test]
@@ -206,17 +148,17 @@ fn values_of_before_the_last_step_have_theirs() {
     session.record(60, Event::Stopped).unwrap();
     drop(session);
     for (args, said) in [
-        (&["list"][..], ["0.0400 at step 50", "0.2500, 95.12 % at step 50"]),
-        (&["show", "mnist"], ["0.0400 at step 50", "95.12 % at step 50"]),
-        (&["watch", "mnist"], ["loss 0.0400, test", "test loss 0.2500, test accuracy 95.12 % at step 50"]),
+        (&["runs", "list"][..], ["0.0400 at step 50", "0.2500, 95.12 % at step 50"]),
+        (&["runs", "show", "mnist"], ["0.0400 at step 50", "95.12 % at step 50"]),
+        (&["runs", "watch", "mnist"], ["loss 0.0400, test", "test loss 0.2500, test accuracy 95.12 % at step 50"]),
     ] {
-        expect(&place.run(args), if args[0] == "watch" { 130 } else { 0 }, &said);
+        expect(&place.run(args), if args[1] == "watch" { 130 } else { 0 }, &said);
     }
     // What the events name, and what is there.
     for extension in ["ron", "safetensors"] {
         fs::write(run.path().join(format!("checkpoint-00000055.{extension}")), "").unwrap();
     }
-    expect(&place.run(&["show", "mnist"]), 0, &["checkpoint-00000055.safetensors, of step 55"]);
+    expect(&place.run(&["runs", "show", "mnist"]), 0, &["checkpoint-00000055.safetensors, of step 55"]);
 }
 
 #[test]
@@ -227,17 +169,17 @@ fn a_run_is_found_by_name_beginning_or_folder() {
     let path = run.path().to_str().unwrap();
     let name = run.name();
     for (words, folder) in [(&*name, None), (path, None), (&*name, place.runs().to_str())] {
-        let mut args = vec!["show", words];
+        let mut args = vec!["runs", "show", words];
         args.extend(folder.map(|folder| ["--runs", folder]).into_iter().flatten());
         expect(&place.run(&args), 0, &[&name, "finished"]);
     }
-    expect(&place.run(&["show", "mnist"]), 2, &[&name, &other.name(), "say which"]);
-    expect(&place.run(&["show", "mnits"]), 2, &["there is no run `mnits`", "did you mean", &name]);
-    expect(&place.run(&["show", "quite else"]), 2, &["there is no run", "runs list"]);
-    expect(&place.run(&["show", "/nowhere/at/all"]), 2, &["no folder /nowhere/at/all"]);
-    expect(&place.run(&["list", "--runs", "nowhere"]), 2, &["--runs", "nowhere"]);
+    expect(&place.run(&["runs", "show", "mnist"]), 2, &[&name, &other.name(), "say which"]);
+    expect(&place.run(&["runs", "show", "mnits"]), 2, &["there is no run `mnits`", "did you mean", &name]);
+    expect(&place.run(&["runs", "show", "quite else"]), 2, &["there is no run", "runs list"]);
+    expect(&place.run(&["runs", "show", "/nowhere/at/all"]), 2, &["no folder /nowhere/at/all"]);
+    expect(&place.run(&["runs", "list", "--runs", "nowhere"]), 2, &["--runs", "nowhere"]);
     fs::remove_dir_all(other.path()).unwrap();
-    expect(&place.run(&["show", "mn"]), 0, &[&name]);
+    expect(&place.run(&["runs", "show", "mn"]), 0, &[&name]);
 }
 
 #[test]
@@ -245,7 +187,7 @@ fn show_tells_what_there_is() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
     Notes { title: String::new(), note: "try batch 64".into() }.write(&run).unwrap();
-    let output = place.run(&["show", &run.name()]);
+    let output = place.run(&["runs", "show", &run.name()]);
     expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch size"]);
     expect(&output, 0, &["try batch 64", "95.12 %", "config.ron", "last events", "started: Adam on digits"]);
 }
@@ -259,7 +201,7 @@ fn watching_ends_with_the_run() {
     ] {
         let place = Place::new();
         let (run, mut session) = place.begun("mnist");
-        let watcher = place.start(&["watch", &run.name()]);
+        let watcher = place.start(&["runs", "watch", &run.name()]);
         session.record(60, Event::Warning { message: "look at this".into() }).unwrap();
         session.record(60, goodbye).unwrap();
         drop(session);
@@ -273,7 +215,7 @@ fn watching_ends_with_the_run() {
 fn a_line_with_the_loss_comes_with_each_tenth_of_the_steps_where_there_is_no_terminal() {
     let place = Place::new();
     let (run, mut session) = place.begun("mnist");
-    let mut watcher = place.start(&["watch", &run.name()]);
+    let mut watcher = place.start(&["runs", "watch", &run.name()]);
     let mut lines = BufReader::new(watcher.stderr.take().unwrap()).lines();
     let mut line_with = |words: &str| {
         let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains(words));
@@ -300,14 +242,14 @@ fn a_line_with_the_loss_comes_with_each_tenth_of_the_steps_where_there_is_no_ter
 fn a_watched_run_outlives_the_watcher() {
     let place = Place::new();
     let (run, _session) = place.begun("mnist");
-    let watcher = place.start(&["watch", &run.name()]);
+    let watcher = place.start(&["runs", "watch", &run.name()]);
     // It listens for signals before it looks at the run.
     let looked =
         || fs::read_to_string(format!("/proc/{}/status", watcher.id())).is_ok_and(|status| catches(&status, 2));
     if Path::new("/proc/self/status").exists() {
         wait_until("the watcher", looked);
     }
-    assert!(Command::new("kill").args(["-s", "INT", &watcher.id().to_string()]).status().unwrap().success());
+    signal("INT", watcher.id());
     expect(&watcher.wait_with_output().unwrap(), 130, &["the run goes on"]);
 }
 
@@ -321,7 +263,7 @@ fn catches(status: &str, signal: u32) -> bool {
 fn a_folder_that_goes_away_ends_the_watching() {
     let place = Place::new();
     let (run, session) = place.begun("mnist");
-    let watcher = place.start(&["watch", &run.name()]);
+    let watcher = place.start(&["runs", "watch", &run.name()]);
     drop(session);
     fs::remove_dir_all(run.path()).unwrap();
     let code = watcher.wait_with_output().unwrap().status.code();
@@ -342,7 +284,7 @@ fn worker(place: &Place, protocol: u32) -> PathBuf {
         Event::Finished,
     ];
     let events = events.map(line).join("\n");
-    let path = place.home.path().join(format!("worker-{protocol}"));
+    let path = place.join(format!("worker-{protocol}"));
     let text = format!(
         r#"#!/bin/sh
         if [ "$1" = --handshake ]; then echo '{answer}'; exit; fi
@@ -357,7 +299,7 @@ fn worker(place: &Place, protocol: u32) -> PathBuf {
 fn a_training_tells_all_that_happens_from_the_beginning() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
-    let output = place.program().args(["train", "mnist", "--worker"]).arg(&worker).output().unwrap();
+    let output = place.command(&["train", "mnist", "--worker"]).arg(&worker).output().unwrap();
     expect(&output, 0, &["step 0: started: Nothing, cpu", "warning: these digits are not MNIST", "checkpoint last"]);
 }
 
@@ -369,7 +311,7 @@ fn what_is_said_twice_is_refused_before_anything_is_made() {
     for (option, value, set) in [("--data", ".", "data=StandIn"), ("--device", "cpu", "device=Cpu")] {
         expect(&place.train(&worker, &[option, value, "--set", set]), 2, &[option, "twice"]);
     }
-    assert!(!place.home.path().join("new").exists());
+    assert!(!place.join("new").exists());
 }
 
 #[cfg(unix)]
@@ -392,11 +334,11 @@ fn a_setting_that_is_refused_is_named() {
 fn a_folder_without_the_data_is_refused_before_anything_is_made() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
-    fs::create_dir(place.home.path().join("empty")).unwrap();
+    fs::create_dir(place.join("empty")).unwrap();
     for given in [["--data", "empty"], ["--set", "data=Folder(\"empty\")"]] {
         expect(&place.train(&worker, &given), 2, &["empty", "train-images-idx3-ubyte"]);
     }
-    assert!(!place.home.path().join("new").exists());
+    assert!(!place.join("new").exists());
 }
 
 #[cfg(unix)]
@@ -405,15 +347,15 @@ fn a_device_that_is_not_there_is_refused_before_anything_is_made() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
     expect(&place.train(&worker, &["--device", "cuda:3"]), 2, &["cuda:3", "--device"]);
-    assert!(!place.home.path().join("new").exists());
+    assert!(!place.join("new").exists());
 }
 
 #[test]
 fn a_run_that_never_began_has_no_points() {
     let place = Place::new();
     let run = RunFolder::create(&place.runs(), "mnist", "Mnist()").unwrap();
-    expect(&place.run(&["export", &run.name(), "--out", "a.csv"]), 2, &["has not begun yet"]);
-    assert!(!place.home.path().join("a.csv").exists());
+    expect(&place.run(&["runs", "export", &run.name(), "--out", "a.csv"]), 2, &["has not begun yet"]);
+    assert!(!place.join("a.csv").exists());
 }
 
 #[cfg(unix)]
@@ -424,7 +366,7 @@ fn a_run_with_other_settings_is_called_by_them() {
     let train = |settings: &[&str]| {
         let args: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
         expect(&place.train(&worker, &args), 0, &[]);
-        let newest = RunFolder::list(&place.home.path().join("new")).unwrap().pop().unwrap();
+        let newest = RunFolder::list(&place.join("new")).unwrap().pop().unwrap();
         Preset::read(&newest.config()).unwrap()
     };
     let plain = train(&["seed=3"]);
@@ -453,13 +395,13 @@ fn a_rule_in_the_place_of_another_keeps_what_both_have_and_prints_the_rest() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
     let own = "Mnist(version: 1, title: \"Mine\", runs: [(optimizer: Adam(weight_decay: 0.1), learning_rate: 0.01)])";
-    fs::write(place.home.path().join("own.ron"), own).unwrap();
+    fs::write(place.join("own.ron"), own).unwrap();
     let train = |settings: &[&str], said: &[&str]| {
-        let mut command = place.program();
-        command.args(["train", "own.ron", "--runs", "new", "--worker"]).arg(&worker);
+        let mut command = place.command(&["train", "own.ron", "--runs", "new", "--worker"]);
+        command.arg(&worker);
         command.args(settings.iter().flat_map(|setting| ["--set", setting]));
         expect(&command.output().unwrap(), 0, said);
-        let newest = RunFolder::list(&place.home.path().join("new")).unwrap().pop().unwrap();
+        let newest = RunFolder::list(&place.join("new")).unwrap().pop().unwrap();
         Preset::read(&newest.config()).unwrap()
     };
     let rule = |preset: &Preset, key: &str| preset.workload().unwrap().training().unwrap().rule.get(key);
@@ -483,8 +425,8 @@ fn a_worker_of_another_version_does_not_resume() {
     let run = place.ended("mnist", Event::Stopped);
     let before = fs::read(run.events()).unwrap();
     let worker = worker(&place, PROTOCOL + 1);
-    let mut command = place.program();
-    let output = command.args(["train", "--resume"]).arg(run.path()).arg("--worker").arg(&worker).output().unwrap();
+    let mut command = place.command(&["train", "--resume"]);
+    let output = command.arg(run.path()).arg("--worker").arg(&worker).output().unwrap();
     expect(&output, 1, &[&format!("protocol {}", PROTOCOL + 1), "cargo xtask setup"]);
     assert_eq!(fs::read(run.events()).unwrap(), before);
 }
@@ -493,7 +435,7 @@ fn a_worker_of_another_version_does_not_resume() {
 fn stopping_waits_for_the_end() {
     let place = Place::new();
     let (run, mut session) = place.begun("mnist");
-    let stopper = place.start(&["stop", &run.name()]);
+    let stopper = place.start(&["runs", "stop", &run.name()]);
     let mut asked = Vec::new();
     wait_until("the command", || {
         asked = session.commands().unwrap();
@@ -504,17 +446,17 @@ fn stopping_waits_for_the_end() {
     session.record(50, Event::Stopped).unwrap();
     drop(session);
     expect(&stopper.wait_with_output().unwrap(), 0, &["saving a checkpoint", "has ended at step 50: stopped"]);
-    expect(&place.run(&["stop", &run.name()]), 0, &["is not running: stopped"]);
+    expect(&place.run(&["runs", "stop", &run.name()]), 0, &["is not running: stopped"]);
 }
 
 #[test]
 fn the_last_run_needs_no_name() {
     let place = Place::new();
-    expect(&place.run(&["show", "last"]), 2, &["there are no runs in", "runs"]);
+    expect(&place.run(&["runs", "show", "last"]), 2, &["there are no runs in", "runs"]);
     let earlier = place.ended("b", Event::Finished);
     let (later, session) = place.begun("a");
     drop(session);
-    let output = place.run(&["show", "last"]);
+    let output = place.run(&["runs", "show", "last"]);
     expect(&output, 0, &[&later.name()]);
     assert!(!stdout(&output).contains(&earlier.name()));
 }
@@ -523,9 +465,9 @@ fn the_last_run_needs_no_name() {
 fn a_finished_run_has_nothing_left_to_train() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Finished);
-    let worker = place.home.path().join("worker");
+    let worker = place.join("worker");
     fs::write(&worker, "never started").unwrap();
-    let output = place.program().args(["train", "--resume", "mnist", "--worker"]).arg(&worker).output().unwrap();
+    let output = place.command(&["train", "--resume", "mnist", "--worker"]).arg(&worker).output().unwrap();
     expect(&output, 0, &["has finished", &run.name()]);
 }
 
@@ -533,15 +475,15 @@ fn a_finished_run_has_nothing_left_to_train() {
 fn points_are_exported() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Finished);
-    expect(&place.run(&["export", &run.name(), "--out", "points.csv"]), 0, &["51 rows", "points.csv"]);
-    let text = fs::read_to_string(place.home.path().join("points.csv")).unwrap();
+    expect(&place.run(&["runs", "export", &run.name(), "--out", "points.csv"]), 0, &["51 rows", "points.csv"]);
+    let text = fs::read_to_string(place.join("points.csv")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "step,time,wall_s,loss,lr,grad_norm,test_loss,test_accuracy");
     assert!(lines[50].starts_with("50,") && lines[50].ends_with(",0.04,0.001,1,,"), "{}", lines[50]);
     assert!(lines[51].ends_with(",,,,0.25,0.9512"), "{}", lines[51]);
-    expect(&place.run(&["export", &run.name(), "--out", "points.txt"]), 2, &["ends in .csv", "points.txt"]);
+    expect(&place.run(&["runs", "export", &run.name(), "--out", "points.txt"]), 2, &["ends in .csv", "points.txt"]);
     expect(
-        &place.run(&["export", &run.name(), "--out", "no/such/points.csv"]),
+        &place.run(&["runs", "export", &run.name(), "--out", "no/such/points.csv"]),
         1,
         &["cannot write no/such/points.csv"],
     );
@@ -551,20 +493,20 @@ fn points_are_exported() {
 fn a_scan_is_exported_as_a_table_of_scores_and_as_arrays() {
     let place = Place::new();
     let run = scan_run::scan(&place.runs(), false);
-    fs::write(place.home.path().join("scan.npz"), "something else").unwrap();
-    expect(&place.run(&["export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
+    fs::write(place.join("scan.npz"), "something else").unwrap();
+    expect(&place.run(&["runs", "export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
     expect(
-        &place.run(&["export", &run.name(), "--out", "scan.npz"]),
+        &place.run(&["runs", "export", &run.name(), "--out", "scan.npz"]),
         0,
         &["10 of 12 grid points of scan-", "scan.npz"],
     );
     let scan = ScanResult::open(&run).unwrap();
     let mut table = Vec::new();
     scan.write_table(&mut table).unwrap();
-    assert_eq!(fs::read(place.home.path().join("scan.csv")).unwrap(), table);
+    assert_eq!(fs::read(place.join("scan.csv")).unwrap(), table);
     let mut arrays = std::io::Cursor::new(Vec::new());
     scan.write_arrays(&mut arrays).unwrap();
-    assert!(fs::read(place.home.path().join("scan.npz")).unwrap() == arrays.into_inner());
+    assert!(fs::read(place.join("scan.npz")).unwrap() == arrays.into_inner());
 }
 
 #[test]
@@ -572,18 +514,18 @@ fn only_a_scan_with_grid_points_has_arrays_scores_and_a_figure() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Finished);
     let kind = ["expected a scan", "found a run of the kind `Mnist`"];
-    expect(&place.run(&["export", &run.name(), "--out", "a.npz"]), 2, &kind);
+    expect(&place.run(&["runs", "export", &run.name(), "--out", "a.npz"]), 2, &kind);
     expect(&place.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
     let empty = scan_run::write(&place.runs(), scan_run::started(&scan_run::axes(), scan_run::DATA), []);
     for out in ["a.csv", "a.npz"] {
         expect(
-            &place.run(&["export", &empty.name(), "--out", out]),
+            &place.run(&["runs", "export", &empty.name(), "--out", out]),
             2,
             &[out, "no grid point of the scan is complete yet"],
         );
     }
     expect(&place.figure(&[&empty.name(), "--out", "a.svg"]), 2, &["no grid point of the scan is complete yet"]);
-    let files = fs::read_dir(place.home.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
+    let files = fs::read_dir(place.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
     assert_eq!(files.count(), 0, "nothing is written");
 }
 
@@ -596,10 +538,10 @@ fn a_scan_is_drawn_by_its_name_or_its_folder() {
         [(&*run.name(), "f.png", &b"\x89PNG"[..]), ("scan", "f.svg", b"<svg"), (path, "f.pdf", b"%PDF")]
     {
         expect(&place.figure(&[name, "--out", out]), 0, &["85 ×", out]);
-        assert!(fs::read(place.home.path().join(out)).unwrap().starts_with(start), "{out}");
+        assert!(fs::read(place.join(out)).unwrap().starts_with(start), "{out}");
     }
     expect(&place.figure(&["scan", "--out", "wide.svg", "--width-mm", "180"]), 0, &["180 ×"]);
-    assert!(fs::read_to_string(place.home.path().join("wide.svg")).unwrap().contains("width=\"180.000mm\""));
+    assert!(fs::read_to_string(place.join("wide.svg")).unwrap().contains("width=\"180.000mm\""));
     let narrow = ["scan", "--out", "narrow.svg", "--width-mm", "20"];
     expect(&place.figure(&narrow), 2, &["20 mm is too narrow"]);
     expect(&place.figure(&["scan", "--out", "f.svg", "--quick"]), 2, &["--quick is for computing"]);

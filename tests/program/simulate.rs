@@ -2,68 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use npyz::NpyFile;
-use tempfile::TempDir;
 use valleyscope::preset::Preset;
 use valleyscope::simulation::{Sample, Simulation};
 use zip::ZipArchive;
 
-struct Place {
-    folder: TempDir,
-}
+use crate::place::{Place, expect_code, expect_error, signal, wait_until};
 
 impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-        let folder = self.folder.path();
-        command.arg("simulate").args(args).current_dir(folder).env("HOME", folder).env("XDG_CONFIG_HOME", folder);
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
     /// Runs, expects success, and returns the CSV on stdout.
     #[track_caller]
     fn csv(&self, args: &[&str]) -> String {
-        let output = self.run(args);
+        let output = self.run(&[&["simulate"], args].concat());
         expect_code(&output, 0);
         String::from_utf8(output.stdout).unwrap()
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(self.folder.path())
-            .unwrap()
-            .map(|file| file.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<String> =
+            fs::read_dir(self.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-}
-
-#[track_caller]
-fn expect_code(output: &Output, code: i32) {
-    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-#[track_caller]
-fn expect_error(output: &Output, code: i32, words: &[&str]) {
-    expect_code(output, code);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    for word in words {
-        assert!(stderr.contains(word), "no {word:?} in: {stderr}");
     }
 }
 
@@ -88,7 +49,7 @@ Landscape(
 
 fn small() -> Place {
     let place = Place::new();
-    fs::write(place.path("small.ron"), SMALL).unwrap();
+    fs::write(place.join("small.ron"), SMALL).unwrap();
     place
 }
 
@@ -143,8 +104,8 @@ fn the_table_holds_what_the_engine_says_bit_for_bit() {
 #[test]
 fn the_arrays_hold_what_the_engine_says_bit_for_bit() {
     let place = small();
-    expect_code(&place.run(&["small.ron", "--out", "small.npz"]), 0);
-    let archive = Archive::read(&place.path("small.npz"));
+    expect_code(&place.run(&["simulate", "small.ron", "--out", "small.npz"]), 0);
+    let archive = Archive::read(&place.join("small.npz"));
     assert_eq!(archive.texts("optimizers"), ["Adam #0", "a, \"b\"", "Adam #9"]);
     assert_eq!(archive.whole["step"], (vec![7], (0..=6).collect()));
     let names: Vec<&str> = HEADER.split(',').skip(2).collect();
@@ -229,12 +190,12 @@ fn equal_runs_are_equal_bytes() {
     for extension in ["csv", "npz"] {
         let files = ["a", "b"].map(|name| format!("{name}.{extension}"));
         for file in &files {
-            expect_code(&place.run(&["small.ron", "--out", file]), 0);
+            expect_code(&place.run(&["simulate", "small.ron", "--out", file]), 0);
         }
-        let [a, b] = files.map(|file| fs::read(place.path(&file)).unwrap());
+        let [a, b] = files.map(|file| fs::read(place.join(&file)).unwrap());
         assert!(a == b, "{extension}");
     }
-    assert_eq!(fs::read_to_string(place.path("a.csv")).unwrap(), place.csv(&["small.ron"]));
+    assert_eq!(fs::read_to_string(place.join("a.csv")).unwrap(), place.csv(&["small.ron"]));
     assert_ne!(place.csv(&["small.ron", "--seed", "8"]), place.csv(&["small.ron"]));
 }
 
@@ -244,14 +205,14 @@ fn fields_are_set_as_if_they_stood_in_the_file() {
     let written = SMALL
         .replace("noise: 1,", "noise: 0.5,")
         .replace("Adam(learning_rate: 0.01)", "Adam(learning_rate: 0.01, schedule: (warmup: 2, decay: Cosine()))");
-    fs::write(place.path("written.ron"), written).unwrap();
+    fs::write(place.join("written.ron"), written).unwrap();
     let set = ["noise=0.5", "optimizers[0].rule.schedule.warmup=2", "optimizers[0].rule.schedule.decay=cosine"];
     let set: Vec<&str> = ["small.ron"].into_iter().chain(set.iter().flat_map(|set| ["--set", *set])).collect();
     assert_eq!(place.csv(&set), place.csv(&["written.ron"]));
     assert_ne!(place.csv(&["written.ron"]), place.csv(&["small.ron"]));
-    let wrong = place.run(&["small.ron", "--set", "optimizers[7].rule=Adam"]);
+    let wrong = place.run(&["simulate", "small.ron", "--set", "optimizers[7].rule=Adam"]);
     expect_error(&wrong, 2, &["--set optimizers[7].rule=Adam", "the preset has no"]);
-    expect_error(&place.run(&["small.ron", "--set", "noise"]), 2, &["expected KEY=VALUE"]);
+    expect_error(&place.run(&["simulate", "small.ron", "--set", "noise"]), 2, &["expected KEY=VALUE"]);
 }
 
 /// The decay of a learning rate spans the steps that are asked for, not those of the preset; a recorded session is
@@ -267,11 +228,11 @@ fn a_schedule_ends_with_the_run() {
         written
     };
     for steps in [6, 12] {
-        fs::write(place.path(&format!("{steps}.ron")), written(steps, "")).unwrap();
+        fs::write(place.join(&format!("{steps}.ron")), written(steps, "")).unwrap();
     }
     assert_eq!(place.csv(&["6.ron", "--steps", "12"]), place.csv(&["12.ron"]));
     assert_eq!(place.csv(&["6.ron"]), place.csv(&["12.ron", "--steps", "6"]));
-    fs::write(place.path("session.ron"), written(12, CHANGES)).unwrap();
+    fs::write(place.join("session.ron"), written(12, CHANGES)).unwrap();
     let (all, some) = (place.csv(&["session.ron"]), place.csv(&["session.ron", "--steps", "6"]));
     assert!(all.starts_with(&some) && all.len() > some.len());
 }
@@ -295,9 +256,9 @@ fn every_k_th_step_and_the_last_are_recorded() {
 fn particles_of_a_larger_ensemble_move_alike_and_at_most_100_are_recorded() {
     let place = small();
     for (file, particles) in [("few.npz", "3"), ("many.npz", "150")] {
-        expect_code(&place.run(&["small.ron", "--particles", particles, "--out", file]), 0);
+        expect_code(&place.run(&["simulate", "small.ron", "--particles", particles, "--out", file]), 0);
     }
-    let [few, many] = ["few.npz", "many.npz"].map(|file| Archive::read(&place.path(file)));
+    let [few, many] = ["few.npz", "many.npz"].map(|file| Archive::read(&place.join(file)));
     for row in 0..3 * 7 {
         for value in 0..3 * 2 {
             let few = few.number("positions", &[3, 7, 3, 2], row * 6 + value);
@@ -310,11 +271,11 @@ fn particles_of_a_larger_ensemble_move_alike_and_at_most_100_are_recorded() {
 fn a_recorded_session_goes_on_as_long_as_it_was_made_to() {
     let place = Place::new();
     let preset = SMALL.replace("(step: 4,", "(step: 6, set: Steps(8)), (step: 7, set: Steps(9)), (step: 8,");
-    fs::write(place.path("longer.ron"), preset).unwrap();
+    fs::write(place.join("longer.ron"), preset).unwrap();
     assert!(place.csv(&["longer.ron"]).lines().last().unwrap().starts_with("9,"));
     let endless = SMALL.replace("steps: 6,", "");
-    fs::write(place.path("endless.ron"), endless).unwrap();
-    expect_error(&place.run(&["endless.ron"]), 2, &["--steps N"]);
+    fs::write(place.join("endless.ron"), endless).unwrap();
+    expect_error(&place.run(&["simulate", "endless.ron"]), 2, &["--steps N"]);
     assert!(place.csv(&["endless.ron", "--steps", "3"]).lines().last().unwrap().starts_with("3,"));
 }
 
@@ -328,7 +289,7 @@ fn what_diverges_is_written_as_it_is() {
     let wild = wild
         .replace("Adam(learning_rate: 0.02)", "Sgd(learning_rate: 10, weight_decay: 10)")
         .replace("steps: 6", "steps: 400");
-    fs::write(place.path("wild.ron"), wild).unwrap();
+    fs::write(place.join("wild.ron"), wild).unwrap();
     let csv = place.csv(&["wild.ron"]);
     let last = csv.lines().last().unwrap();
     assert!(last.starts_with("400,SGD,NaN,") && last.ends_with(",4"), "{last}");
@@ -338,9 +299,9 @@ fn what_diverges_is_written_as_it_is() {
 #[test]
 fn an_output_file_is_replaced_and_a_failure_keeps_the_old_one() {
     let place = small();
-    fs::write(place.path("out.csv"), "old").unwrap();
-    expect_code(&place.run(&["small.ron", "--out", "out.csv"]), 0);
-    assert!(fs::read_to_string(place.path("out.csv")).unwrap().starts_with(HEADER));
+    fs::write(place.join("out.csv"), "old").unwrap();
+    expect_code(&place.run(&["simulate", "small.ron", "--out", "out.csv"]), 0);
+    assert!(fs::read_to_string(place.join("out.csv")).unwrap().starts_with(HEADER));
     assert_eq!(place.names(), ["out.csv", "small.ron"]);
 }
 
@@ -348,23 +309,23 @@ fn an_output_file_is_replaced_and_a_failure_keeps_the_old_one() {
 fn an_output_file_of_another_kind_is_refused() {
     let place = small();
     for out in ["out.txt", "out", "csv", "out.npy", "/dev/full"] {
-        expect_error(&place.run(&["small.ron", "--out", out]), 2, &[".csv or .npz", out]);
+        expect_error(&place.run(&["simulate", "small.ron", "--out", out]), 2, &[".csv or .npz", out]);
     }
-    expect_error(&place.run(&["none.ron", "--out", "x.csv"]), 2, &["none.ron"]);
+    expect_error(&place.run(&["simulate", "none.ron", "--out", "x.csv"]), 2, &["none.ron"]);
     assert_eq!(place.names(), ["small.ron"]);
 }
 
 #[test]
 fn an_output_file_that_cannot_be_is_refused_before_the_run() {
     let place = small();
-    fs::create_dir(place.path("folder.csv")).unwrap();
+    fs::create_dir(place.join("folder.csv")).unwrap();
     for (out, words) in [
         ("none/out.csv", &["none/out.csv", "no folder"][..]),
         ("small.ron/out.npz", &["small.ron/out.npz", "no folder"]),
         ("folder.csv", &["folder.csv", "not a regular file"]),
     ] {
         // So many steps would take far longer than the test may.
-        let args = ["small.ron", "--steps", "1000000000000", "--every", "1000000000", "--out", out];
+        let args = ["simulate", "small.ron", "--steps", "1000000000000", "--every", "1000000000", "--out", out];
         expect_error(&place.run(&args), 1, words);
     }
     assert_eq!(place.names(), ["folder.csv", "small.ron"]);
@@ -374,11 +335,11 @@ fn an_output_file_that_cannot_be_is_refused_before_the_run() {
 fn more_than_memory_or_disk_can_hold_is_refused_with_a_way_out() {
     let place = small();
     expect_error(
-        &place.run(&["small.ron", "--steps", "1000000000", "--out", "x.npz"]),
+        &place.run(&["simulate", "small.ron", "--steps", "1000000000", "--out", "x.npz"]),
         2,
         &["GiB", "--every", "1000000001 steps"],
     );
-    expect_error(&place.run(&["small.ron", "--steps", "18446744073709551615"]), 2, &["rows", "--every"]);
+    expect_error(&place.run(&["simulate", "small.ron", "--steps", "18446744073709551615"]), 2, &["rows", "--every"]);
     assert_eq!(place.names(), ["small.ron"]);
 }
 
@@ -387,15 +348,10 @@ fn more_than_memory_or_disk_can_hold_is_refused_with_a_way_out() {
 fn a_disk_that_fills_up_leaves_nothing_half_written() {
     let place = small();
     for out in ["out.csv", "out.npz"] {
-        fs::write(place.path(out), "old").unwrap();
-        // A limit on the size of files stands in for a full disk.
-        let script = format!("trap '' XFSZ; ulimit -f 8; exec \"$@\" --steps 2000 --out {out}");
-        let program = env!("CARGO_BIN_EXE_valleyscope");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &script, "sh", program, "simulate", "small.ron"]);
-        let output = shell.current_dir(place.folder.path()).env("HOME", place.folder.path()).output().unwrap();
+        fs::write(place.join(out), "old").unwrap();
+        let output = place.run_limited(4, &["simulate", "small.ron", "--steps", "2000", "--out", out]);
         expect_error(&output, 1, &["cannot write", out, "too large"]);
-        assert_eq!(fs::read_to_string(place.path(out)).unwrap(), "old");
+        assert_eq!(fs::read_to_string(place.join(out)).unwrap(), "old");
     }
     assert_eq!(place.names(), ["out.csv", "out.npz", "small.ron"]);
 }
@@ -403,20 +359,13 @@ fn a_disk_that_fills_up_leaves_nothing_half_written() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_is_130_and_leaves_nothing_half_written() {
-    use std::time::{Duration, Instant};
-
     let place = small();
-    for (signal, out) in [("INT", "out.csv"), ("TERM", "out.npz")] {
-        let args = ["small.ron", "--steps", "1000000000000", "--every", "1000000000", "--out", out];
+    for (name, out) in [("INT", "out.csv"), ("TERM", "out.npz")] {
+        let args = ["simulate", "small.ron", "--steps", "1000000000000", "--every", "1000000000", "--out", out];
         let mut child = place.command(&args).stderr(std::process::Stdio::piped()).spawn().unwrap();
         // The file that is written aside shows that the run has begun.
-        let started = Instant::now();
-        while place.names().len() < 2 {
-            assert!(started.elapsed() < Duration::from_secs(60), "the run does not begin");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let kill = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
-        assert!(kill.success());
+        wait_until("the file", || place.names().len() == 2);
+        signal(name, child.id());
         assert_eq!(child.wait().unwrap().code(), Some(130));
         assert_eq!(place.names(), ["small.ron"]);
     }

@@ -23,7 +23,6 @@ pub enum Shown {
     Landscape,
     Formulas,
     Diagnostics,
-    All,
 }
 
 pub struct Stage {
@@ -71,12 +70,6 @@ impl Stage {
             Shown::Landscape => self.landscape.ui(ui, document, live, requests),
             Shown::Formulas => self.formula.ui(ui, document, live, requests),
             Shown::Diagnostics => self.diagnostics.ui(ui, document, live, requests),
-            Shown::All => {
-                egui::Panel::right("plots").default_size(0.42 * ui.available_width()).show(ui, |ui| {
-                    self.diagnostics.ui(ui, document, live, requests);
-                });
-                egui::CentralPanel::default().show(ui, |ui| self.landscape.ui(ui, document, live, requests));
-            }
         }
         let ctx = ui.ctx().clone();
         let subject = Subject { panel: &mut self.landscape, document, live };

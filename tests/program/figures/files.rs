@@ -16,6 +16,8 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use super::data::{
     COLUMNS, DIVERGED, RATES, REPLICATES, ROWS, TIE, UNKNOWN, arrays, final_loss, result, result_of, spec,
 };
+#[cfg(unix)]
+use crate::place::make_fifo;
 
 /// An array's shape, type and elements.
 pub fn array<T: Deserialize>(bytes: &[u8], name: &str) -> (Vec<u64>, String, Vec<T>) {
@@ -251,8 +253,7 @@ fn a_text_that_is_longer_than_any_spec_is_not_read() {
 #[test]
 fn a_fifo_in_the_place_of_results_is_refused_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
-    let made = std::process::Command::new("mkfifo").arg(folder.path().join("phase.npz")).status();
-    assert!(made.expect("mkfifo starts").success());
+    make_fifo(folder.path().join("phase.npz"));
     let error = SweepResult::open(folder.path()).expect_err("refused").to_string();
     assert!(error.contains("expected a plain file, found a FIFO"), "{error}");
 }

@@ -2,20 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use resvg::usvg::roxmltree::Document;
-use tempfile::TempDir;
 use valleyscope::optimizer::RuleKind;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{Event, MetricId, MetricValues, RunConfig, RunFolder, RunSession, Started};
 use valleyscope::view::{Background, Pen};
 
 use super::scan_pictures::{frames, height_of, near, paths, texts};
-
-fn place() -> TempDir {
-    tempfile::tempdir().expect("a folder")
-}
+use crate::place::{Place, expect_error};
 
 fn trainings(name: &str) -> Vec<Preset> {
     built_ins().iter().find(|built_in| built_in.name == name).expect("it is built in").preset.trainings()
@@ -36,29 +32,17 @@ fn write(folder: &Path, training: &Preset, data: &str, losses: &[(u64, f64)]) ->
     run
 }
 
-fn figure(place: &TempDir, name: &str, more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-    command.current_dir(place).args(["figure", name, "--out", "f.svg"]).args(more);
-    for variable in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"] {
-        command.env(variable, place.path());
-    }
-    command.output().expect("the program runs")
+fn figure(place: &Place, name: &str, more: &[&str]) -> Output {
+    place.run(&[&["figure", name, "--out", "f.svg"], more].concat())
 }
 
 /// What was said and what was drawn.
 #[track_caller]
-fn drawn(place: &TempDir, name: &str) -> (String, String) {
+fn drawn(place: &Place, name: &str) -> (String, String) {
     let output = figure(place, name, &["--runs", "."]);
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{said}");
-    (said, fs::read_to_string(place.path().join("f.svg")).expect("a figure"))
-}
-
-#[track_caller]
-fn expect_error(output: &Output, words: &[&str]) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    words.iter().for_each(|word| assert!(said.contains(word), "no {word:?} in: {said}"));
+    (said, fs::read_to_string(place.join("f.svg")).expect("a figure"))
 }
 
 fn ink(rule: &str, number: usize) -> String {
@@ -79,7 +63,7 @@ fn place_across(part: f64, [left, right]: [f64; 2]) -> f64 {
 
 #[test]
 fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
-    let place = place();
+    let place = Place::new();
     let [adam, signum, focus] = &trainings("fig3-cpu")[..] else { panic!("there are three") };
     let losses = [(0, 4.0), (500, 1.0), (1000, 0.4)];
     let furthest = write(place.path(), adam, "a text", &losses);
@@ -134,7 +118,7 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
 
 #[test]
 fn a_diverged_run_does_not_flatten_the_others_and_is_marked_where_it_leaves_the_plot() {
-    let place = place();
+    let place = Place::new();
     let [adam, signum, _] = &trainings("fig3-cpu")[..] else { panic!("there are three") };
     write(place.path(), adam, "a text", &[(0, 4.0), (500, 1.0), (1000, 0.4)]);
     write(place.path(), signum, "a text", &[(0, 4.0), (200, 1e12), (400, 1e20)]);
@@ -151,7 +135,7 @@ fn a_diverged_run_does_not_flatten_the_others_and_is_marked_where_it_leaves_the_
 
 #[test]
 fn several_runs_of_a_rule_are_told_apart_whichever_are_there() {
-    let place = place();
+    let place = Place::new();
     let [_, slow, focus] = &trainings("fig3a")[..] else { panic!("there are three") };
     write(place.path(), slow, "OpenWebText", &[(0, 10.0), (1000, 4.0)]);
     write(place.path(), focus, "OpenWebText", &[(0, 10.0), (1000, 3.0)]);
@@ -165,10 +149,10 @@ fn several_runs_of_a_rule_are_told_apart_whichever_are_there() {
 
 #[test]
 fn equal_names_are_told_apart_in_a_preset_of_a_users_own() {
-    let place = place();
+    let place = Place::new();
     let text = "Mnist(version: 1, title: \"Two rates\", runs: [(optimizer: Adam(), learning_rate: 0.01), \
                 (optimizer: Adam(), learning_rate: 0.001)])";
-    fs::write(place.path().join("two.ron"), text).expect("written");
+    fs::write(place.join("two.ron"), text).expect("written");
     for training in Preset::parse(text, "two.ron").expect("a preset").trainings() {
         let run = write(place.path(), &training, "digits", &[(100, 1.0), (200, 0.1)]);
         let events = fs::read_to_string(run.events()).expect("events");
@@ -182,7 +166,7 @@ fn equal_names_are_told_apart_in_a_preset_of_a_users_own() {
 
 #[test]
 fn walltime_is_drawn_over_the_time_of_training() {
-    let place = place();
+    let place = Place::new();
     let [adam, focus] = &trainings("walltime")[..] else { panic!("there are two") };
     for (training, hours) in [(adam, [0.0, 5.0, 10.0]), (focus, [0.0, 2.5, 7.5])] {
         let run = RunFolder::create(place.path(), "walltime", &training.to_ron()).expect("a run can be made");
@@ -206,7 +190,7 @@ fn walltime_is_drawn_over_the_time_of_training() {
 
 #[test]
 fn digits_or_text_that_the_program_made_are_named() {
-    let place = place();
+    let place = Place::new();
     let training = &trainings("fig3-cpu")[0];
     let run = RunFolder::create(place.path(), "run", &training.to_ron()).expect("a run can be made");
     let started = RunConfig::read(&run).expect("a config").started();
@@ -219,19 +203,19 @@ fn digits_or_text_that_the_program_made_are_named() {
 
 #[test]
 fn what_cannot_be_drawn_is_refused() {
-    let place = place();
+    let place = Place::new();
     let none =
         ["no run of fig3-cpu was found in ., with all settings of the preset", "`valleyscope train fig3-cpu --runs .`"];
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", "."]), &none);
-    expect_error(&figure(&place, "fig3-cpu", &[]), &["no run of fig3-cpu", "`valleyscope train fig3-cpu`"]);
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", "gone"]), &["--runs must be a folder", "gone"]);
-    expect_error(&figure(&place, "fig3-cpu", &["--quick"]), &["--quick", "runs that are there"]);
-    expect_error(&figure(&place, "fig3-gpu", &["--runs", "."]), &["fig3-gpu", "fig3-cpu"]);
+    expect_error(&figure(&place, "fig3-cpu", &["--runs", "."]), 2, &none);
+    expect_error(&figure(&place, "fig3-cpu", &[]), 2, &["no run of fig3-cpu", "`valleyscope train fig3-cpu`"]);
+    expect_error(&figure(&place, "fig3-cpu", &["--runs", "gone"]), 2, &["--runs must be a folder", "gone"]);
+    expect_error(&figure(&place, "fig3-cpu", &["--quick"]), 2, &["--quick", "runs that are there"]);
+    expect_error(&figure(&place, "fig3-gpu", &["--runs", "."]), 2, &["fig3-gpu", "fig3-cpu"]);
     for other in ["fig2a", "fig2cd", "pairs"] {
-        expect_error(&figure(&place, other, &["--runs", "."]), &["--runs is for a preset of trainings", other]);
+        expect_error(&figure(&place, other, &["--runs", "."]), 2, &["--runs is for a preset of trainings", other]);
     }
     write(place.path(), &trainings("fig3-cpu")[0], "a text", &[]);
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", "."]), &["no run of fig3-cpu in . was evaluated so far"]);
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", ".", "--certainty"]), &["no run of fig3-cpu in ."]);
-    assert!(!place.path().join("f.svg").exists());
+    expect_error(&figure(&place, "fig3-cpu", &["--runs", "."]), 2, &["no run of fig3-cpu in . was evaluated so far"]);
+    expect_error(&figure(&place, "fig3-cpu", &["--runs", ".", "--certainty"]), 2, &["no run of fig3-cpu in ."]);
+    assert!(!place.join("f.svg").exists());
 }

@@ -9,7 +9,7 @@ use std::process::Output;
 use valleyscope::preset::built_ins;
 use valleyscope::run::{Event, MetricId, MetricValues, RunConfig, RunFolder, RunSession, Started};
 
-use super::place::{Place, said};
+use crate::place::{Place, make_fifo, said};
 
 /// A run of the paper's classifier that took some steps, with the checkpoints of two.
 fn trained(place: &Place) -> (RunFolder, RunSession) {
@@ -87,7 +87,7 @@ fn a_whole_run_is_called_whole_and_left_alone() {
     drop(session);
     let before = files(run.path());
     for more in [&[][..], &["--mend"]] {
-        let output = place.valleyscope(&[&["runs", "check", "mnist"], more].concat());
+        let output = place.run(&[&["runs", "check", "mnist"], more].concat());
         expect(
             &output,
             0,
@@ -146,12 +146,12 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
         let useless = useless.iter().map(move |(part, words)| (of_useless, *part, *words));
         damaged.into_iter().chain(mendable).chain(useless).collect::<Vec<_>>()
     };
-    let output = place.valleyscope(&["runs", "check", "mnist"]);
+    let output = place.run(&["runs", "check", "mnist"]);
     expect(&output, 1, &with("mendable", "note"));
     assert!(said(&output).contains("--mend"));
     assert!(files(run.path()) == before, "a check changes nothing");
 
-    expect(&place.valleyscope(&["runs", "check", "mnist", "--mend"]), 1, &with("mended", "mended"));
+    expect(&place.run(&["runs", "check", "mnist", "--mend"]), 1, &with("mended", "mended"));
     let after = files(run.path());
     assert_eq!(after["config.ron"], config.as_bytes());
     assert_eq!(after["config.ron.kept-1"], edited.as_bytes());
@@ -165,7 +165,7 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
     for name in ["reserve", ".valleyscope-aB3dE5.tmp"] {
         assert!(!after.contains_key(name));
     }
-    let again = place.valleyscope(&["runs", "check", "mnist"]);
+    let again = place.run(&["runs", "check", "mnist"]);
     expect(&again, 1, &damaged);
     expect(&again, 1, &[("note", "events.jsonl", "line 3 cannot be read")]);
     assert!(!said(&again).contains("mend"), "{}", said(&again));
@@ -179,14 +179,14 @@ fn lines_that_were_cut_off_the_end_are_missed() {
     drop(session);
     let whole = fs::read_to_string(run.events()).unwrap();
     let cut = |lines: usize| whole.split_inclusive('\n').take(lines).collect::<String>();
-    let check = || place.valleyscope(&["runs", "check", "mnist"]);
+    let check = || place.run(&["runs", "check", "mnist"]);
     let short = ("mendable", "events.jsonl", "ends after step 29, and the newest checkpoint is of step 40");
     fs::write(run.events(), cut(30)).unwrap();
     expect(&check(), 1, &[("mendable", "events.jsonl", "lines 31 to 42 are missing"), short]);
     // Only the goodbye.
     fs::write(run.events(), cut(41)).unwrap();
     expect(&check(), 1, &[("mendable", "events.jsonl", "line 42 is missing")]);
-    let shown = said(&place.valleyscope(&["runs", "show", "mnist"]));
+    let shown = said(&place.run(&["runs", "show", "mnist"]));
     assert!(shown.contains("line 42 is missing") && shown.contains("checkpoint-00000040.safetensors, of step 40"));
     // Without the lock only the checkpoint knows.
     fs::remove_file(run.lock()).unwrap();
@@ -221,7 +221,7 @@ fn a_loss_that_is_on_record_is_a_note() {
         let lines = text.split_inclusive('\n').enumerate().filter(|(index, _)| index + 1 != number);
         lines.map(|(_, line)| line).collect::<String>()
     };
-    let check = |more: &[&str]| place.valleyscope(&[&["runs", "check", "mnist"], more].concat());
+    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
     let damaged = without(5);
     fs::write(run.events(), &damaged).unwrap();
     expect(&check(&[]), 1, &[("mendable", "events.jsonl", "line 5 is missing")]);
@@ -250,7 +250,7 @@ fn events_that_are_gone_are_told_of_by_the_run_that_goes_on() {
     let (run, session) = trained(&place);
     drop(session);
     fs::remove_file(run.events()).unwrap();
-    let check = || place.valleyscope(&["runs", "check", "mnist"]);
+    let check = || place.run(&["runs", "check", "mnist"]);
     expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` goes on")]);
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
@@ -273,7 +273,7 @@ fn a_cut_line_is_kept_also_where_it_is_all_there_is() {
     fs::write(run.events(), cut).unwrap();
     // As after the two minutes in which a worker may begin.
     fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    let output = place.valleyscope(&["runs", "check", "mnist", "--mend"]);
+    let output = place.run(&["runs", "check", "mnist", "--mend"]);
     expect(&output, 0, &[("mended", "events.jsonl", "it is kept in events-damaged-1.jsonl")]);
     assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
     assert!(fs::read(run.events()).unwrap().is_empty());
@@ -291,12 +291,12 @@ fn a_line_that_was_cut_is_told_also_where_a_worker_may_live_elsewhere() {
     OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
     let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
     fs::write(run.lock(), lock).unwrap();
-    let check = |more: &[&str]| place.valleyscope(&[&["runs", "check", "mnist"], more].concat());
+    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
     let told = [("note", "status", "last heard"), ("note", "events.jsonl", "13 bytes that are no whole line")];
     expect(&check(&[]), 0, &told);
     let refused = check(&["--mend"]);
     assert!(said(&refused).contains("may still be trained, on another machine"), "{}", said(&refused));
-    let resumed = place.valleyscope(&["train", "--resume", "mnist"]);
+    let resumed = place.run(&["train", "--resume", "mnist"]);
     assert_eq!(resumed.status.code(), Some(2));
     assert!(said(&resumed).contains("may still be trained, on another machine"), "{}", said(&resumed));
     // A copy on this machine is nobody's.
@@ -306,7 +306,7 @@ fn a_line_that_was_cut_is_told_also_where_a_worker_may_live_elsewhere() {
     for (name, bytes) in files(run.path()) {
         fs::write(copy.join(name), bytes).unwrap();
     }
-    let output = place.valleyscope(&["runs", "check", "copy", "--mend"]);
+    let output = place.run(&["runs", "check", "copy", "--mend"]);
     expect(&output, 0, &[("note", "status", "crashed"), ("mended", "events.jsonl", "13 bytes")]);
 }
 
@@ -322,7 +322,7 @@ fn tensors_that_are_all_there_is_are_left_where_they_are() {
     }
     // As of a worker that was killed while it saved the first one.
     let first = ("mendable", "checkpoint-00000040.safetensors", "the file .ron that says what it is is not beside it");
-    expect(&place.valleyscope(&["runs", "check", "mnist"]), 1, &[first]);
+    expect(&place.run(&["runs", "check", "mnist"]), 1, &[first]);
     let mut session = RunSession::begin(&run).unwrap();
     let (step, saved) = line(40);
     session.record(step, saved).unwrap();
@@ -338,7 +338,7 @@ fn tensors_that_are_all_there_is_are_left_where_they_are() {
         let before = tensors();
         let kept = ["checkpoint-00000020.safetensors", "checkpoint-00000040.safetensors"];
         let kept = kept.map(|name| ("damaged", name, "no other checkpoint is whole"));
-        expect(&place.valleyscope(&["runs", "check", "mnist", "--mend"]), 1, &kept);
+        expect(&place.run(&["runs", "check", "mnist", "--mend"]), 1, &kept);
         assert!(tensors() == before);
     }
     // Nor does a worker begin anew where the events are gone.
@@ -358,13 +358,13 @@ fn a_run_that_is_being_trained_is_not_mended() {
         files
     };
     let before = files(&run);
-    expect(&place.valleyscope(&["runs", "check", "mnist"]), 0, &[("note", "status", "running")]);
-    let refused = place.valleyscope(&["runs", "check", "mnist", "--mend"]);
+    expect(&place.run(&["runs", "check", "mnist"]), 0, &[("note", "status", "running")]);
+    let refused = place.run(&["runs", "check", "mnist", "--mend"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said(&refused).contains("is being written"), "{}", said(&refused));
     assert!(files(&run) == before);
     drop(session);
-    expect(&place.valleyscope(&["runs", "check", "mnist", "nothing"]), 2, &[]);
+    expect(&place.run(&["runs", "check", "mnist", "nothing"]), 2, &[]);
 }
 
 #[test]
@@ -375,9 +375,9 @@ fn special_files_and_lost_ones_are_told() {
     fs::remove_file(run.events()).unwrap();
     fs::remove_file(run.lock()).unwrap();
     for path in [run.notes(), run.lock()] {
-        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        make_fifo(path);
     }
-    let output = place.valleyscope(&["runs", "check", "mnist"]);
+    let output = place.run(&["runs", "check", "mnist"]);
     let lost = [
         ("damaged", "events.jsonl", "there are checkpoints"),
         ("damaged", "notes.ron", "found a FIFO"),
@@ -385,8 +385,8 @@ fn special_files_and_lost_ones_are_told() {
         ("whole", "checkpoints", "2, of steps 20, 40"),
     ];
     expect(&output, 1, &lost);
-    assert!(std::process::Command::new("mkfifo").arg(run.events()).status().unwrap().success());
-    expect(&place.valleyscope(&["runs", "check", "mnist"]), 1, &[("damaged", "events.jsonl", "found a FIFO")]);
+    make_fifo(run.events());
+    expect(&place.run(&["runs", "check", "mnist"]), 1, &[("damaged", "events.jsonl", "found a FIFO")]);
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn a_folder_of_runs_is_checked_run_by_run() {
     fs::write(runs[1].reserve(), "reserve").unwrap();
     fs::write(runs[2].reserve(), "reserve").unwrap();
     let folder = place.runs();
-    let output = place.valleyscope(&["runs", "check", folder.to_str().unwrap()]);
+    let output = place.run(&["runs", "check", folder.to_str().unwrap()]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
@@ -418,7 +418,7 @@ fn a_finished_run_with_an_edited_config_is_told_so() {
     drop(session);
     let config = fs::read_to_string(run.config()).unwrap();
     fs::write(run.config(), config.replacen("batch_size: ", "batch_size: 1", 1)).unwrap();
-    let output = place.valleyscope(&["train", "--resume", "mnist"]);
+    let output = place.run(&["train", "--resume", "mnist"]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     for words in ["has finished", "`batch_size` was", "`valleyscope runs check --mend` does that"] {
@@ -430,11 +430,11 @@ fn a_finished_run_with_an_edited_config_is_told_so() {
 #[test]
 fn a_fifo_is_no_preset_and_the_pipe_of_a_shell_is() {
     let place = Place::new();
-    let fifo = place.path("fifo");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    std::os::unix::fs::symlink(&fifo, place.path("link")).unwrap();
+    let fifo = place.join("fifo");
+    make_fifo(&fifo);
+    std::os::unix::fs::symlink(&fifo, place.join("link")).unwrap();
     for name in ["fifo", "link"] {
-        let output = place.valleyscope(&["presets", "check", name]);
+        let output = place.run(&["presets", "check", name]);
         assert!(output.status.code() == Some(2) && said(&output).contains("found a FIFO"), "{}", said(&output));
     }
     let piped = format!("{} presets show fig1c | {0} presets check /dev/stdin", env!("CARGO_BIN_EXE_valleyscope"));

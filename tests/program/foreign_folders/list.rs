@@ -2,34 +2,33 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::process::Command;
 
 use valleyscope::run::{Event, Notes, RunFolder, Started};
 
-use super::place::{Place, said};
+use crate::place::{Place, make_fifo, said};
 
 #[test]
 fn bad_runs_are_a_line_each_and_the_others_are_listed() {
     let place = Place::new();
     let started = |title: &str| Started { title: title.to_owned(), optimizer: "Adam".into(), ..Started::default() };
-    let run = |stem: &str| place.run(stem, "Mnist()", started("Adam on digits"), vec![Event::Stopped]);
+    let run = |stem: &str| place.record(stem, "Mnist()", started("Adam on digits"), vec![Event::Stopped]);
     run("good");
     let long = "x".repeat(70_000);
     let endless = Started { title: long.clone(), optimizer: long.clone(), ..Started::default() };
-    place.run("long", "Mnist()", endless, vec![Event::Failed { message: long.clone() }]);
+    place.record("long", "Mnist()", endless, vec![Event::Failed { message: long.clone() }]);
     Notes { title: long, note: String::new() }.write(&run("noted")).unwrap();
     let fifo = run("fifo");
     fs::remove_file(fifo.events()).unwrap();
-    assert!(Command::new("mkfifo").arg(fifo.events()).status().unwrap().success());
+    make_fifo(fifo.events());
     let link = run("link");
-    fs::rename(link.events(), place.path("elsewhere")).unwrap();
-    symlink(place.path("elsewhere"), link.events()).unwrap();
+    fs::rename(link.events(), place.join("elsewhere")).unwrap();
+    symlink(place.join("elsewhere"), link.events()).unwrap();
     let notes = run("notes");
     fs::create_dir(notes.notes()).unwrap();
     let locked = run("locked");
     fs::set_permissions(locked.events(), PermissionsExt::from_mode(0o000)).unwrap();
 
-    let output = place.valleyscope(&["runs", "list"]);
+    let output = place.run(&["runs", "list"]);
     fs::set_permissions(locked.events(), PermissionsExt::from_mode(0o644)).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let [text, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
@@ -64,14 +63,14 @@ fn bad_runs_are_a_line_each_and_the_others_are_listed() {
 #[test]
 fn what_is_no_plain_file_is_said_by_whatever_looks_at_the_run() {
     let place = Place::new();
-    let run = place.run("fifo", "Mnist()", Started::default(), vec![Event::Stopped]);
+    let run = place.record("fifo", "Mnist()", Started::default(), vec![Event::Stopped]);
     fs::remove_file(run.events()).unwrap();
-    assert!(Command::new("mkfifo").arg(run.events()).status().unwrap().success());
+    make_fifo(run.events());
     for command in ["show", "watch", "stop"] {
-        let output = place.valleyscope(&["runs", command, "fifo"]);
+        let output = place.run(&["runs", command, "fifo"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(said(&output).contains("found a FIFO"), "{}", said(&output));
     }
-    let output = place.valleyscope(&["runs", "export", "fifo", "--out", "a.csv"]);
+    let output = place.run(&["runs", "export", "fifo", "--out", "a.csv"]);
     assert!(said(&output).contains(RunFolder::EVENTS) && said(&output).contains("found a FIFO"), "{}", said(&output));
 }

@@ -9,7 +9,7 @@ use valleyscope::export::{Element, NpzWriter};
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{Event, Notes, Started};
 
-use super::place::{Place, said};
+use crate::place::{Place, said};
 
 /// Words with a title for the window and a text for the clipboard, both by escape sequences; the bell; a colour by a
 /// single character (CSI); a turned direction of writing; the ends of lines of old; and deletion.
@@ -70,7 +70,7 @@ fn landscape() -> String {
 #[test]
 fn presets() {
     let place = Place::new();
-    let folder = place.path("valleyscope/presets");
+    let folder = place.join("valleyscope/presets");
     fs::create_dir_all(&folder).unwrap();
     let own = folder.join(format!("{EVIL_NAME}.ron"));
     fs::write(&own, landscape()).unwrap();
@@ -98,19 +98,19 @@ fn presets() {
         &["app", "--preset", broken],
         &["app", "--open", EVIL_NAME],
     ] {
-        tame(&said(&place.valleyscope(args)), false);
+        tame(&said(&place.run(args)), false);
     }
-    tame(&said(&place.valleyscope(&["presets", "list"])), true);
-    tame(&said(&place.valleyscope(&["presets", "check", own])), true);
+    tame(&said(&place.run(&["presets", "list"])), true);
+    tame(&said(&place.run(&["presets", "check", own])), true);
 }
 
 #[test]
 fn content_is_as_it_is_in_a_pipe_and_visible_on_a_terminal() {
     let place = Place::new();
     let text = landscape();
-    fs::write(place.path("own.ron"), &text).unwrap();
-    assert_eq!(place.valleyscope(&["presets", "show", "own.ron"]).stdout, text.as_bytes());
-    let table = String::from_utf8(place.valleyscope(&["simulate", "own.ron"]).stdout).unwrap();
+    fs::write(place.join("own.ron"), &text).unwrap();
+    assert_eq!(place.run(&["presets", "show", "own.ron"]).stdout, text.as_bytes());
+    let table = String::from_utf8(place.run(&["simulate", "own.ron"]).stdout).unwrap();
     assert!(table.contains(VISIBLE), "{table}");
     if cfg!(target_os = "linux") {
         tame(&on_terminal(&place, &["presets", "show", "own.ron"]), true);
@@ -142,7 +142,7 @@ fn evil_run(place: &Place, stem: &str, goodbye: Option<Event>) -> PathBuf {
         Event::Command { id: evil(), ok: false, message: evil(), steps: None },
         Event::Warning { message: evil() },
     ];
-    let run = place.run(stem, &landscape(), started, events.into_iter().chain(goodbye).collect());
+    let run = place.record(stem, &landscape(), started, events.into_iter().chain(goodbye).collect());
     Notes { title: evil(), note: evil() }.write(&run).unwrap();
     fs::write(run.log(), format!("{EVIL}\nlast words\n")).unwrap();
     fs::write(run.commands(), format!("{EVIL}\n")).unwrap();
@@ -155,7 +155,7 @@ fn a_list_of_runs_is_as_wide_as_a_wide_terminal() {
     let place = Place::new();
     let title = "The title of a run ".repeat(6).trim().to_owned();
     let started = Started { title: title.clone(), steps: 9, ..Started::default() };
-    place.run("titled", &landscape(), started, vec![Event::Stopped]);
+    place.record("titled", &landscape(), started, vec![Event::Stopped]);
     let list = |columns: u16| {
         let program = env!("CARGO_BIN_EXE_valleyscope");
         in_shell(&place, &format!("stty rows 40 cols {columns}; {program} runs list"))
@@ -185,11 +185,11 @@ fn runs() {
     let host: String = EVIL.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
     let rest = after.split_once('"').unwrap().1;
     fs::write(elsewhere.join("lock"), format!("{before}\"host\":\"{host}\"{rest}")).unwrap();
-    let list = said(&place.valleyscope(&["runs", "list"]));
+    let list = said(&place.run(&["runs", "list"]));
     tame(&list, true);
     assert_eq!(list.lines().count(), 6, "{list}");
     for stem in ["failed", "stopped", "finished", "crashed", "elsewhere"] {
-        let show = said(&place.valleyscope(&["runs", "show", stem]));
+        let show = said(&place.run(&["runs", "show", stem]));
         tame(&show, true);
         let open = stem == "elsewhere";
         for (command, more) in [
@@ -201,14 +201,14 @@ fn runs() {
         ] {
             // Such a run may be at work somewhere, and is waited for.
             if !(open && matches!(command, "watch" | "stop")) {
-                tame(&said(&place.valleyscope(&[&["runs", command, stem], more].concat())), false);
+                tame(&said(&place.run(&[&["runs", command, stem], more].concat())), false);
             }
         }
-        tame(&said(&place.valleyscope(&["figure", stem, "--out", "f.png"])), false);
-        tame(&said(&place.valleyscope(&["train", "--resume", stem, "--worker", "/nowhere"])), false);
+        tame(&said(&place.run(&["figure", stem, "--out", "f.png"])), false);
+        tame(&said(&place.run(&["train", "--resume", stem, "--worker", "/nowhere"])), false);
     }
-    tame(&said(&place.valleyscope(&["runs", "show", EVIL_NAME])), true);
-    tame(&said(&place.valleyscope(&["runs", "watch", "failed"])), true);
+    tame(&said(&place.run(&["runs", "show", EVIL_NAME])), true);
+    tame(&said(&place.run(&["runs", "watch", "failed"])), true);
 }
 
 /// Numbers whose description in an array's header acts.
@@ -250,36 +250,36 @@ fn results() {
     };
     (preset.title, preset.description) = (TURNED.to_owned(), EVIL.to_owned());
     let spec = Preset::Sweep(preset).to_ron();
-    result(&place.path("header"), None, "f32");
-    result(&place.path("program"), Some(&spec), EVIL);
-    result(&place.path("spec"), Some(&format!("Sweep(version: 1, title: {EVIL}")), "f32");
+    result(&place.join("header"), None, "f32");
+    result(&place.join("program"), Some(&spec), EVIL);
+    result(&place.join("spec"), Some(&format!("Sweep(version: 1, title: {EVIL}")), "f32");
     for folder in ["header", "program", "spec"] {
-        let output = said(&place.valleyscope(&["figure", &format!("./{folder}"), "--out", "f.svg"]));
+        let output = said(&place.run(&["figure", &format!("./{folder}"), "--out", "f.svg"]));
         tame(&output, false);
         assert!(output.contains("error: "), "{output}");
-        tame(&said(&place.valleyscope(&["app", "--open", &format!("./{folder}")])), false);
+        tame(&said(&place.run(&["app", "--open", &format!("./{folder}")])), false);
     }
-    let program = said(&place.valleyscope(&["figure", "./program", "--out", "f.svg"]));
+    let program = said(&place.run(&["figure", "./program", "--out", "f.svg"]));
     tame(&program, true);
-    let header = said(&place.valleyscope(&["figure", "./header", "--out", "f.svg"]));
+    let header = said(&place.run(&["figure", "./header", "--out", "f.svg"]));
     tame(&header, true);
 
-    fs::write(place.path("own.ron"), &spec).unwrap();
+    fs::write(place.join("own.ron"), &spec).unwrap();
     let out = format!("out {EVIL_NAME}");
     let sweep = ["sweep", "own.ron", "--grid", "2x2", "--lrs", "2", "--replicates", "2", "--steps", "2", "--out", &out];
-    tame(&said(&place.valleyscope(&sweep)), true);
-    tame(&said(&place.valleyscope(&sweep)), true);
-    tame(&said(&place.valleyscope(&["figure", &format!("./{out}"), "--out", &format!("{EVIL_NAME}.svg")])), true);
+    tame(&said(&place.run(&sweep)), true);
+    tame(&said(&place.run(&sweep)), true);
+    tame(&said(&place.run(&["figure", &format!("./{out}"), "--out", &format!("{EVIL_NAME}.svg")])), true);
 }
 
 #[test]
 fn the_doctor() {
     let place = Place::new();
-    let worker = place.path("valleyscope/worker");
+    let worker = place.join("valleyscope/worker");
     fs::create_dir_all(&worker).unwrap();
     let status = format!("state=failed\nmessage={EVIL}\nstep=1\nsteps=3\npid=1\nupdated=1\n");
     fs::write(worker.join("setup.txt"), status).unwrap();
-    let mut doctor = place.program();
+    let mut doctor = place.command(&[]);
     let output = doctor.arg("doctor").env("DISPLAY", EVIL_NAME).env_remove("WAYLAND_DISPLAY").output().unwrap();
     tame(&said(&output), true);
 }

@@ -6,6 +6,8 @@ use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
 use super::fault::{fault_of, refused_in};
 use super::refusals::GOOD;
+#[cfg(unix)]
+use crate::place::make_fifo;
 
 #[track_caller]
 fn refused(part: &str, replacement: &str, mark: &str, words: &[&str]) {
@@ -196,19 +198,13 @@ fn a_setting_that_is_refused_is_named_and_no_place_in_a_text() {
     }
 }
 
-/// A FIFO that nobody writes to.
-#[cfg(unix)]
-fn fifo(path: &std::path::Path) {
-    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-}
-
 #[cfg(unix)]
 #[test]
 fn what_is_no_plain_file_is_no_preset_of_a_user() {
     use valleyscope::preset::Library;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    fifo(&at("pipe.ron"));
+    make_fifo(&at("pipe.ron"));
     std::os::unix::fs::symlink("/dev/zero", at("zeros.ron")).unwrap();
     std::fs::write(at("good.txt"), GOOD).unwrap();
     std::os::unix::fs::symlink("good.txt", at("linked.ron")).unwrap();

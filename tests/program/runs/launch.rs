@@ -13,6 +13,7 @@ use valleyscope::run::{
 use valleyscope::workload::DeviceChoice;
 
 use super::worker::{self, new_run, wait_until};
+use crate::place::signal;
 use crate::put_program::put_program;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -192,17 +193,13 @@ fn a_worker_has_a_session_of_its_own_and_leaves_no_trace() {
     let session: u32 = stat.rsplit(')').next().unwrap().split_whitespace().nth(3).unwrap().parse().unwrap();
     assert_eq!(session, launched.pid());
     // The end of a terminal does not end it, and a request to end does.
-    signal(launched.pid(), "HUP");
-    signal(launched.pid(), "PIPE");
+    signal("HUP", launched.pid());
+    signal("PIPE", launched.pid());
     let before = worker::lines(run.events());
     wait_until("more events", || worker::lines(run.events()) > before);
     assert!(launched.exit().is_none());
-    signal(launched.pid(), "TERM");
+    signal("TERM", launched.pid());
     wait_until("the end", || launched.exit().is_some());
     assert!(!process.exists(), "it was waited for");
     assert_eq!(RunReader::new(run).status(Timestamp::now()).unwrap(), Status::Stopped);
-}
-
-fn signal(pid: u32, signal: &str) {
-    assert!(std::process::Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap().success());
 }

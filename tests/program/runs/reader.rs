@@ -10,6 +10,8 @@ use valleyscope::run::{
 };
 
 use super::worker::new_run;
+#[cfg(unix)]
+use crate::place::make_fifo;
 
 /// Gives each event the next moment.
 fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<EventRecord> {
@@ -240,13 +242,13 @@ fn events_are_a_plain_file_or_an_error() {
         assert!(error.to_string().contains(what), "no {what:?} in: {error}");
         fs::remove_file(run.events()).unwrap();
     };
-    assert!(std::process::Command::new("mkfifo").arg(run.events()).status().unwrap().success());
+    make_fifo(run.events());
     refused("a FIFO");
     fs::write(place.path().join("elsewhere"), text(&records([train(1)]))).unwrap();
     std::os::unix::fs::symlink(place.path().join("elsewhere"), run.events()).unwrap();
     refused("a symbolic link");
     // The log is no more than a help: nothing is said where it cannot be read.
-    assert!(std::process::Command::new("mkfifo").arg(run.log()).status().unwrap().success());
+    make_fifo(run.log());
     assert_eq!(last_lines(&run.log(), 100), "");
 }
 

@@ -11,12 +11,13 @@ use valleyscope::run::{
 };
 
 use super::worker::new_run;
+use crate::place::make_fifo;
 
 /// Ways to put something else in the place of a file.
 const WAYS: [fn(&Path, &Path); 4] = [
     |path, victim| std::os::unix::fs::symlink(victim, path).unwrap(),
     |path, _| std::os::unix::fs::symlink("/nowhere/at/all", path).unwrap(),
-    |path, _| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success()),
+    |path, _| make_fifo(path),
     |path, _| fs::create_dir(path).unwrap(),
 ];
 

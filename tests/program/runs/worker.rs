@@ -8,12 +8,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use valleyscope::run::{
     Event, Handshake, MetricId, MetricValues, PROTOCOL, RunCommand, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
+
+pub use crate::place::wait_until;
 
 const RUN: &str = "VALLEYSCOPE_TEST_RUN";
 const STEPS: &str = "VALLEYSCOPE_TEST_STEPS";
@@ -152,16 +154,6 @@ pub fn start(run: &RunFolder, steps: u64, manner: &str) -> Child {
 /// A run that nobody has begun.
 pub fn new_run(parent: &Path) -> RunFolder {
     RunFolder::create(parent, "nothing", "Nothing()").unwrap()
-}
-
-/// Waits for something that comes sooner or later.
-#[track_caller]
-pub fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !come() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "waited two minutes for {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 pub fn lines(path: impl AsRef<OsStr>) -> usize {

@@ -1,11 +1,10 @@
 //! `valleyscope figure`.
 
 use std::fs;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
-use super::place::{Place, SMALL, expect_error, with};
+use super::{SMALL, with};
+use crate::place::{Place, expect_error, signal, wait_until};
 
 #[test]
 fn results_are_drawn_without_computing() {
@@ -15,12 +14,12 @@ fn results_are_drawn_without_computing() {
         for name in ["out", "out/phase.npz"] {
             let said = place.good(&["figure", name, "--out", out]);
             assert!(said.contains("85 ×") && said.contains(out), "{said}");
-            assert!(fs::read(place.path(out)).unwrap().starts_with(start), "{out}");
+            assert!(fs::read(place.join(out)).unwrap().starts_with(start), "{out}");
         }
     }
     place.good(&["figure", "out", "--out", "again.svg"]);
-    assert_eq!(fs::read(place.path("f.svg")).unwrap(), fs::read(place.path("again.svg")).unwrap());
-    assert_eq!(fs::read(place.path("f.svg")).unwrap(), fs::read(place.path("out/phase.svg")).unwrap());
+    assert_eq!(fs::read(place.join("f.svg")).unwrap(), fs::read(place.join("again.svg")).unwrap());
+    assert_eq!(fs::read(place.join("f.svg")).unwrap(), fs::read(place.join("out/phase.svg")).unwrap());
 }
 
 #[test]
@@ -28,14 +27,14 @@ fn certainty_is_shown_where_it_is_asked_for() {
     let place = Place::new();
     place.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
     place.good(&["figure", "out", "--certainty", "--out", "sure.svg"]);
-    let [plain, sure] = ["out/phase.svg", "sure.svg"].map(|name| fs::read_to_string(place.path(name)).unwrap());
+    let [plain, sure] = ["out/phase.svg", "sure.svg"].map(|name| fs::read_to_string(place.join(name)).unwrap());
     let note = "less certain, to 50 %";
     assert!(sure.contains(note) && !plain.contains(note));
     let map = |svg: &str| svg.split_once("data:image/png;base64,").unwrap().1.split('"').next().unwrap().to_owned();
     assert!(map(&sure) != map(&plain), "no pixel is paler");
     place.good(&with(&["sweep", "fig2a", "--out", "few"], &SMALL.map(|word| if word == "4" { "3" } else { word })));
     place.good(&["figure", "few", "--certainty", "--out", "few.svg"]);
-    assert!(fs::read_to_string(place.path("few.svg")).unwrap().contains("too few replicates to be certain"));
+    assert!(fs::read_to_string(place.join("few.svg")).unwrap().contains("too few replicates to be certain"));
 }
 
 #[test]
@@ -45,7 +44,7 @@ fn a_preset_is_computed_first() {
     let said = place.good(&["figure", "out/spec.ron", "--out", "computed.svg", "--width-mm", "120"]);
     assert!(said.contains("20 pixels") && said.contains("120 ×"), "{said}");
     place.good(&["figure", "out", "--out", "drawn.svg", "--width-mm", "120"]);
-    assert_eq!(fs::read(place.path("computed.svg")).unwrap(), fs::read(place.path("drawn.svg")).unwrap());
+    assert_eq!(fs::read(place.join("computed.svg")).unwrap(), fs::read(place.join("drawn.svg")).unwrap());
 }
 
 #[test]
@@ -78,9 +77,9 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
         expect_error(&place.run(&with(&["figure"], args)), 2, &words);
     }
     expect_error(&place.run(&["figure", "fig2a", "--out", "gone/f.svg"]), 1, &["cannot write", "gone"]);
-    fs::create_dir(place.path("empty")).unwrap();
+    fs::create_dir(place.join("empty")).unwrap();
     expect_error(&place.run(&["figure", "empty", "--out", "f.svg"]), 2, &["empty", "phase.npz"]);
-    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1, "no figure, and nothing half-written");
+    assert_eq!(fs::read_dir(place.join("")).unwrap().count(), 1, "no figure, and nothing half-written");
 }
 
 #[test]
@@ -98,13 +97,13 @@ fn a_landscape_is_simulated_and_drawn() {
         for (out, start) in [("f.png", &b"\x89PNG"[..]), ("f.svg", b"<svg"), ("f.pdf", b"%PDF")] {
             let said = place.good(&["figure", name, "--quick", "--out", out, "--width-mm", "120"]);
             assert!(said.contains("120 ×") && said.contains(out), "{said}");
-            assert!(fs::read(place.path(out)).unwrap().starts_with(start), "{out}");
+            assert!(fs::read(place.join(out)).unwrap().starts_with(start), "{out}");
         }
-        let svg = fs::read_to_string(place.path("f.svg")).unwrap();
+        let svg = fs::read_to_string(place.join("f.svg")).unwrap();
         assert!(svg.contains("particles: 10,") && svg.contains("means of 10 particles"), "the coarse picture");
     }
     place.good(&["figure", "fig1c", "--out", "whole.svg"]);
-    let svg = fs::read_to_string(place.path("whole.svg")).unwrap();
+    let svg = fs::read_to_string(place.join("whole.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("width=\"180.000mm\"") && svg.contains("means of 100 particles"));
 }
 
@@ -114,7 +113,7 @@ fn a_landscape_without_an_optimizer_is_refused() {
     let preset = r#"Landscape(version: 1, title: "None", simulation: (noise: 1.0, optimizers: [
         (id: 0, enabled: false, rule: Adam(learning_rate: 0.1)),
     ]))"#;
-    fs::write(place.path("none.ron"), preset).unwrap();
+    fs::write(place.join("none.ron"), preset).unwrap();
     let words = ["none.ron:1:", "at least one optimizer with `enabled: true`"];
     expect_error(&place.run(&["figure", "none.ron", "--out", "f.svg"]), 2, &words);
 }
@@ -124,16 +123,12 @@ fn a_landscape_without_an_optimizer_is_refused() {
 fn what_is_drawn_of_all_figures_stays_when_one_fails_and_the_rest_is_interrupted() {
     let place = Place::new();
     // A folder where a file should go.
-    fs::create_dir_all(place.path("all/fig1c.svg")).unwrap();
+    fs::create_dir_all(place.join("all/fig1c.svg")).unwrap();
     let args = ["figure", "--all", "--format", "svg", "--out", "all"];
     let child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-    let started = Instant::now();
-    while !place.path("all/saturation.svg").exists() {
-        assert!(started.elapsed() < Duration::from_secs(300), "no figure in five minutes");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("a figure", || place.join("all/saturation.svg").exists());
     // The next one is a sweep, which takes far longer than this.
-    assert!(Command::new("kill").args(["-2", &child.id().to_string()]).status().unwrap().success());
+    signal("INT", child.id());
     let output = child.wait_with_output().unwrap();
     let words = [
         "figure 1 of 8, fig1c",
@@ -142,6 +137,6 @@ fn what_is_drawn_of_all_figures_stays_when_one_fails_and_the_rest_is_interrupted
         "interrupted",
     ];
     expect_error(&output, 130, &words);
-    assert!(fs::read(place.path("all/saturation.svg")).unwrap().ends_with(b"</svg>\n"));
-    assert_eq!(fs::read_dir(place.path("all")).unwrap().count(), 2, "nothing half-written");
+    assert!(fs::read(place.join("all/saturation.svg")).unwrap().ends_with(b"</svg>\n"));
+    assert_eq!(fs::read_dir(place.join("all")).unwrap().count(), 2, "nothing half-written");
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::place::{Place, SMALL, expect_error, with};
+use super::{SMALL, with};
+use crate::place::{Place, expect_error};
 
 #[test]
 fn wrong_options_say_what_was_expected_and_found() {
@@ -30,7 +31,7 @@ fn wrong_options_say_what_was_expected_and_found() {
         let output = place.run(&["sweep", "fig2a", "--out", "out", option, value]);
         let word = if expected == "expected" { "0" } else { expected };
         expect_error(&output, 2, &[word]);
-        assert!(!place.path("out").exists(), "{option} {value} left a folder");
+        assert!(!place.join("out").exists(), "{option} {value} left a folder");
     }
 }
 
@@ -51,11 +52,11 @@ fn broken_sweeps_are_refused_with_their_place() {
         ("from: 0.1, to: 1.0, count: 0, spacing: Log", two, ["count", "found 0"]),
         ("from: 0.1, to: 1.0, count: 3, spacing: Log", "(id: 0, rule: Adam())", ["2 to 16", "found 1"]),
     ] {
-        fs::write(place.path("p.ron"), preset(rows, optimizers)).unwrap();
+        fs::write(place.join("p.ron"), preset(rows, optimizers)).unwrap();
         expect_error(&place.run(&["sweep", "p.ron", "--out", "out"]), 2, &words);
         expect_error(&place.run(&["presets", "check", "p.ron"]), 2, &words);
     }
-    fs::write(place.path("p.ron"), preset("from: 0.1, to: 1.0, count: 3, spacing: Log", two)).unwrap();
+    fs::write(place.join("p.ron"), preset("from: 0.1, to: 1.0, count: 3, spacing: Log", two)).unwrap();
     place.good(&with(&["sweep", "p.ron", "--out", "out"], &SMALL));
     expect_error(
         &place.run(&["sweep", "p.ron", "--out", "raw", "--raw"]),
@@ -71,7 +72,7 @@ fn options_without_effect_are_refused() {
         rows: (of: Steps, from: 10.0, to: 20.0, count: 2, spacing: Linear),
         columns: (of: Of(LearningRate, [0, 1]), from: 0.001, to: 1.0, count: 3, spacing: Log),
         optimizers: [(id: 0, rule: Adam()), (id: 1, rule: Focus())]))";
-    fs::write(place.path("p.ron"), preset).unwrap();
+    fs::write(place.join("p.ron"), preset).unwrap();
     for option in ["--steps", "--lrs"] {
         expect_error(&place.run(&["sweep", "p.ron", "--out", "out", option, "5"]), 2, &[option, "no effect"]);
     }
@@ -96,7 +97,7 @@ fn each_kind_has_its_command() {
 #[test]
 fn a_folder_that_cannot_be_is_refused() {
     let place = Place::new();
-    fs::write(place.path("file"), "").unwrap();
+    fs::write(place.join("file"), "").unwrap();
     let sweep = |out| place.run(&with(&["sweep", "fig2a", "--out", out], &SMALL));
     expect_error(&sweep("file"), 2, &["must be a folder", "file"]);
     expect_error(&sweep("file/inside"), 1, &["cannot make the folder", "file/inside"]);

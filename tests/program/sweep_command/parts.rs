@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::{Output, Stdio};
 
-use super::place::{Place, SMALL, expect_error, with};
+use super::{SMALL, with};
+use crate::place::{Place, expect_error};
 
 /// The arguments of a sweep, for its part `part` in a folder.
 fn part<'a>(sweep: &[&'a str], part: &'a str, folder: &'a str) -> Vec<&'a str> {
@@ -65,16 +66,16 @@ fn a_part_that_was_killed_goes_on() {
     child.kill().unwrap();
     child.wait().unwrap();
     // A record that was cut is computed again.
-    let bytes = fs::read(place.path(file)).unwrap();
-    fs::write(place.path(file), &bytes[..bytes.len() - 100]).unwrap();
+    let bytes = fs::read(place.join(file)).unwrap();
+    fs::write(place.join(file), &bytes[..bytes.len() - 100]).unwrap();
     let said = place.good(&part(&sweep, "2/2", "parts"));
     assert!(said.contains("going on with") && said.contains("of the 1000 pixels of part 2/2"), "{said}");
     assert!(place.good(&part(&sweep, "2/2", "parts")).contains("part 2/2 is complete"));
     expect_error(&place.run(&merge), 1, &["1000 of 2000 pixels are there; missing of 2 parts: 1;", "phase-so-far.png"]);
     assert_eq!(place.files("merged").keys().collect::<Vec<_>>(), ["checkpoint.bin", "phase-so-far.png"]);
     // What was merged so far is gone on with by the missing part, or as any sweep is.
-    fs::create_dir(place.path("other")).unwrap();
-    fs::copy(place.path("merged/checkpoint.bin"), place.path("other/checkpoint.bin")).unwrap();
+    fs::create_dir(place.join("other")).unwrap();
+    fs::copy(place.join("merged/checkpoint.bin"), place.join("other/checkpoint.bin")).unwrap();
     place.good(&part(&sweep, "1/2", "more"));
     place.good(&["sweep", "--merge", "parts", "more", "--out", "merged"]);
     place.good(&with(&sweep, &["--out", "other", "--resume"]));
@@ -130,16 +131,16 @@ fn a_merge_that_waited_for_another_finds_its_results() {
 
 /// Merges `parts` into `merged`, where another process ends meanwhile, with the results that are in `whole`.
 fn merge_while_another_ends(place: &Place) -> Output {
-    let _ = fs::remove_dir_all(place.path("merged"));
-    fs::create_dir(place.path("merged")).unwrap();
-    let checkpoint = place.path("merged/checkpoint.bin");
+    let _ = fs::remove_dir_all(place.join("merged"));
+    fs::create_dir(place.join("merged")).unwrap();
+    let checkpoint = place.join("merged/checkpoint.bin");
     let lock = fs::File::create(&checkpoint).unwrap();
     lock.lock().unwrap();
     let merge = ["sweep", "--merge", "parts", "--out", "merged"];
     let waiting = place.command(&merge).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
     for (name, bytes) in place.files("whole") {
-        fs::write(place.path("merged").join(name), bytes).unwrap();
+        fs::write(place.join("merged").join(name), bytes).unwrap();
     }
     fs::remove_file(&checkpoint).unwrap();
     drop(lock);
@@ -169,7 +170,7 @@ fn what_is_missing_double_foreign_or_damaged_is_named() {
         (&["--precision", "f64"], "its precision is f32, and not f64"),
         (&["--set", "title=Another"], "its title is"),
     ] {
-        let _ = fs::remove_dir_all(place.path("foreign"));
+        let _ = fs::remove_dir_all(place.join("foreign"));
         place.good(&with(&small("5/8", "foreign"), more));
         let output = place.run(&["sweep", "--merge", "parts", "foreign", "--out", "merged"]);
         expect_error(&output, 2, &["is of another sweep than foreign/part-5-of-8.bin: its"]);
@@ -180,21 +181,21 @@ fn what_is_missing_double_foreign_or_damaged_is_named() {
     let output = place.run(&["sweep", "--merge", "parts", "halves", "--out", "merged"]);
     expect_error(&output, 2, &["number of parts is", "merge only parts of one sweep"]);
     // A file that says it is another part.
-    fs::create_dir(place.path("renamed")).unwrap();
-    fs::copy(place.path("parts/part-3-of-8.bin"), place.path("renamed/part-1-of-8.bin")).unwrap();
+    fs::create_dir(place.join("renamed")).unwrap();
+    fs::copy(place.join("parts/part-3-of-8.bin"), place.join("renamed/part-1-of-8.bin")).unwrap();
     expect_error(&place.run(&small("1/8", "renamed")), 2, &["its `part` is 3/8, and 1/8 is asked for"]);
     // A record whose bytes have changed.
-    let path = place.path("parts/part-2-of-8.bin");
+    let path = place.join("parts/part-2-of-8.bin");
     let mut bytes = fs::read(&path).unwrap();
     let last = bytes.len() - 30;
     bytes[last] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    fs::remove_dir_all(place.path("merged")).unwrap();
+    fs::remove_dir_all(place.join("merged")).unwrap();
     expect_error(&merge(&[]), 1, &["part-2-of-8.bin has 1 damaged records", "not finished: 2/8 (2 of 3 pixels)"]);
-    fs::write(place.path("parts/part-4-of-8.bin"), "holiday pictures").unwrap();
+    fs::write(place.join("parts/part-4-of-8.bin"), "holiday pictures").unwrap();
     expect_error(&merge(&[]), 2, &["part-4-of-8.bin is no checkpoint of a sweep"]);
     expect_error(&place.run(&["sweep", "--merge", "again", "nowhere", "--out", "x"]), 1, &["nowhere"]);
-    fs::create_dir(place.path("empty")).unwrap();
+    fs::create_dir(place.join("empty")).unwrap();
     expect_error(
         &place.run(&["sweep", "--merge", "empty", "--out", "x"]),
         2,

@@ -5,7 +5,8 @@ use std::fs;
 use valleyscope::preset::Preset;
 use valleyscope::result::SweepResult;
 
-use super::place::{Place, SMALL, expect_error, with};
+use super::{SMALL, with};
+use crate::place::{Place, expect_error};
 
 #[test]
 fn a_folder_of_results_is_written_and_summed_up() {
@@ -18,7 +19,7 @@ fn a_folder_of_results_is_written_and_summed_up() {
     for words in ["20 pixels", "0.0 million steps in", "million steps a second", "2 threads", "f32", "new/out"] {
         assert!(summary.contains(words), "no {words:?} in: {summary}");
     }
-    let result = SweepResult::open(&place.path("new/out")).unwrap();
+    let result = SweepResult::open(&place.join("new/out")).unwrap();
     assert!(result.diagram.is_complete());
     assert_eq!(result.diagram.spec().shape(), [4, 5]);
     let said = result.title.strip_prefix("Phase diagram: sharpness and noise (Fig. 2a), changed: ");
@@ -29,7 +30,7 @@ fn a_folder_of_results_is_written_and_summed_up() {
 fn a_smaller_grid_keeps_ranges_and_spacing() {
     let place = Place::new();
     place.good(&with(&["sweep", "fig2a", "--out", "out", "--seed", "9"], &SMALL));
-    let result = SweepResult::open(&place.path("out")).unwrap();
+    let result = SweepResult::open(&place.join("out")).unwrap();
     let (rows, columns) = (result.diagram.rows(), result.diagram.columns());
     assert_eq!([rows[0], rows[3]], [0.1, 1000.0]);
     assert!((rows[1] / rows[0] / (rows[3] / rows[2]) - 1.0).abs() < 1e-12, "{rows:?}");
@@ -43,7 +44,7 @@ fn a_smaller_grid_keeps_ranges_and_spacing() {
 fn the_spec_repeats_the_sweep() {
     let place = Place::new();
     place.good(&with(&["sweep", "fig2b", "--out", "first"], &SMALL));
-    Preset::read(&place.path("first/spec.ron")).unwrap();
+    Preset::read(&place.join("first/spec.ron")).unwrap();
     place.good(&["sweep", "first/spec.ron", "--out", "second"]);
     assert_eq!(place.files("first"), place.files("second"));
 }
@@ -76,8 +77,8 @@ fn results_are_not_overwritten() {
     assert!(place.good(&with(&args, &["--resume"])).contains("complete"));
     assert_eq!(place.files("out"), before);
 
-    fs::create_dir(place.path("mine")).unwrap();
-    fs::write(place.path("mine/phase.csv"), "my own").unwrap();
+    fs::create_dir(place.join("mine")).unwrap();
+    fs::write(place.join("mine/phase.csv"), "my own").unwrap();
     expect_error(&place.run(&with(&["sweep", "fig2a", "--out", "mine"], &SMALL)), 2, &["phase.csv"]);
     assert_eq!(place.files("mine").len(), 1);
 }

@@ -1,9 +1,9 @@
 //! Sweeps that are stopped, and go on.
 
 use std::fs;
-use std::process::Child;
 
-use super::place::{Place, SMALL, expect_code, expect_error, with};
+use super::{SMALL, with};
+use crate::place::{Place, expect_code, expect_error, signal};
 
 /// A sweep of many small pixels that takes several times the two seconds between savings, so that it can be stopped in
 /// between on a fast machine too.
@@ -11,12 +11,6 @@ const LONG: [&str; 10] = ["--grid", "60x50", "--lrs", "5", "--replicates", "10",
 
 fn long<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     with(&with(&["sweep", "fig2a", "--out", folder], &LONG), more)
-}
-
-fn raise(child: &Child, signal: i32) {
-    let signal = format!("-{signal}");
-    let status = std::process::Command::new("kill").args([&signal, &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
 }
 
 #[test]
@@ -32,8 +26,8 @@ fn a_sweep_that_is_killed_goes_on_to_the_same_bytes() {
         assert!(said.contains("pixels known"), "{said}");
         place.good(&long("whole", more));
         assert!(place.files("stopped") == place.files("whole"), "the results differ");
-        fs::remove_dir_all(place.path("stopped")).unwrap();
-        fs::remove_dir_all(place.path("whole")).unwrap();
+        fs::remove_dir_all(place.join("stopped")).unwrap();
+        fs::remove_dir_all(place.join("whole")).unwrap();
     }
 }
 
@@ -41,11 +35,11 @@ fn a_sweep_that_is_killed_goes_on_to_the_same_bytes() {
 fn ctrl_c_ends_it_with_130_and_says_how_to_go_on() {
     let place = Place::new();
     let child = place.start_and_wait(&long("out", &[]), "out");
-    raise(&child, 2);
+    signal("INT", child.id());
     let output = child.wait_with_output().unwrap();
     expect_error(&output, 130, &["pixels", "--resume", "interrupted"]);
     expect_code(&place.run(&long("out", &["--resume"])), 0);
-    assert!(!place.path("out/checkpoint.bin").exists());
+    assert!(!place.join("out/checkpoint.bin").exists());
 }
 
 #[test]
@@ -82,16 +76,16 @@ fn a_checkpoint_of_another_sweep_is_refused_with_the_difference() {
 #[test]
 fn what_is_no_checkpoint_is_left_alone() {
     let place = Place::new();
-    fs::create_dir(place.path("out")).unwrap();
-    fs::write(place.path("out/checkpoint.bin"), "holiday pictures").unwrap();
+    fs::create_dir(place.join("out")).unwrap();
+    fs::write(place.join("out/checkpoint.bin"), "holiday pictures").unwrap();
     let args = with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL);
     expect_error(&place.run(&args), 2, &["no checkpoint", "checkpoint.bin"]);
-    assert_eq!(fs::read(place.path("out/checkpoint.bin")).unwrap(), b"holiday pictures");
+    assert_eq!(fs::read(place.join("out/checkpoint.bin")).unwrap(), b"holiday pictures");
 }
 
 /// A file of the temporary kind that a program which was killed has left; one that is being written is locked.
 fn leave(place: &Place, name: &str) -> fs::File {
-    let path = place.path(name);
+    let path = place.join(name);
     fs::write(&path, "half of a picture").unwrap();
     fs::File::open(path).unwrap()
 }
@@ -118,7 +112,7 @@ fn an_empty_checkpoint_lets_nothing_be_overwritten() {
     let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
     place.good(&sweep);
     let before = place.files("out");
-    let checkpoint = place.path("out/checkpoint.bin");
+    let checkpoint = place.join("out/checkpoint.bin");
     for more in [&["--seed", "3"][..], &["--seed", "3", "--resume"], &[]] {
         fs::write(&checkpoint, "").unwrap();
         expect_error(&place.run(&with(&sweep, more)), 2, &["results", "nothing is overwritten"]);
@@ -130,17 +124,17 @@ fn an_empty_checkpoint_lets_nothing_be_overwritten() {
     // The owner of one that is locked may be writing its results.
     let lock = fs::File::create(&checkpoint).unwrap();
     lock.lock().unwrap();
-    fs::remove_file(place.path("out/phase.png")).unwrap();
+    fs::remove_file(place.join("out/phase.png")).unwrap();
     expect_error(&place.run(&with(&sweep, &["--resume"])), 1, &["another process is at work"]);
-    fs::write(place.path("out/phase.png"), &before["phase.png"]).unwrap();
+    fs::write(place.join("out/phase.png"), &before["phase.png"]).unwrap();
     drop(lock);
     // One that was begun, but holds no pixel of the other sweep, lets nothing be overwritten either.
-    fs::create_dir(place.path("other")).unwrap();
+    fs::create_dir(place.join("other")).unwrap();
     let other = with(&with(&["sweep", "fig2a", "--out", "other"], &LONG), &["--seed", "3"]);
     let mut child = place.start_and_wait(&other, "other");
     child.kill().unwrap();
     child.wait().unwrap();
-    fs::copy(place.path("other/checkpoint.bin"), place.path("out/checkpoint.bin")).unwrap();
+    fs::copy(place.join("other/checkpoint.bin"), place.join("out/checkpoint.bin")).unwrap();
     let before = place.files("out");
     let other = with(&with(&["sweep", "fig2a", "--out", "out"], &LONG), &["--seed", "3", "--resume"]);
     expect_error(&place.run(&other), 2, &["results", "nothing is overwritten"]);
@@ -152,13 +146,13 @@ fn a_sweep_that_was_killed_between_its_results_and_the_end_writes_them_again() {
     let place = Place::new();
     let mut child = place.start_and_wait(&long("out", &[]), "out");
     // The results come all at once, and the checkpoint goes last.
-    while !place.path("out/spec.ron").exists() {
+    while !place.join("out/spec.ron").exists() {
         assert!(child.try_wait().unwrap().is_none(), "the sweep ended without results");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    if place.path("out/checkpoint.bin").exists() {
+    if place.join("out/checkpoint.bin").exists() {
         expect_error(&place.run(&long("out", &[])), 2, &["unfinished sweep", "3000 of 3000", "--resume"]);
     }
     place.good(&long("out", &["--resume"]));
@@ -173,16 +167,16 @@ fn a_folder_that_is_removed_or_moved_while_a_sweep_runs_is_told() {
     let sweep =
         long("out", &[]).into_iter().map(|word| if word == "8000" { "40000" } else { word }).collect::<Vec<_>>();
     let child = place.start_and_wait(&sweep, "out");
-    fs::remove_dir_all(place.path("out")).unwrap();
+    fs::remove_dir_all(place.join("out")).unwrap();
     let removed = child.wait_with_output().unwrap();
     expect_error(&removed, 1, &["checkpoint.bin", "removed", "what was computed is lost"]);
     let said = String::from_utf8_lossy(&removed.stderr);
     assert!(!said.contains("what was saved"), "{said}");
 
     let child = place.start_and_wait(&sweep, "out");
-    fs::rename(place.path("out"), place.path("moved")).unwrap();
+    fs::rename(place.join("out"), place.join("moved")).unwrap();
     expect_error(&child.wait_with_output().unwrap(), 1, &["checkpoint.bin", "moved", "--resume"]);
-    assert!(fs::metadata(place.path("moved/checkpoint.bin")).unwrap().len() > 4096);
+    assert!(fs::metadata(place.join("moved/checkpoint.bin")).unwrap().len() > 4096);
 }
 
 #[test]
@@ -193,26 +187,13 @@ fn resuming_where_nothing_is_begins() {
     assert_eq!(place.files("out"), place.files("plain"));
 }
 
-/// Runs the program where no file may be larger than so many KiB.
-#[cfg(target_os = "linux")]
-fn limited(place: &Place, kib: u32, args: &[&str]) -> std::process::Output {
-    let script = format!("ulimit -f {kib}; exec {} {}", env!("CARGO_BIN_EXE_valleyscope"), args.join(" "));
-    std::process::Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(place.path(""))
-        .env("HOME", place.path(""))
-        .env("XDG_CONFIG_HOME", place.path(""))
-        .output()
-        .unwrap()
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_do_not_fit_name_their_own_file() {
     let place = Place::new();
     // The checkpoint fits, and some result does not.
     let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
-    let output = limited(&place, 16, &sweep);
+    let output = place.run_limited(16, &sweep);
     expect_error(&output, 1, &["cannot write", "File too large", "20 of 20 pixels", "--resume"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains(".tmp"), "{said}");
@@ -239,7 +220,7 @@ fn a_full_disk_counts_the_pixels_that_it_holds() {
     for (more, all, folder) in [(&[][..], " of 20 pixels", "whole"), (&part[..], " of the 20 pixels", "parts")] {
         let sweep = with(&with(&sweep, more), &["--out", folder]);
         // All pixels are computed, and the first few fit.
-        let output = limited(&place, 4, &sweep);
+        let output = place.run_limited(4, &sweep);
         expect_error(&output, 1, &["cannot write", "File too large", "are saved in", "repeat the command"]);
         let saved = number_before(all, &String::from_utf8_lossy(&output.stderr));
         assert!((1..20).contains(&saved), "{saved}");
@@ -254,9 +235,9 @@ fn a_full_disk_counts_the_pixels_that_it_holds() {
 #[test]
 fn a_full_disk_is_said_and_costs_nothing_else() {
     let place = Place::new();
-    fs::create_dir(place.path("out")).unwrap();
+    fs::create_dir(place.join("out")).unwrap();
     // Files of more than 64 KiB fail as on a full disk.
-    expect_error(&limited(&place, 64, &long("out", &[])), 1, &["cannot write", "checkpoint.bin", "--resume"]);
+    expect_error(&place.run_limited(64, &long("out", &[])), 1, &["cannot write", "checkpoint.bin", "--resume"]);
     let said = place.good(&long("out", &["--resume"]));
     assert!(said.contains("pixels known"), "{said}");
     place.good(&long("whole", &[]));

@@ -8,6 +8,8 @@ use valleyscope::random::Key;
 use valleyscope::workload::TokenizerKind;
 
 use super::{make, put, says, tokens};
+#[cfg(unix)]
+use crate::place::make_fifo;
 
 /// A folder with tokens of text that counts.
 fn folder(kind: TokenizerKind) -> TempDir {
@@ -179,7 +181,7 @@ fn what_is_no_plain_file_is_refused_at_once() {
     let folder = folder(TokenizerKind::Char);
     let path = folder.path().join("val.bin");
     fs::remove_file(&path).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    make_fifo(&path);
     let error = Corpus::open(folder.path(), 8).unwrap_err();
     assert!(matches!(error, TextError::File { .. }));
     says(&error, &["val.bin", "a FIFO"]);

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 
 use lzma_rust2::{XzOptions, XzWriter};
 use valleyscope::dataset::text::openwebtext::WebText;
@@ -13,6 +12,7 @@ use valleyscope::quantity::ValidationFraction;
 
 use super::command::expect;
 use super::{TEXT, put, results, says, tokens};
+use crate::place::Place;
 
 /// A tar archive of files.
 fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
@@ -170,14 +170,9 @@ fn damaged_packs_and_other_files_are_refused_by_name() {
 
 #[test]
 fn the_command_takes_packs_from_a_folder_and_says_why_it_cannot_download_them() {
-    let home = tempfile::tempdir().unwrap();
-    put(home.path(), "in/openwebtext.tar.xz", archive(&packs(2)));
-    let run = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-        command.args(["data", "openwebtext"]).args(args).current_dir(home.path()).env("HOME", home.path());
-        // A proxy that nobody runs.
-        command.env("ALL_PROXY", "http://127.0.0.1:9").output().unwrap()
-    };
+    let place = Place::new();
+    put(place.path(), "in/openwebtext.tar.xz", archive(&packs(2)));
+    let run = |args: &[&str]| place.run(&[&["data", "openwebtext"], args].concat());
     let args = ["--out", "out", "--from", "in", "--val-fraction", "0.3"];
     expect(&run(&args), 0, &["now in out", "to learn from", "a vocabulary of 50257"]);
     expect(&run(&args[..4]), 2, &["is there already", "--force"]);

@@ -8,6 +8,8 @@ use valleyscope::dataset::text::{
 use valleyscope::workload::TokenizerKind;
 
 use super::{TEXT, make, make_some, preparation, put, results, says, tokens};
+#[cfg(unix)]
+use crate::place::make_fifo;
 
 fn gpt2(text: &str) -> Vec<u16> {
     Tokenizer::Gpt2.encode(text).unwrap()
@@ -260,7 +262,7 @@ fn links_lead_to_plain_files_and_other_things_are_refused() {
     let meta = make(std::slice::from_ref(&texts), TokenizerKind::Char, &folder.path().join("out")).unwrap();
     assert_eq!(meta.sources.len(), 2);
     let fifo = texts.join("pipe.txt");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    make_fifo(&fifo);
     for path in [texts, fifo] {
         let error = make(&[path], TokenizerKind::Char, &folder.path().join("other")).unwrap_err();
         says(&error, &["pipe.txt", "a FIFO"]);
