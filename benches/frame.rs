@@ -19,7 +19,7 @@ use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, bui
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
-#[path = "../tests/memory_storage/mod.rs"]
+#[path = "../tests/support/memory_storage.rs"]
 mod memory_storage;
 
 use memory_storage::MemoryStorage;

@@ -4,8 +4,6 @@
 //! Each test is a target. It tries the seeds and the files in `corpus/`, then inputs made from them. `cargo xtask fuzz`
 //! does the same for as long as one likes. An input that is found to do harm is mended, and put into the corpus.
 
-#[cfg(feature = "torch")]
-mod checkpoints;
 mod driver;
 mod files;
 mod memory;
@@ -48,10 +46,4 @@ fn npz() {
 #[test]
 fn sweep_checkpoints() {
     sweeps::checkpoints();
-}
-
-#[cfg(feature = "torch")]
-#[test]
-fn training_checkpoints() {
-    checkpoints::checkpoints();
 }

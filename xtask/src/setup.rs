@@ -3,9 +3,9 @@
 use std::process::{Command, Stdio};
 
 use crate::cargo::{build_valleyscope, status, step};
-use valleyscope_machine::{self as machine, Display, Need, PackageManager};
 use crate::worker::{self, Audience};
 use crate::{Stop, USAGE, say};
+use valleyscope_machine::{self as machine, Display, Need, PackageManager};
 
 /// `cargo xtask setup`: all that is needed to work, without starting anything.
 pub fn command(arguments: &[String]) -> Result<(), Stop> {

@@ -63,7 +63,7 @@ pub enum SetUpState {
 #[derive(Debug)]
 pub struct SetUp {
     folder: WorkerFolder,
-    _lock: File,
+    lock: File,
 }
 
 /// Why a set-up cannot begin.
@@ -185,7 +185,7 @@ impl SetUp {
         }
         // A request that came too late for the previous set-up.
         let _ = fs::remove_file(folder.cancel_file());
-        Ok(SetUp { folder: folder.clone(), _lock: lock })
+        Ok(SetUp { folder: folder.clone(), lock })
     }
 
     pub fn folder(&self) -> &WorkerFolder {
@@ -211,6 +211,9 @@ impl Drop for SetUp {
     fn drop(&mut self) {
         // The request was answered by the end, or came too late.
         let _ = fs::remove_file(self.folder.cancel_file());
+        // Closing alone would release the lock only after programs that are just being started, and have the file open
+        // until then.
+        let _ = self.lock.unlock();
     }
 }
 

@@ -6,14 +6,14 @@ use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_experiments::view::{Background, contrasting};
 
 /// The marker of the optimizer with this id.
-pub fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
+pub(crate) fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
     let all = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
     let index = optimizers.iter().position(|spec| spec.id == id);
     index.map_or(Marker::filled(MarkerShape::Circle), |index| all[index])
 }
 
 /// The shape that comes nearest to it in a plot.
-pub fn shape_in_plot(marker: Marker) -> egui_plot::MarkerShape {
+pub(crate) fn shape_in_plot(marker: Marker) -> egui_plot::MarkerShape {
     match marker.shape {
         MarkerShape::Circle => egui_plot::MarkerShape::Circle,
         MarkerShape::Square => egui_plot::MarkerShape::Square,
@@ -29,7 +29,7 @@ pub fn shape_in_plot(marker: Marker) -> egui_plot::MarkerShape {
 }
 
 /// Draws the marker filled and outlined, with a hole in the colour of the outline where it is open.
-pub fn draw_marker(marker: Marker, center: Pos2, radius: f32, fill: Color32, outline: Color32) -> Shape {
+pub(crate) fn draw_marker(marker: Marker, center: Pos2, radius: f32, fill: Color32, outline: Color32) -> Shape {
     let stroke = Stroke::new(1.2, outline);
     if !marker.is_open {
         return filled_shape(marker.shape, center, radius, fill, stroke);

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use super::job::{Ended, Job, Stdout};
 use super::pytorch::PyTorch;
 use crate::cargo::{MESSAGES, built, cargo, json_text};
-use valleyscope_machine::WorkerFolder;
 use crate::say;
+use valleyscope_machine::WorkerFolder;
 
 /// Has cargo build with this PyTorch, whatever the environment says.
 pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut Command {
@@ -22,8 +22,7 @@ pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut 
 /// Builds the worker and returns where it is.
 pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     let mut command = cargo("build");
-    command.args(["--release", "--package", "valleyscope", "--bin", "valleyscope-train"]);
-    command.args(["--no-default-features", "--features", "torch", MESSAGES]);
+    command.args(["--release", "--package", "valleyscope-training", "--bin", "valleyscope-train", MESSAGES]);
     // What it says goes through a pipe, where it would not tell how far it is.
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "80");
     with_pytorch(&mut command, pytorch);

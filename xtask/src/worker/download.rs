@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use super::job::{Ended, Job, Stdout};
 use super::python::{Python, pythons};
 use super::pytorch::{PyTorch, VERSION, library};
-use valleyscope_machine::{self as machine, PyTorchBytes, SetUp, WorkerFolder};
 use crate::{Stop, say, setup};
+use valleyscope_machine::{self as machine, PyTorchBytes, SetUp, WorkerFolder};
 
 /// How much of PyTorch is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

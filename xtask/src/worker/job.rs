@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use valleyscope_machine::{SetUp, SetUpState};
 use crate::{Stop, say};
+use valleyscope_machine::{SetUp, SetUpState};
 
 /// Why a set-up ends before it is done.
 #[derive(Debug, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use std::time::Duration;
 pub use build::with_pytorch;
 pub use pytorch::PyTorch;
 
-use valleyscope_machine::{self as machine, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
 use crate::{Stop, say, setup};
 use job::{Ended, Job};
 use pytorch::Choice;
+use valleyscope_machine::{self as machine, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
 
 /// Who is there to be asked and to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -425,7 +425,6 @@ pub struct Moved<A> {
 }
 
 /// The names and colours of all rules, and those of typed ones.
-#[cfg(test)]
 pub fn colors() -> Vec<(&'static str, [u8; 3])> {
     let all = RuleKind::ALL.iter().map(|kind| kind.info()).chain([&Typed::INFO]);
     all.map(|info| (info.name, info.color)).collect()

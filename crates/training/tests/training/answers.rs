@@ -4,15 +4,16 @@ use std::ops::Range;
 use std::process::Command;
 
 use tch::{Device, Kind, Tensor};
+use valleyscope_engine::random::Key;
 use valleyscope_experiments::dataset::text::{Corpus, Split};
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_training::{Questions, TrainError, Training, drawn_labels, uniforms};
+use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec};
 use valleyscope_training::gpt2::{Gpt2, Gpt2Run};
 use valleyscope_training::mnist::{Batch, Images, Mlp};
-use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec};
-use valleyscope_engine::random::Key;
+use valleyscope_training::{Questions, TrainError, Training, drawn_labels, uniforms};
 
 use crate::faults::expect;
+use crate::programs::valleyscope_program;
 use crate::small::digits;
 
 const BATCH: usize = 20;
@@ -123,7 +124,7 @@ pub fn gpt2(rule: &str, precision: Gpt2Precision) -> (Gpt2Run, Gpt2, Tensor) {
     // A part to learn from and one for validation, each as long as a sequence and its targets.
     std::fs::write(&text, "hfgkadbe".repeat(9)[..=CONTEXT].repeat(2)).unwrap();
     let tokens = folder.path().join("tokens");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
+    let mut command = Command::new(valleyscope_program());
     command.args(["data", "text", "--tokenizer", "char", "--val-fraction", "0.5", "--out"]).arg(&tokens).arg(&text);
     expect(&command.output().unwrap(), 0, &[]);
     let corpus = Corpus::open(&tokens, CONTEXT).unwrap();

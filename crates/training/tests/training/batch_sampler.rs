@@ -1,6 +1,6 @@
 use proptest::prelude::*;
-use valleyscope_training::mnist::BatchSampler;
 use valleyscope_engine::random::Key;
+use valleyscope_training::mnist::BatchSampler;
 
 proptest! {
     #[test]

@@ -1,8 +1,9 @@
 use tch::{Device, Tensor};
-use valleyscope_runs::RunFolder;
-use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
-use valleyscope_training::mnist::MnistRun;
 use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_runs::RunFolder;
+use valleyscope_training::checkpoint;
+use valleyscope_training::mnist::MnistRun;
+use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
 
 use crate::small::{config, mnist, spec};
 
@@ -26,7 +27,7 @@ fn progress(run: &MnistRun) -> OptimizerProgress {
 
 fn save(folder: &RunFolder, step: u64, run: &MnistRun, progress: OptimizerProgress) {
     let checkpoint = Checkpoint::new(step, 1.5, progress, Some((3, 0.25)), origin());
-    checkpoint.save(folder, run.tensors()).unwrap();
+    checkpoint::save(checkpoint, folder, run.tensors()).unwrap();
 }
 
 /// The checkpoint of a step of such a training.
@@ -164,7 +165,7 @@ fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
     }
     for step in [10, 20, 30] {
         save(&folder, step, &run, progress(&run));
-        Checkpoint::tidy(&folder, step, None, None).unwrap();
+        checkpoint::tidy(&folder, step, None, None).unwrap();
     }
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 70, 80]);
 }
@@ -175,7 +176,7 @@ fn the_last_two_the_best_and_some_are_kept() {
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
         save(&folder, step, &run, progress(&run));
-        Checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
+        checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
     }
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
     // Tensors without what makes them a checkpoint are none.
@@ -281,7 +282,7 @@ fn links_are_neither_written_through_nor_read() {
         let before = std::fs::read(&victim).unwrap();
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
-        let again = Checkpoint::new(5, 9.5, progress(&run), None, origin()).save(&folder, run.tensors());
+        let again = checkpoint::save(Checkpoint::new(5, 9.5, progress(&run), None, origin()), &folder, run.tensors());
         let error = again.unwrap_err().to_string();
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
         assert_eq!(std::fs::read(&victim).unwrap(), before);

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use tch::Device;
 use tempfile::TempDir;
-use valleyscope_runs::{self, MetricId, RunFolder, RunHistory, RunReader, Status, Timestamp, WorkerProgram};
-use valleyscope_training::{Checkpoint, CheckpointOrigin, Training};
-use valleyscope_training::mnist::MnistRun;
-use valleyscope_experiments::workload::{MnistSpec, NotFinite};
 use valleyscope_engine::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
+use valleyscope_experiments::workload::{MnistSpec, NotFinite};
+use valleyscope_experiments::run::PresetConfigs;
+use valleyscope_runs::{self as run, MetricId, RunFolder, RunHistory, RunReader, Status, Timestamp, WorkerProgram};
+use valleyscope_training::mnist::MnistRun;
+use valleyscope_training::{CheckpointOrigin, Training, checkpoint};
 
+use crate::programs::{WORKER, valleyscope_program};
 use crate::small::{config, mnist, rate, spec, uniform, write};
-
-const WORKER: &str = env!("CARGO_BIN_EXE_valleyscope-train");
 
 /// A folder with data and runs.
 pub struct Stage {
@@ -75,7 +75,7 @@ pub fn to_the_end(run: &RunFolder, resume: bool) -> Output {
 
 /// Runs the program, with a stage's folder as the user's.
 pub fn valleyscope(stage: &Stage, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
+    let mut command = Command::new(valleyscope_program());
     command.env("HOME", stage.place.path()).env("XDG_DATA_HOME", stage.place.path()).args(args);
     command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").output().unwrap()
 }

@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 
 use tch::Device;
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_runs::{CheckpointChoice, Event, MetricId, RunFolder, RunReader, Status};
 use valleyscope_experiments::run::Fork;
-use valleyscope_training::{Checkpoint, Training};
 use valleyscope_experiments::workload::MnistSpec;
 use valleyscope_experiments::workload::gpt2::{LOSS_SCALE, SKIPPED};
+use valleyscope_experiments::run::PresetConfigs;
+use valleyscope_runs::{CheckpointChoice, Event, MetricId, RunFolder, RunReader, Status};
+use valleyscope_training::checkpoint;
 use valleyscope_training::mnist::MnistRun;
+use valleyscope_training::{Checkpoint, Training};
 
 use crate::faults::{
     Stage, curve, expect, history, kill, quick, scan, status, tensors, to_the_end, valleyscope, wait_for, worker,
 };
 use crate::gpt2_run::tiny;
+use crate::programs::WORKER;
 use crate::small::{mnist, rate, spec};
 
 /// A fork of a run with other settings.
@@ -411,7 +414,7 @@ fn the_end_of_a_finished_run_is_trained_again_where_its_checkpoint_is_damaged() 
     fs::write(&path, damaged).unwrap();
     let folder = run.path().to_str().unwrap();
     let train = |more: &[&str]| {
-        let usual = ["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train")];
+        let usual = ["train", "--worker", WORKER];
         valleyscope(&stage, &[&usual[..], more].concat())
     };
     let fork = train(&["--fork", folder, "--set", "steps=52"]);
@@ -430,7 +433,7 @@ fn the_commands_fork_and_speak_of_forks() {
     let runs = run.path().parent().unwrap();
     let place = runs.to_str().unwrap();
     let train = |point: &str, more: &[&str]| {
-        let usual = ["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train"), "--runs", place, "--fork", point];
+        let usual = ["train", "--worker", WORKER, "--runs", place, "--fork", point];
         valleyscope(&stage, &[&usual[..], more].concat())
     };
     let name = run.name();
@@ -448,7 +451,7 @@ fn the_commands_fork_and_speak_of_forks() {
     let new = stage.place.path().join("forks").join("runs");
     let point = format!("{}@50", run.path().display());
     let arguments = ["--runs", new.to_str().unwrap(), "--fork", &point, "--set", "steps=52"];
-    let usual = ["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train")];
+    let usual = ["train", "--worker", WORKER];
     expect(&valleyscope(&stage, &[&usual[..], &arguments].concat()), 0, &["at step 50", "finished"]);
     assert_eq!(RunFolder::list(&new).unwrap().len(), 1);
     assert_eq!(fork.stem(), run.stem());

@@ -1,11 +1,11 @@
 //! GPT-2: gradients, the two forms of its operations, half precision, micro-batches, clipping, text.
 
 use tch::{Device, Kind, Tensor};
-use valleyscope_training::{Answers, FlatOptimizer, TrainError, drawn_labels, uniforms};
-use valleyscope_training::gpt2::Gpt2;
-use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::random::Key;
+use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
+use valleyscope_training::gpt2::Gpt2;
+use valleyscope_training::{Answers, FlatOptimizer, TrainError, drawn_labels, uniforms};
 
 use crate::small::uniform;
 

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use tch::{Device, Kind, Tensor};
+use valleyscope_engine::random::Key;
+use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_training::gpt2::Gpt2;
-use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
-use valleyscope_engine::random::Key;
 
 fn golden(bias: bool) -> PathBuf {
     let name = if bias { "gpt2-biases" } else { "gpt2-no-biases" };

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
-use valleyscope_training::{Answers, FlatOptimizer};
-use valleyscope_training::gpt2::Gpt2;
-use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
+use valleyscope_training::gpt2::Gpt2;
+use valleyscope_training::{Answers, FlatOptimizer};
 
 use crate::small::uniform;
 

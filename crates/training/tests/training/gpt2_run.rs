@@ -4,8 +4,8 @@ use std::process::Command;
 
 use valleyscope_experiments::dataset::text::synthetic_text;
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_runs::{self, MetricId, RunFolder, Status};
 use valleyscope_experiments::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
+use valleyscope_runs::{self as run, MetricId, RunFolder, Status};
 
 use crate::faults::{Stage, curve, history, kill, kill_at, status, tensors, to_the_end, wait_for, wait_until, worker};
 

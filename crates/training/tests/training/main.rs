@@ -3,27 +3,28 @@
 mod answers;
 mod batch_sampler;
 mod checkpoints;
-#[path = "../data_folder/mod.rs"]
+#[path = "../../../../tests/support/data_folder.rs"]
 mod data_folder;
 mod faults;
 mod fork;
-#[path = "../numerics/golden.rs"]
+#[path = "../../../../tests/numbers/golden.rs"]
 mod golden;
 mod gpt2;
 mod gpt2_files;
 mod gpt2_pytorch;
 mod gpt2_run;
 mod images;
-#[path = "../numerics/laws.rs"]
+#[path = "../../../../tests/numbers/laws.rs"]
 mod laws;
 mod mlp;
 mod needs;
 mod optimizers;
 #[allow(dead_code, reason = "the plane is of the other tests")]
-#[path = "../numerics/oracle/mod.rs"]
+#[path = "../../../../tests/numbers/oracle/mod.rs"]
 mod oracle;
 mod parts;
 mod probe;
+mod programs;
 mod pytorch;
 mod real;
 mod resume;

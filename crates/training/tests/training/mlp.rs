@@ -1,8 +1,8 @@
 //! The model: gradients, the two forms of its operations, stacks against single models, evaluation.
 
 use tch::{Device, Kind, Tensor};
-use valleyscope_training::mnist::{Batch, Images, Mlp};
 use valleyscope_engine::random::Key;
+use valleyscope_training::mnist::{Batch, Images, Mlp};
 
 use crate::small::{digits, mnist, uniform};
 

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
+use valleyscope_engine::quantity::SequenceCount;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_runs::Status;
-use valleyscope_engine::quantity::SequenceCount;
 
 use crate::faults::{Stage, kill, status, wait_until, worker};
 use crate::gpt2_run::tiny;

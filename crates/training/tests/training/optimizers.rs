@@ -2,11 +2,11 @@
 
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
-use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout, Questions};
+use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, Need, RuleKind, RuleSpec};
+use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape, RunSpec};
 use valleyscope_training::gpt2::Gpt2;
 use valleyscope_training::mnist::Mlp;
-use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape, RunSpec};
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, Need, RuleKind, RuleSpec};
+use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout, Questions};
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::law;

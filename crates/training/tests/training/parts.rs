@@ -5,11 +5,12 @@ use std::process::Output;
 use valleyscope_runs::{Event, RunFolder, RunSession, Status};
 
 use crate::faults::{Stage, expect, history, points, scan, status, valleyscope};
+use crate::programs::WORKER;
 
 /// `valleyscope` with its runs in the stage's folder.
 pub fn train(stage: &Stage, args: &[&str]) -> Output {
     let runs = stage.place.path().join("runs");
-    let usual = ["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train"), "--runs", runs.to_str().unwrap()];
+    let usual = ["train", "--worker", WORKER, "--runs", runs.to_str().unwrap()];
     valleyscope(stage, &[&usual[..], args].concat())
 }
 

@@ -1,10 +1,10 @@
 //! What is measured of an optimizer's steps, by hand.
 
 use tch::{Device, Kind, Tensor};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_runs::MetricId;
 use valleyscope_training::probe::Probe;
 use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout};
-use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 
 use crate::small::uniform;
 

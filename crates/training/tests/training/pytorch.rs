@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use tch::{Device, Kind};
-use valleyscope_experiments::dataset::mnist;
-use valleyscope_training::{Answers, FlatOptimizer};
-use valleyscope_training::mnist::{Images, Mlp};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_experiments::dataset::mnist;
+use valleyscope_training::mnist::{Images, Mlp};
+use valleyscope_training::{Answers, FlatOptimizer};
 
 use crate::small::uniform;
 

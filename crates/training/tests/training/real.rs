@@ -1,8 +1,8 @@
 use tch::Device;
 use valleyscope_experiments::dataset::mnist::read_folder;
+use valleyscope_experiments::workload::MnistSpec;
 use valleyscope_runs::MetricId;
 use valleyscope_training::Training;
-use valleyscope_experiments::workload::MnistSpec;
 use valleyscope_training::mnist::MnistRun;
 
 use crate::data_folder::data_folder;

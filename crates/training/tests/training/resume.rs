@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use valleyscope_experiments::preset::Preset;
-use valleyscope_runs::{Event, MetricId, RunFolder, RunReader, Status};
-use valleyscope_training::Checkpoint;
-use valleyscope_experiments::workload::MnistSpec;
 use valleyscope_engine::quantity::TrainingSteps;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::workload::MnistSpec;
+use valleyscope_runs::{Event, MetricId, RunFolder, RunReader, Status};
+use valleyscope_training::checkpoint;
 
 use crate::faults::{
     Stage, curve, history, kill, kill_at, points, quick, scan, status, tensors, to_the_end, wait_for, worker,

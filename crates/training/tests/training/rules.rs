@@ -5,12 +5,13 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_runs::{MetricId, RunFolder, Status};
-use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
 
 use crate::faults::{Stage, expect, history, kill, status};
 use crate::parts::named;
+use crate::programs::{WORKER, valleyscope_program};
 
 /// Steps to the second point of MNIST's curve with the costlier metrics, the first of GPT-2's, and beyond the tenth step, in
 /// which rules that compute something from time to time do so by their defaults.
@@ -110,8 +111,8 @@ fn trains(Asked { preset, rule, info }: &Asked) {
 fn train_in_time(stage: &Stage, args: &[&str]) -> Output {
     let place = stage.place.path();
     let [out, err] = ["stdout", "stderr"].map(|name| place.join(name));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-    command.args(["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train")]);
+    let mut command = Command::new(valleyscope_program());
+    command.args(["train", "--worker", WORKER]);
     command.arg("--runs").arg(place.join("runs")).args(args).env("HOME", place).env("XDG_DATA_HOME", place);
     command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").stdin(Stdio::null());
     command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());

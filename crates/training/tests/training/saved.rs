@@ -8,20 +8,21 @@ use safetensors::SafeTensors;
 use sha2::{Digest, Sha256};
 use tch::Device;
 use valleyscope_experiments::dataset::text::{Corpus, Split, synthetic_text};
-use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
+use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{CheckpointChoice, MetricId, RunFolder};
 use valleyscope_training::gpt2::Gpt2;
-use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 use crate::faults::{Stage, expect, history, quick, scan, tensors, to_the_end, valleyscope};
 use crate::gpt2_run::tiny;
+use crate::programs::{WORKER, valleyscope_program};
 
 /// Runs `valleyscope runs` on a stage's runs; with its worker, if `worker`.
 fn runs(stage: &Stage, args: &[&str], worker: bool) -> Output {
     let folder = stage.place.path().join("runs");
     let place = ["--runs", folder.to_str().unwrap()];
-    let worker: &[&str] = if worker { &["--worker", env!("CARGO_BIN_EXE_valleyscope-train")] } else { &[] };
+    let worker: &[&str] = if worker { &["--worker", WORKER] } else { &[] };
     valleyscope(stage, &[&["runs"], args, &place, worker].concat())
 }
 
@@ -141,7 +142,7 @@ fn the_whole_validation_part_is_evaluated_window_by_window() {
     let text = stage.place.path().join("text.txt");
     fs::write(&text, synthetic_text().chars().take(6000).collect::<String>()).unwrap();
     let tokens = stage.place.path().join("tokens");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
+    let mut command = Command::new(valleyscope_program());
     command.args(["data", "text", "--tokenizer", "char", "--out"]).arg(&tokens).arg(&text);
     expect(&command.output().unwrap(), 0, &[]);
     let folder = format!("Folder({})", ron::to_string(tokens.to_str().unwrap()).unwrap());

@@ -1,13 +1,13 @@
 use std::sync::atomic::AtomicBool;
 
 use tch::Device;
-use valleyscope_runs::MetricId;
-use valleyscope_training::Training;
-use valleyscope_training::mnist::{MnistRun, Scan};
-use valleyscope_experiments::workload::{DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer};
 use valleyscope_engine::optimizer::{Need, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
 use valleyscope_engine::sweep::LearningRates;
+use valleyscope_experiments::workload::{DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer};
+use valleyscope_runs::MetricId;
+use valleyscope_training::Training;
+use valleyscope_training::mnist::{MnistRun, Scan};
 
 use crate::small::{mnist, rate, spec};
 

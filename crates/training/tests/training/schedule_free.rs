@@ -1,12 +1,12 @@
 //! Schedule-Free in training: gradients at y, evaluations and checkpoints at x, weights of steps with rates that change.
 
 use tch::{Device, Kind, Tensor};
-use valleyscope_runs::MetricId;
-use valleyscope_training::{Answers, FlatOptimizer, OptimizerProgress, ParameterLayout, TrainError, Training};
-use valleyscope_training::mnist::{BatchSampler, Images, Mlp, MnistRun};
-use valleyscope_experiments::workload::{FloatType, Gpt2Precision, MnistSpec};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::random::Key;
+use valleyscope_experiments::workload::{FloatType, Gpt2Precision, MnistSpec};
+use valleyscope_runs::MetricId;
+use valleyscope_training::mnist::{BatchSampler, Images, Mlp, MnistRun};
+use valleyscope_training::{Answers, FlatOptimizer, OptimizerProgress, ParameterLayout, TrainError, Training};
 
 use crate::answers::gpt2;
 use crate::faults::{Stage, curve, kill, kill_at, quick, tensors, to_the_end, wait_for, worker};

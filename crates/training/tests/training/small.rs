@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::LearningRate;
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::{DataChoice, DeviceChoice, MnistPreset, MnistSpec};
-use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::quantity::LearningRate;
 
 /// Uniform on [0, 1), from a counter.
 pub fn uniform(counter: u64) -> f64 {

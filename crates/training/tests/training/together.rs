@@ -3,9 +3,9 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use valleyscope_runs::{self, MetricId, RunCommand, RunFolder, Status};
-use valleyscope_experiments::workload::{DeviceChoice, FloatType, MnistSpec, NotFinite};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_experiments::workload::{DeviceChoice, FloatType, MnistSpec, NotFinite};
+use valleyscope_runs::{self as run, MetricId, RunCommand, RunFolder, Status};
 
 use crate::faults::{Stage, curve, expect, history, kill, kill_at, quick, scan, status, wait_for, worker};
 use crate::gpt2_run::tiny;

@@ -1,9 +1,9 @@
 //! Rules that are typed, against the built-in rules in the training of networks.
 
 use tch::{Device, Kind, Tensor};
-use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout};
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout};
 
 use crate::small::uniform;
 

@@ -1,0 +1,31 @@
+//! What is computed: the numeric core, sweeps and scores, against mathematics and against independent oracles.
+
+mod by_hand;
+mod cautious;
+mod comparison;
+mod crossings;
+mod diagnostics;
+mod engine;
+mod golden;
+mod history;
+mod landscape;
+mod lanes;
+mod laws;
+mod memory;
+mod mutations;
+mod noise;
+mod optimizers;
+mod oracle;
+mod paper;
+mod replay;
+mod roots;
+mod rotation;
+mod scan_scores;
+mod schedule_free;
+mod schedules;
+mod specs;
+mod statistics;
+mod step_trace;
+mod sweep;
+mod trajectories;
+mod typed;

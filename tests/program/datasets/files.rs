@@ -1,0 +1,210 @@
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+use valleyscope_experiments::dataset::mnist::{self, Mnist, MnistFound, copy_folder, read_folder, write_folder};
+
+use super::small;
+
+const NAMES: [&str; 4] =
+    ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"];
+
+fn gzipped(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn written() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write_folder(&small(), folder.path()).unwrap();
+    folder
+}
+
+fn change(folder: &Path, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut content = fs::read(folder.join(name)).unwrap();
+    change(&mut content);
+    fs::write(folder.join(name), content).unwrap();
+}
+
+fn same_digits(found: &Mnist, expected: &Mnist) -> bool {
+    found.train == expected.train && found.test == expected.test
+}
+
+#[test]
+fn what_is_written_is_read_back_under_any_name() {
+    let folder = written();
+    let path = folder.path();
+    assert!(same_digits(&read_folder(path).unwrap(), &small()));
+    assert_eq!(fs::metadata(path.join(NAMES[0])).unwrap().len(), 16 + 12 * 784);
+    assert_eq!(fs::read(path.join(NAMES[3])).unwrap(), [0, 0, 8, 1, 0, 0, 0, 5, 3, 4, 5, 6, 7]);
+
+    let subfolder = path.join("mnist");
+    fs::create_dir(&subfolder).unwrap();
+    for (index, name) in NAMES.iter().enumerate() {
+        let content = fs::read(path.join(name)).unwrap();
+        let dotted = name.replace("-idx", ".idx");
+        match index {
+            0 => fs::write(subfolder.join(format!("{name}.gz")), gzipped(&content)).unwrap(),
+            1 => fs::write(subfolder.join(dotted), content).unwrap(),
+            2 => fs::write(subfolder.join(format!("{dotted}.gz")), gzipped(&content)).unwrap(),
+            // Some programs take away or leave the compression without a word.
+            _ => fs::write(subfolder.join(name), gzipped(&content)).unwrap(),
+        }
+        fs::remove_file(path.join(name)).unwrap();
+    }
+    let read = read_folder(path).unwrap();
+    assert!(same_digits(&read, &small()));
+    assert_eq!(read.source.to_string(), format!("files in {}", path.display()));
+}
+
+#[test]
+fn equal_digits_have_equal_fingerprints_and_others_have_not() {
+    let of = |change: fn(&mut Mnist)| {
+        let mut mnist = small();
+        change(&mut mnist);
+        mnist.fingerprint()
+    };
+    let same = of(|_| ());
+    assert_eq!(same, of(|mnist| mnist.source = valleyscope_experiments::dataset::mnist::MnistSource::Synthetic));
+    assert_eq!(same.len(), 64);
+    for other in [
+        of(|mnist| mnist.train.images[0] ^= 1),
+        of(|mnist| mnist.test.labels[4] ^= 1),
+        of(|mnist| std::mem::swap(&mut mnist.train, &mut mnist.test)),
+    ] {
+        assert_ne!(same, other);
+    }
+}
+
+#[test]
+fn whatever_is_wrong_with_a_file_is_said() {
+    type Change = fn(&mut Vec<u8>);
+    let cases: [(usize, Change, &[&str]); 11] = [
+        (0, |content| content[3] = 1, &["magic number 0x0803 of a file of images", "found 0x0801"]),
+        (1, |content| content[3] = 3, &["magic number 0x0801 of a file of labels"]),
+        (0, |content| content[7] = 11, &["nothing after 8624 bytes of images", "more bytes"]),
+        (0, |content| content[4] = 0xff, &["1 to 1000000 images", "found 4278190092"]),
+        (3, |content| content[7] = 0, &["1 to 1000000 labels", "found 0"]),
+        (2, |content| content[11] = 27, &["images of 28 × 28 pixels", "found 27 × 28"]),
+        (2, |content| content.truncate(1000), &["3920 bytes of images", "only 984"]),
+        (2, |content| content.truncate(10), &["IDX format", "end within the head"]),
+        (3, |content| content[10] = 10, &["labels from 0 to 9", "found 10 as label 3"]),
+        (3, |content| content.push(0), &["nothing after 5 bytes of labels", "more bytes"]),
+        (1, Vec::clear, &["IDX format", "end within the head"]),
+    ];
+    for (file, mutation, expected) in cases {
+        let folder = written();
+        change(folder.path(), NAMES[file], mutation);
+        expect_refusal(folder.path(), NAMES[file], expected);
+    }
+    let folder = written();
+    change(folder.path(), NAMES[1], |content| {
+        content[7] = 11;
+        content.pop();
+    });
+    expect_refusal(folder.path(), NAMES[1], &["12 labels, one for each image", NAMES[0], "found 11"]);
+}
+
+fn expect_refusal(folder: &Path, name: &str, expected: &[&str]) {
+    let error = read_folder(folder).unwrap_err();
+    assert!(!error.is_absence());
+    let said = error.to_string();
+    for part in expected.iter().copied().chain([name, "`valleyscope data mnist`"]) {
+        assert!(said.contains(part), "expected {part:?} in {said:?}");
+    }
+}
+
+#[test]
+fn a_compressed_file_that_is_cut_or_changed_anywhere_is_refused() {
+    let folder = written();
+    let plain = fs::read(folder.path().join(NAMES[3])).unwrap();
+    fs::remove_file(folder.path().join(NAMES[3])).unwrap();
+    let path = folder.path().join(format!("{}.gz", NAMES[3]));
+    let whole = gzipped(&plain);
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        assert!(read_folder(folder.path()).is_err(), "cut after {length} bytes");
+    }
+    // The ten bytes of the head hold a time and a system that are nobody's business.
+    let mut refused = 0;
+    for place in 10..whole.len() {
+        let mut changed = whole.clone();
+        changed[place] ^= 0x10;
+        fs::write(&path, changed).unwrap();
+        match read_folder(folder.path()) {
+            // A few bits between the data and their sum mean nothing.
+            Ok(read) => assert!(same_digits(&read, &small()), "byte {place} changed"),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused >= whole.len() - 11, "{refused} of {} changes", whole.len());
+    fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
+    expect_refusal(folder.path(), NAMES[3], &["nothing after the compressed data", "more bytes"]);
+    fs::write(&path, whole).unwrap();
+    assert!(same_digits(&read_folder(folder.path()).unwrap(), &small()));
+}
+
+#[test]
+fn a_short_file_that_would_fill_memory_is_refused_by_its_head() {
+    let folder = written();
+    fs::remove_file(folder.path().join(NAMES[0])).unwrap();
+    let path = folder.path().join(format!("{}.gz", NAMES[0]));
+    // A million blank images.
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&[0, 0, 8, 3, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 28, 0, 0, 0, 28]).unwrap();
+    for _ in 0..784 {
+        encoder.write_all(&vec![0; 1_000_000]).unwrap();
+    }
+    fs::write(&path, encoder.finish().unwrap()).unwrap();
+    expect_refusal(folder.path(), NAMES[0], &["bytes of images in a compressed file of this length", "784000000"]);
+    assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, MnistFound::Damaged { .. }));
+    // The same head without the images.
+    fs::write(&path, gzipped(&[0, 0, 8, 3, 0, 0, 0xff, 0xff, 0, 0, 0, 28, 0, 0, 0, 28])).unwrap();
+    expect_refusal(folder.path(), NAMES[0], &["51379440 bytes of images", "only 0 of them"]);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let folder = written();
+    fs::remove_file(folder.path().join(NAMES[2])).unwrap();
+    let error = read_folder(folder.path()).unwrap_err();
+    assert!(error.is_absence());
+    let said = error.to_string();
+    assert!(said.contains(NAMES[2]) && !said.contains(NAMES[0]), "{said}");
+    let error = read_folder(&folder.path().join("nowhere")).unwrap_err();
+    assert!(error.is_absence() && error.to_string().contains("there is no folder"), "{error}");
+}
+
+#[test]
+fn files_are_copied_as_they_are_and_nothing_is_replaced() {
+    let from = written();
+    let plain = fs::read(from.path().join(NAMES[0])).unwrap();
+    fs::remove_file(from.path().join(NAMES[0])).unwrap();
+    fs::write(from.path().join("train-images.idx3-ubyte"), gzipped(&plain)).unwrap();
+    let into = tempfile::tempdir().unwrap();
+    let target = into.path().join("new/folder");
+    copy_folder(from.path(), &target).unwrap();
+    assert!(same_digits(&read_folder(&target).unwrap(), &small()));
+    assert_eq!(fs::read(target.join("train-images-idx3-ubyte.gz")).unwrap(), gzipped(&plain));
+
+    for refused in [copy_folder(from.path(), &target).map(drop), write_folder(&small(), from.path())] {
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("cannot use") && said.contains("exists"), "{said}");
+    }
+    let checks = mnist::check(&target).unwrap();
+    assert!(checks.iter().all(|check| matches!(&check.found, MnistFound::Other { sha256, .. } if sha256.len() == 64)));
+    let sum = |folder: &Path, index: usize| match &mnist::check(folder).unwrap()[index].found {
+        MnistFound::Other { sha256, .. } => sha256.clone(),
+        other => panic!("expected another file, found {other:?}"),
+    };
+    assert_eq!(sum(written().path(), 0), sum(&target, 0), "sums are of what is unpacked");
+    fs::write(target.join("train-images-idx3-ubyte.gz"), &gzipped(&plain)[..100]).unwrap();
+    let checks = mnist::check(&target).unwrap();
+    assert!(matches!(&checks[0].found, MnistFound::Damaged { error, .. } if error.to_string().contains("too early")));
+    let empty = mnist::check(into.path()).unwrap();
+    assert!(empty.iter().all(|check| matches!(check.found, MnistFound::Missing)));
+}

@@ -1,0 +1,262 @@
+//! The figure of a landscape.
+
+use resvg::usvg::roxmltree::Document;
+use valleyscope::figure::{Figure, FigureError, Format, Options, PAGE_MM, Trajectories, TrajectoriesError};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
+use valleyscope_engine::simulation::Simulation;
+use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_experiments::view::{Camera, SymLog, ViewSettings};
+
+use super::scan_pictures::{frames, near, paths, texts};
+
+const ADAM: &str = "#f46f43";
+/// Of means, and of contour lines.
+const MEAN: &str = "1.1";
+const CONTOUR: &str = "0.5";
+
+/// Frames in the order in which they are drawn.
+const GROUND: usize = 0;
+const OVER_STEPS: usize = 2;
+const ALONG_FLOOR: usize = 3;
+
+fn preset(name: &str) -> LandscapePreset {
+    let found = built_ins().iter().find(|built_in| built_in.name == name).expect("a built-in preset");
+    let Preset::Landscape(preset) = &found.preset else { panic!("{name} is a landscape") };
+    preset.clone()
+}
+
+/// So few steps that each of them is a point of the curves.
+fn short() -> LandscapePreset {
+    let mut preset = preset("fig1c");
+    preset.simulation.steps = Some(200);
+    preset.simulation.start.x = StartCoordinate::clamped(0.3);
+    preset.simulation.start.y = StartCoordinate::clamped(-0.1);
+    preset
+}
+
+fn complete(preset: &LandscapePreset) -> Trajectories {
+    let mut trajectories = Trajectories::new(preset).expect("there are optimizers");
+    while !trajectories.is_complete() {
+        trajectories.advance();
+    }
+    trajectories
+}
+
+fn drawn(preset: &LandscapePreset, width_mm: f64) -> String {
+    let options = Options { width_mm, ..Options::default() };
+    Figure::landscape(&complete(preset)).render(&options).expect("rendered").to_string()
+}
+
+/// From a value to its place on the paper and back, by two labels of an axis.
+struct Axis {
+    values: [f64; 2],
+    places: [f64; 2],
+}
+
+impl Axis {
+    fn by(labels: impl Iterator<Item = (f64, f64)>) -> Axis {
+        let labels: Vec<(f64, f64)> = labels.collect();
+        let (first, last) = (labels[0], labels[labels.len() - 1]);
+        assert!(labels.len() >= 2 && first.0 != last.0, "labels at the axis: {labels:?}");
+        Axis { values: [first.0, last.0], places: [first.1, last.1] }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        let part = (value - self.values[0]) / (self.values[1] - self.values[0]);
+        self.places[0] + part * (self.places[1] - self.places[0])
+    }
+
+    fn value(&self, place: f64) -> f64 {
+        let part = (place - self.places[0]) / (self.places[1] - self.places[0]);
+        self.values[0] + part * (self.values[1] - self.values[0])
+    }
+}
+
+/// The horizontal and the vertical axis of a frame, by the labels right below and right beside it.
+fn axes(document: &Document<'_>, frame: usize) -> [Axis; 2] {
+    const NEAR: f64 = 26.0;
+    let [left, top, right, bottom] = frames(document)[frame];
+    let number = |text: &str| text.replace('−', "-").replace('\u{2009}', "").parse::<f64>().ok();
+    let texts = texts(document);
+    let below = texts.iter().filter(|(_, x, y)| (bottom..bottom + NEAR).contains(y) && (left..=right).contains(x));
+    let beside = texts.iter().filter(|(_, x, y)| (left - NEAR..left).contains(x) && (top..=bottom).contains(y));
+    let below = Axis::by(below.filter_map(|(text, x, _)| Some((number(text)?, *x))));
+    [below, Axis::by(beside.filter_map(|(text, _, y)| Some((number(text)?, *y))))]
+}
+
+#[test]
+fn it_says_what_it_shows() {
+    let preset = preset("saturation");
+    let svg = drawn(&preset, PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let texts: Vec<&str> = texts(&document).into_iter().map(|(text, ..)| text).collect();
+    for label in ["x", "y", "u", "v", "loss L", "steps", "depth u", "Adam", "FOCUS"] {
+        assert!(texts.contains(&label), "{label} is not among {texts:?}");
+    }
+    for part in ["L(u, v = 0) = −cu", "means of 100 particles"] {
+        assert!(texts.iter().any(|text| text.contains(part)), "{part} is not in {texts:?}");
+    }
+    let description = document.descendants().find(|node| node.tag_name().name() == "description");
+    let text = description.and_then(|node| node.text()).expect("the preset");
+    assert_eq!(Preset::parse(text, "the figure").expect("a preset"), Preset::Landscape(preset));
+}
+
+#[test]
+fn trajectories_lead_from_the_start_to_where_the_simulation_ends() {
+    let preset = short();
+    let svg = drawn(&preset, PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let [x, y] = axes(&document, GROUND);
+    let mut simulation = Simulation::new(preset.simulation.clone());
+    let start = simulation.ensembles()[0].mean_position();
+    (0..200).for_each(|_| simulation.advance());
+    let end = simulation.ensembles()[0].mean_position();
+    let mean = &paths(&document, ADAM, MEAN)[0];
+    for ([at_x, at_y], [expected_x, expected_y]) in [(mean[0], start), (mean[mean.len() - 1], end)] {
+        near(at_x, x.place(expected_x));
+        near(at_y, y.place(expected_y));
+    }
+    assert!((start[0] - 0.3).abs() < 1e-3, "the start that was asked for");
+    // Single particles begin within some spreads of it.
+    let particles = paths(&document, ADAM, "0.35");
+    assert!(particles[0].len() > 100);
+    let [first_x, first_y] = particles[0][0];
+    assert!((first_x - x.place(0.3)).hypot(first_y - y.place(-0.1)) < 1.0);
+}
+
+#[test]
+fn contour_lines_have_the_losses_of_their_levels() {
+    let scale = SymLog { linear: 0.01, max: 0.5 };
+    let mut preset = short();
+    preset.view = Some(ViewSettings { scale: Some(scale), ..ViewSettings::default() });
+    let svg = drawn(&preset, PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let ([x, y], [left, _, right, _]) = (axes(&document, GROUND), frames(&document)[GROUND]);
+    let landscape = preset.simulation.landscape.landscape();
+    let mut levels = std::collections::BTreeSet::new();
+    let lines = ["#000000", "#ffffff"].map(|color| paths(&document, color, CONTOUR)).concat();
+    for [at_x, at_y] in lines.into_iter().flatten().filter(|[x, _]| (left..=right).contains(x)) {
+        let loss = landscape.loss(landscape.uv_from_xy([x.value(at_x), y.value(at_y)]));
+        let level = scale.position(loss) * f64::from(SymLog::CONTOURS);
+        assert!((level - level.round()).abs() < 0.01, "a contour line at the loss {loss}, level {level}");
+        levels.insert(level.round() as i64);
+    }
+    assert!(levels.len() >= 8, "{levels:?}");
+    assert!(levels.contains(&12), "the loss 0, in the middle of the colours: {levels:?}");
+}
+
+#[test]
+fn without_contours_and_axes_of_the_valley_there_are_none() {
+    let mut preset = short();
+    preset.view = Some(ViewSettings { contours: false, uv_frame: false, ..ViewSettings::default() });
+    let svg = drawn(&preset, PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    assert!(["#000000", "#ffffff"].iter().all(|color| paths(&document, color, CONTOUR).is_empty()));
+    assert!(texts(&document).iter().all(|(text, ..)| *text != "u"));
+}
+
+#[test]
+fn losses_lie_where_the_labels_say() {
+    let preset = short();
+    let mut simulation = Simulation::new(preset.simulation.clone());
+    (0..200).for_each(|_| simulation.advance());
+    let sample = *simulation.ensembles()[0].sample();
+    for width_mm in [85.0, PAGE_MM] {
+        let svg = drawn(&preset, width_mm);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        let [steps, losses] = axes(&document, OVER_STEPS);
+        // The mean's path on the landscape comes first.
+        let curve = &paths(&document, ADAM, MEAN)[1];
+        let [x, y] = curve[curve.len() - 1];
+        near(x, steps.place(200.0));
+        near(y, losses.place(sample.loss.mean));
+        let [depths, losses] = axes(&document, ALONG_FLOOR);
+        let circles = document.descendants().filter(|node| node.has_tag_name("circle"));
+        let is_there = |name: &str, at: f64, node: resvg::usvg::roxmltree::Node<'_, '_>| {
+            node.attribute(name)
+                .and_then(|place| place.parse::<f64>().ok())
+                .is_some_and(|place| (place - at).abs() < 0.01)
+        };
+        let mut marks = circles.filter(|node| {
+            is_there("cx", depths.place(sample.u.mean), *node) && is_there("cy", losses.place(sample.loss.mean), *node)
+        });
+        assert!(marks.next().is_some(), "Adam's marker along the floor");
+        let floor = &paths(&document, "#787878", MEAN)[0];
+        let (from, to) = (floor[0], floor[floor.len() - 1]);
+        for [x, y] in [from, to] {
+            near(y, losses.place(-0.1 * depths.value(x)));
+        }
+    }
+}
+
+#[test]
+fn the_view_of_a_preset_that_does_not_follow_is_kept() {
+    let mut preset = short();
+    let camera = Camera { center: [10.0, -5.0], width: 4.0 };
+    preset.view = Some(ViewSettings { camera: Some(camera), follow: false, ..ViewSettings::default() });
+    let svg = drawn(&preset, PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let [left, _, right, _] = frames(&document)[GROUND];
+    let [x, _] = axes(&document, GROUND);
+    assert!((x.value(left) - 8.0).abs() < 1e-3 && (x.value(right) - 12.0).abs() < 1e-3);
+    assert!(svg.contains("out of view: Adam, Signum"), "no optimizer is in view");
+}
+
+#[test]
+fn an_optimizer_that_runs_away_is_named_and_does_not_take_the_view_along() {
+    let mut preset = preset("four-optimizers");
+    preset.simulation.steps = Some(300);
+    for optimizer in &mut preset.simulation.optimizers {
+        if optimizer.rule.rule.kind() == RuleKind::Sgd {
+            optimizer.rule.learning_rate = LearningRate::clamped(1e3);
+        }
+    }
+    let svg = drawn(&preset, PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let away = texts(&document).into_iter().find(|(text, ..)| text.contains("run away")).expect("it is named").0;
+    assert!(away.contains("SGD") && !away.contains("Adam"), "{away}");
+    let [left, _, right, _] = frames(&document)[GROUND];
+    let [x, _] = axes(&document, GROUND);
+    assert!(x.value(right) - x.value(left) < 50.0);
+}
+
+#[test]
+fn a_preset_without_steps_goes_a_thousand_and_one_with_changes_makes_them() {
+    let mut preset = preset("fig1c");
+    preset.simulation.steps = None;
+    assert_eq!(Trajectories::new(&preset).expect("there are optimizers").steps(), 1000);
+    preset.changes = vec![valleyscope_engine::simulation::Change {
+        step: 10,
+        set: valleyscope_engine::simulation::Setting::Steps(Some(30)),
+    }];
+    assert_eq!(complete(&preset).step(), 30);
+}
+
+#[test]
+fn without_an_optimizer_there_is_no_figure() {
+    let mut preset = preset("fig1c");
+    preset.simulation.optimizers.iter_mut().for_each(|optimizer| optimizer.enabled = false);
+    let refusal = Trajectories::new(&preset).expect_err("nothing to draw");
+    assert_eq!(refusal, TrajectoriesError::NoOptimizer { count: 2 });
+    assert!(refusal.to_string().contains("enabled: false"), "{refusal}");
+}
+
+#[test]
+fn it_is_drawn_in_every_format_and_width_or_refused() {
+    let figure = Figure::landscape(&complete(&short()));
+    assert_eq!(figure.usual_width_mm(), PAGE_MM);
+    for width_mm in [60.0, 85.0, PAGE_MM] {
+        let svg = figure.render(&Options { width_mm, title: true, ..Options::default() }).expect("wide enough");
+        let page = width_mm * 72.0 / 25.4;
+        let document = svg.to_string();
+        let document = Document::parse(&document).expect("well-formed XML");
+        assert!(frames(&document).iter().all(|[left, top, right, _]| *left > 0.0 && *top > 0.0 && *right < page));
+        for (format, start) in [(Format::Png, &b"\x89PNG"[..]), (Format::Svg, b"<svg"), (Format::Pdf, b"%PDF")] {
+            assert!(svg.to_file(format, 100.0).expect("drawn") == svg.to_file(format, 100.0).expect("drawn"));
+            assert!(svg.to_file(format, 100.0).expect("drawn").starts_with(start));
+        }
+    }
+    let narrow = figure.render(&Options { width_mm: 25.0, font_size: 20.0, title: false });
+    assert!(matches!(narrow, Err(FigureError::TooNarrow { .. })));
+}

@@ -1,0 +1,251 @@
+//! Figures as SVG, PNG and PDF.
+
+use std::sync::Arc;
+
+use resvg::usvg::roxmltree::{Document, ParsingOptions};
+use skrifa::{FontRef, MetadataProvider};
+use valleyscope::figure::{Figure, FigureError, Format, Map, Options, optimizer_colors};
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, Runs};
+use valleyscope_experiments::view::color_distance;
+
+use super::data::{COLUMNS, DIVERGED, ROWS, TIE, UNKNOWN, result, result_of, spec};
+
+const ADAM: [u8; 3] = [244, 111, 67];
+const SIGNUM: [u8; 3] = [251, 221, 133];
+const LOSS: Metric = Metric::FinalLoss;
+
+fn all_figures() -> Vec<Figure> {
+    let (a, b) = (result(), result_of(spec("fig2b")));
+    vec![
+        Figure::winners(&a, LOSS, false),
+        Figure::winners(&a, LOSS, true),
+        Figure::winners_by_metric(&b, false),
+        Figure::map(&a, LOSS, Map::Difference(0, 2)),
+        Figure::map(&a, LOSS, Map::Score(1)),
+        Figure::map(&a, LOSS, Map::BestRate(0)),
+        Figure::map(&a, Metric::Depth, Map::Spread(2)),
+        Figure::as_in_the_paper(&b, false),
+        Figure::pairs(&[(&a, LOSS), (&b, LOSS)]),
+        Figure::side_by_side([&b, &result_of(spec("fig2b-100d"))], false),
+    ]
+}
+
+fn wide() -> Options {
+    Options { width_mm: 180.0, title: true, ..Options::default() }
+}
+
+/// All words of a document's visible text.
+fn texts(svg: &str) -> Vec<String> {
+    let document = Document::parse_with_options(svg, ParsingOptions::default()).expect("well-formed XML");
+    let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+    texts.map(|node| node.text().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn svg_has_its_labels_and_says_where_it_is_from() {
+    let result = result();
+    let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
+    let texts = texts(&svg);
+    for label in
+        ["sharpness a", "noise σ", "10⁻¹", "10³", "0.0", "3.0", "Adam", "FOCUS", "Signum", "tie", "not computed"]
+    {
+        assert!(texts.iter().any(|text| text == label), "{label} is not among {texts:?}");
+    }
+    assert!(texts.contains(&result.title), "the title as it is, with its special characters");
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let of = |name: &str| {
+        let found = document.descendants().find(|node| node.tag_name().name() == name);
+        found.and_then(|node| node.text()).unwrap_or_default().to_owned()
+    };
+    assert_eq!(of("description"), result.preset().to_ron());
+    assert!(of("creator").contains(env!("CARGO_PKG_VERSION")));
+    assert!(of("source").contains("seed 0"));
+    assert!(svg.contains("@font-face"));
+    assert!(svg.starts_with("<svg ") && svg.contains("width=\"180.000mm\""));
+}
+
+#[test]
+fn diagrams_beside_each_other_say_what_tells_them_apart() {
+    let [plane, space] = ["fig2b-unrotated", "fig2b-100d"].map(|name| result_of(spec(name)));
+    let figure = Figure::side_by_side([&plane, &space], false);
+    let svg = figure.render(&wide()).expect("rendered").to_string();
+    let texts = texts(&svg);
+    for (label, count) in [("φ = 0°", 1), ("d = 100", 1), ("weight decay ω", 1), ("noise σ", 2), ("Adam", 1)] {
+        assert_eq!(texts.iter().filter(|text| *text == label).count(), count, "{label} in {texts:?}");
+    }
+    assert_eq!(svg.matches("<image ").count(), 2);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let description = document.descendants().find(|node| node.tag_name().name() == "description");
+    let presets = [&plane, &space].map(|result| result.preset().to_ron()).join("\n");
+    assert_eq!(description.and_then(|node| node.text()), Some(presets.as_str()));
+}
+
+#[test]
+fn hyperparameters_name_their_optimizers_where_not_all_are_meant() {
+    let mut of_some = spec("fig2b");
+    let label =
+        |spec| texts(&Figure::winners(&result_of(spec), LOSS, false).render(&wide()).expect("rendered").to_string());
+    assert!(label(of_some.clone()).iter().any(|text| text == "weight decay ω"));
+    let valleyscope_engine::sweep::Quantity::Of(_, ids) = &mut of_some.rows.of else { panic!("rows of weight decay") };
+    ids.truncate(2);
+    assert!(label(of_some).iter().any(|text| text == "weight decay ω of Adam, FOCUS"));
+}
+
+#[test]
+fn every_character_of_every_figure_has_a_glyph() {
+    let font = FontRef::new(include_bytes!("../../../assets/fonts/ValleyscopeSans.otf")).expect("a font");
+    let mut characters = 0;
+    for figure in all_figures() {
+        for text in texts(&figure.render(&wide()).expect("rendered").to_string()) {
+            for character in text.chars() {
+                characters += 1;
+                assert!(font.charmap().map(character).is_some(), "no glyph for {character:?} in {text:?}");
+            }
+        }
+    }
+    assert!(characters > 300);
+}
+
+#[test]
+fn images_have_a_pixel_for_each_cell() {
+    let result = result();
+    let map = Map::Winner { certainty: false };
+    let image = map.image(&result.diagram, LOSS);
+    assert_eq!((image.width, image.height, image.rgba.len()), (COLUMNS, ROWS, 4 * ROWS * COLUMNS));
+    // The last row of the diagram comes first.
+    assert_eq!(image.rgba[4..][..4], [251, 221, 133, 255]);
+    assert_eq!((image.cell(2, 1), image.cell(2, 0)), (SIGNUM, ADAM));
+    let [tie, unknown] = [TIE, UNKNOWN].map(|[row, column]| image.cell(row, column));
+    assert!(tie != unknown && [tie, unknown].iter().all(|[red, green, blue]| red == green && green == blue));
+    let dark = map.image_with(&result.diagram, LOSS, [34, 38, 47]);
+    assert_eq!([dark.cell(UNKNOWN[0], UNKNOWN[1]), dark.cell(2, 1)], [[34, 38, 47], SIGNUM], "as the window shows it");
+    let legend = map.legend_with(&result.diagram, LOSS, [34, 38, 47]);
+    assert!(legend.iter().any(|swatch| swatch.text == "not computed" && swatch.color == Some([34, 38, 47])));
+    let sure = Map::Winner { certainty: true }.image(&result.diagram, LOSS);
+    assert_eq!(sure.cell(2, 1), SIGNUM, "a gap of many standard errors");
+    let scores = Map::Score(0).image(&result.diagram, LOSS);
+    let [row, column] = DIVERGED;
+    let [red, green, blue] = scores.cell(row, column);
+    assert!(red == green && green == blue, "a neutral colour for what diverged");
+    let difference = Map::Difference(0, 2);
+    let scale = difference.scale(&result.diagram, LOSS).expect("differences have a scale");
+    assert_eq!(scale.position(0.0), 0.5);
+    assert_eq!(difference.image(&result.diagram, LOSS).cell(row, column), scale.rgb(f64::NEG_INFINITY));
+}
+
+#[test]
+fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
+    let mut twice = spec("fig2a");
+    // Its second optimizer is as its first.
+    (twice.optimizers[1].rule, twice.optimizers[1].color) = (twice.optimizers[0].rule, None);
+    let colors = optimizer_colors(&twice);
+    assert_eq!([colors[0], colors[2]], [ADAM, SIGNUM], "the first of each rule keeps the paper's colour");
+    assert!(color_distance(colors[0], colors[1]) > 0.16, "{colors:?}");
+    let result = result_of(twice);
+    let map = Map::Winner { certainty: false };
+    let image = map.image(&result.diagram, LOSS);
+    let winners: Vec<[u8; 3]> = (0..ROWS)
+        .flat_map(|row| (0..COLUMNS).map(move |column| [row, column]))
+        .map(|[row, column]| image.cell(row, column))
+        .collect();
+    assert!(winners.contains(&colors[0]) && winners.contains(&colors[1]), "{winners:?} of {colors:?}");
+    let legend: Vec<_> = map.legend(&result.diagram, LOSS).into_iter().filter_map(|swatch| swatch.color).collect();
+    assert_eq!(legend[..3], colors);
+    let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
+    let [red, green, blue] = colors[1];
+    assert!(svg.contains(&format!("#{red:02x}{green:02x}{blue:02x}")), "the legend of the figure has the shade");
+}
+
+#[test]
+fn winners_that_are_less_certain_are_paler() {
+    let result = result();
+    let certain = Map::Winner { certainty: true }.image(&result.diagram, LOSS);
+    // One replicate tells nothing.
+    let mut single = spec("fig2a");
+    single.replicates = valleyscope_engine::quantity::Replicates::clamped(1);
+    let mut pale = Diagram::new(Arc::new(single.clone()));
+    let runs = super::data::runs(&single, [2, 1]);
+    let firsts = runs
+        .iter()
+        .map(|runs| Runs { replicates: 1, metrics: runs.metrics.iter().step_by(runs.replicates).copied().collect() });
+    let cell = Cell::new(&firsts.collect::<Vec<_>>(), single.average, false);
+    pale.insert([2, 1], cell);
+    let pale = Map::Winner { certainty: true }.image(&pale, LOSS).cell(2, 1);
+    assert!(pale.iter().zip(certain.cell(2, 1)).all(|(pale, full)| *pale >= full));
+    assert!(pale[2] > certain.cell(2, 1)[2] + 50);
+}
+
+#[test]
+fn png_has_its_size_its_colours_and_its_texts() {
+    let result = result();
+    let options = Options { width_mm: 85.0, font_size: 8.0, title: false };
+    let svg = Figure::winners(&result, LOSS, false).render(&options).expect("rendered");
+    let png = svg.to_png(300.0).expect("drawn");
+    let picture = image::load_from_memory(&png).expect("a picture").to_rgb8();
+    assert_eq!(picture.width(), (85.0_f64 * 300.0 / 25.4).round() as u32);
+    assert_eq!(picture.height(), (svg.height_mm() * 300.0 / 25.4).round() as u32);
+    // Where the map is, by the document.
+    let text = svg.to_string();
+    let document = Document::parse(&text).expect("well-formed XML");
+    let map = document.descendants().find(|node| node.has_tag_name("image")).expect("the map");
+    let [x, y, width, height] = ["x", "y", "width", "height"]
+        .map(|name| map.attribute(name).expect("a place").parse::<f64>().expect("a number"));
+    let shown = Map::Winner { certainty: false }.image(&result.diagram, LOSS);
+    for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+        // Just inside two corners of the cell: a sharp map, with the first row below.
+        for inside in [0.08, 0.92] {
+            let across = x + width * (column as f64 + inside) / COLUMNS as f64;
+            let down = y + height * (1.0 - (row as f64 + inside) / ROWS as f64);
+            let [across, down] = [across, down].map(|points| (points * 300.0 / 72.0) as u32);
+            assert_eq!(picture.get_pixel(across, down).0, shown.cell(row, column), "row {row}, column {column}");
+        }
+    }
+    let holds = |text: &str| png.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("iTXtDescription") && holds(&result.preset().to_ron()) && holds(&result.title) && holds("pHYs"));
+}
+
+#[test]
+fn pdf_holds_text_font_and_where_it_is_from() {
+    let result = result();
+    let pdf = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_pdf().expect("drawn");
+    assert!(pdf.starts_with(b"%PDF-"));
+    let holds = |text: &str| pdf.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("ValleyscopeSans") && holds("start_spread: 0.0001") && holds(env!("CARGO_PKG_VERSION")));
+    assert!(!holds("CreationDate") && !holds("/Interpolate true"));
+}
+
+#[test]
+fn equal_figures_are_equal_bytes() {
+    for (first, second) in all_figures().iter().zip(all_figures()) {
+        let [first, second] = [first, &second].map(|figure| figure.render(&wide()).expect("rendered"));
+        assert_eq!(first.to_string(), second.to_string());
+        assert!(first.to_png(72.0).expect("drawn") == second.to_png(72.0).expect("drawn"));
+        assert!(first.to_pdf().expect("drawn") == second.to_pdf().expect("drawn"));
+    }
+}
+
+#[test]
+fn sizes_without_sense_are_refused() {
+    let figure = Figure::winners(&result(), LOSS, false);
+    let refusal = |options| figure.render(&options).map(|_| ()).expect_err("refused");
+    let narrow = refusal(Options { width_mm: 25.0, font_size: 20.0, title: false });
+    assert!(matches!(narrow, FigureError::TooNarrow { .. }));
+    assert!(refusal(Options { width_mm: f64::NAN, ..wide() }).to_string().contains("width_mm must be from 20 to 2000"));
+    assert!(refusal(Options { font_size: 0.0, ..wide() }).to_string().contains("found 0"));
+    let svg = figure.render(&wide()).expect("rendered");
+    assert!(svg.to_png(0.0).is_err());
+    assert!(matches!(svg.to_png(4800.0), Err(FigureError::TooLarge { .. })));
+}
+
+#[test]
+fn every_figure_fits_its_usual_width_and_every_format() {
+    for figure in all_figures() {
+        let options = Options { width_mm: figure.usual_width_mm(), ..Options::default() };
+        let svg = figure.render(&options).expect("wide enough");
+        for (path, start) in [("a.png", b"\x89PNG".as_slice()), ("a.SVG", b"<svg"), ("a.b.pdf", b"%PDF")] {
+            let format = Format::of(path.as_ref()).expect("a format");
+            assert!(svg.to_file(format, 72.0).expect("drawn").starts_with(start), "{path}");
+        }
+    }
+    assert!(Format::of("figure.jpg".as_ref()).is_none() && Format::of("png".as_ref()).is_none());
+}

@@ -1,0 +1,334 @@
+//! The figure of a scan.
+
+use resvg::usvg::roxmltree::{Document, Node};
+use skrifa::{FontRef, MetadataProvider};
+use valleyscope::figure::{Figure, FigureError, Options};
+use valleyscope::result::scan::ScanResult;
+use valleyscope_runs::ScanAxes;
+
+use super::scan_files::{improvement, opened, score};
+use crate::scan_run::{DATA, axes, config, places, point, scan, started, write};
+
+const ADAM: &str = "#f46f43";
+
+fn of(axes: &ScanAxes, data: &str, places: &[[usize; 2]]) -> ScanResult {
+    let folder = tempfile::tempdir().expect("a folder");
+    opened(&write(folder.path(), started(axes, data), places.iter().map(|place| point(axes, *place))))
+}
+
+fn whole() -> ScanResult {
+    of(&axes(), DATA, &places(&axes(), true))
+}
+
+fn drawn(scan: &ScanResult, width_mm: f64) -> String {
+    Figure::scan(scan).render(&Options { width_mm, ..Options::default() }).expect("rendered").to_string()
+}
+
+fn number(node: Node<'_, '_>, name: &str) -> f64 {
+    node.attribute(name).expect("it is there").parse().expect("a number")
+}
+
+/// The frames of the plots: left, top, right and bottom.
+pub fn frames(document: &Document<'_>) -> Vec<[f64; 4]> {
+    let rects =
+        document.descendants().filter(|node| node.has_tag_name("rect") && node.attribute("fill") == Some("none"));
+    let frame = |node: Node<'_, '_>| {
+        let [x, y, width, height] = ["x", "y", "width", "height"].map(|name| number(node, name));
+        [x, y, x + width, y + height]
+    };
+    rects.map(frame).collect()
+}
+
+/// Texts with the middle of their line: anchor, x, y.
+pub fn texts<'d>(document: &'d Document<'_>) -> Vec<(&'d str, f64, f64)> {
+    let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+    let placed = texts.map(|node| {
+        let middle = number(node, "y") - 0.36 * number(node, "font-size");
+        (node.text().unwrap_or_default(), number(node, "x"), middle)
+    });
+    placed.collect()
+}
+
+/// From values to heights, by the labels at the left of a frame.
+pub fn height_of(document: &Document<'_>, [left, top, _, bottom]: [f64; 4], log: bool) -> impl Fn(f64) -> f64 {
+    let form = move |value: f64| if log { value.ln() } else { value };
+    let beside = texts(document).into_iter().filter(|(_, x, y)| *x < left && (top..bottom).contains(y));
+    let labels = beside.filter_map(|(text, _, y)| Some((form(text.replace('−', "-").parse().ok()?), y)));
+    let labels: Vec<(f64, f64)> = labels.collect();
+    let (first, last) = (labels[0], labels[labels.len() - 1]);
+    assert!(labels.len() >= 3 && first.0 != last.0, "labels at the axis: {labels:?}");
+    move |value| first.1 + (form(value) - first.0) / (last.0 - first.0) * (last.1 - first.1)
+}
+
+/// From batch sizes to places across, by the labels below.
+fn across(document: &Document<'_>, bottom: f64) -> impl Fn(f64) -> f64 {
+    let below = texts(document).into_iter().filter(|(_, _, y)| *y > bottom);
+    let labels: Vec<(f64, f64)> =
+        below.filter_map(|(text, x, _)| Some((text.parse::<f64>().ok()?.log2(), x))).collect();
+    let (first, last) = (labels[0], labels[labels.len() - 1]);
+    move |size| first.1 + (size.log2() - first.0) / (last.0 - first.0) * (last.1 - first.1)
+}
+
+/// Paths of a colour and width as lists of points.
+pub fn paths(document: &Document<'_>, color: &str, width: &str) -> Vec<Vec<[f64; 2]>> {
+    let paths = document.descendants().filter(|node| {
+        node.has_tag_name("path")
+            && node.attribute("stroke") == Some(color)
+            && node.attribute("stroke-width") == Some(width)
+    });
+    let points = paths.map(|node| {
+        let data = node.attribute("d").expect("a path");
+        let points = data.split(['M', 'L']).filter(|point| !point.is_empty()).map(|point| {
+            let (x, y) = point.split_once(' ').expect("two numbers");
+            [x, y].map(|number| number.parse::<f64>().expect("a number"))
+        });
+        points.collect()
+    });
+    points.collect()
+}
+
+#[track_caller]
+pub fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 0.01, "expected {expected}, found {found}");
+}
+
+/// That these are the error bars of Adam's losses or of the improvement, where there is one for each batch size.
+#[track_caller]
+fn check_bars(svg: &str, bars: &[Vec<[f64; 2]>], plot: usize, expected: impl Fn(usize) -> (f64, f64)) {
+    let document = Document::parse(svg).expect("well-formed XML");
+    let frames = frames(&document);
+    let height = height_of(&document, frames[plot], plot == 0);
+    let across = across(&document, frames[frames.len() - 1][3]);
+    assert_eq!(bars.len(), 4, "a bar for each batch size");
+    for (size, bar) in bars.iter().enumerate() {
+        let (value, error) = expected(size);
+        near(bar[0][0], across([2.0, 8.0, 32.0, 128.0][size]));
+        near(bar[0][1], height(value - error));
+        near(bar[1][1], height(value + error));
+        assert_eq!(bar.len(), 6, "both ends have a cap");
+        let [_, top, _, bottom] = frames[plot];
+        assert!(bar.iter().all(|[_, y]| (top..bottom).contains(y)), "inside of the frame");
+    }
+}
+
+#[test]
+fn losses_and_improvements_stand_at_their_places_with_their_errors() {
+    let scan = whole();
+    let svg = drawn(&scan, 85.0);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    assert_eq!(frames(&document).len(), 2);
+    let bars = paths(&document, ADAM, "0.7");
+    check_bars(&svg, &bars, 0, |size| {
+        let (mean, deviation, _) = score([0, size]);
+        (mean, deviation)
+    });
+    // Signum's colour is too pale for lines on paper; its bars are those of no other.
+    let lines: Vec<&str> = svg.lines().filter(|line| line.contains("stroke-width=\"0.7\"")).collect();
+    let signum = lines.last().and_then(|line| line.split("stroke=\"").nth(1)).expect("the improvement comes last");
+    let bars = paths(&document, &signum[..7], "0.7");
+    assert_eq!(bars.len(), 8, "losses and improvements");
+    check_bars(&svg, &bars[4..], 1, |size| {
+        let (value, error) = improvement(1, size);
+        (100.0 * value, 100.0 * error)
+    });
+    let curve = paths(&document, ADAM, "1.1");
+    let height = height_of(&document, frames(&document)[0], true);
+    assert_eq!(curve[0].len(), 4);
+    for (size, point) in curve[0].iter().enumerate() {
+        near(point[1], height(score([0, size]).0));
+    }
+}
+
+#[test]
+fn the_guides_are_at_0_and_at_plus_and_minus_5_percent() {
+    let svg = drawn(&whole(), 85.0);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let frame = frames(&document)[1];
+    let height = height_of(&document, frame, false);
+    let dashed = |node: &Node<'_, '_>| node.attribute("stroke-dasharray").is_some();
+    let guides = paths(&document, "#787878", "0.6");
+    let expected = [0.0, 5.0, -5.0];
+    assert_eq!(guides.len(), 3);
+    for (guide, value) in guides.iter().zip(expected) {
+        near(guide[0][1], height(value));
+        near(guide[0][0], frame[0]);
+        near(guide[1][0], frame[2]);
+    }
+    assert_eq!(document.descendants().filter(dashed).count(), 2);
+}
+
+#[test]
+fn svg_has_its_labels_and_says_where_it_is_from() {
+    let scan = whole();
+    let options = Options { title: true, ..Options::default() };
+    let svg = Figure::scan(&scan).render(&options).expect("rendered").to_string();
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let texts: Vec<&str> = texts(&document).into_iter().map(|(text, ..)| text).collect();
+    for label in [
+        "Adam",
+        "Signum",
+        "FOCUS, γ = 0.2",
+        "best test loss",
+        "batch size",
+        "improvement (%)",
+        "Signum over Adam (dashed: ±5 %)",
+        "2",
+        "128",
+        "Batches & <optimizers>",
+    ] {
+        assert!(texts.contains(&label), "{label} is not among {texts:?}");
+    }
+    assert!(!texts.iter().any(|text| text.contains("so far")));
+    let of = |name: &str| {
+        let found = document.descendants().find(|node| node.tag_name().name() == name);
+        found.and_then(|node| node.text()).unwrap_or_default().to_owned()
+    };
+    assert_eq!(of("description"), config());
+    assert_eq!(of("source"), format!("valleyscope 1.2.3, float32, seed {}, MNIST", u64::MAX));
+    assert!(!svg.contains("/some/cache"), "no paths of the machine that trained it");
+}
+
+#[test]
+fn a_partial_scan_says_so_and_its_lines_have_gaps() {
+    let axes = axes();
+    // Adam is known but for batches of 32.
+    let scan = of(&axes, DATA, &[[0, 0], [0, 1], [0, 3], [1, 0]]);
+    let svg = drawn(&scan, 85.0);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    assert!(texts(&document).iter().any(|(text, ..)| *text == "so far 4 of 12 points"));
+    let curves = paths(&document, ADAM, "1.1");
+    let frame = frames(&document)[0];
+    let drawn: Vec<_> = curves.iter().filter(|curve| curve[0][1] < frame[3]).collect();
+    assert_eq!(drawn.len(), 1);
+    assert_eq!(drawn[0].len(), 2, "from 2 to 8, and none from 8 to 128");
+    let across = across(&document, frames(&document)[1][3]);
+    near(drawn[0][1][0], across(8.0));
+    assert_eq!(document.descendants().filter(|node| node.has_tag_name("circle")).count(), 3 + 1, "with the legend's");
+    assert_eq!(paths(&document, ADAM, "0.7").len(), 3);
+}
+
+#[test]
+fn without_adam_and_signum_there_is_no_improvement() {
+    for names in [["Adam", "FOCUS", "SGD"], ["Signum", "FOCUS", "SGD"]] {
+        let axes = ScanAxes { optimizers: names.map(str::to_owned).to_vec(), ..axes() };
+        let svg = drawn(&of(&axes, DATA, &places(&axes, true)), 85.0);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        assert_eq!(frames(&document).len(), 1);
+        assert!(texts(&document).iter().any(|(text, ..)| *text == "128"), "the batch sizes are below");
+        assert!(!svg.contains("improvement"));
+    }
+}
+
+#[test]
+fn one_replicate_has_no_error_bars() {
+    let axes = ScanAxes { replicates: 1, ..axes() };
+    let svg = drawn(&of(&axes, DATA, &places(&axes, true)), 85.0);
+    assert!(!svg.contains("stroke-width=\"0.7\""));
+    let document = Document::parse(&svg).expect("well-formed XML");
+    assert_eq!(document.descendants().filter(|node| node.has_tag_name("circle")).count(), 4 + 1);
+}
+
+#[test]
+fn digits_that_are_not_mnist_are_named() {
+    let data = "digits drawn by Valleyscope, not MNIST";
+    let svg = drawn(&of(&axes(), data, &places(&axes(), true)), 85.0);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    assert!(texts(&document).iter().any(|(text, ..)| *text == data));
+    assert!(!drawn(&whole(), 85.0).contains("not MNIST"));
+}
+
+#[test]
+fn batch_sizes_are_in_order_whatever_the_order_they_were_trained_in() {
+    let mixed = ScanAxes { batch_sizes: vec![128, 2, 32, 8], ..axes() };
+    let svg = drawn(&of(&mixed, DATA, &places(&mixed, true)), 85.0);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let height = height_of(&document, frames(&document)[0], true);
+    let curve = &paths(&document, ADAM, "1.1")[0];
+    assert!(curve.windows(2).all(|pair| pair[0][0] < pair[1][0]));
+    // Batches of 2 are the second in the axes.
+    near(curve[0][1], height(score([0, 1]).0));
+    near(curve[3][1], height(score([0, 0]).0));
+}
+
+#[test]
+fn nothing_reaches_beyond_the_page_and_labels_do_not_touch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut axes = axes();
+    axes.batch_sizes = (1..=12).map(|power| 1 << power).collect();
+    let places = places(&axes, true);
+    let run = write(folder.path(), started(&axes, DATA), places.iter().map(|place| point(&axes, *place)));
+    for (width_mm, font_size) in [(50.0, 8.0), (85.0, 8.0), (85.0, 14.0), (180.0, 8.0), (300.0, 10.0)] {
+        let options = Options { width_mm, font_size, title: true };
+        let svg = Figure::scan(&opened(&run)).render(&options).expect("rendered").to_string();
+        let tree = resvg::usvg::Tree::from_str(&svg, &text_options()).expect("a drawing");
+        let page = tree.size();
+        let mut boxes = Vec::new();
+        collect(tree.root(), &mut boxes);
+        assert!(boxes.len() > 15);
+        for (index, (text, one)) in boxes.iter().enumerate() {
+            let inside =
+                one.left() >= 0.0 && one.top() >= 0.0 && one.right() <= page.width() && one.bottom() <= page.height();
+            assert!(inside, "{text:?} at {one:?} in {width_mm} mm with {font_size} pt");
+            for (other_text, other) in &boxes[index + 1..] {
+                assert!(
+                    one.intersect(other).is_none(),
+                    "{text:?} and {other_text:?} in {width_mm} mm with {font_size} pt"
+                );
+            }
+        }
+    }
+}
+
+fn text_options() -> resvg::usvg::Options<'static> {
+    let mut options = resvg::usvg::Options::default();
+    options.fontdb_mut().load_font_data(include_bytes!("../../../assets/fonts/ValleyscopeSans.otf").to_vec());
+    options
+}
+
+/// All texts with the boxes around their ink.
+fn collect(group: &resvg::usvg::Group, boxes: &mut Vec<(String, resvg::tiny_skia::Rect)>) {
+    for node in group.children() {
+        match node {
+            resvg::usvg::Node::Group(group) => collect(group, boxes),
+            resvg::usvg::Node::Text(text) => {
+                let words = text.chunks().iter().map(|chunk| chunk.text()).collect();
+                boxes.push((words, text.abs_stroke_bounding_box()));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_character_has_a_glyph() {
+    let font = FontRef::new(include_bytes!("../../../assets/fonts/ValleyscopeSans.otf")).expect("a font");
+    let svg = drawn(&whole(), 85.0);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    for character in texts(&document).into_iter().flat_map(|(text, ..)| text.chars()) {
+        assert!(font.charmap().map(character).is_some(), "no glyph for {character:?}");
+    }
+}
+
+#[test]
+fn every_format_is_written_and_equal_figures_are_equal_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = scan(folder.path(), false);
+    let render = || Figure::scan(&opened(&run)).render(&Options::default()).expect("rendered");
+    let (one, other) = (render(), render());
+    assert_eq!(one.to_string(), other.to_string());
+    let png = one.to_png(100.0).expect("drawn");
+    assert!(png == other.to_png(100.0).expect("drawn"));
+    let picture = image::load_from_memory(&png).expect("a picture");
+    assert_eq!(picture.width(), (85.0_f64 * 100.0 / 25.4).round() as u32);
+    let pdf = one.to_pdf().expect("drawn");
+    assert!(pdf == other.to_pdf().expect("drawn"));
+    let holds = |text: &str| pdf.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("ValleyscopeSans") && holds("replicates: 3") && holds("valleyscope 1.2.3"));
+    assert!(!holds("/Subtype /Image"), "axes, curves and texts are vectors");
+}
+
+#[test]
+fn too_narrow_pages_are_refused() {
+    let refused = Figure::scan(&whole()).render(&Options { width_mm: 25.0, font_size: 14.0, title: false });
+    assert!(matches!(refused.map(|_| ()), Err(FigureError::TooNarrow { .. })));
+}

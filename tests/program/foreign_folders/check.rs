@@ -1,0 +1,444 @@
+//! `valleyscope runs check`, on the folders of runs that are whole and that are damaged for real.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+
+use valleyscope_experiments::preset::built_ins;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
+
+use crate::place::{Place, make_fifo, said};
+
+/// A run of the paper's classifier that took some steps, with the checkpoints of two.
+fn trained(place: &Place) -> (RunFolder, RunSession) {
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
+    let run = RunFolder::create(&place.runs(), "mnist", &mnist.trainings()[0].to_ron()).unwrap();
+    let mut session = RunSession::begin(&run).unwrap();
+    let started = RunConfig::read(&run).unwrap().started();
+    let config = started.config_sha256.clone();
+    session.record(0, Event::Started(Started { fingerprint: "digits".into(), ..started })).unwrap();
+    for step in 1..=40 {
+        let train = MetricValues::from([
+            (MetricId::LOSS, 2.0 / step as f64),
+            (MetricId::LEARNING_RATE, 0.001),
+            (MetricId::GRAD_NORM, 1.0),
+        ]);
+        session.record(step, Event::Train(train)).unwrap();
+        if step % 20 == 0 {
+            checkpoint(&run, step, &config);
+        }
+    }
+    (run, session)
+}
+
+/// A checkpoint of a single tensor of four numbers.
+fn checkpoint(run: &RunFolder, step: u64, config: &str) {
+    let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
+    let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
+    let text = |crc32: u32| {
+        format!(
+            "(version: 3, step: {step}, wall_s: 1.0, beta1_power: 0.5, beta2_power: 0.5, best: None, data: \"digits\", \
+             config: \"{config}\", since: None, bytes: {}, crc32: {crc32})",
+            tensors.len()
+        )
+    };
+    let sum = crc32fast::hash(&[&tensors[..], text(0).as_bytes()].concat());
+    fs::write(file(run, step, "safetensors"), &tensors).unwrap();
+    fs::write(file(run, step, "ron"), text(sum)).unwrap();
+}
+
+fn file(run: &RunFolder, step: u64, extension: &str) -> std::path::PathBuf {
+    run.path().join(format!("checkpoint-{step:08}.{extension}"))
+}
+
+pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
+}
+
+/// Changes a byte at a place in a file.
+pub fn spoil(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x20;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Checks that there is a line with each of these beginnings and words.
+#[track_caller]
+pub fn expect(output: &Output, code: i32, lines: &[(&str, &str, &str)]) {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for (condition, part, words) in lines {
+        let found = said.lines().any(|line| {
+            let mut columns = line.split_whitespace();
+            columns.next() == Some(condition) && columns.next() == Some(part) && line.contains(words)
+        });
+        assert!(found, "no {condition} {part} {words:?} in:\n{said}");
+    }
+}
+
+#[test]
+fn a_whole_run_is_called_whole_and_left_alone() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let before = files(run.path());
+    for more in [&[][..], &["--mend"]] {
+        let output = place.run(&[&["runs", "check", "mnist"], more].concat());
+        expect(
+            &output,
+            0,
+            &[
+                ("whole", "config.ron", "Mnist"),
+                ("note", "status", "stopped, step 40"),
+                ("whole", "events.jsonl", "lines: 42, sessions: 1"),
+                ("whole", "checkpoints", "2, of steps 20, 40"),
+            ],
+        );
+        assert!(files(run.path()) == before);
+    }
+}
+
+#[test]
+fn what_is_damaged_is_told_and_mended_without_loss() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let config = fs::read_to_string(run.config()).unwrap();
+    let edited = config.replacen("batch_size: ", "batch_size: 1", 1);
+    assert_ne!(edited, config);
+    fs::write(run.config(), &edited).unwrap();
+    let third = fs::read_to_string(run.events()).unwrap().lines().take(2).map(|line| line.len() + 1).sum::<usize>();
+    spoil(&run.events(), third + 20);
+    OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
+    for (from, to) in [(20, 60), (40, 80), (40, 90)] {
+        fs::copy(file(&run, from, "safetensors"), file(&run, to, "safetensors")).unwrap();
+        fs::copy(file(&run, from, "ron"), file(&run, to, "ron")).unwrap();
+    }
+    spoil(&file(&run, 40, "safetensors"), 75);
+    fs::remove_file(file(&run, 80, "ron")).unwrap();
+    fs::remove_file(file(&run, 90, "safetensors")).unwrap();
+    fs::write(run.reserve(), "reserve").unwrap();
+    fs::write(run.path().join(".valleyscope-aB3dE5.tmp"), "half").unwrap();
+    fs::write(run.commands(), "no command\n").unwrap();
+
+    let before = files(run.path());
+    let damaged = [
+        ("damaged", "checkpoint-00000040.safetensors", "checksum"),
+        ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
+        ("whole", "checkpoints", "1, of steps 20"),
+        ("note", "commands.jsonl", "lines that are no commands, and are refused: 1"),
+    ];
+    let mendable = [
+        ("config.ron", "`batch_size`"),
+        ("events.jsonl", "13 bytes"),
+        ("events.jsonl", "line 3 cannot be read; what was recorded there is lost"),
+        ("checkpoint-00000080.safetensors", "no whole checkpoint"),
+        ("checkpoint-00000090.ron", "no tensors"),
+    ];
+    let useless = [("reserve", "killed"), (".valleyscope-aB3dE5.tmp", "never finished")];
+    let with = |condition: &'static str, of_useless: &'static str| {
+        let mendable = mendable.iter().map(move |(part, words)| (condition, *part, *words));
+        let useless = useless.iter().map(move |(part, words)| (of_useless, *part, *words));
+        damaged.into_iter().chain(mendable).chain(useless).collect::<Vec<_>>()
+    };
+    let output = place.run(&["runs", "check", "mnist"]);
+    expect(&output, 1, &with("mendable", "note"));
+    assert!(said(&output).contains("--mend"));
+    assert!(files(run.path()) == before, "a check changes nothing");
+
+    expect(&place.run(&["runs", "check", "mnist", "--mend"]), 1, &with("mended", "mended"));
+    let after = files(run.path());
+    assert_eq!(after["config.ron"], config.as_bytes());
+    assert_eq!(after["config.ron.kept-1"], edited.as_bytes());
+    let whole = before["events.jsonl"].strip_suffix(br#"{"event":"tra"#).unwrap();
+    let told = after["events.jsonl"].strip_prefix(whole).unwrap();
+    assert!(told.starts_with(br#"{"event":"warning","#) && told.iter().filter(|&&byte| byte == b'\n').count() == 1);
+    assert!(after["events-damaged-1.jsonl"] == before["events.jsonl"]);
+    for name in ["checkpoint-00000080.safetensors", "checkpoint-00000090.ron"] {
+        assert!(!after.contains_key(name) && after[&format!("{name}.kept-1")] == before[name]);
+    }
+    for name in ["reserve", ".valleyscope-aB3dE5.tmp"] {
+        assert!(!after.contains_key(name));
+    }
+    let again = place.run(&["runs", "check", "mnist"]);
+    expect(&again, 1, &damaged);
+    expect(&again, 1, &[("note", "events.jsonl", "line 3 cannot be read")]);
+    assert!(!said(&again).contains("mend"), "{}", said(&again));
+}
+
+#[test]
+fn lines_that_were_cut_off_the_end_are_missed() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let whole = fs::read_to_string(run.events()).unwrap();
+    let cut = |lines: usize| whole.split_inclusive('\n').take(lines).collect::<String>();
+    let check = || place.run(&["runs", "check", "mnist"]);
+    let short = ("mendable", "events.jsonl", "ends after step 29, and the newest checkpoint is of step 40");
+    fs::write(run.events(), cut(30)).unwrap();
+    expect(&check(), 1, &[("mendable", "events.jsonl", "lines 31 to 42 are missing"), short]);
+    // Only the goodbye.
+    fs::write(run.events(), cut(41)).unwrap();
+    expect(&check(), 1, &[("mendable", "events.jsonl", "line 42 is missing")]);
+    let shown = said(&place.run(&["runs", "show", "mnist"]));
+    assert!(shown.contains("line 42 is missing") && shown.contains("checkpoint-00000040.safetensors, of step 40"));
+    // Without the lock only the checkpoint knows.
+    fs::remove_file(run.lock()).unwrap();
+    expect(&check(), 0, &[("whole", "events.jsonl", "lines: 41")]);
+    fs::write(run.events(), cut(30)).unwrap();
+    expect(&check(), 1, &[short]);
+    // The events that follow count on from what was there.
+    fs::write(run.events(), cut(30)).unwrap();
+    fs::write(
+        run.lock(),
+        r#"{"host":"HERE","pid":1,"started":"2026-03-01T12:00:00Z","lines":0,"end":42}"#.replace("HERE", &host()),
+    )
+    .unwrap();
+    let mut session = RunSession::begin(&run).unwrap();
+    session.resume(40, 1.0).unwrap();
+    drop(session);
+    let events = fs::read_to_string(run.events()).unwrap();
+    assert!(events.lines().nth(30).unwrap().contains("\"line\":43,"), "{events}");
+    assert!(events.contains("events.jsonl is damaged: lines 31 to 42 are missing; what was recorded there is lost"));
+    // The run itself tells of the loss from then on.
+    expect(&check(), 0, &[("note", "events.jsonl", "lines 31 to 42 are missing")]);
+}
+
+#[test]
+fn a_loss_that_is_on_record_is_a_note() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let without = |number: usize| {
+        let text = fs::read_to_string(run.events()).unwrap();
+        let lines = text.split_inclusive('\n').enumerate().filter(|(index, _)| index + 1 != number);
+        lines.map(|(_, line)| line).collect::<String>()
+    };
+    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
+    let damaged = without(5);
+    fs::write(run.events(), &damaged).unwrap();
+    expect(&check(&[]), 1, &[("mendable", "events.jsonl", "line 5 is missing")]);
+    assert!(fs::read_to_string(run.events()).unwrap() == damaged);
+    let record =
+        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be had back");
+    expect(&check(&["--mend"]), 0, &[record, ("note", "status", "stopped, step 40")]);
+    let mended = fs::read_to_string(run.events()).unwrap();
+    let warning = mended.strip_prefix(&damaged).unwrap();
+    assert!(warning.contains("line 5 is missing") && warning.contains("\"line\":43,"), "{warning}");
+    expect(&check(&["--mend"]), 0, &[("note", "events.jsonl", "line 5 is missing"), ("note", "status", "stopped")]);
+    assert!(fs::read_to_string(run.events()).unwrap() == mended, "it is told once");
+    // Nor does the worker that goes on say it again.
+    let mut session = RunSession::begin(&run).unwrap();
+    session.resume(40, 1.0).unwrap();
+    drop(session);
+    assert_eq!(fs::read_to_string(run.events()).unwrap().matches("line 5 is missing").count(), 1);
+    // Another loss is another thing.
+    fs::write(run.events(), without(8)).unwrap();
+    expect(&check(&[]), 1, &[("mendable", "events.jsonl", "lines 5, 9 are missing")]);
+}
+
+#[test]
+fn events_that_are_gone_are_told_of_by_the_run_that_goes_on() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    fs::remove_file(run.events()).unwrap();
+    let check = || place.run(&["runs", "check", "mnist"]);
+    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` goes on")]);
+    let mut session = RunSession::begin(&run).unwrap();
+    session.resume(40, 1.0).unwrap();
+    drop(session);
+    let lost = ("note", "events.jsonl", "what was recorded until step 40 is lost");
+    expect(&check(), 0, &[lost, ("whole", "events.jsonl", "lines: 2, sessions: 1")]);
+}
+
+#[test]
+fn a_cut_line_is_kept_also_where_it_is_all_there_is() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    let cut = br#"{"event":"started","step":0,"ti"#;
+    fs::remove_file(run.lock()).unwrap();
+    for step in [20, 40] {
+        fs::remove_file(file(&run, step, "safetensors")).unwrap();
+        fs::remove_file(file(&run, step, "ron")).unwrap();
+    }
+    fs::write(run.events(), cut).unwrap();
+    // As after the two minutes in which a worker may begin.
+    fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let output = place.run(&["runs", "check", "mnist", "--mend"]);
+    expect(&output, 0, &[("mended", "events.jsonl", "it is kept in events-damaged-1.jsonl")]);
+    assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
+    assert!(fs::read(run.events()).unwrap().is_empty());
+}
+
+fn host() -> String {
+    String::from_utf8(std::process::Command::new("uname").arg("-n").output().unwrap().stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_line_that_was_cut_is_told_also_where_a_worker_may_live_elsewhere() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
+    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    fs::write(run.lock(), lock).unwrap();
+    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
+    let told = [("note", "status", "last heard"), ("note", "events.jsonl", "13 bytes that are no whole line")];
+    expect(&check(&[]), 0, &told);
+    let refused = check(&["--mend"]);
+    assert!(said(&refused).contains("may still be trained, on another machine"), "{}", said(&refused));
+    let resumed = place.run(&["train", "--resume", "mnist"]);
+    assert_eq!(resumed.status.code(), Some(2));
+    assert!(said(&resumed).contains("may still be trained, on another machine"), "{}", said(&resumed));
+    // A copy on this machine is nobody's.
+    let copy = place.runs().join("copy");
+    fs::write(run.lock(), lock.replace("far-away", &host())).unwrap();
+    fs::create_dir(&copy).unwrap();
+    for (name, bytes) in files(run.path()) {
+        fs::write(copy.join(name), bytes).unwrap();
+    }
+    let output = place.run(&["runs", "check", "copy", "--mend"]);
+    expect(&output, 0, &[("note", "status", "crashed"), ("mended", "events.jsonl", "13 bytes")]);
+}
+
+#[test]
+fn tensors_that_are_all_there_is_are_left_where_they_are() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    let whole = fs::read_to_string(run.events()).unwrap();
+    let line = |step: u64| (step, Event::Checkpoint { file: format!("checkpoint-{step:08}.safetensors") });
+    for step in [20, 40] {
+        fs::remove_file(file(&run, step, "ron")).unwrap();
+    }
+    // As of a worker that was killed while it saved the first one.
+    let first = ("mendable", "checkpoint-00000040.safetensors", "the file .ron that says what it is is not beside it");
+    expect(&place.run(&["runs", "check", "mnist"]), 1, &[first]);
+    let mut session = RunSession::begin(&run).unwrap();
+    let (step, saved) = line(40);
+    session.record(step, saved).unwrap();
+    drop(session);
+    for events in [fs::read_to_string(run.events()).unwrap(), whole[whole.find('\n').unwrap() + 1..].to_owned()] {
+        fs::write(run.events(), events).unwrap();
+        // A warning of what is lost may follow the events.
+        let tensors = || {
+            let mut files = files(run.path());
+            files.remove(RunFolder::EVENTS);
+            files
+        };
+        let before = tensors();
+        let kept = ["checkpoint-00000020.safetensors", "checkpoint-00000040.safetensors"];
+        let kept = kept.map(|name| ("damaged", name, "no other checkpoint is whole"));
+        expect(&place.run(&["runs", "check", "mnist", "--mend"]), 1, &kept);
+        assert!(tensors() == before);
+    }
+    // Nor does a worker begin anew where the events are gone.
+    fs::remove_file(run.events()).unwrap();
+    assert!(!RunSession::begin(&run).unwrap().is_new());
+}
+
+#[test]
+fn a_run_that_is_being_trained_is_not_mended() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.sync().unwrap();
+    // Without the heartbeat, which goes on.
+    let files = |run: &RunFolder| {
+        let mut files = files(run.path());
+        files.remove(RunFolder::HEARTBEAT);
+        files
+    };
+    let before = files(&run);
+    expect(&place.run(&["runs", "check", "mnist"]), 0, &[("note", "status", "running")]);
+    let refused = place.run(&["runs", "check", "mnist", "--mend"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("is being written"), "{}", said(&refused));
+    assert!(files(&run) == before);
+    drop(session);
+    expect(&place.run(&["runs", "check", "mnist", "nothing"]), 2, &[]);
+}
+
+#[test]
+fn special_files_and_lost_ones_are_told() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    fs::remove_file(run.events()).unwrap();
+    fs::remove_file(run.lock()).unwrap();
+    for path in [run.notes(), run.lock()] {
+        make_fifo(path);
+    }
+    let output = place.run(&["runs", "check", "mnist"]);
+    let lost = [
+        ("damaged", "events.jsonl", "there are checkpoints"),
+        ("damaged", "notes.ron", "found a FIFO"),
+        ("damaged", "lock", "found a FIFO"),
+        ("whole", "checkpoints", "2, of steps 20, 40"),
+    ];
+    expect(&output, 1, &lost);
+    make_fifo(run.events());
+    expect(&place.run(&["runs", "check", "mnist"]), 1, &[("damaged", "events.jsonl", "found a FIFO")]);
+}
+
+#[test]
+fn a_folder_of_runs_is_checked_run_by_run() {
+    let place = Place::new();
+    let runs: Vec<RunFolder> = (0..3).map(|_| trained(&place).0).collect();
+    fs::create_dir(place.runs().join("pictures")).unwrap();
+    spoil(&file(&runs[1], 40, "safetensors"), 75);
+    fs::write(runs[1].reserve(), "reserve").unwrap();
+    fs::write(runs[2].reserve(), "reserve").unwrap();
+    let folder = place.runs();
+    let output = place.run(&["runs", "check", folder.to_str().unwrap()]);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    for (run, how) in runs.iter().zip(["whole", "damaged: checkpoint-00000040.safetensors", "whole"]) {
+        assert!(lines.contains(&&*format!("{}  {how}", run.name())), "{said}");
+    }
+    assert!(lines[3].contains("1 of 3 folders is not whole"), "{said}");
+}
+
+#[test]
+fn a_finished_run_with_an_edited_config_is_told_so() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.answer_steps("1", 40).unwrap();
+    session.record(40, Event::Finished).unwrap();
+    drop(session);
+    let config = fs::read_to_string(run.config()).unwrap();
+    fs::write(run.config(), config.replacen("batch_size: ", "batch_size: 1", 1)).unwrap();
+    let output = place.run(&["train", "--resume", "mnist"]);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for words in ["has finished", "`batch_size` was", "`valleyscope runs check --mend` does that"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_is_no_preset_and_the_pipe_of_a_shell_is() {
+    let place = Place::new();
+    let fifo = place.join("fifo");
+    make_fifo(&fifo);
+    std::os::unix::fs::symlink(&fifo, place.join("link")).unwrap();
+    for name in ["fifo", "link"] {
+        let output = place.run(&["presets", "check", name]);
+        assert!(output.status.code() == Some(2) && said(&output).contains("found a FIFO"), "{}", said(&output));
+    }
+    let piped = format!("{} presets show fig1c | {0} presets check /dev/stdin", env!("CARGO_BIN_EXE_valleyscope"));
+    let output = place.at_home(std::process::Command::new("sh")).args(["-c", &piped]).output().unwrap();
+    assert!(output.status.success() && said(&output).contains("good"), "{}", said(&output));
+}

@@ -1,0 +1,285 @@
+//! Nothing in a file acts on the terminal on which a command shows it.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use valleyscope::export::{Element, NpzWriter};
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_runs::{Event, Notes, Started};
+
+use crate::place::{Place, said};
+
+/// Words with a title for the window and a text for the clipboard, both by escape sequences; the bell; a colour by a
+/// single character (CSI); a turned direction of writing; the ends of lines of old; and deletion.
+const EVIL: &str =
+    "ev\u{1b}]0;t\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\u{202e}\u{2066}il\r\u{b}\u{c}\u{8}\u{85}\u{2028}\u{7f}";
+/// The same, but what a path or a file name can hold.
+const EVIL_NAME: &str = "ev\u{1b}]0;t\u{7}\u{9b}31m\u{202e}il";
+
+/// What a title can hold, where control characters are refused.
+const TURNED: &str = "ev\u{202e}il";
+
+/// What the name of an optimizer can hold, in which all characters are visible.
+const VISIBLE: &str = "évíl 邪";
+
+/// Checks that nothing in what was said acts, and that the evil words were said.
+#[track_caller]
+fn tame(text: &str, has_evil: bool) {
+    let acts = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+    };
+    if let Some(found) = text.chars().find(|c| acts(*c)) {
+        panic!("{found:?} in {text:?}");
+    }
+    assert!(!has_evil || text.contains("ev\\u{1b}]0;t\\u{7}"), "the words are not in {text:?}");
+}
+
+/// The output of a command on a terminal, with the terminal's ends of lines made plain.
+fn on_terminal(place: &Place, args: &[&str]) -> String {
+    let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
+    in_shell(place, &format!("{} {}", env!("CARGO_BIN_EXE_valleyscope"), quoted.join(" ")))
+}
+
+/// The output of a shell's command on a terminal, with the terminal's ends of lines made plain.
+fn in_shell(place: &Place, command: &str) -> String {
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", command]);
+    let output = place.at_home(script).arg("/dev/null").output().expect("there is `script`, of util-linux");
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
+}
+
+/// The text as a string of RON, with its characters as they are.
+fn ron(text: &str) -> String {
+    format!("r##\"{text}\"##")
+}
+
+fn landscape() -> String {
+    format!(
+        "// {EVIL}\nLandscape(version: 1, title: {1}, description: {0}, simulation: (noise: 1.0, particles: 2, steps: 2,
+        optimizers: [(id: 0, name: {2}, rule: Adam(learning_rate: 0.01))]))",
+        ron(EVIL),
+        ron(TURNED),
+        ron(VISIBLE)
+    )
+}
+
+#[test]
+fn presets() {
+    let place = Place::new();
+    let folder = place.join("valleyscope/presets");
+    fs::create_dir_all(&folder).unwrap();
+    let own = folder.join(format!("{EVIL_NAME}.ron"));
+    fs::write(&own, landscape()).unwrap();
+    let broken = folder.join(format!("broken {EVIL_NAME}.ron"));
+    fs::write(&broken, format!("Landscape(version: 1, title: {}, \u{1b}]0;t\u{7})", ron(EVIL))).unwrap();
+    let [own, broken] = [&own, &broken].map(|path| path.to_str().unwrap());
+    for args in [
+        &["presets", "list"][..],
+        &["presets", "check", own, broken],
+        &["presets", "show", "nothing \u{1b}]0;t\u{7}"],
+        &["presets", "show", broken],
+        &["simulate", own, "--out", "out.csv"],
+        &["simulate", own, "--out", EVIL_NAME],
+        &["simulate", broken],
+        &["simulate", own, EVIL_NAME],
+        &["sweep", own, "--out", EVIL_NAME],
+        &["sweep", broken, "--out", EVIL_NAME],
+        &["figure", own, "--out", "f.svg"],
+        &["figure", EVIL_NAME, "--out", "f.svg"],
+        &["train", own],
+        &["train", "mnist", "--set", EVIL_NAME],
+        &["train", "mnist", "--set", &format!("title={EVIL_NAME}"), "--worker", "/nowhere"],
+        &["data", "mnist", "--check", "--dir", EVIL_NAME],
+        &["data", "mnist", "--dir", "d", "--from", EVIL_NAME],
+        &["app", "--preset", broken],
+        &["app", "--open", EVIL_NAME],
+    ] {
+        tame(&said(&place.run(args)), false);
+    }
+    tame(&said(&place.run(&["presets", "list"])), true);
+    tame(&said(&place.run(&["presets", "check", own])), true);
+}
+
+#[test]
+fn content_is_as_it_is_in_a_pipe_and_visible_on_a_terminal() {
+    let place = Place::new();
+    let text = landscape();
+    fs::write(place.join("own.ron"), &text).unwrap();
+    assert_eq!(place.run(&["presets", "show", "own.ron"]).stdout, text.as_bytes());
+    let table = String::from_utf8(place.run(&["simulate", "own.ron"]).stdout).unwrap();
+    assert!(table.contains(VISIBLE), "{table}");
+    if cfg!(target_os = "linux") {
+        tame(&on_terminal(&place, &["presets", "show", "own.ron"]), true);
+        let table = on_terminal(&place, &["simulate", "own.ron"]);
+        tame(&table, false);
+        assert!(table.contains(VISIBLE), "{table}");
+    }
+}
+
+/// A run with the words in all its texts, which was ended by this event, if by any.
+fn evil_run(place: &Place, stem: &str, goodbye: Option<Event>) -> PathBuf {
+    let evil = || EVIL.to_owned();
+    let started = Started {
+        title: evil(),
+        kind: evil(),
+        steps: 9,
+        optimizer: evil(),
+        data: evil(),
+        fingerprint: evil(),
+        device: evil(),
+        precision: evil(),
+        version: evil(),
+        ..Started::default()
+    };
+    let events = [
+        Event::Sample { text: evil() },
+        Event::Checkpoint { file: evil() },
+        Event::Command { id: evil(), ok: true, message: evil(), steps: None },
+        Event::Command { id: evil(), ok: false, message: evil(), steps: None },
+        Event::Warning { message: evil() },
+    ];
+    let run = place.record(stem, &landscape(), started, events.into_iter().chain(goodbye).collect());
+    Notes { title: evil(), note: evil() }.write(&run).unwrap();
+    fs::write(run.log(), format!("{EVIL}\nlast words\n")).unwrap();
+    fs::write(run.commands(), format!("{EVIL}\n")).unwrap();
+    run.path().to_owned()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_of_runs_is_as_wide_as_a_wide_terminal() {
+    let place = Place::new();
+    let title = "The title of a run ".repeat(6).trim().to_owned();
+    let started = Started { title: title.clone(), steps: 9, ..Started::default() };
+    place.record("titled", &landscape(), started, vec![Event::Stopped]);
+    let list = |columns: u16| {
+        let program = env!("CARGO_BIN_EXE_valleyscope");
+        in_shell(&place, &format!("stty rows 40 cols {columns}; {program} runs list"))
+    };
+    assert!(list(220).contains(&title));
+    let narrow = list(80);
+    assert!(!narrow.contains(&title) && narrow.lines().all(|line| line.chars().count() <= 100), "{narrow}");
+}
+
+#[test]
+fn runs() {
+    let place = Place::new();
+    let ends = [
+        ("failed", Some(Event::Failed { message: EVIL.to_owned() })),
+        ("stopped", Some(Event::Stopped)),
+        ("finished", Some(Event::Finished)),
+        ("crashed", None),
+    ];
+    for (stem, goodbye) in ends {
+        let evil = evil_run(&place, stem, goodbye);
+        let named = place.runs().join(format!("{stem} {EVIL_NAME}"));
+        fs::rename(&evil, &named).unwrap();
+    }
+    let elsewhere = evil_run(&place, "elsewhere", None);
+    let lock = fs::read_to_string(elsewhere.join("lock")).unwrap();
+    let (before, after) = lock.split_once("\"host\":\"").unwrap();
+    let host: String = EVIL.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+    let rest = after.split_once('"').unwrap().1;
+    fs::write(elsewhere.join("lock"), format!("{before}\"host\":\"{host}\"{rest}")).unwrap();
+    let list = said(&place.run(&["runs", "list"]));
+    tame(&list, true);
+    assert_eq!(list.lines().count(), 6, "{list}");
+    for stem in ["failed", "stopped", "finished", "crashed", "elsewhere"] {
+        let show = said(&place.run(&["runs", "show", stem]));
+        tame(&show, true);
+        let open = stem == "elsewhere";
+        for (command, more) in [
+            ("watch", &[][..]),
+            ("stop", &[]),
+            ("export", &["--out", "out.csv"]),
+            ("export", &["--out", "out.npz"]),
+            ("export", &["--out", EVIL_NAME]),
+        ] {
+            // Such a run may be at work somewhere, and is waited for.
+            if !(open && matches!(command, "watch" | "stop")) {
+                tame(&said(&place.run(&[&["runs", command, stem], more].concat())), false);
+            }
+        }
+        tame(&said(&place.run(&["figure", stem, "--out", "f.png"])), false);
+        tame(&said(&place.run(&["train", "--resume", stem, "--worker", "/nowhere"])), false);
+    }
+    tame(&said(&place.run(&["runs", "show", EVIL_NAME])), true);
+    tame(&said(&place.run(&["runs", "watch", "failed"])), true);
+}
+
+/// Numbers whose description in an array's header acts.
+#[derive(Clone, Copy)]
+struct Evil;
+
+impl Element for Evil {
+    const DESCR: &'static str = "ev\u{1b}]0;t\u{7}\u{9b}31m\u{202e}il";
+
+    fn write_to(self, _: &mut impl Write) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn from_bytes(_: &[u8]) -> Evil {
+        Evil
+    }
+}
+
+/// The archive of a result with these texts, or with a header that acts in the place of the first.
+fn result(folder: &Path, spec: Option<&str>, program: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let mut file = File::create(folder.join("phase.npz")).unwrap();
+    let mut npz = NpzWriter::new(&mut file);
+    match spec {
+        Some(spec) => npz.text("spec", spec).unwrap(),
+        None => npz.array("spec", &[1], [Evil]).unwrap(),
+    }
+    npz.text("program", program).unwrap();
+    npz.finish().unwrap();
+}
+
+#[test]
+fn results() {
+    let place = Place::new();
+    let Some(Preset::Sweep(mut preset)) =
+        built_ins().iter().find(|built_in| built_in.name == "fig2a").map(|built_in| built_in.preset.clone())
+    else {
+        panic!("fig2a is a sweep");
+    };
+    (preset.title, preset.description) = (TURNED.to_owned(), EVIL.to_owned());
+    let spec = Preset::Sweep(preset).to_ron();
+    result(&place.join("header"), None, "f32");
+    result(&place.join("program"), Some(&spec), EVIL);
+    result(&place.join("spec"), Some(&format!("Sweep(version: 1, title: {EVIL}")), "f32");
+    for folder in ["header", "program", "spec"] {
+        let output = said(&place.run(&["figure", &format!("./{folder}"), "--out", "f.svg"]));
+        tame(&output, false);
+        assert!(output.contains("error: "), "{output}");
+        tame(&said(&place.run(&["app", "--open", &format!("./{folder}")])), false);
+    }
+    let program = said(&place.run(&["figure", "./program", "--out", "f.svg"]));
+    tame(&program, true);
+    let header = said(&place.run(&["figure", "./header", "--out", "f.svg"]));
+    tame(&header, true);
+
+    fs::write(place.join("own.ron"), &spec).unwrap();
+    let out = format!("out {EVIL_NAME}");
+    let sweep = ["sweep", "own.ron", "--grid", "2x2", "--lrs", "2", "--replicates", "2", "--steps", "2", "--out", &out];
+    tame(&said(&place.run(&sweep)), true);
+    tame(&said(&place.run(&sweep)), true);
+    tame(&said(&place.run(&["figure", &format!("./{out}"), "--out", &format!("{EVIL_NAME}.svg")])), true);
+}
+
+#[test]
+fn the_doctor() {
+    let place = Place::new();
+    let worker = place.join("valleyscope/worker");
+    fs::create_dir_all(&worker).unwrap();
+    let status = format!("state=failed\nmessage={EVIL}\nstep=1\nsteps=3\npid=1\nupdated=1\n");
+    fs::write(worker.join("setup.txt"), status).unwrap();
+    let mut doctor = place.command(&[]);
+    let output = doctor.arg("doctor").env("DISPLAY", EVIL_NAME).env_remove("WAYLAND_DISPLAY").output().unwrap();
+    tame(&said(&output), true);
+}

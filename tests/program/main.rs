@@ -1,0 +1,25 @@
+//! The command line and the files of the program, without its window.
+
+mod commands;
+mod data_command;
+#[path = "../support/data_folder.rs"]
+mod data_folder;
+mod datasets;
+mod doctor;
+mod figures;
+mod foreign_folders;
+mod glyphs;
+mod place;
+mod plain_files;
+mod presets;
+#[cfg(unix)]
+#[path = "../support/put_program.rs"]
+mod put_program;
+mod regret;
+mod runs;
+mod runs_command;
+mod scan_run;
+mod simulate;
+mod sweep_command;
+mod text;
+mod worker_setup;

@@ -1,0 +1,253 @@
+//! What is wrong with a preset, and where.
+
+use proptest::prelude::*;
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::preset::{Preset, built_ins};
+
+use super::fault::{fault_of, refused_in};
+
+/// A good preset; the bad ones below replace a part of it.
+pub const GOOD: &str = r#"// A comment.
+Landscape(
+    version: 1,
+    title: "Good",
+    simulation: (
+        noise: 1.0,
+        particles: 10,
+        steps: 100,
+        optimizers: [
+            (id: 3, rule: Adam(learning_rate: 0.1)),
+            (id: 5, rule: Focus(learning_rate: 0.1, gamma: 0.2)), // " ( [ "
+        ],
+    ),
+    view: (camera: (center: (0.0, 1.0), width: 2.0)),
+    lesson: [(text: "See.", set: [Noise(0.0)])],
+    changes: [(step: 9, set: Noise(1.0)), (step: 9, set: Noise(2.0))],
+)
+"#;
+
+/// As [`refused_in`] the good preset.
+#[track_caller]
+fn refused(part: &str, replacement: &str, mark: &str, words: &[&str]) {
+    refused_in(GOOD, part, replacement, mark, words);
+}
+
+#[test]
+fn the_good_preset_is_good() {
+    Preset::parse(GOOD, "good.ron").unwrap();
+}
+
+#[test]
+fn quantities_out_of_range_are_refused_where_they_stand() {
+    refused("noise: 1.0", "noise: -0.5", "-0.5", &["noise", "from 0 to 100", "-0.5"]);
+    refused("noise: 1.0", "noise:   1e3 // much", "1e3", &["noise", "1000"]);
+    refused("noise: 1.0", "noise: NaN", "NaN", &["noise", "NaN"]);
+    refused("noise: 1.0", "noise: inf", "inf", &["noise", "inf"]);
+    refused("noise: 1.0", "noise: -inf", "-inf", &["noise", "-inf"]);
+    refused("noise: 1.0", "noise: 1e999", "1e999", &["noise", "inf"]);
+    refused("gamma: 0.2", "gamma: 11", "11", &["gamma", "from -10 to 10", "11"]);
+    refused("Adam(learning_rate: 0.1)", "Adam(learning_rate: 0)", "0)", &["learning_rate", "found 0"]);
+    refused("Noise(0.0)", "Noise(101)", "101", &["noise", "101"]);
+    refused(
+        "(step: 9, set: Noise(1.0))",
+        "(step: 9, set: Rule(optimizer: 3, rule: Adam(learning_rate: 99)))",
+        "99",
+        &["99"],
+    );
+    refused("particles: 10,", "particles: 0,", "0", &["particles", "1 to 10000", "found 0"]);
+    refused("particles: 10,", "particles: 10001,", "10001", &["particles", "1 to 10000", "10001"]);
+}
+
+#[test]
+fn schedules_that_make_no_sense_are_refused_where_they_stand() {
+    let schedule = |schedule: &str| format!("Adam(learning_rate: 0.1, schedule: {schedule})");
+    let refused = |wrong: &str, mark: &str, words: &[&str]| {
+        refused("Adam(learning_rate: 0.1)", &schedule(wrong), mark, words);
+    };
+    refused("(warmup: -1)", "-1", &["warmup", "whole number", "-1"]);
+    refused("(warm_up: 1)", "warm_up", &["`warm_up`", "`warmup`", "`decay`"]);
+    refused("(decay: Linear)", "Linear", &["`Constant`, `Cosine`, `InverseRoot`", "`Linear`"]);
+    refused("(decay: Cosine(to: 1.5))", "1.5", &["final share of the learning rate", "from 0 to 1", "1.5"]);
+    refused("(), schedule: (), beta1: 0.9", " beta1: 0.9", &["`schedule` is given twice"]);
+    refused("(decay: Cosine(steps: 0))", "0)))", &["steps of the decay", "whole number from 1", "found 0"]);
+    refused("(decay: Cosine(steps: 5000000000))", "5000000000", &["steps of the decay", "found 5000000000"]);
+    // In a run without an end, and in the session of a window that has one, the learning rate stays.
+    let endless = GOOD.replace("steps: 100,", "").replace("Adam(learning_rate: 0.1)", &schedule("(decay: Cosine())"));
+    let preset = Preset::parse(&endless, "without an end").unwrap();
+    assert_eq!(Preset::parse(&preset.to_ron(), "written").unwrap(), preset);
+}
+
+#[test]
+fn values_of_another_type_are_refused_where_they_stand() {
+    refused("noise: 1.0", "noise: \"1.0\"", "\"1.0\"", &["expected a number", "found a text"]);
+    refused("noise: 1.0", "noise: loud", "loud", &["expected a number", "`loud`"]);
+    refused("title: \"Good\"", "title: 5", "5", &["expected a text", "`5`"]);
+    refused("steps: 100", "steps: -5", "-5", &["simulation.steps", "whole number", "-5"]);
+    refused("steps: 100", "steps: 2.5", "2.5", &["whole number", "2.5"]);
+    refused("steps: 100", "steps: 1e3", "1e3", &["whole number", "1e3"]);
+    refused("steps: 100", "steps: 99999999999999999999", "99999999999999999999", &["simulation.steps", "too large"]);
+    refused("id: 3", "id: 4294967296", "4294967296", &["id", "too large"]);
+    refused("id: 3", "id: 3, color: (1, 256, 2)", "256", &["color", "256"]);
+    refused("id: 3", "id: 3, enabled: yes", "yes", &["`true` or `false`", "`yes`"]);
+    refused("center: (0.0, 1.0)", "center: (0.0)", ")", &["2", "1"]);
+    refused("set: [Noise(0.0)]", "set: Noise(0.0)", "Noise", &["expected a list", "`Noise`"]);
+    refused("set: [Noise(0.0)]", "set: [Noise]", "]", &["expected `(`"]);
+}
+
+#[test]
+fn names_that_do_not_exist_are_refused_with_those_that_do() {
+    refused("noise: 1.0", "nose: 1.0", "nose", &["`simulation`", "no field `nose`", "`noise`"]);
+    refused("version: 1,", "version: 1, x: 2,", "x", &["the preset", "no field `x`", "`title`"]);
+    refused("gamma: 0.2", "gama: 0.2", "gama", &["simulation.optimizers[1].rule", "`gama`", "`gamma`"]);
+    let built_in = RuleKind::ALL.iter().map(|kind| kind.info().name);
+    let names: Vec<String> = built_in.chain(["Typed"]).map(|name| format!("`{name}`")).collect();
+    refused("Adam(", "Adamm(", "Adamm", &[&format!("one of {}, found `Adamm`", names.join(", "))]);
+    refused("set: [Noise(0.0)]", "set: [Nose(0.0)]", "Nose", &["`Noise`", "`Nose`"]);
+    refused("noise: 1.0,", "noise: 1.0, noise: 2.0,", "noise: 2", &["`noise`", "twice", "`simulation`"]);
+    refused("Adam(learning_rate: 0.1)", "Adam(beta1: 0.5)", ")", &["`learning_rate`", "missing", "optimizers[0].rule"]);
+}
+
+#[test]
+fn broken_syntax_is_refused_where_it_breaks() {
+    refused("noise: 1.0,\n        particles", "noise: 1.0\n        particles", "particles", &["`,`", "`particles`"]);
+    refused("\"See.\"", "\"See.", "\"", &["quotation mark"]);
+    refused("// A comment.", "/* A comment.", "/*", &["comment"]);
+    refused("\"See.\"", "\"\\q\"", "\\q", &["backslash"]);
+}
+
+#[test]
+fn a_file_that_ends_too_early_is_refused_at_its_end() {
+    let (head, _) = GOOD.split_at(GOOD.find("    view:").unwrap());
+    let fault = fault_of(head);
+    assert_eq!((fault.line, fault.column), (14, 1), "{fault}");
+    assert!(fault.message.contains("ends too early"), "{fault}");
+    for empty in ["", "  \n \n", "// nothing\n"] {
+        let fault = fault_of(empty);
+        assert!(fault.message.contains("Landscape(version: 1"), "{fault}");
+    }
+    let missing = fault_of("Landscape(version: 1, simulation: (noise: 1, optimizers: []))");
+    assert!(missing.message.contains("`title`"), "{missing}");
+    let trailing = fault_of(&format!("{GOOD}Landscape()"));
+    assert_eq!((trailing.line, trailing.column), (18, 1), "{trailing}");
+}
+
+#[test]
+fn another_version_is_refused_before_anything_else() {
+    refused("version: 1,", "version: 2, dimensions: 3,", "2,", &["newer Valleyscope", "version is 2", "update"]);
+    refused("version: 1,", "version: 0,", "0", &["version 0", "version 1"]);
+    refused("version: 1,", "version: \"1\",", "\"1\"", &["whole number"]);
+    refused("Landscape(\n    version: 1,", "Landscape(", "Landscape", &["`version: 1`"]);
+}
+
+#[test]
+fn another_kind_of_preset_is_refused_by_name() {
+    refused("Landscape(", "Gpt3(", "Gpt3", &["`Gpt2`", "`Landscape(version: 1, …)`", "found `Gpt3`"]);
+    refused("Landscape(", "Landscap(", "Landscap", &["`Landscape(version: 1, …)`", "`Landscap`"]);
+}
+
+#[test]
+fn rules_between_fields_name_both() {
+    refused("id: 5", "id: 3", "3", &["simulation.optimizers[1].id", "simulation.optimizers[0].id"]);
+    refused("step: 9, set: Noise(2.0)", "step: 8, set: Noise(2.0)", "8", &["changes[1].step", "changes[0].step", "9"]);
+    let other = "(step: 9, set: Rule(optimizer: 5, rule: Adam(learning_rate: 1)))";
+    refused("(step: 9, set: Noise(1.0))", other, "Rule", &["changes[0].set", "simulation.optimizers", "FOCUS", "Adam"]);
+    let unknown = "Rule(optimizer: 4, rule: Adam(learning_rate: 1))";
+    refused("Noise(0.0)", unknown, "Rule", &["lesson[0].set[0]", "simulation.optimizers", "4"]);
+    let linear = "view: (scale: (linear: 2.0, max: 1.0), ";
+    refused("view: (", linear, "1.0", &["view.scale.max", "view.scale.linear"]);
+    let text = GOOD.replace("(id: 3,", "(id: 3, enabled: false,").replace("(id: 5,", "(id: 5, enabled: false,");
+    let fault = fault_of(&text);
+    assert_eq!((fault.line, fault.column), (9, 21), "{fault}");
+    assert!(fault.message.contains("enabled: true"), "{fault}");
+}
+
+#[test]
+fn steps_of_a_lesson_that_cannot_be_walked_are_refused() {
+    let lesson = "lesson: [(text: \"See.\", set: [Noise(0.0)])]";
+    let with = |step: &str| lesson.replace(")])]", &format!(")]), {step}]"));
+    let on = |steps: &str| with(&format!("(text: \"On.\", set: [Steps({steps})], play: true, show: [Loss, AbsV])"));
+    for steps in ["101", "None"] {
+        Preset::parse(&GOOD.replace(lesson, &on(steps)), "good.ron").unwrap();
+    }
+    let words =
+        ["`lesson[1].set`", "`lesson[0]`", "pauses at step 100", "later", "`Steps(100)`", "begins the run again"];
+    refused(lesson, &on("100"), "[Steps", &words);
+    let twice = with("(text: \"Look.\", show: [Loss, Depth, Loss])");
+    refused(lesson, &twice, "Loss])", &["`lesson[1].show[2]`", "twice"]);
+    let unknown = with("(text: \"Look.\", show: [Speed])");
+    refused(lesson, &unknown, "Speed", &["`Loss`", "`EffectiveStep`", "`Speed`"]);
+    refused(lesson, &with("(text: \"Go.\", play: yes)"), "yes", &["`true` or `false`"]);
+}
+
+#[test]
+fn names_texts_and_views_are_kept_in_bounds() {
+    refused("\"Good\"", "\"\"", "\"\"", &["`title`", "empty"]);
+    refused("\"Good\"", "\"two\\nlines\"", "\"", &["`title`", "single line"]);
+    let long = format!("\"{}\"", "long ".repeat(30));
+    refused("\"Good\"", &long, "\"", &["`title`", "1 to 100", "150"]);
+    refused("id: 3,", "id: 3, name: \" \",", "\" \"", &["simulation.optimizers[0].name", "empty"]);
+    let hidden = ["simulation.optimizers[0].name", "visible character", "\\u{200b}"];
+    refused("id: 3,", "id: 3, name: \"\u{200b}\",", "\"\u{200b}\"", &hidden);
+    refused("id: 3,", "id: 3, name: \"Ad\u{200b}am\",", "\"Ad", &hidden);
+    refused("\"See.\"", "\"\"", "\"\"", &["lesson[0].text", "empty"]);
+    refused("width: 2.0", "width: 0.0", "0.0", &["view.camera.width", "from 1e-12 to 1e12", "found 0"]);
+    refused("width: 2.0", "width: inf", "inf", &["view.camera.width", "inf"]);
+    refused("center: (0.0, 1.0)", "center: (0.0, NaN)", "(0.0", &["view.camera.center", "NaN"]);
+    refused("view: (", "view: (trail_width: -1, ", "-1", &["view.trail_width", "from 0 to 100", "-1"]);
+    let many: String = (10..26).map(|id| format!("(id: {id}, rule: Adam(learning_rate: 1)), ")).collect();
+    refused("optimizers: [", &format!("optimizers: [{many}"), "[", &["simulation.optimizers", "1 to 16", "18"]);
+}
+
+#[test]
+fn brackets_without_end_are_refused() {
+    for bracket in ["(", "[", "{", "Some("] {
+        let text = GOOD.replace("title: \"Good\"", &format!("title: {}", bracket.repeat(100_000)));
+        fault_of(&text);
+        fault_of(&bracket.repeat(100_000));
+        fault_of(&format!("Landscape{}", bracket.repeat(100_000)));
+    }
+}
+
+#[test]
+fn a_fault_is_shown_with_its_line_and_a_mark() {
+    let shown = fault_of(&GOOD.replace("gamma: 0.2", "gamma: 20")).to_string();
+    let expected = "\
+bad.ron:11:60: gamma must be a number from -10 to 10, found 20
+   |
+11 |             (id: 5, rule: Focus(learning_rate: 0.1, gamma: 20)), // \" ( [ \"
+   |                                                            ^^";
+    assert_eq!(shown, expected);
+    // A long line is shown in part, a tab and an escape sequence as one character each.
+    let long = fault_of(&format!("Landscape(version: 1,\t\u{1b}{} nose: 3)", " ".repeat(500)));
+    assert!(long.to_string().lines().all(|line| line.chars().count() < 140), "{long}");
+    assert!(!long.to_string().contains('\u{1b}'), "{long}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a file holds, it is read or refused, never a panic.
+    #[test]
+    fn no_damage_to_a_file_is_fatal(cut in 0..4000_usize, length in 0..60_usize, junk in r#"[ -~\n"'()\[\]/*#βr]{0,20}"#) {
+        let mut characters: Vec<char> = built_ins()[0].text.chars().collect();
+        let from = cut.min(characters.len());
+        let to = (from + length).min(characters.len());
+        characters.splice(from..to, junk.chars());
+        let text: String = characters.into_iter().collect();
+        if let Err(error) = Preset::parse(&text, "damaged") {
+            prop_assert!(error.to_string().starts_with("damaged:"), "{}", error);
+        }
+    }
+}
+
+#[test]
+fn characters_that_turn_the_direction_of_writing_are_shown() {
+    for text in [GOOD.replace("version: 1", "ver\u{202e}sion: 1"), "Land\u{2066}scape(version: 1)".to_owned()] {
+        assert!(text.contains(['\u{202e}', '\u{2066}']));
+        let fault = fault_of(&text);
+        assert!(!fault.to_string().contains(['\u{202e}', '\u{2066}']), "{fault}");
+    }
+    let title = "title: \"a\u{202e}b\u{1b}c\", title: \"d\"";
+    let fault = fault_of(&format!("Landscape(version: 1, {title})"));
+    assert!(!fault.to_string().contains('\u{202e}') && fault.to_string().contains('□'), "{fault}");
+}

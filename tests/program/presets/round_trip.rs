@@ -1,0 +1,203 @@
+//! What is written is read again, and how values are written.
+
+use proptest::prelude::*;
+use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
+use valleyscope_engine::quantity::*;
+use valleyscope_engine::simulation::{Change, LandscapeSpec, OptimizerSpec, Setting, SimulationSpec, StartSpec};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, built_ins};
+use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, SymLog, ViewSettings};
+
+use super::refusals::GOOD;
+
+#[test]
+fn optional_fields_and_settings_stand_bare() {
+    let text = r#"
+        Landscape(
+            version: 1,
+            title: "Bare values",
+            simulation: (
+                noise: 1,
+                steps: 3000,
+                temperature: 0.25,
+                optimizers: [(id: 7, name: "mine", color: (1, 2, 3), rule: Adam(learning_rate: 1e-3))],
+            ),
+            view: (camera: (center: (0.5, -2), width: 4)),
+            lesson: [(text: "Look.", set: [Noise(1.5), Steps(None), Temperature(2), Landscape(sharpness: 3)])],
+            changes: [(step: 3, set: Rule(optimizer: 7, rule: Adam(learning_rate: 0.5)))],
+        )"#;
+    let Preset::Landscape(preset) = Preset::parse(text, "bare.ron").unwrap() else { panic!("a simulation") };
+    assert_eq!(preset.simulation.steps, Some(3000));
+    assert_eq!(preset.simulation.temperature, Some(Temperature::clamped(0.25)));
+    assert_eq!(preset.simulation.optimizers[0].color, Some([1, 2, 3]));
+    assert_eq!(preset.view.as_ref().unwrap().camera, Some(Camera { center: [0.5, -2.0], width: 4.0 }));
+    assert_eq!(preset.lesson[0].set[..2], [Setting::Noise(Noise::clamped(1.5)), Setting::Steps(None)]);
+    assert_eq!(preset.changes[0].step, 3);
+    assert_eq!(preset.record().changes, preset.changes);
+    // With `Some` it is the same, and so it is after a byte order mark.
+    let explicit = text.replace("steps: 3000", "steps: Some(3000)");
+    assert_eq!(Preset::parse(&explicit, "").unwrap(), Preset::Landscape(preset.clone()));
+    assert_eq!(Preset::parse(&format!("\u{feff}{text}"), "").unwrap(), Preset::Landscape(preset));
+}
+
+#[test]
+fn rules_go_by_the_names_that_are_shown_too() {
+    let parse = |text: &str| Preset::parse(text, "a preset").unwrap();
+    for (rule, shown) in [("Focus(", "FOCUS("), ("Sgd(", "SGD(")] {
+        let text = GOOD.replace("Focus(", rule).replace(", gamma: 0.2", "");
+        assert_eq!(parse(&text), parse(&text.replace(rule, shown)));
+    }
+    let sweep = built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset.to_ron();
+    assert!(sweep.contains("Focus("));
+    assert_eq!(parse(&sweep), parse(&sweep.replace("Focus(", "FOCUS(")));
+}
+
+fn float(low: f64, high: f64) -> BoxedStrategy<f64> {
+    prop_oneof![
+        any::<f64>().prop_map(move |value| if value.is_nan() { low } else { value.clamp(low, high) }),
+        low..=high,
+        Just(low),
+        Just(high),
+    ]
+    .boxed()
+}
+
+macro_rules! quantity {
+    ($type:ident) => {
+        float($type::MIN, $type::MAX).prop_map($type::clamped)
+    };
+}
+
+/// Any rule with any values in range.
+fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
+    let rule = RuleSpec::on_plane(RuleKind::ALL[usize::from(kind) % RuleKind::ALL.len()]);
+    let value = |of: &Hyperparameter| match of.range() {
+        Some(range) => float(range.min, range.max),
+        None => (0..of.choices().len()).prop_map(|choice| choice as f64).boxed(),
+    };
+    let values: Vec<_> = rule.info().hyperparameters.iter().map(value).collect();
+    (quantity!(LearningRate), schedule(), values)
+        .prop_map(move |(learning_rate, schedule, values)| {
+            let keys = rule.info().hyperparameters.iter().map(|of| of.key);
+            let set = |rule: RuleSpec, (key, value): (&str, f64)| rule.with(key, value).unwrap();
+            RatedRule { rule: keys.zip(values).fold(rule, set), learning_rate, schedule }
+        })
+        .boxed()
+}
+
+/// Any schedule.
+fn schedule() -> impl Strategy<Value = Schedule> {
+    let cosine = (quantity!(FinalShare), proptest::option::of(any::<u64>()));
+    let decay = prop_oneof![
+        Just(Decay::Constant),
+        Just(Decay::InverseRoot),
+        cosine.prop_map(|(to, steps)| Decay::Cosine { to, steps: steps.map(DecaySteps::clamped) }),
+    ];
+    let warmup = (0..=u64::from(WarmupSteps::MAX)).prop_map(WarmupSteps::clamped);
+    (warmup, decay).prop_map(|(warmup, decay)| Schedule { warmup, decay })
+}
+
+fn landscape() -> impl Strategy<Value = LandscapeSpec> {
+    (quantity!(Sharpness), quantity!(Slope), quantity!(Rotation))
+        .prop_map(|(sharpness, slope, rotation_degrees)| LandscapeSpec { sharpness, slope, rotation_degrees })
+}
+
+/// An optimizer's id is also the kind of its rule, so that settings fit.
+fn optimizer(id: u32) -> impl Strategy<Value = OptimizerSpec> {
+    (proptest::option::of(r#"[a-zβ"\\/,'(){}\[\]]{1,9}"#), proptest::option::of(any::<[u8; 3]>()), rule(id as u8))
+        .prop_map(move |(name, color, rule)| OptimizerSpec { id, name, color, enabled: id != 1, rule })
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    prop_oneof![
+        landscape().prop_map(Setting::Landscape),
+        quantity!(Noise).prop_map(Setting::Noise),
+        proptest::option::of(quantity!(Temperature)).prop_map(Setting::Temperature),
+        proptest::option::of(any::<u64>()).prop_map(Setting::Steps),
+        (0..4_u32)
+            .prop_flat_map(|optimizer| rule(optimizer as u8).prop_map(move |rule| Setting::Rule { optimizer, rule })),
+    ]
+}
+
+fn view() -> impl Strategy<Value = ViewSettings> {
+    let scale = (1e-300..1.0_f64, 1.0..1e300_f64).prop_map(|(linear, max)| SymLog { linear, max });
+    let camera =
+        (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera { center: [x, y], width });
+    let switches = any::<[bool; 5]>();
+    (proptest::option::of(scale), proptest::option::of(camera), switches, 0..=10_000_u32, 0.0..100.0_f32, 0..5_usize)
+        .prop_map(|(scale, camera, [contours, uv_frame, mean_path, follow, glyphs], trail_steps, size, colormap)| {
+            ViewSettings {
+                colormap: Colormap::ALL[colormap],
+                scale,
+                contours,
+                uv_frame,
+                trail_steps,
+                trail_width: size,
+                point_radius: size / 3.0,
+                mean_path,
+                follow,
+                glyphs,
+                camera,
+            }
+        })
+}
+
+fn simulation() -> impl Strategy<Value = SimulationSpec> {
+    let start = (quantity!(StartCoordinate), quantity!(StartCoordinate), quantity!(StartSpread))
+        .prop_map(|(x, y, spread)| StartSpec { x, y, spread });
+    let particles = (1..=10_000_u64).prop_map(|count| ParticleCount::new(count).unwrap());
+    let optimizers = (optimizer(0), optimizer(1), optimizer(2), optimizer(3));
+    let run = (any::<u64>(), proptest::option::of(any::<u64>()), proptest::option::of(quantity!(Temperature)));
+    (landscape(), quantity!(Noise), run, particles, start, optimizers).prop_map(
+        |(landscape, noise, (seed, steps, temperature), particles, start, optimizers)| SimulationSpec {
+            landscape,
+            noise,
+            seed,
+            steps,
+            particles,
+            start,
+            temperature,
+            optimizers: [optimizers.0, optimizers.1, optimizers.2, optimizers.3].into(),
+        },
+    )
+}
+
+fn preset() -> impl Strategy<Value = LandscapePreset> {
+    let show = prop::sample::subsequence(DiagnosticMetric::ALL.to_vec(), 0..=DiagnosticMetric::ALL.len());
+    let step = (r#"[a-z"\\ \nωé]{1,30}x"#, prop::collection::vec(setting(), 0..4), any::<bool>(), show);
+    let step = step.prop_map(|(text, set, play, show)| {
+        let mut step = LessonStep { text, set, play, show };
+        if step.goes_on() {
+            // Else the run would have to pause later than that of the step before.
+            step.set.push(Setting::Noise(Noise::clamped(1.0)));
+        }
+        step
+    });
+    let changes = prop::collection::vec((any::<u64>(), setting()), 0..6).prop_map(|mut changes| {
+        changes.sort_by_key(|&(step, _)| step);
+        changes.into_iter().map(|(step, set)| Change { step, set }).collect::<Vec<_>>()
+    });
+    let texts = (r#"[ -~αβ]{0,40}x"#, r#"[ -~\n]{0,60}"#);
+    (texts, simulation(), proptest::option::of(view()), prop::collection::vec(step, 0..4), changes).prop_map(
+        |((title, description), simulation, view, lesson, changes)| LandscapePreset {
+            description,
+            view,
+            lesson,
+            changes,
+            ..LandscapePreset::new(title, simulation)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read_again_bit_for_bit(preset in preset()) {
+        let preset = Preset::Landscape(preset);
+        let text = preset.to_ron();
+        let read = Preset::parse(&text, "written").map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        prop_assert_eq!(&read, &preset);
+        // Equality of floats does not see the sign of zero; equality of texts does.
+        prop_assert_eq!(read.to_ron(), text);
+    }
+}

@@ -1,0 +1,208 @@
+//! What is wrong with a sweep's preset, and where.
+
+use valleyscope_experiments::preset::Preset;
+
+use super::fault::{fault_of, refused_in};
+
+/// A good preset; the bad ones below replace a part of it.
+const GOOD: &str = r#"Sweep(
+    version: 1,
+    title: "Good",
+    sweep: (
+        landscape: (sharpness: 10.0),
+        noise: 1.0,
+        steps: 100,
+        replicates: 5,
+        rows: (of: Sharpness, from: 0.1, to: 1000.0, count: 96, spacing: Log),
+        columns: (of: Of(WeightDecay, [3, 5]), from: 0.0, to: 0.5, count: 100, spacing: Linear),
+        optimizers: [
+            (id: 3, rule: Adam(beta2: 0.99), learning_rates: (from: 0.001, to: 1.0, count: 20)),
+            (id: 5, rule: Focus(gamma: 0.2)),
+        ],
+    ),
+)
+"#;
+
+/// The beginning of its columns.
+const COLUMNS: &str = "(of: Of(WeightDecay, [3, 5]), from: 0.0, to: 0.5";
+
+/// As [`refused_in`] the good preset.
+#[track_caller]
+fn refused(part: &str, replacement: &str, mark: &str, words: &[&str]) {
+    refused_in(GOOD, part, replacement, mark, words);
+}
+
+#[test]
+fn the_good_preset_is_good() {
+    let Ok(Preset::Sweep(preset)) = Preset::parse(GOOD, "good.ron") else { panic!("it is read as a sweep") };
+    assert_eq!(preset.sweep.shape(), [96, 100]);
+    assert_eq!(preset.sweep.total_steps(), 96.0 * 100.0 * 40.0 * 5.0 * 100.0);
+}
+
+#[test]
+fn axes_without_extent_or_end_are_refused() {
+    refused("to: 1000.0", "to: 0.1", "0.1", &["`sweep.rows.to`", "0.1", "`rows.from`", "must not be empty"]);
+    refused("to: 0.5", "to: 0", "0", &["`sweep.columns.to`", "`columns.from`"]);
+    refused("from: 0.1", "from: NaN", "NaN", &["`sweep.rows.from`", "finite", "NaN"]);
+    refused("to: 1000.0", "to: inf", "inf", &["`sweep.rows.to`", "finite", "inf"]);
+    refused("to: 0.5", "to: -inf", "-inf", &["`sweep.columns.to`", "finite", "-inf"]);
+    refused("count: 96", "count: 0", "0", &["count", "1 to 10000", "found 0"]);
+    refused("count: 96", "count: 10001", "10001", &["count", "1 to 10000", "10001"]);
+}
+
+#[test]
+fn logarithmic_axes_are_positive() {
+    let log = &["logarithmic", "positive", "`spacing: Linear`"];
+    refused("from: 0.1", "from: 0.0", "0.0", &[&["`sweep.rows.from`", "0"], &log[..]].concat());
+    refused("from: 0.1", "from: -1.0", "-1.0", &[&["`sweep.rows.from`", "-1"], &log[..]].concat());
+    refused("to: 1000.0", "to: -1000.0", "-1000.0", &[&["`sweep.rows.to`", "-1000"], &log[..]].concat());
+    refused(
+        "(of: Sharpness, from: 0.1",
+        "(of: Sharpness, from: 1e-7",
+        "(of",
+        &["rows", "sharpness", "0.000001", "0.0000001"],
+    );
+}
+
+#[test]
+fn logarithmic_axes_have_ends_that_can_be_compared() {
+    let wide = "(of: Slope, from: 1e-307, to: 17.9, count: 9, spacing: Log";
+    let whole = "(of: Sharpness, from: 0.1, to: 1000.0, count: 96, spacing: Log";
+    refused(whole, wide, "17.9", &["`sweep.rows.to`", "17.9", "`rows.from`", "logarithmic"]);
+}
+
+#[test]
+fn runs_beyond_memory_are_refused() {
+    let text = GOOD.replace("replicates: 5", "replicates: 100000").replace("count: 20", "count: 100");
+    let fault = fault_of(&text);
+    for word in ["`sweep.replicates`", "12000000 runs", "5000000", "fewer"] {
+        assert!(fault.message.contains(word), "no {word:?} in: {fault}");
+    }
+}
+
+#[test]
+fn axes_beyond_their_quantity_are_refused() {
+    let columns = |of: &str, from: &str, to: &str| format!("(of: {of}, from: {from}, to: {to}");
+    let decay = columns("Of(WeightDecay, [3, 5])", "0.0", "11");
+    refused(COLUMNS, &decay, "(of", &["`sweep.columns`", "weight_decay", "from 0 to 10", "found 11"]);
+    let beta = columns("Of(Beta1, [3, 5])", "0.5", "1.0");
+    refused(COLUMNS, &beta, "(of", &["`sweep.columns`", "beta", "0.999999", "found 1"]);
+    let half = columns("Steps", "0.5", "9");
+    refused(COLUMNS, &half, "0.5", &["`sweep.columns.from`", "whole number", "0.5"]);
+    refused(COLUMNS, &columns("Steps", "0", "900"), "(of", &["`sweep.columns`", "steps", "found 0"]);
+    let line = columns("Dimension", "1", "900");
+    refused(COLUMNS, &line, "(of", &["`sweep.columns`", "dimension", "2 to 10000", "found 1"]);
+    let dense = format!("{}, count: 100", columns("Dimension", "2", "90"));
+    let whole = format!("{COLUMNS}, count: 100");
+    refused(&whole, &dense, "100", &["`sweep.columns.count`", "100 values from 2 to 90", "whole number", "twice"]);
+}
+
+#[test]
+fn two_axes_of_the_same_are_refused() {
+    let same = &["`sweep.columns.of`", "`rows.of`"];
+    refused("Of(WeightDecay, [3, 5])", "Sharpness", "Sharpness", same);
+    let text = GOOD.replace("of: Sharpness", "of: Of(WeightDecay, [5])").replace("to: 1000.0", "to: 1.0");
+    let fault = fault_of(&text);
+    assert_eq!(fault.line, 10, "{fault}");
+    assert!(same.iter().all(|word| fault.message.contains(word)), "{fault}");
+}
+
+#[test]
+fn axes_of_optimizers_that_are_not_there_are_refused() {
+    refused("Of(WeightDecay, [3, 5])", "Of(WeightDecay, [3, 4])", "Of(", &["`sweep.columns.of`", "4"]);
+    refused("Of(WeightDecay, [3, 5])", "Of(Gamma, [3, 5])", "Of(", &["`sweep.columns.of`", "gamma", "Adam"]);
+    refused(
+        "Of(WeightDecay, [3, 5])",
+        "Of(WeightDecay, [])",
+        "Of(",
+        &["`sweep.columns.of`", "weight_decay", "no optimizer"],
+    );
+}
+
+#[test]
+fn a_comparison_needs_two_optimizers_and_ids() {
+    let one = "(id: 5, rule: Focus(gamma: 0.2)),";
+    let text = GOOD.replace(one, "").replace("[3, 5]", "[3]");
+    let fault = fault_of(&text);
+    assert_eq!((fault.line, fault.column), (11, 21), "{fault}");
+    for word in ["`sweep.optimizers`", "2 to 16", "found 1"] {
+        assert!(fault.message.contains(word), "no {word:?} in: {fault}");
+    }
+    let many: String = (10..26).map(|id| format!("(id: {id}, rule: Adam()), ")).collect();
+    refused("optimizers: [", &format!("optimizers: [{many}"), "[", &["`sweep.optimizers`", "2 to 16", "found 18"]);
+    refused("id: 5", "id: 3", "3", &["`sweep.optimizers[1].id`", "`optimizers[0].id`", "is 3"]);
+}
+
+/// Shampoo and SOAP have a step on the plane only, also where an axis adds dimensions.
+#[test]
+fn rules_of_the_plane_are_refused_in_more_dimensions() {
+    for rule in ["Shampoo", "SOAP"] {
+        let text = GOOD.replace("Focus(gamma: 0.2)", &format!("{rule}()"));
+        let Ok(Preset::Sweep(_)) = Preset::parse(&text, "good.ron") else { panic!("on the plane it is good") };
+        let rows = "(of: Sharpness, from: 0.1, to: 1000.0, count: 96, spacing: Log)";
+        let dimensions = "(of: Dimension, from: 2, to: 7, count: 6, spacing: Linear)";
+        let many = [("noise: 1.0", "noise: 1.0, dimension: 7"), (rows, dimensions)];
+        for (part, replacement) in many {
+            assert_eq!(text.matches(part).count(), 1, "{part}");
+            let fault = fault_of(&text.replace(part, replacement));
+            assert_eq!(fault.line, 13, "{fault}");
+            for word in ["`sweep.optimizers[1].rule`", rule, "for 2 dimensions", "the sweep has 7"] {
+                assert!(fault.message.contains(word), "no {word:?} in: {fault}");
+            }
+        }
+    }
+}
+
+#[test]
+fn grids_and_work_beyond_reason_are_refused() {
+    // 10⁹ pixels.
+    let text = GOOD.replace("count: 96", "count: 100000").replace("count: 100,", "count: 10000,");
+    assert!(fault_of(&text).message.contains("1 to 10000"));
+    let text = GOOD.replace("count: 96", "count: 10000").replace("count: 100,", "count: 10000,");
+    let fault = fault_of(&text);
+    assert_eq!(fault.line, 9, "{fault}");
+    for word in ["`sweep.rows.count`", "`columns.count`", "100000000", "1000000", "smaller grid"] {
+        assert!(fault.message.contains(word), "no {word:?} in: {fault}");
+    }
+    let text = GOOD.replace("count: 20)", "count: 9000)");
+    let fault = fault_of(&text);
+    assert_eq!((fault.line, fault.column), (11, 21), "{fault}");
+    for word in ["`sweep.optimizers`", "averages", "20000000"] {
+        assert!(fault.message.contains(word), "no {word:?} in: {fault}");
+    }
+    let text = GOOD.replace("steps: 100", "steps: 10000000").replace("replicates: 5", "replicates: 100000");
+    let text = text.replace("count: 96", "count: 1000");
+    let fault = fault_of(&text);
+    for word in ["`sweep.steps`", "1e18"] {
+        assert!(fault.message.contains(word), "no {word:?} in: {fault}");
+    }
+}
+
+#[test]
+fn hyperparameters_out_of_range_are_refused_where_they_stand() {
+    refused("beta2: 0.99", "beta2: 1.0", "1.0", &["beta", "from 0 to 0.999999", "found 1"]);
+    refused("beta2: 0.99", "beta2: -0.1", "-0.1", &["beta", "-0.1"]);
+    refused("gamma: 0.2", "gamma: NaN", "NaN", &["gamma", "from -10 to 10", "NaN"]);
+    refused("noise: 1.0", "noise: NaN", "NaN", &["noise", "NaN"]);
+    refused("steps: 100", "steps: 0", "0", &["steps", "found 0"]);
+    refused("replicates: 5", "replicates: 0", "0", &["replicates", "found 0"]);
+    refused("sharpness: 10.0", "sharpness: 0.0", "0.0", &["sharpness", "found 0"]);
+    refused("from: 0.001, to: 1.0", "from: 0.0, to: 1.0", "0.0", &["learning_rate", "found 0"]);
+    refused(
+        "from: 0.001, to: 1.0",
+        "from: 0.5, to: 0.1",
+        "0.1",
+        &["`sweep.optimizers[0].learning_rates.to`", "0.1", "`from`", "0.5"],
+    );
+    refused("gamma: 0.2", "learning_rate: 0.1", "learning_rate", &["no field `learning_rate`", "`gamma`"]);
+}
+
+/// Where the learning rate is an axis, it alone says what is run.
+#[test]
+fn a_learning_rate_axis_takes_the_place_of_the_grid() {
+    let text = GOOD.replace("of: Of(WeightDecay, [3, 5]), from: 0.0", "of: Of(LearningRate, [3]), from: 0.1");
+    let Ok(Preset::Sweep(preset)) = Preset::parse(&text, "good.ron") else { panic!("it is read as a sweep") };
+    assert_eq!(preset.sweep.rate_counts(), [1, 20]);
+    assert_eq!(preset.sweep.point(0, 99).optimizers[0].learning_rates, [0.5]);
+    assert_eq!(preset.sweep.point(0, 99).optimizers[1].learning_rates.len(), 20);
+}

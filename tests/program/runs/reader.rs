@@ -1,0 +1,412 @@
+//! The watcher's side: what is read from files that grow, are cut, replaced or damaged.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+use proptest::prelude::*;
+use valleyscope_runs::{
+    Event, EventRecord, GridPoint, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, ScanAxes,
+    Started, Timestamp, last_lines,
+};
+
+use super::worker::new_run;
+#[cfg(unix)]
+use crate::place::make_fifo;
+
+/// Gives each event the next moment.
+fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<EventRecord> {
+    let record = |(index, (step, event)): (usize, (u64, Event))| EventRecord {
+        step,
+        time: Timestamp::from_second(1_800_000_000 + index as i64).unwrap(),
+        wall_s: index as f64 * 0.25,
+        event,
+    };
+    events.into_iter().enumerate().map(record).collect()
+}
+
+fn text(records: &[EventRecord]) -> String {
+    records.iter().map(|record| record.to_line() + "\n").collect()
+}
+
+fn read(run: &RunFolder) -> RunHistory {
+    let mut reader = RunReader::new(run.clone());
+    reader.poll().unwrap();
+    reader.history().clone()
+}
+
+fn train(step: u64) -> (u64, Event) {
+    let train = MetricValues::from([
+        (MetricId::LOSS, 1.0 / step as f64),
+        (MetricId::LEARNING_RATE, 0.5),
+        (MetricId::GRAD_NORM, step as f64),
+        (MetricId::SAMPLES_PER_S, 9.0),
+    ]);
+    (step, Event::Train(train))
+}
+
+fn eval(step: u64) -> (u64, Event) {
+    (step, Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, step as f64), (MetricId::TEST_ACCURACY, 0.5)])))
+}
+
+fn point(step: u64, point: [usize; 2], value: f64) -> (u64, Event) {
+    let grid = vec![vec![value]];
+    let point = GridPoint {
+        index: point,
+        train_loss: grid.clone(),
+        test_loss: grid.clone(),
+        test_accuracy: grid,
+        ..GridPoint::default()
+    };
+    (step, Event::GridPoint(point))
+}
+
+fn started(steps: u64) -> (u64, Event) {
+    (0, Event::Started(Started { steps, ..Started::default() }))
+}
+
+#[test]
+fn resuming_leaves_no_gap_no_repeat_and_no_jump() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let sample = |step: u64, text: &str| (step, Event::Sample { text: text.into() });
+    let mut events = vec![started(9)];
+    events.extend((1..=5).map(train));
+    events.extend([eval(3), eval(5), sample(3, "kept"), sample(4, "void")]);
+    events.push((3, Event::Resumed { from_step: 3 }));
+    events.extend((4..=6).map(train));
+    events.push(eval(6));
+    fs::write(run.events(), text(&records(events))).unwrap();
+    let history = read(&run);
+    assert_eq!(history.curve(MetricId::LOSS).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(MetricId::GRAD_NORM).value, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert_eq!(history.curve(MetricId::SAMPLES_PER_S).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(MetricId::TEST_LOSS).step, [3, 6]);
+    assert!(history.curve(MetricId::VAL_LOSS).is_empty());
+    assert_eq!(history.samples().iter().map(|sample| &*sample.text).collect::<Vec<_>>(), ["kept"]);
+    assert_eq!((history.step(), history.steps(), history.sessions()), (6, Some(9), 2));
+    assert_eq!(history.generation(), 1);
+}
+
+#[test]
+fn a_resumed_scan_keeps_its_grid_points() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let events = [
+        started(4),
+        point(1, [0, 0], 1.0),
+        point(2, [0, 1], 2.0),
+        point(3, [1, 0], 3.0),
+        (2, Event::Resumed { from_step: 2 }),
+        point(3, [1, 0], 30.0),
+        point(4, [1, 1], 40.0),
+    ];
+    fs::write(run.events(), text(&records(events.clone()))).unwrap();
+    let losses = |history: &RunHistory| {
+        history.grid_points().map(|point| (point.index, point.test_loss[0][0])).collect::<Vec<_>>()
+    };
+    assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0), ([1, 0], 30.0), ([1, 1], 40.0)]);
+    fs::write(run.events(), text(&records(events[..5].to_vec()))).unwrap();
+    assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0)]);
+}
+
+/// The time left of a scan with two optimizers and these batch sizes of which these grid points, with their seconds, are
+/// finished.
+fn scan_left(batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
+    part_left(Started::default(), batch_sizes, finished)
+}
+
+/// The same of a part of the scan, whose run begins so.
+fn part_left(started: Started, batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
+    let axes = ScanAxes {
+        optimizers: vec!["Adam".into(), "FOCUS".into()],
+        batch_sizes: batch_sizes.to_vec(),
+        ..ScanAxes::default()
+    };
+    let mut history = RunHistory::default();
+    let mut events = vec![(0, Event::Started(Started { scan: Some(axes), ..started }))];
+    for (index, &(point, seconds)) in finished.iter().enumerate() {
+        let point = GridPoint { index: point, seconds, batch_size: batch_sizes[point[1]], ..GridPoint::default() };
+        events.push((index as u64 + 1, Event::GridPoint(point)));
+    }
+    records(events).into_iter().for_each(|record| history.apply(record));
+    history.seconds_left()
+}
+
+#[test]
+fn the_time_left_of_a_scan_counts_large_batches_for_what_they_cost() {
+    #[track_caller]
+    fn near(left: Option<f64>, expected: f64) {
+        assert!(left.is_some_and(|left| (left - expected).abs() < 1e-9 * expected), "{left:?}, not {expected}");
+    }
+    let sizes = [2, 4, 1024];
+    // 10 s anyhow and 0.5 s for each sample of a batch: 11 s, 12 s, 522 s.
+    let first = [([0, 0], 11.0), ([1, 0], 11.0), ([0, 1], 12.0)];
+    near(scan_left(&sizes, &first), 12.0 + 2.0 * 522.0);
+    near(scan_left(&sizes, &[([0, 0], 10.0), ([1, 0], 12.0), ([0, 1], 12.0), ([1, 1], 12.0)]), 2.0 * 522.0);
+    // The first half has Adam with each size, and half of the points has the costs of all.
+    let config = "MnistScan(version: 1, title: \"Half\", scan: (optimizers: [(rule: Adam()), (rule: Focus())], \
+                  batch_sizes: [2, 4, 1024], part: \"1/2\"))";
+    let half = Started { steps: 3, config: config.to_owned(), ..Started::default() };
+    near(part_left(half, &sizes, &[([0, 0], 11.0), ([0, 1], 12.0)]), 522.0);
+    // What is known is not fitted.
+    let all_sizes = [first[0], first[1], first[2], ([1, 1], 14.0), ([0, 2], 900.0)];
+    near(scan_left(&sizes, &all_sizes), 900.0);
+    // Larger batches take no less, and small ones no less than nothing.
+    near(scan_left(&sizes, &[([0, 0], 12.0), ([0, 1], 10.0)]), 12.0 + 10.0 + 2.0 * 11.0);
+    near(
+        scan_left(&[4, 8, 2], &[([0, 0], 1.0), ([1, 0], 1.0), ([0, 1], 12.0), ([1, 1], 12.0)]),
+        2.0 * 2.0 * 100.0 / 80.0,
+    );
+    // One size tells nothing of another, but of its own grid points.
+    assert_eq!(scan_left(&sizes, &[([0, 0], 11.0)]), None);
+    assert_eq!(scan_left(&sizes, &[]), None);
+    near(scan_left(&[128], &[([0, 0], 7.0)]), 7.0);
+    // Seconds that nobody has told.
+    assert_eq!(scan_left(&[128], &[([0, 0], 0.0)]), None);
+    assert_eq!(scan_left(&[128], &[([0, 0], 7.0), ([1, 0], 9.0)]), Some(0.0));
+}
+
+#[test]
+fn damaged_lines_are_counted_and_cost_nothing_else() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let [first, second] = [train(1), train(2)].map(|event| records([event])[0].to_line());
+    let bytes =
+        [first.as_bytes(), b"\n\0\0\0\xff\n\n{\"event\":\"train\"}\n", second.as_bytes(), b"\n", first.as_bytes()];
+    fs::write(run.events(), bytes.concat()).unwrap();
+    let history = read(&run);
+    assert_eq!(history.unreadable(), 2);
+    assert_eq!(history.curve(MetricId::LOSS).step, [1, 2], "the last line has no end yet");
+}
+
+/// An event of just so many bytes, without the line's end.
+fn line_of(bytes: usize) -> String {
+    let sample = |text: String| records([(1, Event::Sample { text })])[0].to_line();
+    let line = sample("x".repeat(bytes - sample(String::new()).len()));
+    assert_eq!(line.len(), bytes);
+    line
+}
+
+#[test]
+fn a_line_may_have_only_so_many_bytes() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
+    let content = format!("{first}{}\n{}\n{last}", line_of(LONGEST_LINE), line_of(LONGEST_LINE + 1));
+    fs::write(run.events(), &content).unwrap();
+    let whole = read(&run);
+    assert_eq!((whole.samples().len(), whole.unreadable()), (1, 1));
+    assert_eq!(whole.curve(MetricId::LOSS).step, [1, 2]);
+    // The same as it grows, with pieces that end around the ends of lines and within them.
+    fs::write(run.events(), "").unwrap();
+    let mut reader = RunReader::new(run.clone());
+    let mut written = 0;
+    let limit = first.len() + LONGEST_LINE;
+    for end in [9, limit - 1, limit + 2, limit + (3 << 20), 2 * limit - 1, 2 * limit + 3, content.len()] {
+        let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
+        file.write_all(&content.as_bytes()[written..end]).unwrap();
+        written = end;
+        reader.poll().unwrap();
+    }
+    assert_eq!(reader.history(), &whole);
+}
+
+#[test]
+fn a_line_without_end_is_one_bad_line() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
+    fs::write(run.events(), &first).unwrap();
+    let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
+    let mut reader = RunReader::new(run.clone());
+    // A hole of the file system, which is read as zeros.
+    file.set_len(first.len() as u64 + 400_000_000).unwrap();
+    for _ in 0..3 {
+        reader.poll().unwrap();
+        assert_eq!((reader.history().records(), reader.history().unreadable()), (1, 1));
+        file.write_all(b"no end").unwrap();
+    }
+    file.write_all(format!("\n{last}").as_bytes()).unwrap();
+    reader.poll().unwrap();
+    assert_eq!(reader.history().unreadable(), 1);
+    assert_eq!(reader.history().curve(MetricId::LOSS).step, [1, 2]);
+}
+
+#[cfg(unix)]
+#[test]
+fn events_are_a_plain_file_or_an_error() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let refused = |what: &str| {
+        let error = RunReader::new(run.clone()).poll().unwrap_err();
+        assert!(error.to_string().contains(what), "no {what:?} in: {error}");
+        fs::remove_file(run.events()).unwrap();
+    };
+    make_fifo(run.events());
+    refused("a FIFO");
+    fs::write(place.path().join("elsewhere"), text(&records([train(1)]))).unwrap();
+    std::os::unix::fs::symlink(place.path().join("elsewhere"), run.events()).unwrap();
+    refused("a symbolic link");
+    // The log is no more than a help: nothing is said where it cannot be read.
+    make_fifo(run.log());
+    assert_eq!(last_lines(&run.log(), 100), "");
+}
+
+#[test]
+fn a_folder_without_events_has_no_history() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut reader = RunReader::new(run.clone());
+    assert!(!reader.poll().unwrap());
+    fs::write(run.events(), text(&records([train(1)]))).unwrap();
+    assert!(reader.poll().unwrap());
+    assert!(!reader.poll().unwrap());
+    fs::remove_dir_all(run.path()).unwrap();
+    assert!(!reader.poll().unwrap());
+    assert_eq!(reader.history().step(), 1, "what was read stays");
+}
+
+#[test]
+fn a_file_that_is_replaced_is_read_anew() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let old = text(&records((1..=20).map(train)));
+    let longer = text(&records((101..=140).map(train)));
+    let shorter = text(&records((201..=205).map(train)));
+    let mut reader = RunReader::new(run.clone());
+    for content in [&old, &longer, &shorter, &old] {
+        let aside = run.path().join("aside");
+        fs::write(&aside, content).unwrap();
+        fs::rename(&aside, run.events()).unwrap();
+        let generation = reader.history().generation();
+        reader.poll().unwrap();
+        assert_eq!(reader.history().curve(MetricId::LOSS), read(&run).curve(MetricId::LOSS));
+        assert!(reader.history().generation() > generation || content == &old);
+    }
+    // A mirror replaces the file by a longer one with the same beginning.
+    let generation = reader.history().generation();
+    let aside = run.path().join("aside");
+    fs::write(&aside, old + &longer).unwrap();
+    fs::rename(&aside, run.events()).unwrap();
+    reader.poll().unwrap();
+    assert_eq!(reader.history().curve(MetricId::LOSS).len(), 60);
+    assert_eq!(reader.history().generation(), generation);
+}
+
+/// Events as a run may have them: training that goes on, and is resumed from earlier steps.
+fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
+    proptest::collection::vec((0..8_u8, any::<u8>()), 0..60).prop_map(|choices| {
+        let mut step = 0;
+        let mut events = vec![started(99)];
+        for (choice, value) in choices {
+            let value = u64::from(value);
+            match choice {
+                0 => {
+                    step = if step == 0 { 0 } else { value % step };
+                    events.push((step, Event::Resumed { from_step: step }));
+                }
+                1 if step > 0 => events.push(eval(step)),
+                2 => events.push((step, Event::Sample { text: value.to_string() })),
+                3 => events.push(point(step, [value as usize % 2, value as usize % 3], value as f64)),
+                4 => events.push((step, Event::Warning { message: value.to_string() })),
+                _ => {
+                    step += 1 + value % 3;
+                    events.push(train(step));
+                }
+            }
+        }
+        events
+    })
+}
+
+/// The rule of resuming, as it is written in the reference.
+fn still_true(records: &[EventRecord]) -> Vec<&EventRecord> {
+    let mut kept: Vec<&EventRecord> = Vec::new();
+    for record in records {
+        if let Event::Resumed { from_step } = record.event {
+            kept.retain(|earlier| earlier.step <= from_step);
+        }
+        kept.push(record);
+    }
+    kept
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn histories_follow_the_rule_of_resuming(events in any_events()) {
+        let records = records(events);
+        let mut history = RunHistory::default();
+        records.iter().cloned().for_each(|record| history.apply(record));
+        let kept = still_true(&records);
+        let of = |name: &str| kept.iter().filter(|record| record.event.name() == name).collect::<Vec<_>>();
+        let curve = history.curve(MetricId::LOSS);
+        let trained = of("train");
+        prop_assert_eq!(curve.step, trained.iter().map(|record| record.step).collect::<Vec<_>>());
+        prop_assert_eq!(curve.wall_s, trained.iter().map(|record| record.wall_s).collect::<Vec<_>>());
+        prop_assert!(curve.step.is_sorted());
+        prop_assert!(curve.value.iter().zip(curve.step).all(|(&loss, &step)| loss == 1.0 / step as f64));
+        let evaluated = of("eval").iter().map(|record| record.step).collect::<Vec<_>>();
+        prop_assert_eq!(history.curve(MetricId::TEST_LOSS).step, &*evaluated);
+        prop_assert_eq!(history.samples().len(), of("sample").len());
+        let points = of("pixel");
+        prop_assert_eq!(history.grid_points().len(), points.len());
+        for (point, record) in history.grid_points().zip(points) {
+            prop_assert_eq!(&Event::GridPoint(point.clone()), &record.event);
+        }
+    }
+
+    /// However a file grows, what is known at the end is the same, and nothing is known that is not in it.
+    #[test]
+    fn a_growing_file_is_read_as_a_whole_one(events in any_events(), pieces in proptest::collection::vec(1..400_usize, 1..40)) {
+        let place = tempfile::tempdir().unwrap();
+        let run = new_run(place.path());
+        let whole = text(&records(events));
+        let mut reader = RunReader::new(run.clone());
+        let mut brief = RunReader::brief(run.clone());
+        let mut file = OpenOptions::new().append(true).create(true).open(run.events()).unwrap();
+        let mut written = 0;
+        for piece in pieces.into_iter().chain([whole.len()]) {
+            let end = whole.len().min(written + piece);
+            file.write_all(&whole.as_bytes()[written..end]).unwrap();
+            written = end;
+            reader.poll().unwrap();
+            brief.poll().unwrap();
+            prop_assert_eq!(reader.history().records() as usize, whole[..written].matches('\n').count());
+        }
+        prop_assert_eq!(reader.history(), &read(&run));
+        prop_assert_eq!(reader.history().unreadable(), 0);
+        let (brief, full) = (brief.history(), reader.history());
+        prop_assert_eq!((brief.step(), brief.wall_s(), brief.ending()), (full.step(), full.wall_s(), full.ending()));
+        prop_assert_eq!(brief.curve(MetricId::TEST_LOSS), full.curve(MetricId::TEST_LOSS));
+        prop_assert!(brief.grid_points().eq(full.grid_points()));
+        if brief.latest(MetricId::LOSS).is_some() {
+            prop_assert_eq!(brief.latest(MetricId::LOSS), full.latest(MetricId::LOSS));
+        }
+    }
+
+    /// A file may be cut anywhere, and grow again otherwise.
+    #[test]
+    fn a_cut_file_holds_its_whole_lines(events in any_events(), cut in any::<prop::sample::Index>(), more in any_events()) {
+        let place = tempfile::tempdir().unwrap();
+        let run = new_run(place.path());
+        let whole = text(&records(events));
+        let cut = cut.index(whole.len() + 1);
+        fs::write(run.events(), &whole).unwrap();
+        let mut reader = RunReader::new(run.clone());
+        reader.poll().unwrap();
+        OpenOptions::new().write(true).open(run.events()).unwrap().set_len(cut as u64).unwrap();
+        reader.poll().unwrap();
+        let lines = whole[..cut].rfind('\n').map_or(0, |newline| newline + 1);
+        prop_assert_eq!(reader.history().records() as usize, whole[..lines].matches('\n').count());
+        OpenOptions::new().write(true).open(run.events()).unwrap().set_len(lines as u64).unwrap();
+        let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
+        file.write_all(text(&records(more)).as_bytes()).unwrap();
+        reader.poll().unwrap();
+        let fresh = read(&run);
+        prop_assert_eq!(reader.history().curve(MetricId::LOSS), fresh.curve(MetricId::LOSS));
+        prop_assert_eq!(reader.history().records(), fresh.records());
+        prop_assert_eq!(reader.history().last(), fresh.last());
+    }
+}

@@ -1,0 +1,93 @@
+//! The points of a run as CSV.
+
+use valleyscope::export::write_csv;
+use valleyscope_runs::{Event, EventRecord, MetricId, MetricValues, RunHistory, Started, Timestamp};
+
+fn history(events: Vec<(u64, Event)>) -> RunHistory {
+    let mut history = RunHistory::default();
+    for (index, (step, event)) in events.into_iter().enumerate() {
+        let time = Timestamp::from_millisecond(1_772_366_400_000 + 250 * index as i64).unwrap();
+        history.apply(EventRecord { step, time, wall_s: 0.5 * index as f64, event });
+    }
+    history
+}
+
+fn csv(history: &RunHistory) -> (u64, String) {
+    let mut bytes = Vec::new();
+    let rows = write_csv(history, &mut bytes).unwrap();
+    (rows, String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn curves_share_a_table() {
+    let train = |loss| {
+        Event::Train(MetricValues::from([
+            (MetricId::LOSS, loss),
+            (MetricId::LEARNING_RATE, 0.1),
+            (MetricId::GRAD_NORM, 2.0),
+            (MetricId::TOKENS_PER_S, 5.0),
+        ]))
+    };
+    let eval = Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, 0.75), (MetricId::TEST_ACCURACY, 0.5)]));
+    let history = history(vec![
+        (0, Event::Started(Started::default())),
+        (1, train(f64::NAN)),
+        (2, train(1.5)),
+        (2, eval),
+        (3, train(f64::INFINITY)),
+    ]);
+    let expected = "\
+step,time,wall_s,loss,lr,grad_norm,tokens_per_s,test_loss,test_accuracy
+1,2026-03-01T12:00:00.25Z,0.5,NaN,0.1,2,5,,
+2,2026-03-01T12:00:00.5Z,1,1.5,0.1,2,5,,
+2,2026-03-01T12:00:00.75Z,1.5,,,,,0.75,0.5
+3,2026-03-01T12:00:01Z,2,inf,0.1,2,5,,
+";
+    assert_eq!(csv(&history), (4, expected.to_owned()));
+}
+
+#[test]
+fn any_metric_has_a_column_whether_each_event_holds_it_or_not() {
+    let [loss, scale, ratio] = ["loss", "loss_scale", "update_ratio"].map(|name| MetricId::named(name).unwrap());
+    let train = |values: Vec<(MetricId, f64)>| Event::Train(values.into_iter().collect());
+    let history = history(vec![
+        (1, train(vec![(loss, 3.0), (scale, 8.0)])),
+        (2, train(vec![(loss, 2.0), (ratio, 0.5), (scale, 4.0)])),
+        (3, train(vec![(loss, 1.0)])),
+    ]);
+    let expected = "\
+step,time,wall_s,loss,loss_scale,update_ratio
+1,2026-03-01T12:00:00Z,0,3,8,
+2,2026-03-01T12:00:00.25Z,0.5,2,4,0.5
+3,2026-03-01T12:00:00.5Z,1,1,,
+";
+    assert_eq!(csv(&history), (3, expected.to_owned()));
+    assert_eq!(history.curve(scale).step, [1, 2]);
+}
+
+/// `golden/before-metrics` was made by a version whose events had no room for other metrics than its own, with
+/// `valleyscope train mnist --set data=Synthetic --set steps=12 --set eval_every=6 --set log_every=2`.
+#[test]
+fn a_run_that_does_not_describe_its_metrics_opens_as_before() {
+    let place = tempfile::tempdir().unwrap();
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/runs/golden/before-metrics");
+    for file in ["config.ron", "events.jsonl"] {
+        std::fs::copy(golden.join(file), place.path().join(file)).unwrap();
+    }
+    let run = valleyscope_runs::RunFolder::open(place.path()).unwrap();
+    valleyscope_experiments::run::RunConfig::check_run(&run).unwrap();
+    let mut reader = valleyscope_runs::RunReader::new(run);
+    reader.poll().unwrap();
+    let history = reader.history();
+    assert!(history.damage().is_none() && history.started().unwrap().learns_from_synthetic_data());
+    let titles: Vec<String> = history.metrics().into_iter().map(|info| info.title).collect();
+    let expected = ["Train loss", "Learning rate", "Gradient norm", "Samples a second", "Test loss", "Test accuracy"];
+    assert_eq!(titles, expected);
+    let (rows, table) = csv(history);
+    assert_eq!(rows, 8);
+    assert!(
+        table.starts_with("step,time,wall_s,loss,lr,grad_norm,samples_per_s,test_loss,test_accuracy\n2,"),
+        "{table}"
+    );
+    assert_eq!(history.latest(MetricId::TEST_ACCURACY), Some(0.5633));
+}

@@ -1,0 +1,84 @@
+//! What a sweep writes.
+
+use std::fs;
+
+use valleyscope::result::SweepResult;
+use valleyscope_experiments::preset::Preset;
+
+use super::{SMALL, with};
+use crate::place::{Place, expect_error};
+
+#[test]
+fn a_folder_of_results_is_written_and_summed_up() {
+    let place = Place::new();
+    let said = place.good(&with(&["sweep", "fig2a", "--out", "new/out", "--threads", "2"], &SMALL));
+    let names: Vec<String> = place.files("new/out").into_keys().collect();
+    assert_eq!(names, ["phase.csv", "phase.npz", "phase.png", "phase.svg", "spec.ron"]);
+    let summary = said.lines().last().unwrap();
+    // 20 pixels × 3 optimizers × 3 learning rates × 4 replicates × 20 steps.
+    for words in ["20 pixels", "0.0 million steps in", "million steps a second", "2 threads", "f32", "new/out"] {
+        assert!(summary.contains(words), "no {words:?} in: {summary}");
+    }
+    let result = SweepResult::open(&place.join("new/out")).unwrap();
+    assert!(result.diagram.is_complete());
+    assert_eq!(result.diagram.spec().shape(), [4, 5]);
+    let said = result.title.strip_prefix("Phase diagram: sharpness and noise (Fig. 2a), changed: ");
+    assert!(said.is_some_and(|said| said.starts_with("4 × 5 pixels, 20 steps")), "{}", result.title);
+}
+
+#[test]
+fn a_smaller_grid_keeps_ranges_and_spacing() {
+    let place = Place::new();
+    place.good(&with(&["sweep", "fig2a", "--out", "out", "--seed", "9"], &SMALL));
+    let result = SweepResult::open(&place.join("out")).unwrap();
+    let (rows, columns) = (result.diagram.rows(), result.diagram.columns());
+    assert_eq!([rows[0], rows[3]], [0.1, 1000.0]);
+    assert!((rows[1] / rows[0] / (rows[3] / rows[2]) - 1.0).abs() < 1e-12, "{rows:?}");
+    assert_eq!(columns, [0.0, 0.75, 1.5, 2.25, 3.0]);
+    let spec = result.diagram.spec();
+    assert_eq!((spec.seed, spec.steps.get(), spec.replicates.get()), (9, 20, 4));
+    assert_eq!(result.diagram.learning_rates()[2].len(), 3);
+}
+
+#[test]
+fn the_spec_repeats_the_sweep() {
+    let place = Place::new();
+    place.good(&with(&["sweep", "fig2b", "--out", "first"], &SMALL));
+    Preset::read(&place.join("first/spec.ron")).unwrap();
+    place.good(&["sweep", "first/spec.ron", "--out", "second"]);
+    assert_eq!(place.files("first"), place.files("second"));
+}
+
+#[test]
+fn threads_do_not_matter_and_precision_does() {
+    let place = Place::new();
+    for (folder, more) in [("one", ["--threads", "1"]), ("two", ["--threads", "2"]), ("fine", ["--precision", "f64"])] {
+        place.good(&with(&with(&["sweep", "fig2a", "--raw", "--out", folder], &SMALL), &more));
+    }
+    let one = place.files("one");
+    assert_eq!(one.len(), 5 + 4);
+    assert!(one.contains_key("syn-exp-7-3.npy"));
+    assert_eq!(one, place.files("two"));
+    assert_ne!(one["phase.npz"], place.files("fine")["phase.npz"]);
+}
+
+#[test]
+fn results_are_not_overwritten() {
+    let place = Place::new();
+    let args = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
+    place.good(&args);
+    let before = place.files("out");
+    expect_error(&place.run(&args), 2, &["results", "out", "nothing is overwritten"]);
+    expect_error(
+        &place.run(&with(&args, &["--seed", "3", "--resume"])),
+        2,
+        &["another sweep", "nothing is overwritten"],
+    );
+    assert!(place.good(&with(&args, &["--resume"])).contains("complete"));
+    assert_eq!(place.files("out"), before);
+
+    fs::create_dir(place.join("mine")).unwrap();
+    fs::write(place.join("mine/phase.csv"), "my own").unwrap();
+    expect_error(&place.run(&with(&["sweep", "fig2a", "--out", "mine"], &SMALL)), 2, &["phase.csv"]);
+    assert_eq!(place.files("mine").len(), 1);
+}

@@ -1,0 +1,68 @@
+//! Text as tokens: tokenizers, the files that are made, what is read from them, and where they are found.
+
+mod command;
+mod corpus;
+mod obtain;
+mod openwebtext;
+mod prepare;
+mod real;
+mod stopped;
+mod tokenizers;
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::{
+    Meta, Preparation, PreparationProgress, Stage, TextError, TextFile, find, synthetic_text,
+};
+use valleyscope_experiments::workload::TokenizerKind;
+
+/// A text of some million characters.
+static TEXT: LazyLock<String> = LazyLock::new(synthetic_text);
+
+/// Puts text into a file of a folder.
+fn put(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// Makes the tokens of paths, a tenth for validation, with no replacing.
+fn make(paths: &[PathBuf], kind: TokenizerKind, folder: &Path) -> Result<Meta, TextError> {
+    let files = find(paths)?;
+    preparation(&files, kind).make(folder, &mut |_| (), &|| false)
+}
+
+/// The same until the first blocks are tokenized. If those are all, the work is done but for the files' names.
+fn make_some(paths: &[PathBuf], kind: TokenizerKind, folder: &Path) -> Result<Meta, TextError> {
+    let files = find(paths)?;
+    let is_tokenizing = Cell::new(false);
+    let mut progress = |at: PreparationProgress| is_tokenizing.set(at.stage == Stage::Tokenizing);
+    preparation(&files, kind).make(folder, &mut progress, &|| is_tokenizing.get())
+}
+
+fn preparation(files: &[TextFile], tokenizer: TokenizerKind) -> Preparation<'_> {
+    Preparation { files, tokenizer, fraction: ValidationFraction::clamped(0.1), replace: false }
+}
+
+/// The tokens in a file.
+fn tokens(path: &Path) -> Vec<u16> {
+    fs::read(path).unwrap().chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+/// The three files of a folder.
+fn results(folder: &Path) -> [Vec<u8>; 3] {
+    ["train.bin", "val.bin", "meta.json"].map(|name| fs::read(folder.join(name)).unwrap())
+}
+
+#[track_caller]
+fn says(error: &TextError, parts: &[&str]) {
+    let said = error.to_string();
+    for part in parts {
+        assert!(said.contains(part), "expected {part:?} in {said:?}");
+    }
+}

@@ -1,0 +1,270 @@
+use std::fs;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+use valleyscope_experiments::dataset::text::{
+    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, Tokenizer, find,
+};
+use valleyscope_experiments::workload::TokenizerKind;
+
+use super::{TEXT, make, make_some, preparation, put, results, says, tokens};
+#[cfg(unix)]
+use crate::place::make_fifo;
+
+fn gpt2(text: &str) -> Vec<u16> {
+    Tokenizer::Gpt2.encode(text).unwrap()
+}
+
+#[test]
+fn the_first_characters_are_to_learn_from_and_the_last_to_validate() {
+    let folder = tempfile::tempdir().unwrap();
+    // 1.9 million characters, some of two bytes, and several blocks.
+    let text = TEXT.replace('e', "é").repeat(2);
+    let path = put(folder.path(), "long.txt", &text);
+    let count = text.chars().count();
+    let border = text.char_indices().nth((count as f64 * 0.9) as usize).unwrap().0;
+    for kind in TokenizerKind::ALL {
+        let out = folder.path().join(kind.name());
+        let meta = make(std::slice::from_ref(&path), kind, &out).unwrap();
+        let tokenizer = meta.tokenizer(&out).unwrap();
+        for (split, part) in Split::ALL.into_iter().zip([&text[..border], &text[border..]]) {
+            let expected = tokenizer.encode(part).unwrap();
+            assert!(tokens(&out.join(split.file_name())) == expected, "{split:?} of {kind:?}");
+            assert_eq!(meta.part(split).tokens, expected.len() as u64);
+        }
+        assert_eq!((meta.sources.len(), meta.sources[0].bytes), (1, text.len() as u64));
+    }
+}
+
+#[test]
+fn an_end_of_text_stands_between_files_for_gpt2_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    put(place, "texts/b.txt", "second one. ");
+    put(place, "texts/a/x.TXT", "first one. ");
+    put(place, "texts/empty.txt", "");
+    put(place, "texts/.hidden.txt", "hidden");
+    put(place, "texts/notes.md", "no text");
+    let named = put(place, "named.md", "0123456789".repeat(80));
+    let paths = [place.join("texts"), named];
+    let files = find(&paths).unwrap();
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["a/x.TXT", "b.txt", "empty.txt", "named.md"]);
+
+    make(&paths, TokenizerKind::Gpt2, &place.join("gpt2")).unwrap();
+    // 823 characters, of which the last 83 are for validation.
+    let long = "0123456789".repeat(80);
+    let (train, val) = long.split_at(717);
+    let documents = ["first one. ", "second one. ", train].map(gpt2);
+    assert_eq!(tokens(&place.join("gpt2/train.bin")), documents.join(&END_OF_TEXT));
+    assert_eq!(tokens(&place.join("gpt2/val.bin")), gpt2(val));
+
+    let meta = make(&paths, TokenizerKind::Char, &place.join("char")).unwrap();
+    assert_eq!((meta.train.tokens, meta.val.tokens), (740, 83));
+    assert_eq!(meta.sources[0].sha256.len(), 64);
+}
+
+#[test]
+fn the_bytes_are_the_same_on_any_number_of_threads_and_after_any_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = TEXT.len() / 2;
+    let paths = [
+        put(folder.path(), "one.txt", TEXT.repeat(2) + &"漢字".repeat(150_000)),
+        put(folder.path(), "two.txt", &TEXT[half..]),
+        put(folder.path(), "three.txt", " ".repeat(700_000) + "end"),
+    ];
+    for kind in TokenizerKind::ALL {
+        let whole = folder.path().join(format!("whole-{}", kind.name()));
+        make(&paths, kind, &whole).unwrap();
+        for threads in [1, 3] {
+            let stopped = folder.path().join(format!("{}-{threads}", kind.name()));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut attempts = 0;
+            loop {
+                // Each attempt is cancelled after its first batch of blocks.
+                let outcome = pool.install(|| make_some(&paths, kind, &stopped));
+                attempts += 1;
+                match outcome {
+                    Ok(_) => break,
+                    Err(TextError::Cancelled) => {
+                        assert!(!stopped.join("train.bin").exists() && stopped.join("unfinished.json").exists());
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            assert!(attempts > 2, "it was never stopped");
+            assert!(results(&stopped) == results(&whole), "{kind:?} on {threads} threads");
+            let names: Vec<_> = fs::read_dir(&stopped).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert_eq!(names.len(), 4, "the lock is left beside the results: {names:?}");
+        }
+    }
+}
+
+#[test]
+fn work_that_was_cut_off_while_files_took_their_names_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = [put(folder.path(), "text.txt", &TEXT[..50_000])];
+    let [whole, cut] = ["whole", "cut"].map(|name| folder.path().join(name));
+    for out in [&whole, &cut] {
+        make(&paths, TokenizerKind::Gpt2, out).unwrap();
+    }
+    // The state before the last file is renamed.
+    let stopped = folder.path().join("stopped");
+    assert!(matches!(make_some(&paths, TokenizerKind::Gpt2, &stopped), Err(TextError::Cancelled)));
+    fs::copy(stopped.join("unfinished.json"), cut.join("unfinished.json")).unwrap();
+    fs::rename(cut.join("val.bin"), cut.join("val.bin.part")).unwrap();
+    fs::remove_file(cut.join("meta.json")).unwrap();
+    make(&paths, TokenizerKind::Gpt2, &cut).unwrap();
+    assert!(results(&cut) == results(&whole) && !cut.join("unfinished.json").exists());
+}
+
+#[test]
+fn what_is_there_is_neither_made_again_nor_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = [10_000, 20_000].map(|length| put(folder.path(), &format!("{length}.txt"), &TEXT[..length]));
+    let out = folder.path().join("out");
+    let made = make(std::slice::from_ref(&one), TokenizerKind::Gpt2, &out).unwrap();
+    let before = results(&out);
+    let time = fs::metadata(out.join("train.bin")).unwrap().modified().unwrap();
+    assert_eq!(make(std::slice::from_ref(&one), TokenizerKind::Gpt2, &out).unwrap(), made);
+    assert_eq!(fs::metadata(out.join("train.bin")).unwrap().modified().unwrap(), time);
+    for (path, kind) in [(&other, TokenizerKind::Gpt2), (&one, TokenizerKind::Char)] {
+        let error = make(std::slice::from_ref(path), kind, &out).unwrap_err();
+        says(&error, &["train.bin", "is there already", "--force"]);
+    }
+    assert!(results(&out) == before);
+    // A file that has changed is not what the text gives.
+    fs::write(out.join("val.bin"), &before[1][2..]).unwrap();
+    assert!(matches!(make(std::slice::from_ref(&one), TokenizerKind::Gpt2, &out), Err(TextError::Full(_))));
+    let files = find(&[one]).unwrap();
+    let replacing = Preparation { replace: true, ..preparation(&files, TokenizerKind::Gpt2) };
+    replacing.make(&out, &mut |_| (), &|| false).unwrap();
+    assert!(results(&out) == before);
+}
+
+#[test]
+fn unfinished_tokens_of_other_text_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "text.txt", TEXT.as_str());
+    let out = folder.path().join("out");
+    let outcome = make_some(std::slice::from_ref(&path), TokenizerKind::Gpt2, &out);
+    assert!(matches!(outcome, Err(TextError::Cancelled)) && out.join("unfinished.json").exists());
+    put(folder.path(), "text.txt", TEXT.replace("Anna", "Hanna"));
+    let error = make(std::slice::from_ref(&path), TokenizerKind::Gpt2, &out).unwrap_err();
+    assert!(matches!(error, TextError::OtherJob(_)));
+    says(&error, &["unfinished tokens of other text", "--force"]);
+    let error = Corpus::open(&out, 8).unwrap_err();
+    says(&error, &["finished", "goes on from there"]);
+}
+
+/// What `meta.json` certifies is the text that was tokenized.
+#[test]
+fn text_that_is_changed_while_it_is_read_is_refused_and_nothing_of_it_stays() {
+    for (kind, to) in [(TokenizerKind::Gpt2, "Enna"), (TokenizerKind::Char, "Enna"), (TokenizerKind::Char, "€a")] {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = TEXT.repeat(3);
+        let path = put(folder.path(), "text.txt", &whole);
+        let out = folder.path().join("out");
+        let at = whole.rfind("Anna").unwrap();
+        let changed = format!("{}{to}{}", &whole[..at], &whole[at + 4..]);
+        assert_eq!(changed.len(), whole.len());
+        let files = find(std::slice::from_ref(&path)).unwrap();
+        let mut change = |seen: PreparationProgress| {
+            if seen.stage == Stage::Tokenizing && seen.done == 0 {
+                fs::write(&path, &changed).unwrap();
+            }
+        };
+        let error = preparation(&files, kind).make(&out, &mut change, &|| false).unwrap_err();
+        assert!(matches!(error, TextError::Changed(_)), "{kind:?}, {to}: {error}");
+        says(&error, &["text.txt was changed while it was read", "try again"]);
+        for name in ["train.bin", "val.bin", "meta.json", "train.bin.part", "val.bin.part", "unfinished.json"] {
+            assert!(!out.join(name).exists(), "{kind:?}, {to}: {name}");
+        }
+        let meta = make(std::slice::from_ref(&path), kind, &out).unwrap();
+        assert_eq!(meta.sources[0].sha256, format!("{:x}", Sha256::digest(&changed)));
+    }
+}
+
+#[test]
+fn unfinished_tokens_that_were_changed_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "text.txt", TEXT.repeat(2));
+    let paths = std::slice::from_ref(&path);
+    let files = find(paths).unwrap();
+    let whole = folder.path().join("whole");
+    make(paths, TokenizerKind::Gpt2, &whole).unwrap();
+    for (name, is_changed) in [("train.bin.part", true), ("train.bin.part", false)] {
+        let out = folder.path().join(format!("out-{is_changed}"));
+        assert!(matches!(make_some(paths, TokenizerKind::Gpt2, &out), Err(TextError::Cancelled)));
+        let part = out.join(name);
+        let mut bytes = fs::read(&part).unwrap();
+        assert!(bytes.len() > 1000);
+        if is_changed {
+            bytes[1000] ^= 1;
+        }
+        fs::write(&part, bytes).unwrap();
+        let mut anew = 0;
+        let mut progress = |at: PreparationProgress| anew += usize::from(at.stage == Stage::Anew);
+        preparation(&files, TokenizerKind::Gpt2).make(&out, &mut progress, &|| false).unwrap();
+        assert_eq!(anew, usize::from(is_changed));
+        assert!(results(&out) == results(&whole));
+    }
+}
+
+#[test]
+fn what_is_no_utf8_is_named_with_its_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = TEXT.as_bytes();
+    // Also where a character lies across two of the parts that are read at once.
+    for (before, rest, offset) in [
+        (&good[..300_000], &b"\xff and more"[..], 300_000),
+        (&good[..(1 << 18) - 1], "é".as_bytes(), 0),
+        (&good[..(1 << 18) - 1], b"\xe6\xbc", (1 << 18) - 1),
+        (&good[..5], b"\xc3", 5),
+    ] {
+        let path = put(folder.path(), "text.txt", [before, rest].concat());
+        let out = folder.path().join("out");
+        match make(&[path], TokenizerKind::Char, &out) {
+            Ok(meta) => {
+                assert_eq!(offset, 0);
+                assert!(meta.vocabulary.unwrap().ends_with('é'));
+                fs::remove_dir_all(out).unwrap();
+            }
+            Err(error) => {
+                says(&error, &["text.txt", "UTF-8", &format!("at byte {offset}")]);
+                assert!(!out.exists(), "nothing is written");
+            }
+        }
+    }
+}
+
+#[test]
+fn paths_with_no_text_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let of = |path: PathBuf| make(&[path], TokenizerKind::Gpt2, &out).unwrap_err();
+    says(&of(folder.path().join("nowhere")), &["nowhere", "there is nothing"]);
+    put(folder.path(), "images/notes.md", "no text");
+    says(&of(folder.path().join("images")), &["images", ".txt", "found none"]);
+    says(&of(put(folder.path(), "empty.txt", "")), &["found 0 and 0", "empty.txt", "more text"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_to_plain_files_and_other_things_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let real = put(folder.path(), "real.txt", &TEXT[..5_000]);
+    put(folder.path(), "texts/own.txt", &TEXT[..5_000]);
+    std::os::unix::fs::symlink(&real, folder.path().join("texts/link.txt")).unwrap();
+    // A loop of folders has no end.
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("texts/loop")).unwrap();
+    let texts = folder.path().join("texts");
+    let meta = make(std::slice::from_ref(&texts), TokenizerKind::Char, &folder.path().join("out")).unwrap();
+    assert_eq!(meta.sources.len(), 2);
+    let fifo = texts.join("pipe.txt");
+    make_fifo(&fifo);
+    for path in [texts, fifo] {
+        let error = make(&[path], TokenizerKind::Char, &folder.path().join("other")).unwrap_err();
+        says(&error, &["pipe.txt", "a FIFO"]);
+    }
+}

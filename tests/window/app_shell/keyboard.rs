@@ -1,0 +1,189 @@
+//! What keys do, and when they do not.
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::{NodeT, Queryable};
+
+use super::harness::App;
+
+const CTRL_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
+
+fn step(app: &App) -> Option<u64> {
+    app.state().live().snapshot.as_ref().map(|snapshot| snapshot.step)
+}
+
+fn noise(app: &App) -> f64 {
+    app.state().document().spec.noise.get()
+}
+
+fn press(app: &mut App, modifiers: Modifiers, key: Key) {
+    app.harness.key_press_modifiers(modifiers, key);
+    app.harness.run_steps(3);
+}
+
+#[test]
+fn space_plays_and_pauses_and_the_arrow_steps() {
+    let mut app = App::plain();
+    press(&mut app, Modifiers::NONE, Key::ArrowRight);
+    app.until("one step", |app| step(app) == Some(1));
+    press(&mut app, Modifiers::NONE, Key::Space);
+    app.until("playing", |app| app.state().live().is_playing());
+    press(&mut app, Modifiers::NONE, Key::Space);
+    app.until("a pause", |app| !app.state().live().is_playing());
+    press(&mut app, Modifiers::NONE, Key::R);
+    app.until("a new run", |app| step(app) == Some(0));
+}
+
+#[test]
+fn f_follows_the_particles_or_stops() {
+    let mut app = App::plain();
+    let before = app.state().document().view.follow;
+    press(&mut app, Modifiers::NONE, Key::F);
+    assert_ne!(app.state().document().view.follow, before);
+}
+
+#[test]
+fn keys_are_letters_while_typing() {
+    let mut app = App::plain();
+    app.harness.get_by_role_and_label(Role::TextInput, "0: name").focus();
+    app.harness.run_steps(2);
+    let follow = app.state().document().view.follow;
+    for key in [Key::Space, Key::R, Key::F, Key::ArrowRight, Key::Questionmark] {
+        press(&mut app, Modifiers::NONE, key);
+    }
+    assert!(!app.state().live().is_playing());
+    assert_eq!(step(&app), Some(0));
+    assert_eq!(app.state().document().view.follow, follow);
+    assert!(!app.shows("Play or pause"), "the sheet of keys stays away");
+}
+
+#[test]
+fn space_presses_the_focused_button_instead() {
+    let mut app = App::plain();
+    app.harness.get_by_role_and_label(Role::Button, "Adam: duplicate").focus();
+    app.harness.run_steps(2);
+    press(&mut app, Modifiers::NONE, Key::Space);
+    app.settle();
+    assert_eq!(app.state().document().spec.optimizers.len(), 3);
+    assert!(!app.state().live().is_playing());
+}
+
+#[test]
+fn undo_and_redo_go_through_every_change() {
+    let mut app = App::plain();
+    app.settle();
+    app.set_slider("Noise σ", 2.0);
+    app.settle();
+    app.set_slider("Noise σ", 3.0);
+    app.settle();
+    press(&mut app, Modifiers::COMMAND, Key::Z);
+    assert_eq!(noise(&app), 2.0);
+    press(&mut app, Modifiers::COMMAND, Key::Z);
+    assert_eq!(noise(&app), 1.0);
+    press(&mut app, CTRL_SHIFT, Key::Z);
+    assert_eq!(noise(&app), 2.0);
+    press(&mut app, Modifiers::COMMAND, Key::Y);
+    assert_eq!(noise(&app), 3.0);
+    app.until("the engine to follow", |app| {
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.noise.get() == 3.0)
+    });
+}
+
+#[test]
+fn a_drag_is_one_undo() {
+    let mut app = App::plain();
+    app.settle();
+    for step in 1..=20 {
+        app.slider("Noise σ").set_value_accesskit(1.0 + 0.05 * f64::from(step));
+        app.harness.step();
+    }
+    app.settle();
+    assert_eq!(noise(&app), 2.0);
+    press(&mut app, Modifiers::COMMAND, Key::Z);
+    assert_eq!(noise(&app), 1.0);
+}
+
+#[test]
+fn undo_brings_back_a_removed_optimizer() {
+    let mut app = App::plain();
+    app.settle();
+    app.button("Adam: remove");
+    app.settle();
+    app.menu("Edit", "Undo");
+    assert_eq!(app.state().document().spec.optimizers.len(), 2);
+    app.until("the engine to follow", |app| {
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.ensembles.len() == 2)
+    });
+}
+
+#[test]
+fn help_shows_the_keys_and_escape_closes_it() {
+    let mut app = App::plain();
+    press(&mut app, Modifiers::NONE, Key::F1);
+    assert!(app.shows("Play or pause"));
+    press(&mut app, Modifiers::NONE, Key::Escape);
+    app.settle();
+    assert!(!app.shows("Play or pause"));
+    press(&mut app, Modifiers::NONE, Key::Questionmark);
+    assert!(app.shows("Play or pause"));
+}
+
+#[test]
+fn every_control_can_be_reached_by_tab() {
+    let mut app = App::plain();
+    let mut reached = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        app.harness.key_press(Key::Tab);
+        app.harness.run_steps(1);
+        let focused = app.harness.root().children_recursive().find(egui_kittest::Node::is_focused);
+        if let Some(name) = focused.and_then(|node| accessible_name(&node)) {
+            reached.insert(name);
+        }
+    }
+    for name in [
+        "File",
+        "View",
+        "Sharpness a",
+        "Sharpness a, number",
+        "Noise σ",
+        "FOCUS: Attraction γ",
+        "FOCUS: colour",
+        "Adam: enabled",
+        "Play",
+        "Seed",
+        "New seed",
+    ] {
+        assert!(reached.contains(name), "Tab does not reach {name}; it reaches {reached:?}");
+    }
+}
+
+fn accessible_name(node: &egui_kittest::Node<'_>) -> Option<String> {
+    node.accesskit_node().label()
+}
+
+#[test]
+fn the_interface_grows_and_shrinks() {
+    let mut app = App::plain();
+    press(&mut app, Modifiers::COMMAND, Key::Plus);
+    assert!(app.harness.ctx.zoom_factor() > 1.05);
+    press(&mut app, Modifiers::COMMAND, Key::Num0);
+    assert_eq!(app.harness.ctx.zoom_factor(), 1.0);
+    press(&mut app, Modifiers::COMMAND, Key::Minus);
+    assert!(app.harness.ctx.zoom_factor() < 0.95);
+}
+
+#[test]
+fn escape_dismisses_one_report_at_a_time() {
+    let mut app = App::plain();
+    for name in ["one", "two"] {
+        let path = app.folder.path().join(name);
+        app.open(&path);
+        app.until("the report", |app| app.shows(&format!("{name} was not opened")));
+    }
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(app.shows("one was not opened") && !app.shows("two was not opened"));
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(!app.shows("one was not opened"));
+}

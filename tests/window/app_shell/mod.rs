@@ -1,0 +1,29 @@
+//! The app as a person uses it: everything is found by its accessible name, and the engine is the real one.
+
+mod controls;
+mod figure_export;
+mod files;
+mod harness;
+mod help;
+mod keyboard;
+mod layout;
+mod legibility;
+mod phase;
+mod phase_changes;
+mod presets;
+#[cfg(target_os = "linux")]
+mod queue;
+mod raw;
+mod rule_text;
+mod session;
+mod training;
+mod training_exports;
+mod training_faults;
+#[cfg(target_os = "linux")]
+mod training_fork;
+mod training_presets;
+#[cfg(target_os = "linux")]
+mod training_tab;
+mod training_watch;
+mod undo;
+mod worker;

@@ -1,0 +1,249 @@
+//! Changes of a sweep in the window: followed while a control is dragged, told in titles, and compared.
+
+use eframe::App as _;
+use egui::accesskit::Role;
+use egui::{Event, Key, Modifiers, PointerButton, Pos2, vec2};
+use egui_kittest::kittest::Queryable;
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::sweep::{Quantity, SweepSpec};
+
+use super::harness::{App, Begin, MemoryStorage};
+use super::phase::{SMALL, computed};
+
+/// A sweep of many pixels, the first picture of which is a small part of the work.
+fn large(replicates: u32) -> String {
+    let rows_and_columns = SMALL.replace("count: 5", "count: 24").replace("count: 4", "count: 26");
+    rows_and_columns.replace("steps: 30", "steps: 100").replace("replicates: 10", &format!("replicates: {replicates}"))
+}
+
+fn press(app: &mut App, pos: Pos2, pressed: bool) {
+    let button = PointerButton::Primary;
+    app.harness.event(Event::PointerButton { pos, button, pressed, modifiers: Modifiers::NONE });
+    app.harness.step();
+}
+
+fn move_to(app: &mut App, pos: Pos2) {
+    app.harness.event(Event::PointerMoved(pos));
+    app.harness.step();
+}
+
+fn wanted(app: &App) -> SweepSpec {
+    app.state().phase().preset().sweep.clone()
+}
+
+/// Whether the diagram that is shown is that of what is under the controls.
+fn is_followed(app: &App) -> bool {
+    **app.state().phase().present().diagram.spec() == wanted(app)
+}
+
+#[test]
+fn coarse_pictures_follow_a_drag_and_what_is_stale_looks_so() {
+    let mut app = computed(&large(20));
+    let first = wanted(&app);
+    assert!(!app.shows("Still shows"));
+    let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Rotation φ (°)").rect().center();
+    move_to(&mut app, knob);
+    press(&mut app, knob, true);
+    for moved in 1..=3 {
+        let before = wanted(&app);
+        move_to(&mut app, knob + vec2(20.0 * moved as f32, 0.0));
+        assert_ne!(wanted(&app), before, "the control is dragged");
+        assert!(app.shows("Still shows φ = "), "what is seen is that of before");
+        app.until("the picture of the new settings", |app| is_followed(app) && !app.shows("Still shows"));
+    }
+    // Held still, it becomes finer.
+    app.until("a pixel with all replicates", |app| app.state().phase().present().diagram.complete() > 0);
+    press(&mut app, knob + vec2(60.0, 0.0), false);
+    app.until("the whole diagram", |app| app.state().phase().present().diagram.is_complete());
+    assert!(is_followed(&app));
+    app.settle();
+    app.button("Compare");
+    let beside = app.harness.query_all_by_label_contains("Beside: Small");
+    assert_eq!(beside.count(), 1, "what the drag went through is not kept");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    // Where a drag is held still is a point to come back to.
+    let mut undone = 0;
+    while wanted(&app) != first && undone < 10 {
+        app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+        app.settle();
+        undone += 1;
+    }
+    assert_eq!(wanted(&app), first);
+    assert!(app.state().phase().present().diagram.is_complete(), "what was there before the drag is");
+}
+
+/// The whole would take days.
+#[test]
+fn a_drag_of_a_large_sweep_is_followed_too() {
+    let mut app = App::with(&large(100_000));
+    app.until("a picture", |app| app.state().phase().present().diagram.has_first_picture());
+    let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").rect().center();
+    move_to(&mut app, knob);
+    press(&mut app, knob, true);
+    move_to(&mut app, knob + vec2(30.0, 0.0));
+    assert!(app.shows("Still shows c = 0.1"));
+    app.until("the new picture", |app| is_followed(app) && !app.shows("Still shows"));
+    let diagram = &app.state().phase().present().diagram;
+    let mut cells = diagram.spec().pixels().filter_map(|pixel| diagram.cell(pixel));
+    assert!(diagram.has_coarse_picture() && cells.any(|cell| cell.replicates == 8), "it is a coarse one");
+    assert!(app.state().phase().is_running());
+    press(&mut app, knob + vec2(30.0, 0.0), false);
+    app.settle();
+    assert!(app.state().phase().is_running() && is_followed(&app));
+    app.button("Pause");
+}
+
+#[test]
+fn without_live_a_change_is_shown_as_one_until_it_is_asked_for() {
+    let mut app = computed(SMALL);
+    app.click(Role::CheckBox, "Live");
+    app.harness.get_by_label("Common random numbers").click_accesskit();
+    app.settle();
+    assert!(app.shows("Still shows independent random numbers"));
+    assert!(!app.state().phase().is_running());
+    app.button("Run the sweep");
+    app.until("the new diagram", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
+    app.until("its picture", |app| !app.shows("Still shows"));
+}
+
+#[test]
+fn a_running_diagram_tells_its_progress_also_while_a_setting_is_at_fault() {
+    let mut app = App::with(&SMALL.replace("steps: 30", "steps: 10000000"));
+    app.harness.get_by_role_and_label(Role::SpinButton, "Rows from").set_value_accesskit(0.0);
+    app.settle();
+    assert!(app.shows("A setting below can't be used") && app.shows("of 20 pixels"));
+    app.button("Pause");
+    assert!(!app.state().phase().is_running());
+}
+
+#[test]
+fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
+    let rows = "rows: (of: Of(WeightDecay, [0, 1]), from: 0.0, to: 0.5, count: 5, spacing: Linear)";
+    let columns = "columns: (of: Of(Beta1, [0]), from: 0.5, to: 0.9, count: 4, spacing: Linear)";
+    let text = SMALL
+        .replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows)
+        .replace("columns: (of: Noise, from: 0.0, to: 3.0, count: 4, spacing: Linear)", columns);
+    let mut app = computed(&text);
+    assert!(app.shows("Signum keeps its own."));
+    app.button("Add an optimizer");
+    app.button("SGD");
+    app.settle();
+    let sweep = wanted(&app);
+    assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, vec![0, 1, 2]));
+    assert_eq!(sweep.columns.of, Quantity::Of(HyperparameterName::new("beta1").unwrap(), vec![0]));
+    let rows = app.harness.get_by_role_and_label(Role::ComboBox, "Rows: what varies");
+    assert_eq!(rows.value().as_deref(), Some("weight decay ω"));
+    assert!(app.shows("Signum and SGD keep their own."), "what is left out of an axis is said");
+    app.until("the diagram of three", |app| app.state().phase().present().diagram.is_complete() && is_followed(app));
+}
+
+#[test]
+fn another_rule_keeps_what_both_have_and_leaves_axes_that_it_does_not_have() {
+    let rows = "rows: (of: Of(Beta2, [0]), from: 0.5, to: 0.9, count: 5, spacing: Linear)";
+    let text = SMALL.replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows);
+    let mut app = computed(&text.replace("Adam()", "Adam(weight_decay: 0.2)"));
+    app.click(Role::DisclosureTriangle, "■ Adam");
+    app.choose("Adam: rule", "SGD");
+    let sweep = wanted(&app);
+    assert_eq!(sweep.optimizers[0].label(), "SGD");
+    assert_eq!(sweep.optimizers[0].rule.get("weight_decay"), Some(0.2));
+    assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::new("beta2").unwrap(), vec![]));
+    assert!(app.shows("SGD in place of Adam; kept: η, β₁ 0.9, ω 0.2"));
+    assert!(app.shows("A setting below can't be used"), "an axis varies nothing");
+}
+
+#[test]
+fn as_many_rows_can_be_asked_for_as_in_a_preset() {
+    let mut app = computed(SMALL);
+    app.click(Role::CheckBox, "Live");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Rows: how many").set_value_accesskit(10_000.0);
+    app.settle();
+    assert_eq!(wanted(&app).shape(), [10_000, 4]);
+    assert!(wanted(&app).check().is_ok());
+}
+
+#[test]
+fn titles_say_what_was_changed_and_do_so_after_a_restart() {
+    let mut app = computed(SMALL);
+    let title = |app: &App| app.state().phase().present().result().title;
+    assert_eq!(title(&app), "Small");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
+    app.until("the other diagram", is_followed);
+    assert_eq!(title(&app), "Small, changed: c = 0.5");
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
+    again.settle();
+    assert!(again.state().phase().is_dirty() && again.shows("Small, changed: c = 0.5"));
+    again.button("Compute this diagram");
+    again.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
+    assert_eq!(title(&again), "Small, changed: c = 0.5");
+    // It is saved under the title that is proposed.
+    again.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    again.harness.run_steps(3);
+    again.button("Save to my presets");
+    again.until("the notice", |app| app.shows("Saved "));
+    again.settle();
+    assert_eq!(title(&again), "Small, changed: c = 0.5");
+    assert!(!again.state().phase().is_dirty() && !again.shows("· changed"));
+}
+
+#[test]
+fn another_axis_gives_the_preset_another_title_description_and_file_name() {
+    let mut app = computed(SMALL);
+    app.choose("Rows: what varies", "slope c");
+    app.until("the other diagram", is_followed);
+    app.settle();
+    assert!(app.shows("Phase diagram: slope c and noise σ · changed"), "beside the controls");
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.harness.run_steps(3);
+    let field = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::TextInput, name).value();
+    assert_eq!(field(&app, "Title").as_deref(), Some("Phase diagram: slope c and noise σ"));
+    app.button("Save to my presets");
+    app.until("the notice", |app| app.shows("phase-diagram-slope-c-and-noise-σ.ron"));
+    app.settle();
+    let saved = app.state().phase().preset();
+    assert_eq!(saved.title, "Phase diagram: slope c and noise σ");
+    assert!(saved.description.starts_with("“Small”, changed: rows of slope c from 0.01 to 1"), "{}", saved.description);
+}
+
+#[test]
+fn a_diagram_that_undo_brings_back_has_the_title_of_its_own_preset() {
+    let mut app = computed(SMALL);
+    let title = |app: &App| app.state().phase().present().result().title;
+    let first = wanted(&app);
+    let path = app.write("other.ron", &SMALL.replace("Small", "Other").replace("steps: 30", "steps: 40"));
+    app.open(&path);
+    app.until("the other diagram", |app| title(app) == "Other" && app.state().phase().present().diagram.is_complete());
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.until("the diagram before", |app| wanted(app) == first && is_followed(app));
+    assert_eq!(title(&app), "Small");
+    assert!(app.state().phase().present().diagram.is_complete(), "it was kept");
+}
+
+#[test]
+fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
+    for size in [[900.0, 600.0], [1280.0, 800.0], [1440.0, 900.0]] {
+        let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });
+        app.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
+        let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Slope c");
+        knob.set_value_accesskit(0.5);
+        app.until("the other", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
+        app.settle();
+        app.button("Compare");
+        app.press("Beside: Small");
+        app.harness.key_press(Key::Escape);
+        app.settle();
+        let map = |name| app.harness.get_by_role_and_label(Role::Canvas, name).rect();
+        let [present, beside] = ["Diagram", "Diagram beside"].map(map);
+        assert!((present.size() - beside.size()).length() < 1.0, "{present} and {beside} in {size:?}");
+        let is_aligned = (present.top() - beside.top()).abs() < 0.5 || (present.left() - beside.left()).abs() < 0.5;
+        assert!(is_aligned && !present.intersects(beside), "{present} and {beside} in {size:?}");
+        for title in ["Small: c = 0.5", "Small: c = 0.1"] {
+            let title = app.harness.get_by_label(title).rect();
+            assert!(title.bottom() <= present.top().max(beside.top()), "{title} lies on a map in {size:?}");
+        }
+    }
+}

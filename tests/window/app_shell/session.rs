@@ -1,0 +1,190 @@
+//! What comes back at the next start, and what does not.
+
+use eframe::App as _;
+use egui::accesskit::Role;
+use egui_kittest::kittest::Queryable;
+
+use super::harness::{App, Begin, MemoryStorage, PLAIN};
+
+const KEY: &str = "valleyscope.session";
+
+fn stored(app: &mut App) -> MemoryStorage {
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    storage
+}
+
+fn restarted(storage: &MemoryStorage) -> App {
+    App::begin(Begin { preset: None, storage: Some(storage), ..Begin::default() })
+}
+
+#[test]
+fn the_session_comes_back() {
+    let mut app = App::plain();
+    let path = app.write("mine.ron", &PLAIN.replace("Plain", "Mine"));
+    app.open(&path);
+    app.until("the preset", |app| app.shows("Opened “Mine”"));
+    app.set_slider("Sharpness a", 123.0);
+    app.button("Adam: duplicate");
+    app.type_into("Speed, steps a second", "17");
+    app.button("View");
+    app.button("Light");
+    let document = app.state().document().clone();
+    let storage = stored(&mut app);
+
+    let mut again = restarted(&storage);
+    assert_eq!(*again.state().document(), document);
+    assert!(again.shows("Mine"), "with the preset it came from");
+    assert!(again.shows("changed"), "which was changed");
+    assert_eq!(
+        again.harness.get_by_label("Speed, steps a second").value().as_deref(),
+        Some("17"),
+        "the speed comes back"
+    );
+    again.button("File");
+    again.press("Recent files");
+    assert!(again.shows("mine.ron"));
+    assert!(storage.0[KEY].contains("theme:Light"), "the theme is stored");
+}
+
+#[test]
+fn what_was_looked_at_comes_back() {
+    let mut app = App::plain();
+    app.button("Adam: duplicate");
+    app.click(Role::CheckBox, "Show FOCUS");
+    app.button("Show");
+    app.button("Follow");
+    app.button("Fit");
+    app.press("Free energy");
+    let camera = |app: &App| app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value();
+    let view = |app: &App| camera(app).unwrap_or_default().split(" Step ").next().map(str::to_owned);
+    let (selected, seen) = (app.state().live().selected, view(&app));
+    assert!(selected.is_some());
+    let storage = stored(&mut app);
+    let mut again = restarted(&storage);
+    again.settle();
+    assert_eq!(again.state().live().selected, selected);
+    assert_eq!(again.state().live().hidden, app.state().live().hidden);
+    assert_eq!(view(&again), seen);
+    let again = stored(&mut again);
+    assert!(storage.0[KEY].contains("FreeEnergy") && again.0[KEY].contains("FreeEnergy"), "the choice of plots too");
+}
+
+#[test]
+fn a_session_comes_back_paused_or_playing_as_it_was_left() {
+    for playing in [false, true] {
+        let mut app = App::plain();
+        if playing {
+            app.button("Play");
+            app.until("playing", |app| app.state().live().is_playing());
+        }
+        let storage = stored(&mut app);
+        let mut again = App::begin(Begin { preset: None, storage: Some(&storage), play: true, ..Begin::default() });
+        if playing {
+            again.until("playing", |again| again.state().live().is_playing());
+        }
+        for _ in 0..20 {
+            again.harness.step();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert_eq!(again.state().live().is_playing(), playing);
+    }
+}
+
+#[test]
+fn a_run_stands_still_while_another_tab_is_shown_and_then_goes_on() {
+    let mut app = App::begin(Begin { play: true, ..Begin::default() });
+    let step = |app: &App| app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+    // The steps of a run at 60 a second in 0.2 seconds.
+    let taken = |app: &mut App| {
+        let before = step(app);
+        for _ in 0..40 {
+            app.harness.step();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        step(app) - before
+    };
+    for key in [egui::Key::Num2, egui::Key::Num3] {
+        let here = step(&app);
+        app.until("the run", |app| step(app) > here);
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, key);
+        // The first of them may end with a snapshot that was on its way.
+        taken(&mut app);
+        assert_eq!(taken(&mut app), 0, "behind another tab");
+        assert!(app.state().live().is_playing(), "it would play");
+        let storage = stored(&mut app);
+        assert!(storage.0[KEY].contains("playing:true"), "the session says so too");
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::Num1);
+    }
+    let here = step(&app);
+    app.until("the run", |app| step(app) > here);
+    app.harness.key_press(egui::Key::Space);
+    app.until("the pause", |app| !app.state().live().is_playing());
+    for key in [egui::Key::Num2, egui::Key::Num1] {
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, key);
+        taken(&mut app);
+        assert!(!app.state().live().is_playing(), "a paused run stays paused");
+    }
+}
+
+#[test]
+fn a_lesson_comes_back_at_its_step() {
+    let lesson = PLAIN.replace(
+        "    simulation: (",
+        "    lesson: [(text: \"One.\"), (text: \"Two.\", set: [Noise(2.0)])],\n    simulation: (",
+    );
+    let mut app = App::with(&lesson);
+    app.button("Next step of the lesson");
+    let storage = stored(&mut app);
+    let again = restarted(&storage);
+    assert!(again.shows("2 / 2") && again.shows("Two."));
+}
+
+#[test]
+fn a_session_comes_back_whose_lesson_lost_its_optimizer() {
+    let lesson = PLAIN.replace(
+        "    simulation: (",
+        "    lesson: [(text: \"One.\", set: [Rule(optimizer: 1, rule: Focus(learning_rate: 0.1))])],\n    simulation: (",
+    );
+    let mut app = App::with(&lesson);
+    app.button("FOCUS: remove");
+    let document = app.state().document().clone();
+    let storage = stored(&mut app);
+    let again = restarted(&storage);
+    assert_eq!(*again.state().document(), document);
+    assert!(!again.shows("The last session was not restored"));
+}
+
+#[test]
+fn a_preset_that_is_asked_for_comes_before_the_session() {
+    let mut app = App::plain();
+    app.set_slider("Noise σ", 2.5);
+    let storage = stored(&mut app);
+    let asked = PLAIN.replace("noise: 1.0", "noise: 0.125");
+    let again = App::begin(Begin { preset: Some(&asked), storage: Some(&storage), ..Begin::default() });
+    assert_eq!(again.state().document().spec.noise.get(), 0.125);
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_reported_ignored_and_kept_aside() {
+    let mut app = App::plain();
+    let good = stored(&mut app).0[KEY].clone();
+    let broken = [
+        "not a session".to_owned(),
+        good[..good.len() / 2].to_owned(),
+        good.replacen("version:1", "version:999", 1),
+        good.replace("noise: 1.0", "noise: -1.0"),
+        good.replace("learning_rate: 0.01", "learning_rate: 1e9"),
+    ];
+    for text in broken {
+        assert_ne!(text, good, "the session is really broken");
+        let mut storage = MemoryStorage::default();
+        storage.0.insert(KEY.to_owned(), text.clone());
+        let mut again = restarted(&storage);
+        assert!(again.shows("The last session was not restored"), "{text}");
+        again.settle();
+        again.harness.state_mut().save(&mut storage);
+        assert_eq!(storage.0["valleyscope.session.unreadable"], text, "it is kept aside");
+        assert_ne!(storage.0[KEY], text, "and the new session is stored");
+    }
+}

@@ -1,0 +1,169 @@
+//! The colour of every pixel is that of its loss, whatever the landscape, the colours and the zoom.
+
+use std::f64::consts::FRAC_PI_6;
+
+use image::RgbaImage;
+use valleyscope::gpu::Scene;
+use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_experiments::view::{Camera, Colormap, SymLog};
+
+use super::offscreen::{PLAIN, draw, renderer, scene};
+
+const SIZE: [u32; 2] = [160, 120];
+
+fn loss_at(scene: &Scene, x_px: u32, y_px: u32) -> f64 {
+    let xy = scene.viewport.xy_from_px([x_px as f32 + 0.5, y_px as f32 + 0.5]);
+    scene.landscape.loss(scene.landscape.uv_from_xy(xy))
+}
+
+fn difference(a: [u8; 3], b: [u8; 3]) -> u8 {
+    a.iter().zip(b).map(|(a, b)| a.abs_diff(b)).max().unwrap()
+}
+
+fn rgb(image: &RgbaImage, x: u32, y: u32) -> [u8; 3] {
+    let [r, g, b, a] = image.get_pixel(x, y).0;
+    assert_eq!(a, 255, "the ground is opaque");
+    [r, g, b]
+}
+
+/// Compares every pixel, and says how many colours there are: a picture of one colour shows nothing.
+fn assert_colors_are_right(scene: &Scene, image: &RgbaImage, what: &str) -> usize {
+    let mut colors = std::collections::BTreeSet::new();
+    for (x, y, _) in image.enumerate_pixels() {
+        let found = rgb(image, x, y);
+        let expected = scene.colormap.rgb(scene.scale.position(loss_at(scene, x, y)));
+        assert!(difference(found, expected) <= 2, "{what}: {found:?} instead of {expected:?} at pixel ({x}, {y})");
+        colors.insert(found);
+    }
+    colors.len()
+}
+
+#[test]
+fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
+    let mut renderer = renderer(PLAIN);
+    let landscapes = [(10.0, 0.1, FRAC_PI_6), (0.1, 0.1, 0.0), (1000.0, 0.5, -1.2), (37.0, 0.0, 2.6), (1.0, -0.3, 0.4)];
+    for colormap in Colormap::ALL {
+        for (sharpness, slope, rotation) in landscapes {
+            for (width, center) in [(10.0, [0.3, -0.2]), (3.0, [0.9, 0.5]), (0.1, [1.3, 0.7]), (1e-3, [-0.4, 1.1])] {
+                let mut scene = scene(SIZE, Camera { center, width });
+                scene.colormap = colormap;
+                scene.landscape = Landscape::new(sharpness, slope, rotation);
+                scene.scale = SymLog { linear: 0.02, max: 20.0 };
+                let image = draw(&mut renderer, PLAIN, &scene);
+                let what = format!("{colormap:?}, a {sharpness}, c {slope}, φ {rotation}, width {width}");
+                assert_colors_are_right(&scene, &image, &what);
+            }
+        }
+    }
+}
+
+/// The point of the valley's wall where the loss is 0, on which a deep zoom can resolve tiny losses.
+fn zero_of_loss(landscape: &Landscape, u: f64) -> [f64; 2] {
+    let v = (2.0 * landscape.slope / (landscape.sharpness * u)).sqrt();
+    landscape.xy_from_uv(Valley { u, v })
+}
+
+#[test]
+fn deep_zooms_are_smooth() {
+    let mut renderer = renderer(PLAIN);
+    for sharpness in [0.1, 10.0, 1000.0] {
+        for width in [1e-2, 1e-4, 1e-5, 1e-6] {
+            let landscape = Landscape::new(sharpness, 0.1, FRAC_PI_6);
+            let center = zero_of_loss(&landscape, 3.0);
+            let [dx, dy] = landscape.gradient(landscape.uv_from_xy(center));
+            let highest = 0.5 * width * dx.hypot(dy);
+            let mut scene = scene(SIZE, Camera { center, width });
+            scene.landscape = landscape;
+            scene.scale = SymLog { linear: 0.1 * highest, max: highest };
+            let image = draw(&mut renderer, PLAIN, &scene);
+            let colors = assert_colors_are_right(&scene, &image, &format!("a {sharpness}, width {width}"));
+            assert!(colors > 100, "{colors} colours at width {width}");
+        }
+    }
+}
+
+/// Far out and steep, where squares overflow 32 bits, the ground has the end colour rather than none.
+#[test]
+fn extreme_views_have_colors() {
+    let mut renderer = renderer(PLAIN);
+    for (sharpness, width) in [(1000.0, 1e12), (1000.0, 1e20), (0.1, 1e15)] {
+        let mut scene = scene(SIZE, Camera { center: [0.1, 0.2], width });
+        scene.landscape = Landscape::new(sharpness, 0.1, FRAC_PI_6);
+        let image = draw(&mut renderer, PLAIN, &scene);
+        assert_eq!(rgb(&image, 3, 5), Colormap::Viridis.rgb(1.0), "a {sharpness}, width {width}");
+    }
+}
+
+/// Pixels from the nearest contour, by a search along the gradient.
+fn contour_distance_px(scene: &Scene, x: u32, y: u32) -> f64 {
+    let xy = scene.viewport.xy_from_px([x as f32 + 0.5, y as f32 + 0.5]);
+    let valley = scene.landscape.uv_from_xy(xy);
+    let [dx, dy] = scene.landscape.gradient(valley);
+    let contours = f64::from(scene.contours);
+    let level = (scene.scale.position(scene.landscape.loss(valley)) * contours).round().clamp(0.0, contours);
+    let gap = scene.landscape.loss(valley) - scene.scale.value(level / contours);
+    (gap / dx.hypot(dy)).abs() / scene.viewport.units_per_px()
+}
+
+/// A pixel's middle on a line changes it, and beyond a line's edge nothing changes.
+fn assert_contours_are_right(scene: &Scene) {
+    let mut renderer = renderer(PLAIN);
+    let lined = draw(&mut renderer, PLAIN, scene);
+    let plain = draw(&mut renderer, PLAIN, &Scene { contours: 0, ..scene.clone() });
+    let (mut on, mut off) = (0, 0);
+    for (x, y, _) in lined.enumerate_pixels() {
+        let change = difference(rgb(&lined, x, y), rgb(&plain, x, y));
+        let distance = contour_distance_px(scene, x, y);
+        if distance < 0.3 {
+            assert!(change > 10, "no line at pixel ({x}, {y}), {distance} px from a contour");
+            on += 1;
+        } else if distance > 1.2 {
+            assert_eq!(change, 0, "a line at pixel ({x}, {y}), {distance} px from any contour");
+            off += 1;
+        }
+    }
+    assert!(on > 50 && off > 1000, "{on} pixels on lines, {off} beside");
+}
+
+#[test]
+fn contours_lie_where_the_scale_says() {
+    let mut scene = scene([300, 200], Camera { center: [0.2, 0.1], width: 1.0 });
+    scene.contours = 16;
+    scene.scale = SymLog { linear: 0.05, max: 2.0 };
+    assert_contours_are_right(&scene);
+}
+
+#[test]
+fn contours_are_sharp_at_deep_zooms() {
+    // The scale spans everything, so that neighbouring pixels differ by a millionth of a contour's step.
+    for width in [1e-4, 1e-6] {
+        let landscape = Landscape::new(10.0, 0.1, FRAC_PI_6);
+        let mut scene = scene(SIZE, Camera { center: zero_of_loss(&landscape, 3.0), width });
+        scene.contours = 16;
+        scene.scale = SymLog { linear: 0.05, max: 20.0 };
+        assert_contours_are_right(&scene);
+    }
+}
+
+#[test]
+fn contours_fade_where_they_would_crowd() {
+    let mut scene = scene(SIZE, Camera { center: [3.0, 3.0], width: 4.0 });
+    scene.landscape = Landscape::new(1000.0, 0.1, FRAC_PI_6);
+    scene.scale = SymLog { linear: 0.01, max: 1e6 };
+    let mut renderer = renderer(PLAIN);
+    let plain = draw(&mut renderer, PLAIN, &scene);
+    scene.contours = 2000;
+    assert!(draw(&mut renderer, PLAIN, &scene) == plain);
+}
+
+#[test]
+fn a_target_that_encodes_shows_the_same_ground() {
+    let mut scene = scene(SIZE, Camera::HOME);
+    scene.contours = 12;
+    let plain = draw(&mut renderer(PLAIN), PLAIN, &scene);
+    let encoding = wgpu::TextureFormat::Rgba8UnormSrgb;
+    let encoded = draw(&mut renderer(encoding), encoding, &scene);
+    for (x, y, _) in plain.enumerate_pixels() {
+        assert!(difference(rgb(&plain, x, y), rgb(&encoded, x, y)) <= 1, "pixel ({x}, {y})");
+    }
+}

@@ -1,0 +1,17 @@
+//! The window: the app as a person uses it, its panels and its drawing.
+
+mod app_shell;
+mod canvas_logic;
+mod canvas_panels;
+mod canvas_stage;
+mod diagnostics_plots;
+mod gpu;
+mod landscape_exports;
+#[path = "../support/memory_storage.rs"]
+mod memory_storage;
+#[cfg(unix)]
+#[path = "../support/put_program.rs"]
+mod put_program;
+mod session_store;
+mod shaders;
+mod snapshots;

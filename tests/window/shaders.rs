@@ -1,0 +1,107 @@
+//! Every shader is valid, and reads its uniforms where the program writes them. No GPU is needed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::mem::offset_of;
+use std::path::Path as FilePath;
+
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+use valleyscope::gpu::SHADERS;
+use valleyscope::gpu::uniform::{Curve, Disc, Frame, Ground, Path, Places, Trail};
+
+fn files() -> Vec<(String, String)> {
+    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+fn parsed(name: &str, source: &str) -> naga::Module {
+    naga::front::wgsl::parse_str(source).unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)))
+}
+
+fn validated(name: &str, source: &str) -> naga::Module {
+    let module = parsed(name, source);
+    // No capabilities: the shaders run on every backend, WebGL 2 included.
+    Validator::new(ValidationFlags::all(), Capabilities::empty())
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
+    module
+}
+
+#[test]
+fn every_entry_point_of_every_file_is_valid() {
+    let mut validated_entries = BTreeSet::new();
+    for (name, source) in SHADERS {
+        let module = validated(name, source);
+        validated_entries.extend(module.entry_points.iter().map(|entry| entry.name.clone()));
+    }
+    let mut entries = 0;
+    for (name, source) in files() {
+        assert!(SHADERS.iter().any(|(_, whole)| whole.contains(&source)), "{name}.wgsl is used by no shader");
+        entries += source.matches("@vertex\n").count() + source.matches("@fragment\n").count();
+    }
+    assert_eq!(validated_entries.len(), entries, "an entry point is in no shader: {validated_entries:?}");
+    assert_eq!(entries, 2 * SHADERS.len());
+}
+
+/// Bytes of a struct: its size, and offset and size of each member.
+type Layout = (usize, BTreeMap<&'static str, (usize, usize)>);
+
+fn member_size<T, M>(_: fn(&T) -> &M) -> usize {
+    size_of::<M>()
+}
+
+macro_rules! layout {
+    ($type:ident: $($member:ident),+) => {{
+        // Fails to compile when a member is missing here.
+        let $type { $($member: _),+ } = $type::default();
+        let members = [$((stringify!($member), (offset_of!($type, $member), member_size(|it: &$type| &it.$member)))),+];
+        (stringify!($type), (size_of::<$type>(), BTreeMap::from(members)))
+    }};
+}
+
+fn layouts() -> BTreeMap<&'static str, Layout> {
+    BTreeMap::from([
+        layout!(Frame: center_hi, center_lo, size_px, px_per_unit, padding),
+        layout!(Ground: uv_hi, uv_lo, u_per_px, v_per_px, units_per_px, sharpness, slope, center_uv, center_loss,
+            inv_linear, half_inv_log, contours, center_level, center_gap, contour_width_px, padding),
+        layout!(Trail: color, opacity, edge_opacity, edge_px, half_width_px, fade_steps, first_age, oldest_age,
+            particles, padding),
+        layout!(Path: color, half_width_px),
+        layout!(Places: px_per_place, origin_px),
+        layout!(Curve: color, opacity, half_width_px, period_px, dash_px, padding),
+        layout!(Disc: color, radius_px, edge_opacity, edge_px, ring_radius_px, ring_half_width_px),
+    ])
+}
+
+#[test]
+fn uniform_blocks_have_the_same_layout_in_rust() {
+    let layouts = layouts();
+    let mut seen = BTreeSet::new();
+    for (shader, source) in SHADERS {
+        let module = parsed(shader, source);
+        let uniforms = module.global_variables.iter().filter(|(_, it)| it.space == naga::AddressSpace::Uniform);
+        for (_, variable) in uniforms {
+            let block = &module.types[variable.ty];
+            let name = block.name.as_deref().unwrap();
+            let naga::TypeInner::Struct { members, span } = &block.inner else { panic!("{name} is no struct") };
+            let (size, rust) = layouts.get(name).unwrap_or_else(|| panic!("{name} has no struct in Rust"));
+            assert_eq!(*span as usize, *size, "size of {name}");
+            for member in members {
+                let member_name = member.name.as_deref().unwrap();
+                let expected = (member.offset as usize, module.types[member.ty].inner.size(module.to_ctx()) as usize);
+                assert_eq!(rust.get(member_name), Some(&expected), "{name}.{member_name}");
+            }
+            let named: BTreeSet<_> = members.iter().map(|member| member.name.as_deref().unwrap()).collect();
+            let surplus: Vec<_> = rust.keys().filter(|key| !named.contains(*key) && **key != "padding").collect();
+            assert!(surplus.is_empty(), "{name} has no {surplus:?} in {shader}.wgsl");
+            seen.insert(name.to_owned());
+        }
+    }
+    assert!(seen.iter().map(String::as_str).eq(layouts.keys().copied()), "only {seen:?} are uniform blocks");
+}
