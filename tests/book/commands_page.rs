@@ -26,7 +26,7 @@ fn subcommands(of: &Command, before: &str, level: usize, text: &mut String) {
 
 fn describe(command: &Command, text: &mut String) {
     if let Some(about) = command.get_long_about().or(command.get_about()) {
-        *text += &format!("{}\n\n", escaped(&sentences(&about.to_string(), "\n\n")));
+        *text += &format!("{}.\n\n", escaped(sentences(&about.to_string(), "\n\n").trim_end_matches('.')));
     }
     let usage = command.clone().render_usage().to_string();
     let usage: Vec<&str> = usage.trim_start_matches("Usage:").lines().map(str::trim).collect();
