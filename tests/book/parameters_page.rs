@@ -9,7 +9,7 @@ use crate::markdown::{block, code, escaped, table};
 use crate::reference::{kinds, of_kind};
 
 pub fn text() -> String {
-    let mut text = "# Settings\n\n\
+    let mut text = "# Parameters\n\n\
         The hyperparameters of optimizers are on [their own page](optimizers.md). A control's slider has the range below; a \
         typed number, a preset and `--set` can go further, as far as the allowed values.\n\n\
         ## Landscape and simulation\n\n"

@@ -66,7 +66,7 @@ pub fn of_kind(kind: &str) -> impl Iterator<Item = &'static BuiltIn> {
 }
 
 fn presets() -> String {
-    let mut text = "# Presets\n\n\
+    let mut text = "# Built-in presets\n\n\
         `valleyscope presets show NAME` prints the file of a preset, with its comments. In the window, presets are opened \
         from the menu *Presets*.\n\n"
         .to_owned();
