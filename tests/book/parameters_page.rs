@@ -18,8 +18,7 @@ pub fn text() -> String {
     let rows = CONTROLS.map(|(path, control)| {
         let scale = if control.logarithmic { ", logarithmic" } else { "" };
         let slider = format!("{} to {}{scale}", number_text(control.low), number_text(control.high));
-        let meaning = [control.label, control.help, control.paper].map(escaped);
-        let [label, help, paper] = meaning;
+        let [label, help, paper] = [control.label, control.help, control.paper].map(escaped);
         [label, code(path), slider, allowed(&preset, path), help, paper]
     });
     text += &table(["control", "in presets", "slider", "allowed", "meaning", "in the paper"], rows);
@@ -30,8 +29,8 @@ pub fn text() -> String {
     }
     text += "## Fields of presets\n\n\
         `--set PATH=VALUE` sets any field, such as `simulation.noise=0.5`. `simulation`, `sweep` or `scan` at the beginning of a \
-        path can be omitted; without `runs[0]` the field is set in all runs. Below is a preset of each kind with all its \
-        fields, also those that a file can omit.\n\n";
+        path can be omitted; without `runs[0]` the field is set in all runs. Below is a preset of each kind as the \
+        program writes it, with defaults written out. Parts without content, such as an empty lesson, are left out.\n\n";
     for kind in kinds() {
         text += &format!("### {kind}\n\n{}", block("ron", &shortest(kind).to_ron()));
     }
