@@ -17,7 +17,7 @@ const TRAINING: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
 /// The shortcuts that the help window lists: keys, and what they do.
-pub(super) const SHORTCUTS: [(&str, &str); 20] = [
+pub const SHORTCUTS: [(&str, &str); 20] = [
     ("Space", "Play or pause"),
     ("→", "Single step"),
     ("R", "Restart at step 0"),

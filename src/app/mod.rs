@@ -52,7 +52,9 @@ mod typed;
 mod wake;
 mod window_layout;
 
+pub use controls::{CONTROLS, ParameterSpec};
 pub use document::Document;
+pub use keyboard::SHORTCUTS;
 pub use launch::{Opened, run};
 pub use live::{Action, Live, Requests};
 pub use offscreen::{Offscreen, PictureExtent, PictureSize};

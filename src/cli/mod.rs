@@ -23,7 +23,7 @@ use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::terminal_escape::visible_lines;
@@ -125,6 +125,11 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::Failed(error.into())
     }
+}
+
+/// The definition of the command line, which documents are made from and checked against.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command line.

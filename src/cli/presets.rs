@@ -23,6 +23,7 @@ pub(super) enum PresetsCommand {
     },
     /// Check preset files and say what is wrong where, in each file the first mistake
     Check {
+        /// Files of presets
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },

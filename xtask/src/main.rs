@@ -5,6 +5,7 @@
 //! cargo xtask setup                   sets up what is missing, and builds valleyscope and its training worker
 //! cargo xtask test [-- ARGUMENTS…]    sets up what is missing, then checks format, lints and all tests
 //! cargo xtask fuzz [TARGET]           tries damaged and crafted inputs
+//! cargo xtask docs                    writes the reference pages of the book, and builds it
 //! ```
 //!
 //! What is missing is installed where that is allowed, which is as root on Debian and its kin. Elsewhere
@@ -12,6 +13,7 @@
 //! installed in the user's folder for data where the machine has none that fits.
 
 mod cargo;
+mod docs;
 mod fuzz;
 mod run;
 mod setup;
@@ -36,7 +38,10 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            --no-worker is given; ARGUMENTS go to `cargo test`, for instance a test's name
        cargo xtask fuzz [TARGET] [--minutes N] [--no-worker]
            try damaged and crafted inputs, N minutes (1 unless given) each of presets, set, events, commands, idx,
-           npz, sweep_checkpoints and training_checkpoints, or of one of these TARGETs";
+           npz, sweep_checkpoints and training_checkpoints, or of one of these TARGETs
+       cargo xtask docs
+           write the pages in docs/src/reference, which are made from the code, then build the book with mdbook where
+           that is installed";
 
 /// Why a command ends early, with its exit code.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +81,7 @@ fn main() -> ExitCode {
             test::test(after_dashes(&arguments), with_worker)
         }
         "fuzz" => fuzz::fuzz(&arguments),
+        "docs" => docs::docs(),
         "help" | "-h" | "--help" => {
             println!("{USAGE}");
             Ok(())

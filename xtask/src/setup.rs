@@ -113,7 +113,7 @@ pub fn provide_rust_components() -> Result<(), Stop> {
 }
 
 /// Whether a program starts. That of a missing Rust component exists as a stand-in of rustup's, which fails.
-fn answers(program: &str) -> bool {
+pub fn answers(program: &str) -> bool {
     let mut version = Command::new(program);
     version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     status(&mut version).is_ok_and(|status| status.success())

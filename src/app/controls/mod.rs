@@ -10,7 +10,9 @@ mod simulation;
 mod swatch;
 
 pub(super) use highlight::Highlight;
-pub(super) use parameter::{Adjustable, ParameterSpec};
+pub(super) use parameter::Adjustable;
+pub use parameter::ParameterSpec;
+pub use parameters::CONTROLS;
 pub(super) use parameters::TRAIL;
 pub(super) use schedule::schedule;
 pub(super) use settings::set_controls;

@@ -14,7 +14,7 @@ use crate::app::number;
 use crate::app::typed::TypedField;
 
 /// The label, help and slider of a quantity.
-pub(crate) struct ParameterSpec {
+pub struct ParameterSpec {
     /// Name and symbol, as beside the slider.
     pub label: &'static str,
     /// Its effect.

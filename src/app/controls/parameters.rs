@@ -95,6 +95,20 @@ pub(crate) const TRAIL: ParameterSpec = ParameterSpec {
     logarithmic: false,
 };
 
+/// The controls of a simulation's settings, with the paths of these in a preset.
+pub const CONTROLS: [(&str, &ParameterSpec); 10] = [
+    ("simulation.landscape.sharpness", &SHARPNESS),
+    ("simulation.landscape.slope", &SLOPE),
+    ("simulation.landscape.rotation_degrees", &ROTATION),
+    ("simulation.noise", &NOISE),
+    ("simulation.particles", &PARTICLES),
+    ("simulation.start.x", &START_X),
+    ("simulation.start.y", &START_Y),
+    ("simulation.start.spread", &START_SPREAD),
+    ("simulation.temperature", &TEMPERATURE),
+    ("simulation.optimizers[0].rule.learning_rate", &LEARNING_RATE),
+];
+
 /// The control of a rule's hyperparameter that is a number.
 pub(super) const fn of_rule(hyperparameter: &Hyperparameter) -> ParameterSpec {
     let &Hyperparameter { label, help, paper, slider: [low, high], is_logarithmic: logarithmic, .. } = hyperparameter;

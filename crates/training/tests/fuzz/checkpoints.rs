@@ -5,7 +5,7 @@ use std::fs;
 use tch::{Device, Kind, Tensor};
 use valleyscope_experiments::preset::built_ins;
 use valleyscope_runs::RunFolder;
-use valleyscope_training::{checkpoint, Checkpoint, CheckpointOrigin, OptimizerProgress, TrainingState};
+use valleyscope_training::{Checkpoint, CheckpointOrigin, OptimizerProgress, TrainingState, checkpoint};
 
 use crate::driver::{Target, fuzz};
 

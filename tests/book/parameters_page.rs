@@ -1,0 +1,58 @@
+//! The page of settings, made from the window's controls and the presets.
+
+use valleyscope::app::CONTROLS;
+use valleyscope_engine::quantity::number_text;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::workload::Workload;
+
+use crate::markdown::{block, code, escaped, table};
+use crate::reference::{kinds, of_kind};
+
+pub fn text() -> String {
+    let mut text = "# Parameters\n\n\
+        The hyperparameters of optimizers are on [their own page](optimizers.md). A control's slider has the range below; a \
+        typed number, a preset and `--set` can go further, as far as the allowed values.\n\n\
+        ## Landscape and simulation\n\n"
+        .to_owned();
+    let preset = shortest("Landscape");
+    let rows = CONTROLS.map(|(path, control)| {
+        let scale = if control.logarithmic { ", logarithmic" } else { "" };
+        let slider = format!("{} to {}{scale}", number_text(control.low), number_text(control.high));
+        let [label, help, paper] = [control.label, control.help, control.paper].map(escaped);
+        [label, code(path), slider, allowed(&preset, path), help, paper]
+    });
+    text += &table(["control", "in presets", "slider", "allowed", "meaning", "in the paper"], rows);
+    for kind in Preset::WORKLOADS {
+        let mut preset = shortest(kind);
+        let workload = preset.workload_mut().expect("it is the kind of a workload");
+        text += &format!("## Trainings: {kind}\n\n{}", form(workload));
+    }
+    text += "## Fields of presets\n\n\
+        `--set PATH=VALUE` sets any field, such as `simulation.noise=0.5`. `simulation`, `sweep` or `scan` at the beginning of a \
+        path can be omitted; without `runs[0]` the field is set in all runs. Below is a preset of each kind as the \
+        program writes it, with defaults written out. Parts without content, such as an empty lesson, are left out.\n\n";
+    for kind in kinds() {
+        text += &format!("### {kind}\n\n{}", block("ron", &shortest(kind).to_ron()));
+    }
+    text
+}
+
+/// The built-in preset of a kind that has the shortest text.
+fn shortest(kind: &str) -> Preset {
+    let presets = of_kind(kind).map(|built_in| &built_in.preset);
+    presets.min_by_key(|preset| preset.to_ron().len()).expect("each kind has a built-in preset").clone()
+}
+
+/// The allowed values of a field, which the program names when it refuses a number that is too large for any.
+fn allowed(preset: &Preset, path: &str) -> String {
+    let refusal = preset.with(path, "4000000000").expect_err("it is larger than any field allows").to_string();
+    let (_, after) = refusal.split_once(" from ").unwrap_or_else(|| panic!("no range in: {refusal}"));
+    after.split_once(", found").unwrap_or_else(|| panic!("no range in: {refusal}")).0.to_owned()
+}
+
+/// The fields of a training in the window.
+fn form(workload: &mut dyn Workload) -> String {
+    let sections = workload.form(0);
+    let fields = sections.iter().flat_map(|section| &section.fields).filter(|field| !field.name.is_empty());
+    table(["control", "meaning"], fields.map(|field| [escaped(field.name), escaped(field.help)]))
+}

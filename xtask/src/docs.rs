@@ -1,0 +1,28 @@
+use std::process::Command;
+
+use crate::cargo::{cargo, project, step};
+use valleyscope_machine as machine;
+
+use crate::{Stop, say, setup};
+
+/// The test that compares the reference pages with the program, and writes them where `UPDATE_BOOK` is set.
+const PAGES_TEST: &str = "reference::pages_are_those_of_the_program";
+
+const NO_MDBOOK: &str = "\
+mdbook, which makes HTML of the book, is not installed. This installs it; then repeat `cargo xtask docs`:
+    cargo install mdbook --locked";
+
+/// Writes the reference pages, then builds the book where mdbook is installed.
+pub fn docs() -> Result<(), Stop> {
+    setup::provide(machine::for_building())?;
+    let mut pages = cargo("test");
+    pages.args(["--quiet", "--package", "valleyscope", "--test", "book", "--", "--exact", PAGES_TEST]);
+    step("writing docs/src/reference", pages.env("UPDATE_BOOK", "1"))?;
+    if !setup::answers("mdbook") {
+        say(NO_MDBOOK);
+        return Ok(());
+    }
+    let mut book = Command::new("mdbook");
+    book.arg("build").arg(project().join("docs")).arg("--dest-dir").arg(project().join("target/book"));
+    step("building target/book", &mut book)
+}
