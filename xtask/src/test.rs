@@ -29,11 +29,10 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     step("formatting of rules, which are declared in a macro", &mut rules)?;
     let pytorch = pytorch(with_worker);
 
-    // The lint runs compile in full, under clippy, so that dependencies are built once for lints and tests.
-    let mut bare = linted("build", None);
+    let mut bare = linted("check", None);
     bare.args(["--package", "valleyscope", "--no-default-features", "--lib", "--bins"]);
     step("lints without the window: clippy on --no-default-features", &mut bare)?;
-    // What is linted last is what is tested: its features are those of the tests.
+    // This compiles in full, under clippy, so that dependencies are built once for lints and tests.
     let mut everything = linted("build", pytorch.as_ref());
     everything.args(["--workspace", "--all-targets"]);
     let mut tests = linted("test", pytorch.as_ref());

@@ -99,5 +99,5 @@ fn source_folder() -> Option<PathBuf> {
 }
 
 fn is_source(folder: &Path) -> bool {
-    ["xtask/Cargo.toml", "src/bin/valleyscope-train.rs"].iter().all(|file| folder.join(file).is_file())
+    ["xtask/Cargo.toml", "crates/training/src/main.rs"].iter().all(|file| folder.join(file).is_file())
 }
