@@ -2,7 +2,7 @@
 
 use egui::{Align, Context, Grid, Layout, RichText, ScrollArea, Ui, Window, vec2};
 
-use super::keyboard::SHORTCUTS;
+use super::keyboard::shortcuts;
 use crate::optimizer::{RuleKind, TypedRule};
 use crate::view::formula::Formula;
 use crate::view::rule_summary::{RuleSummary, Variant, defaults, values};
@@ -26,7 +26,7 @@ impl Help {
         centred("Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {
-                    for (keys, what) in SHORTCUTS {
+                    for (keys, what) in shortcuts() {
                         ui.label(RichText::new(keys).strong());
                         ui.label(what);
                         ui.end_row();

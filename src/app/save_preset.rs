@@ -2,19 +2,17 @@
 
 use egui::{Button, Context, Id, Modal, RichText, TextEdit};
 
+use super::editor::PresetDraft;
 use super::files::FileContent;
-use super::tab_draft::TabDraft;
 use super::theme;
-use crate::preset::Library;
+use crate::preset::{Library, Preset};
 use crate::simulation::SettingError;
 
 /// The dialog's state while it is open.
 pub(super) struct SavePreset {
-    draft: TabDraft,
+    draft: PresetDraft,
     /// Why the lesson is left out, if it is.
     misfit: Option<SettingError>,
-    /// The preset it comes from has recorded changes, which this one leaves out.
-    drops_changes: bool,
     /// The title has had the focus, so that one can type at once.
     focused: bool,
 }
@@ -36,35 +34,34 @@ pub(super) enum SaveDecision {
 
 impl SavePreset {
     /// A lesson that does not fit the simulation any more is left out: the preset could not be opened with it.
-    /// `drops_changes` says that the preset which this one replaces has recorded changes.
-    pub(super) fn new(mut draft: TabDraft, drops_changes: bool) -> SavePreset {
-        let misfit = match &mut draft {
-            TabDraft::Landscape(draft) => {
-                let misfit = draft.preset.lesson_misfit();
-                if misfit.is_some() {
-                    draft.preset.lesson.clear();
-                }
-                misfit
+    pub(super) fn new(mut draft: PresetDraft) -> SavePreset {
+        let mut misfit = None;
+        if let Preset::Landscape(preset) = &mut draft.preset {
+            misfit = preset.lesson_misfit();
+            if misfit.is_some() {
+                preset.lesson.clear();
             }
-            TabDraft::Phase(_) | TabDraft::Training(_) => None,
-        };
-        SavePreset { draft, misfit, drops_changes, focused: false }
+        }
+        SavePreset { draft, misfit, focused: false }
     }
 
     /// Something is left out of which the user must know before anything is written.
     pub(super) fn warns(&self) -> bool {
-        self.misfit.is_some() || self.drops_changes
+        self.misfit.is_some() || self.draft.drops_changes
     }
 
     pub(super) fn content(&self) -> FileContent {
-        FileContent::Preset(self.draft.clone())
+        FileContent::Preset(Box::new(self.draft.clone()))
     }
 
     pub(super) fn show(&mut self, ctx: &Context) -> SaveDecision {
         let mut decision = SaveDecision::None;
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
-            let changes = self.draft.changes();
+            let changes = match &self.draft.preset {
+                Preset::Landscape(preset) => preset.changes.len(),
+                _ => 0,
+            };
             let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };
             ui.label(RichText::new(heading).heading().strong());
             if changes > 0 {
@@ -83,12 +80,12 @@ impl SavePreset {
                     ),
                 );
             }
-            if self.drops_changes {
+            if self.draft.drops_changes {
                 let text = "Without the recorded changes: this saves the settings as they are now. “Save session for \
                             replay” in the File menu keeps the changes.";
                 ui.colored_label(ui.visuals().warn_fg_color, text);
             }
-            let [title_text, description] = self.draft.words_mut();
+            let [title_text, description] = self.draft.preset.words_mut();
             let label = ui.label("Title");
             let title = ui
                 .add(TextEdit::singleline(title_text).desired_width(f32::INFINITY).char_limit(100))

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The widths and heights that the user gave to panels by their edges, in points; none where the usual size is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PanelSizes {
+pub(super) struct PanelSizes {
     pub controls: Option<f32>,
     pub plots: Option<f32>,
     pub sweep_controls: Option<f32>,
@@ -23,7 +23,7 @@ pub struct PanelSizes {
 
 impl PanelSizes {
     /// Without those that no panel can have.
-    pub fn sane(self) -> PanelSizes {
+    pub(super) fn sane(self) -> PanelSizes {
         let sane = |size: Option<f32>| size.filter(|size| size.is_finite() && *size > 0.0);
         PanelSizes {
             controls: sane(self.controls),

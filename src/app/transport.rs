@@ -4,7 +4,7 @@ use egui::{Align, Button, Color32, Layout, Response, RichText, Sense, Slider, Sl
 
 use super::document::Document;
 use super::icons::{Icon, icon_button};
-use super::live::{Action, Live, Requests};
+use super::live::{Action, LandscapeAction, Live, Requests};
 use super::number;
 use super::playback::PlaybackPace;
 use super::typed::TypedField;
@@ -45,13 +45,13 @@ fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     let side = 30.0;
     let (icon, name) = if playing { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
     if icon_button(ui, icon, side, name, &format!("{name} (space)")).clicked() {
-        requests.actions.push(Action::TogglePlay);
+        requests.actions.push(Action::Landscape(LandscapeAction::TogglePlay));
     }
     if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
-        requests.actions.push(Action::SingleStep);
+        requests.actions.push(Action::Landscape(LandscapeAction::SingleStep));
     }
     if icon_button(ui, Icon::Restart, side, "Restart", "Begin again at step 0 (R)").clicked() {
-        requests.actions.push(Action::Restart);
+        requests.actions.push(Action::Landscape(LandscapeAction::Restart));
     }
 }
 

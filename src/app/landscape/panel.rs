@@ -14,7 +14,7 @@ use super::paint::{self, LandscapeCallback, SharedUploads};
 use super::readout::{self, Readout};
 use super::summary::summary;
 use super::{axes, color_bar};
-use crate::app::{Action, Document, Live, Offscreen, PictureExtent, PictureSize, Requests};
+use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
 use crate::landscape::Landscape;
 use crate::simulation::{Snapshot, trail_columns};
@@ -162,13 +162,13 @@ impl LandscapePanel {
         ui.separator();
         ui.menu_button("Export", |ui| {
             if ui.button("Picture (PNG)…").clicked() {
-                requests.actions.push(Action::OpenPictureExport);
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenPictureExport));
             }
             if ui.button("Figure for a paper…").clicked() {
-                requests.actions.push(Action::OpenFigureExport);
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenFigureExport));
             }
             if ui.button("Animation…").clicked() {
-                requests.actions.push(Action::OpenAnimationExport);
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenAnimationExport));
             }
         });
     }

@@ -15,6 +15,7 @@ mod picture;
 mod raw;
 mod readout;
 mod run_bar;
+mod tab;
 mod titled;
 
 pub(super) use panel::PhasePanel;

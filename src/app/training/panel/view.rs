@@ -36,8 +36,14 @@ use crate::workload::{DeviceChoice, Outlook};
 const NOT_READY: &str = "The training worker is not ready";
 
 impl TrainingPanel {
-    /// Shows the panel.
-    pub fn ui(&mut self, ui: &mut Ui, window: &mut WindowLayout, catalog: &PresetCatalog, requests: &mut Requests) {
+    /// Draws the panel.
+    pub(super) fn draw(
+        &mut self,
+        ui: &mut Ui,
+        window: &mut WindowLayout,
+        catalog: &PresetCatalog,
+        requests: &mut Requests,
+    ) {
         self.threads();
         let width = ui.available_width();
         if !window.presenting {
@@ -237,7 +243,9 @@ impl TrainingPanel {
                 });
                 let Some((training, steps)) = found else {
                     let text = format!("The settings of {} cannot be read.", run.title);
-                    return requests.actions.push(Action::Report { title: "The run cannot be forked", text });
+                    return requests
+                        .actions
+                        .push(Action::Report { title: "The run cannot be forked".to_owned(), text });
                 };
                 let chosen = steps.len() - 1;
                 self.dialog = Some(Dialog::Fork { run: folder, title: run.in_full(), training, steps, chosen });
