@@ -17,6 +17,7 @@ pub mod landscape;
 pub mod lanes;
 pub mod machine;
 pub mod optimizer;
+pub mod parameter;
 pub mod plain_file;
 pub mod preset;
 pub mod quantity;

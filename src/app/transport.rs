@@ -8,6 +8,7 @@ use super::live::{Action, LandscapeAction, Live, Requests};
 use super::number;
 use super::playback::PlaybackPace;
 use super::typed::TypedField;
+use crate::parameter::NOISE;
 use crate::simulation::{Playback, Snapshot};
 use crate::view::ticks::grouped;
 
@@ -81,7 +82,7 @@ pub(super) fn state(ui: &mut Ui, live: &Live) {
 
 /// The step of a snapshot and its noise, as in "Step 1,200 · σ = 1".
 pub(super) fn step_and_noise(snapshot: &Snapshot) -> String {
-    format!("Step {} · σ = {}", grouped(snapshot.step), number::text(snapshot.spec.noise.get()))
+    format!("Step {} · {}", grouped(snapshot.step), NOISE.with(number::text(snapshot.spec.noise.get())))
 }
 
 fn in_words(playback: Playback) -> &'static str {

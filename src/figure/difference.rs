@@ -2,6 +2,7 @@
 
 use super::labels::{axis_label, metric};
 use crate::optimizer::with_settings;
+use crate::parameter::{DIMENSION, NOISE, ROTATION, SHARPNESS, SLOPE};
 use crate::preset::{SweepPreset, changed_description, changed_words, with_changes};
 use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use crate::view::ticks::short;
@@ -30,11 +31,11 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         format!("{rows} × {}", counted(columns, "pixel"))
     });
     let (here, there) = (&this.landscape, &other.landscape);
-    add(here.sharpness != there.sharpness, &|| format!("a = {}", short(here.sharpness.get())));
-    add(here.slope != there.slope, &|| format!("c = {}", short(here.slope.get())));
-    add(here.rotation_degrees != there.rotation_degrees, &|| format!("φ = {}°", short(here.rotation_degrees.get())));
-    add(this.noise != other.noise, &|| format!("σ = {}", short(this.noise.get())));
-    add(this.dimension != other.dimension, &|| format!("d = {}", this.dimension.get()));
+    add(here.sharpness != there.sharpness, &|| SHARPNESS.with(short(here.sharpness.get())));
+    add(here.slope != there.slope, &|| SLOPE.with(short(here.slope.get())));
+    add(here.rotation_degrees != there.rotation_degrees, &|| ROTATION.with(short(here.rotation_degrees.get())));
+    add(this.noise != other.noise, &|| NOISE.with(short(this.noise.get())));
+    add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
     add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));
     add(this.steps != other.steps, &|| counted(this.steps.get(), "step"));
     add(this.replicates != other.replicates, &|| counted(this.replicates.get(), "replicate"));

@@ -45,6 +45,7 @@ use self::landscape::LandscapeFigure;
 use self::plot::Plots;
 use self::rows::Row;
 use crate::optimizer::HyperparameterName;
+use crate::parameter::{DIMENSION, ROTATION};
 use crate::result::SweepResult;
 use crate::sweep::{Metric, Quantity};
 use crate::view::ticks::short;
@@ -152,8 +153,8 @@ impl Figure {
         for SweepResult { diagram, .. } in results {
             let spec = diagram.spec();
             let title = match spec.dimension.get() {
-                2 => format!("φ = {}°", short(spec.landscape.rotation_degrees.get())),
-                dimension => format!("d = {dimension}"),
+                2 => ROTATION.with(short(spec.landscape.rotation_degrees.get())),
+                dimension => DIMENSION.with(dimension),
             };
             row.add(diagram, Map::Winner { certainty }, spec.metric, Some(title), &mut legend);
         }

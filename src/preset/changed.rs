@@ -3,6 +3,7 @@
 use super::outline::Outline;
 use super::{LandscapePreset, Preset};
 use crate::optimizer::{ShownSetting, with_settings};
+use crate::parameter;
 use crate::quantity::number_text;
 use crate::simulation::{OptimizerSpec, SimulationSpec};
 use crate::workload;
@@ -101,14 +102,12 @@ fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String>
 fn in_words(key: &str, value: &str) -> String {
     let number = value.parse::<f64>().map_or_else(|_| value.to_lowercase(), number_text);
     let last = key.rsplit('.').next().unwrap_or(key);
+    if let Some(parameter) = parameter::WITH_SYMBOL.iter().find(|parameter| parameter.key == last) {
+        return parameter.with(number);
+    }
     match last {
-        "sharpness" => format!("a = {number}"),
-        "slope" => format!("c = {number}"),
-        "rotation_degrees" => format!("φ = {number}°"),
-        "noise" => format!("σ = {number}"),
         "steps" if number == "none" => "no end".to_owned(),
         "steps" | "particles" => format!("{number} {last}"),
-        "x" | "y" | "spread" => format!("start {last} = {number}"),
         _ => format!("{} {number}", last.replace('_', " ")),
     }
 }

@@ -3,6 +3,7 @@
 use crate::app::number;
 use crate::app::transport::step_and_noise;
 use crate::optimizer::{RatedRule, Schedule};
+use crate::parameter::{LEARNING_RATE, ROTATION, SHARPNESS, SLOPE};
 use crate::simulation::{Record, SimulationSpec, Snapshot};
 
 /// The settings that change in a recorded session, as indices into all its settings. The noise is not among them: a
@@ -56,9 +57,9 @@ impl OwnedSetting {
 fn settings_of(spec: &SimulationSpec) -> Vec<OwnedSetting> {
     let landscape = &spec.landscape;
     let of_landscape = [
-        format!("a = {}", number::text(landscape.sharpness.get())),
-        format!("c = {}", number::text(landscape.slope.get())),
-        format!("φ = {}°", number::text(landscape.rotation_degrees.get())),
+        SHARPNESS.with(number::text(landscape.sharpness.get())),
+        SLOPE.with(number::text(landscape.slope.get())),
+        ROTATION.with(number::text(landscape.rotation_degrees.get())),
     ];
     let rules = spec.distinct_names().into_iter().zip(&spec.optimizers);
     let of_rules = rules.flat_map(|(name, optimizer)| {
@@ -74,8 +75,8 @@ fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
         None => number::text(value),
     };
     let others = rated.rule.hyperparameters();
-    let others = others.map(|(of, number)| format!("{} = {}", of.symbol, value(of.key, number)));
-    let rate = format!("η = {}", number::text(rated.learning_rate.get()));
+    let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
+    let rate = LEARNING_RATE.with(number::text(rated.learning_rate.get()));
     let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
     [rate, schedule].into_iter().chain(others).collect()
 }

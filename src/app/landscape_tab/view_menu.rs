@@ -2,8 +2,9 @@
 
 use egui::Ui;
 
-use crate::app::controls::{Adjustable, ParameterSpec, TRAIL};
+use crate::app::controls::{Adjustable, Control};
 use crate::app::number;
+use crate::parameter::{Extent, Parameter};
 use crate::quantity::OutOfRange;
 use crate::view::{Colormap, SymLog, ViewSettings};
 
@@ -25,7 +26,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     ui.checkbox(&mut view.glyphs, "Arrows on the selected particle");
     ui.checkbox(&mut view.follow, "Follow the particles (F)");
     let mut trail = TrailSteps(view.trail_steps);
-    TRAIL.show(ui, "", &mut trail, TrailSteps(ViewSettings::default().trail_steps));
+    Control(&TRAIL).show(ui, "", &mut trail, TrailSteps(ViewSettings::default().trail_steps));
     view.trail_steps = trail.0;
     scale(ui, &mut view.scale);
 }
@@ -76,23 +77,18 @@ impl Adjustable for ScaleEnd {
     }
 }
 
-const SCALE_LINEAR: ParameterSpec = ParameterSpec {
-    label: "Linear below",
-    help: "Losses smaller than this are coloured about linearly, larger ones logarithmically.",
-    paper: "no such setting",
-    low: 1e-4,
-    high: 10.0,
-    logarithmic: true,
-};
+const TRAIL: Parameter = Parameter::new("trail_steps", "Trail (steps)", Extent::linear(0.0, 500.0))
+    .unit(" steps")
+    .help("How many past steps are drawn behind each particle.")
+    .paper("no such setting");
 
-const SCALE_MAX: ParameterSpec = ParameterSpec {
-    label: "Largest loss",
-    help: "The loss at the end of the colour bar.",
-    paper: "no such setting",
-    low: 1e-2,
-    high: 1e6,
-    logarithmic: true,
-};
+const SCALE_LINEAR: Parameter = Parameter::new("linear", "Linear below", Extent::logarithmic(1e-4, 10.0))
+    .help("Losses smaller than this are coloured about linearly, larger ones logarithmically.")
+    .paper("no such setting");
+
+const SCALE_MAX: Parameter = Parameter::new("max", "Largest loss", Extent::logarithmic(1e-2, 1e6))
+    .help("The loss at the end of the colour bar.")
+    .paper("no such setting");
 
 /// The scale when it is first fixed.
 const FIRST_SCALE: SymLog = SymLog { linear: 0.01, max: 10.0 };
@@ -104,8 +100,8 @@ fn scale(ui: &mut Ui, scale: &mut Option<SymLog>) {
     }
     if let Some(scale) = scale {
         let (mut linear, mut max) = (ScaleEnd(scale.linear), ScaleEnd(scale.max));
-        SCALE_LINEAR.show(ui, "", &mut linear, ScaleEnd(FIRST_SCALE.linear));
-        SCALE_MAX.show(ui, "", &mut max, ScaleEnd(FIRST_SCALE.max));
+        Control(&SCALE_LINEAR).show(ui, "", &mut linear, ScaleEnd(FIRST_SCALE.linear));
+        Control(&SCALE_MAX).show(ui, "", &mut max, ScaleEnd(FIRST_SCALE.max));
         // The linear part lies inside the scale.
         *scale = SymLog { linear: linear.0.min(max.0), max: max.0 };
     }

@@ -2,6 +2,7 @@
 //! go from a pixel to its landscape and back.
 
 mod axes;
+mod axis_controls;
 mod bridge;
 mod controls;
 mod diagram_store;
@@ -10,6 +11,7 @@ mod map_options;
 mod map_view;
 mod maps;
 mod metric_names;
+mod optimizer_controls;
 mod panel;
 mod picture;
 mod raw;

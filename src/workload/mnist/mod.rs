@@ -14,6 +14,7 @@ use super::{
 };
 use crate::dataset::mnist::{self, MnistSource, MnistSources};
 use crate::optimizer::RuleSpec;
+use crate::parameter::LEARNING_RATE;
 use crate::quantity::{
     BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, Processes, TrainingSteps,
 };
@@ -225,7 +226,7 @@ impl RunSpec for MnistSpec {
                 "Optimizer",
                 vec![
                     Field::rule(&mut self.optimizer),
-                    Field::real("Learning rate η", "The length of steps", &mut self.learning_rate),
+                    Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate),
                 ],
             ),
             Section::new(
