@@ -1,5 +1,6 @@
 //! The panel as a whole.
 
+mod plots;
 mod tab;
 mod updates;
 mod view;
