@@ -73,7 +73,7 @@ pub(super) fn stored_preset<P>(
 impl WindowState {
     /// The state with values that are valid for a window.
     fn sane(mut self) -> WindowState {
-        self.layout.sizes = self.layout.sizes.sane();
+        self.layout.sizes = std::mem::take(&mut self.layout.sizes).sane();
         self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
         self
     }

@@ -6,7 +6,7 @@ use super::side_panel::PanelSizes;
 use super::tabs::TabName;
 
 /// The shown panels, and their sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WindowLayout {
     pub tab: TabName,
     pub controls: bool,

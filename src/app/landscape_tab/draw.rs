@@ -4,7 +4,7 @@ use egui::{CentralPanel, Panel, ScrollArea, Ui};
 
 use super::LandscapeTab;
 use crate::app::live::Requests;
-use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
+use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::window_layout::WindowLayout;
 use crate::app::{lesson, transport};
 
@@ -63,7 +63,7 @@ impl LandscapeTab {
         let most = (0.28 * width).clamp(220.0, 520.0);
         let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
         let left = SidePanel { name, edge, usual: 350.0, range, frame: None };
-        left.show_collapsible(ui, &mut layout.sizes.controls, &mut layout.controls, |ui| {
+        left.show_collapsible(ui, &mut layout.sizes, &mut layout.controls, |ui, _| {
             self.controls.ui(ui, document, live, requests);
         });
         let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
@@ -72,14 +72,13 @@ impl LandscapeTab {
         let mut shown = layout.plots && layout.room_for_plots;
         let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
         let right = SidePanel { name, edge, usual: 0.28 * width, range, frame: None };
-        let PanelSizes { plots, formulas, .. } = &mut layout.sizes;
-        right.show_collapsible(ui, plots, &mut shown, |ui| {
+        right.show_collapsible(ui, &mut layout.sizes, &mut shown, |ui, sizes| {
             if live.selected.is_some() {
                 let height = ui.available_height();
                 let most = (height - LEAST_PLOTS).max(LEAST_FORMULAS);
                 let (name, edge, range) = ("formulas", Edge::Top, LEAST_FORMULAS..=most);
                 let top = SidePanel { name, edge, usual: 0.5 * height, range, frame: None };
-                top.show(ui, formulas, |ui| {
+                top.show(ui, sizes, |ui, _| {
                     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                         self.formula.ui(ui, document, live, requests);
                     });

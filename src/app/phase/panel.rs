@@ -204,7 +204,7 @@ impl PhasePanel {
             let most = (0.3 * width).clamp(230.0, 440.0);
             let left =
                 SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
-            left.show_collapsible(ui, &mut window.sizes.sweep_controls, &mut window.controls, |ui| {
+            left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, _| {
                 let fault = self.editor.draft.sweep.check().err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
@@ -218,16 +218,12 @@ impl PhasePanel {
         let scale = theme::text_scale(ui);
         let range = 220.0 * scale..=(0.3 * width).clamp(230.0, 520.0) * scale;
         let (name, edge, usual) = ("sweep readout", Edge::Right, 360.0 * scale);
-        let mut chosen = window.sizes.sweep_readout.map(|chosen| scale * chosen);
-        let before = chosen;
-        SidePanel { name, edge, usual, range, frame: None }.show(ui, &mut chosen, |ui| {
+        let right = SidePanel { name, edge, usual, range, frame: None };
+        right.show_scaled(ui, &mut window.sizes, scale, |ui, _| {
             self.map_options(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
-        if chosen != before {
-            window.sizes.sweep_readout = chosen.map(|chosen| chosen / scale);
-        }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, simulation, requests);

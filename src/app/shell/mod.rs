@@ -154,7 +154,7 @@ impl Valleyscope {
 
     fn session(&self) -> Session {
         let window = WindowState {
-            layout: self.layout,
+            layout: self.layout.clone(),
             recent: self.catalog.recent().to_vec(),
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.context.zoom_factor(),

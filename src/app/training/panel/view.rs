@@ -6,7 +6,7 @@ use super::TrainingPanel;
 use crate::app::form::small_button;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
-use crate::app::side_panel::{Edge, SidePanel};
+use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
 use crate::app::training::cut_name::line_with_name;
 use crate::app::training::detail::{self, RunAction};
 use crate::app::training::dialogs::{Dialog, DialogDecision};
@@ -46,15 +46,14 @@ impl TrainingPanel {
                 range: 240.0..=most,
                 frame: None,
             };
-            let WindowLayout { sizes, controls, .. } = window;
-            left.show_collapsible(ui, &mut sizes.training_controls, controls, |ui| {
-                self.left(ui, &mut sizes.list_of_runs, catalog, requests);
+            left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, sizes| {
+                self.left(ui, sizes, catalog, requests);
             });
             if let Some(run) = self.focus().cloned() {
                 let most = (0.6 * ui.available_height()).max(110.0);
                 let (name, edge, range) = ("run in words", Edge::Bottom, 84.0..=most);
                 let bottom = SidePanel { name, edge, usual: 190.0, range, frame: None };
-                bottom.show(ui, &mut window.sizes.run_in_words, |ui| self.words(ui, &run, requests));
+                bottom.show(ui, &mut window.sizes, |ui, _| self.words(ui, &run, requests));
             }
         }
         CentralPanel::default().show(ui, |ui| {
@@ -66,13 +65,13 @@ impl TrainingPanel {
         self.editor.presets.remember(ui.ctx());
     }
 
-    fn left(&mut self, ui: &mut Ui, list_height: &mut Option<f32>, catalog: &PresetCatalog, requests: &mut Requests) {
+    fn left(&mut self, ui: &mut Ui, sizes: &mut PanelSizes, catalog: &PresetCatalog, requests: &mut Requests) {
         let height = ui.available_height();
         let most = (height - 130.0).max(120.0);
         let frame = Some(Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO }));
         let (name, edge, range) = ("list of runs", Edge::Bottom, 110.0..=most);
         let bottom = SidePanel { name, edge, usual: list::height(self.runs.len()).min(0.45 * height), range, frame };
-        bottom.show(ui, list_height, |ui| {
+        bottom.show(ui, sizes, |ui, _| {
             if let Some(trouble) = &self.trouble {
                 let color = ui.visuals().error_fg_color;
                 ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
