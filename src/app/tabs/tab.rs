@@ -106,7 +106,7 @@ pub(in crate::app) trait RegisteredTab: Tab + Sized {
     fn begin(start: &mut Start<'_>) -> Self;
 }
 
-/// A frame, as a tab's background work sees it.
+/// The frame in which a tab does its background work.
 #[derive(Clone, Copy)]
 pub(in crate::app) struct TabFrame<'a> {
     pub ctx: &'a Context,
@@ -116,7 +116,7 @@ pub(in crate::app) struct TabFrame<'a> {
     pub is_window_visible: bool,
 }
 
-/// The window around a tab that is drawn.
+/// What surrounds a tab that is drawn.
 pub(in crate::app) struct TabWindow<'a> {
     pub layout: &'a mut WindowLayout,
     pub catalog: &'a PresetCatalog,
