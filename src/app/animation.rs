@@ -178,7 +178,7 @@ impl AnimationExport {
             Ok(recording) => State::Recording(Box::new(recording)),
             Err(reason) => {
                 let text = EncodeError::NotDrawn(reason).to_string() + ".";
-                requests.actions.push(Action::Report { title: "The animation was not saved", text });
+                requests.actions.push(Action::Report { title: "The animation was not saved".to_owned(), text });
                 State::Closed
             }
         };

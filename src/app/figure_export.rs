@@ -112,7 +112,7 @@ impl FigureExport {
         self.close();
         match made {
             Ok(bytes) => Action::SaveBytes { bytes, suggested_name: format!("landscape.{}", self.format.extension()) },
-            Err(text) => Action::Report { title: "The figure was not exported", text },
+            Err(text) => Action::Report { title: "The figure was not exported".to_owned(), text },
         }
     }
 }

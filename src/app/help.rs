@@ -5,7 +5,7 @@ use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
-use super::keyboard::SHORTCUTS;
+use super::keyboard::shortcuts;
 
 /// The open help windows.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Help {
         centred("Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {
-                    for (keys, what) in SHORTCUTS {
+                    for (keys, what) in shortcuts() {
                         ui.label(RichText::new(keys).strong());
                         ui.label(what);
                         ui.end_row();

@@ -3,7 +3,7 @@
 use egui::{Context, Event, Key, KeyboardShortcut, Modifiers};
 
 use super::live::{Action, Requests};
-use super::window_layout::Tab;
+use super::tabs::{Tab, TabName};
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
@@ -11,19 +11,14 @@ const REDO_TOO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
 const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
-const LANDSCAPE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num1);
-const PHASE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num2);
-const TRAINING: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num3);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
-/// The shortcuts that the help window lists: keys, and what they do.
-pub const SHORTCUTS: [(&str, &str); 20] = [
-    ("Space", "Play or pause"),
-    ("→", "Single step"),
-    ("R", "Restart at step 0"),
-    ("F", "Follow the particles, or stop following"),
-    ("Page Down, Page Up", "Next or previous step of a lesson"),
-    ("Ctrl 1, Ctrl 2, Ctrl 3", "Show the landscape, the phase diagram, or real workloads"),
+/// The keys that show the tabs, in their order.
+const DIGITS: [Key; 9] =
+    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
+
+/// The shortcuts of the window as a whole: keys, and their effects.
+const SHORTCUTS: [(&str, &str); 10] = [
     ("Ctrl O", "Open a preset or a result"),
     ("Ctrl S", "Save the preset"),
     ("Ctrl Shift S", "Save the preset as another file"),
@@ -34,79 +29,113 @@ pub const SHORTCUTS: [(&str, &str); 20] = [
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
     ("← and → on a slider", "Change its value"),
-    ("Arrows on the phase diagram", "Choose a pixel; first Tab to the diagram"),
-    ("Enter on the phase diagram", "Show the chosen pixel as a landscape"),
-    ("Ctrl Q", "Quit"),
-    ("?, F1", "This sheet"),
 ];
+const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "This sheet")];
 
-/// The target of keys in this frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Situation {
-    pub tab: Tab,
-    pub presenting: bool,
-    /// The index of the lesson's step that is shown, and how many there are.
-    pub lesson: Option<(usize, usize)>,
+/// All shortcuts, which the help window lists: keys, and their effects. Those of the first tab stand at the top.
+pub fn shortcuts() -> Vec<(String, String)> {
+    let of_tabs: Vec<_> = TabName::ALL.iter().map(|tab| tab.info().keys).collect();
+    let texts = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
+        keys.iter().map(|(keys, effect)| ((*keys).to_owned(), (*effect).to_owned())).collect()
+    };
+    let mut all = texts(of_tabs[0]);
+    all.push(keys_of_tabs());
+    all.extend(texts(&SHORTCUTS));
+    all.extend(of_tabs[1..].iter().flat_map(|keys| texts(keys)));
+    all.extend(texts(&LAST_SHORTCUTS));
+    all
+}
+
+/// The keys that show tabs: "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real workloads".
+fn keys_of_tabs() -> (String, String) {
+    let keys: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
+    let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().in_words).collect();
+    let [others @ .., last] = &names[..] else { unreachable!("there are tabs") };
+    (keys.join(", "), format!("Show {}, or {last}", others.join(", ")))
+}
+
+/// The keys of a frame that no dialog or open menu handles.
+pub(super) struct Keys<'a> {
+    ctx: &'a Context,
+    is_control_focused: bool,
+}
+
+impl Keys<'_> {
+    /// Whether a control has the focus, and with it the keys that act on controls.
+    pub(super) fn is_control_focused(&self) -> bool {
+        self.is_control_focused
+    }
+
+    /// Whether a key was pressed or is held; it is then handled.
+    pub(super) fn pressed(&self, modifiers: Modifiers, key: Key) -> bool {
+        self.ctx.input_mut(|input| input.consume_key(modifiers, key))
+    }
+
+    /// Whether a key went down, rather than being held; it is then handled.
+    pub(super) fn once(&self, key: Key) -> bool {
+        let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
+        self.pressed(Modifiers::NONE, key) && first
+    }
+
+    fn shortcut(&self, shortcut: &KeyboardShortcut) -> bool {
+        self.ctx.input_mut(|input| input.consume_shortcut(shortcut))
+    }
 }
 
 /// Turns keys into requests. Keys that a focused control or an open dialog handles are left to it.
-pub(super) fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: &mut Requests) {
+pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, requests: &mut Requests) {
     if ctx.memory(|memory| memory.top_modal_layer().is_some()) || egui::Popup::is_any_open(ctx) {
         return;
     }
     let typing = ctx.text_edit_focused();
-    let focused = ctx.egui_wants_keyboard_input();
-    let pressed = |modifiers: Modifiers, key: Key| ctx.input_mut(|input| input.consume_key(modifiers, key));
-    let once = |key: Key| {
-        let first = ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
-        pressed(Modifiers::NONE, key) && first
-    };
-    let shortcut = |shortcut: &KeyboardShortcut| ctx.input_mut(|input| input.consume_shortcut(shortcut));
+    let keys = Keys { ctx, is_control_focused: ctx.egui_wants_keyboard_input() };
     let mut ask = |asked: bool, action: Action| {
         if asked {
             requests.actions.push(action);
         }
     };
     // Longer shortcuts first: the shorter ones would match them too.
-    ask(shortcut(&SAVE_AS), Action::SaveAs);
-    ask(shortcut(&SAVE), Action::Save);
-    ask(shortcut(&OPEN), Action::OpenPreset);
-    ask(shortcut(&QUIT), Action::Quit);
-    ask(shortcut(&LANDSCAPE), Action::GoTo(Tab::Landscape));
-    ask(shortcut(&PHASE), Action::GoTo(Tab::Phase));
-    ask(shortcut(&TRAINING), Action::GoTo(Tab::Training));
-    ask(once(Key::F11), Action::TogglePresentation);
-    ask(pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
+    ask(keys.shortcut(&SAVE_AS), Action::SaveAs);
+    ask(keys.shortcut(&SAVE), Action::Save);
+    ask(keys.shortcut(&OPEN), Action::OpenPreset);
+    ask(keys.shortcut(&QUIT), Action::Quit);
+    for (&tab, digit) in TabName::ALL.iter().zip(DIGITS) {
+        ask(keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)), Action::GoTo(tab));
+    }
+    ask(keys.once(Key::F11), Action::TogglePresentation);
+    ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
     if typing {
         return;
     }
-    ask(shortcut(&REDO) || shortcut(&REDO_TOO), Action::Redo);
-    ask(shortcut(&UNDO), Action::Undo);
-    let question = pressed(Modifiers::NONE, Key::Questionmark) || pressed(Modifiers::SHIFT, Key::Questionmark);
+    ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_TOO), Action::Redo);
+    ask(keys.shortcut(&UNDO), Action::Undo);
+    let question =
+        keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
     ask(question, Action::ShowKeys);
-    if !focused {
-        let escape = situation.presenting && pressed(Modifiers::NONE, Key::Escape);
+    if !keys.is_control_focused {
+        let escape = is_presenting && keys.pressed(Modifiers::NONE, Key::Escape);
         ask(escape, Action::TogglePresentation);
     }
-    // The following keys are for the landscape.
-    if situation.tab != Tab::Landscape {
-        return;
-    }
-    ask(once(Key::R), Action::Restart);
-    if once(Key::F) {
-        *follow = !*follow;
-    }
-    if let Some((step, count)) = situation.lesson {
-        ask(step + 1 < count && pressed(Modifiers::NONE, Key::PageDown), Action::GoToStep(step + 1));
-        ask(step > 0 && pressed(Modifiers::NONE, Key::PageUp), Action::GoToStep(step.saturating_sub(1)));
-    }
-    if !focused {
-        ask(once(Key::Space), Action::TogglePlay);
-        ask(pressed(Modifiers::NONE, Key::ArrowRight), Action::SingleStep);
-    }
+    shown.handle_keys(&keys, requests);
 }
 
 /// Whether a key went down, rather than being held.
 fn is_first_press(event: &Event, wanted: Key) -> bool {
     matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortcuts;
+
+    #[test]
+    fn the_help_lists_the_keys_of_each_tab_once() {
+        let all = shortcuts();
+        let listed = |keys: &str| all.iter().filter(|(listed, _)| listed == keys).count();
+        for keys in ["Space", "Page Down, Page Up", "Enter on the phase diagram", "Ctrl S", "?, F1"] {
+            assert_eq!(listed(keys), 1, "{keys}");
+        }
+        let (_, effect) = all.iter().find(|(keys, _)| keys == "Ctrl 1, Ctrl 2, Ctrl 3").expect("they show the tabs");
+        assert_eq!(effect, "Show the landscape, the phase diagram, or real workloads");
+    }
 }

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_engine::simulation::{EngineCommand, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
+use valleyscope_engine::simulation::{
+    EngineCommand, EnsembleView, ParticleId, Playback, SimulationSpec, Snapshot, StepTrace,
+};
 use valleyscope_experiments::preset::LandscapePreset;
 
+use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
-use super::window_layout::Tab;
+use super::tabs::TabName;
 use crate::result::RawPlan;
 
 /// The running simulation as the panels see it: the newest snapshot and the choices of view that are
@@ -71,7 +75,7 @@ pub enum Action {
     Notify(String),
     /// Shows what went wrong until it is dismissed.
     Report {
-        title: &'static str,
+        title: String,
         text: String,
     },
     /// Saves a picture of this part of the window, in points, as PNG where the user says.
@@ -89,6 +93,11 @@ pub enum Action {
         bytes: Vec<u8>,
         suggested_name: String,
     },
+    /// Saves a picture as PNG where the user says.
+    SaveImage {
+        image: Arc<egui::ColorImage>,
+        suggested_name: String,
+    },
     /// Saves a figure or the results of a phase diagram where the user says.
     SaveDiagram {
         bytes: Vec<u8>,
@@ -99,16 +108,10 @@ pub enum Action {
     SaveRaw(RawPlan),
     /// Asks for the folder of a training's data, beginning in this one.
     ChooseDataFolder(Option<PathBuf>),
-    /// Loads a simulation into the landscape's controls, shows it and plays.
-    ShowLandscape(Box<LandscapePreset>),
-    /// Shows another part of the window.
-    GoTo(Tab),
-    OpenPictureExport,
-    OpenFigureExport,
-    OpenAnimationExport,
-    TogglePlay,
-    SingleStep,
-    Restart,
+    /// Shows another tab.
+    GoTo(TabName),
+    /// Asks the tab of landscapes for something.
+    Landscape(LandscapeAction),
     Undo,
     Redo,
     /// Asks for a preset's file and opens it.
@@ -118,14 +121,31 @@ pub enum Action {
     /// Saves to the preset's own file; without one, asks where.
     Save,
     SaveAs,
-    /// Saves what began the session and every change since, so that it can be repeated exactly.
-    SaveSession,
-    /// Applies the lesson's step of this index, from 0.
-    GoToStep(usize),
+    /// Asks for a title and a place, and saves this preset there.
+    AskToSave(Box<PresetDraft>),
     TogglePresentation,
     ShowKeys,
     /// Shows what is known of an optimizer.
     ShowOptimizer(RuleKind),
     ShowAbout,
     Quit,
+}
+
+/// A request to the tab of landscapes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LandscapeAction {
+    /// Loads a simulation into the controls, shows it and plays.
+    Show(Box<LandscapePreset>),
+    /// Takes these settings for those under the controls.
+    Set(Box<SimulationSpec>),
+    TogglePlay,
+    SingleStep,
+    Restart,
+    /// Applies the lesson's step of this index, from 0.
+    GoToStep(usize),
+    /// Saves what began the session and every change since, so that it can be repeated exactly.
+    SaveSession,
+    OpenPictureExport,
+    OpenFigureExport,
+    OpenAnimationExport,
 }

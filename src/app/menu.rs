@@ -7,58 +7,48 @@ use egui::text::LayoutJob;
 use egui::{Align, Button, Context, Layout as UiLayout, PopupCloseBehavior, ScrollArea, TextFormat, TextStyle};
 use egui::{FontSelection, RichText, ThemePreference, Ui, WidgetText};
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_engine::quantity::OutOfRange;
-use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
+use valleyscope_experiments::preset::built_ins;
 
-use super::controls::{Adjustable, ParameterSpec, TRAIL};
 use super::editor::EditorStatus;
-use super::live::{Action, Requests};
-use super::number;
+use super::live::{Action, LandscapeAction, Requests};
 use super::preset_catalog::{OwnPreset, PresetCatalog};
-use super::window_layout::{Tab, WindowLayout};
+use super::tabs::{Tab, TabName, Tabs};
+use super::window_layout::WindowLayout;
 
 /// Widest line of a preset's description in a menu.
 const DESCRIPTION_WIDTH: f32 = 400.0;
 
-/// The parts of the window, and the keys that show them.
-const TABS: [(Tab, &str, &str); 3] = [
-    (Tab::Landscape, "Landscape", "Ctrl 1"),
-    (Tab::Phase, "Phase diagram", "Ctrl 2"),
-    (Tab::Training, "Real workloads", "Ctrl 3"),
-];
-
-/// Shows the bar. `editor` is that of the tab that is shown.
+/// Shows the bar.
 pub(super) fn bar(
     ui: &mut Ui,
-    editor: &EditorStatus,
+    tabs: &mut Tabs,
     catalog: &mut PresetCatalog,
-    view_settings: &mut ViewSettings,
     layout: &mut WindowLayout,
     requests: &mut Requests,
 ) {
+    let editor = tabs.get(layout.tab).status();
     MenuBar::new().ui(ui, |ui| {
-        ui.menu_button("File", |ui| file(ui, catalog, layout.tab, requests));
-        ui.menu_button("Edit", |ui| edit(ui, editor, requests));
+        ui.menu_button("File", |ui| file(ui, catalog, tabs.get(layout.tab), requests));
+        ui.menu_button("Edit", |ui| edit(ui, &editor, requests));
         let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, layout.tab, catalog, requests));
         if response.clicked() {
             catalog.refresh(ui.ctx());
         }
         let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, view_settings, layout, requests));
+        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, tabs, layout, requests));
         ui.menu_button("Help", |ui| {
             item(ui, "Keys", "?", Action::ShowKeys, requests);
             item(ui, "Optimizers", "", Action::ShowOptimizer(RuleKind::ALL[0]), requests);
             item(ui, "About Valleyscope", "", Action::ShowAbout, requests);
         });
         ui.separator();
-        for (tab, name, keys) in TABS {
-            let label = ui.selectable_label(layout.tab == tab, name).on_hover_text(keys);
+        for &tab in TabName::ALL {
+            let label = ui.selectable_label(layout.tab == tab, tab.info().title).on_hover_text(tab.keys());
             if label.clicked() {
                 layout.tab = tab;
             }
         }
-        ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, editor));
+        ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, &editor));
     });
 }
 
@@ -74,7 +64,8 @@ fn show_title(ui: &mut Ui, editor: &EditorStatus) {
     }
 }
 
-fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests: &mut Requests) {
+/// An entry of a menu. `keys` are those that do the same; empty without any.
+pub(super) fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests: &mut Requests) {
     let button = if keys.is_empty() { Button::new(text) } else { Button::new(text).shortcut_text(keys) };
     if ui.add(button).accessible_name(text).clicked() {
         choose(ui, action, requests);
@@ -87,7 +78,7 @@ fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
     ui.close();
 }
 
-fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: Tab, requests: &mut Requests) {
+fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: &dyn Tab, requests: &mut Requests) {
     item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
     ui.add_enabled_ui(!catalog.recent().is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
@@ -101,14 +92,9 @@ fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: Tab, requests: &mut Requests)
     ui.separator();
     item(ui, "Save", "Ctrl S", Action::Save, requests);
     item(ui, "Save as…", "Ctrl Shift S", Action::SaveAs, requests);
-    item(ui, "Save session for replay…", "", Action::SaveSession, requests);
+    item(ui, "Save session for replay…", "", Action::Landscape(LandscapeAction::SaveSession), requests);
     ui.separator();
-    if tab == Tab::Landscape {
-        item(ui, "Export picture…", "", Action::OpenPictureExport, requests);
-        item(ui, "Export figure…", "", Action::OpenFigureExport, requests);
-        item(ui, "Export animation…", "", Action::OpenAnimationExport, requests);
-        ui.separator();
-    }
+    tab.export_menu(ui, requests);
     item(ui, "Quit", "Ctrl Q", Action::Quit, requests);
 }
 
@@ -123,7 +109,7 @@ fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
     ui.add_enabled_ui(editor.can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
 }
 
-fn presets(ui: &mut Ui, tab: Tab, catalog: &PresetCatalog, requests: &mut Requests) {
+fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Requests) {
     let height = ui.ctx().content_rect().height() - 120.0;
     // A menu that has not been shown yet has room for few lines only.
     ui.set_max_height(height + 60.0);
@@ -164,20 +150,16 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
     }
 }
 
-fn built_in_presets(ui: &mut Ui, tab: Tab, requests: &mut Requests) {
+fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
     // Those of the tab that is shown come first.
-    let mut kinds = [
-        (Tab::Landscape, &["Landscape"][..], "Landscapes"),
-        (Tab::Phase, &["Sweep"], "Phase diagrams"),
-        (Tab::Training, Preset::WORKLOADS, "Real workloads"),
-    ];
-    kinds.sort_by_key(|(of, ..)| *of != tab);
-    for (index, (_, kinds, heading)) in kinds.into_iter().enumerate() {
+    let mut tabs = TabName::ALL.to_vec();
+    tabs.sort_by_key(|tab| *tab != shown);
+    for (index, tab) in tabs.into_iter().enumerate() {
         if index > 0 {
             ui.separator();
         }
-        ui.label(RichText::new(heading).small().weak());
-        for built_in in built_ins().iter().filter(|built_in| kinds.contains(&built_in.preset.kind())) {
+        ui.label(RichText::new(tab.info().presets_heading).small().weak());
+        for built_in in built_ins().iter().filter(|built_in| TabName::that_opens(&built_in.preset) == tab) {
             if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
                 choose(ui, Action::OpenBuiltIn(built_in.name), requests);
             }
@@ -202,17 +184,17 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
     ui.add(Button::new(WidgetText::from(job)).wrap()).accessible_name(title)
 }
 
-fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut WindowLayout, requests: &mut Requests) {
+fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut Requests) {
     ui.set_width(300.0);
     ui.horizontal(theme);
-    // The entries for the landscape have no effect on a diagram.
-    let is_landscape = layout.tab == Tab::Landscape;
-    ui.add_enabled_ui(is_landscape, |ui| of_landscape(ui, view));
-    ui.separator();
+    for &tab in TabName::ALL {
+        tabs.get_mut(tab).view_menu(ui, layout.tab == tab);
+    }
     ui.checkbox(&mut layout.controls, "Controls");
+    let has_plots = layout.tab.info().has_plots;
     let mut plots = layout.plots && layout.room_for_plots;
-    let toggle = ui.add_enabled(is_landscape && layout.room_for_plots, egui::Checkbox::new(&mut plots, "Plots"));
-    let why_not = match is_landscape {
+    let toggle = ui.add_enabled(has_plots && layout.room_for_plots, egui::Checkbox::new(&mut plots, "Plots"));
+    let why_not = match has_plots {
         true => "The window is too narrow for the plots. Make it wider.",
         false => "Plots are shown beside the landscape.",
     };
@@ -223,29 +205,6 @@ fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut WindowLayout, request
     item(ui, "Presentation", "F11", Action::TogglePresentation, requests);
     ui.separator();
     zoom(ui);
-}
-
-/// The drawing settings of the landscape.
-fn of_landscape(ui: &mut Ui, view: &mut ViewSettings) {
-    ui.menu_button("Colour map", |ui| {
-        for colormap in Colormap::ALL {
-            let text = match colormap {
-                Colormap::Cividis => "Cividis (for colour-blind readers)".to_owned(),
-                other => format!("{other:?}"),
-            };
-            ui.radio_value(&mut view.colormap, colormap, text);
-        }
-    });
-    ui.separator();
-    ui.checkbox(&mut view.contours, "Contour lines");
-    ui.checkbox(&mut view.uv_frame, "Frame of u and v");
-    ui.checkbox(&mut view.mean_path, "Mean path of each optimizer");
-    ui.checkbox(&mut view.glyphs, "Arrows on the selected particle");
-    ui.checkbox(&mut view.follow, "Follow the particles (F)");
-    let mut trail = TrailSteps(view.trail_steps);
-    TRAIL.show(ui, "", &mut trail, TrailSteps(ViewSettings::default().trail_steps));
-    view.trail_steps = trail.0;
-    scale(ui, &mut view.scale);
 }
 
 fn theme(ui: &mut Ui) {
@@ -277,85 +236,4 @@ fn zoom(ui: &mut Ui) {
             ctx.set_zoom_factor(1.0);
         }
     });
-}
-
-/// Steps of trail, as the slider sees them.
-#[derive(Clone, Copy, PartialEq)]
-struct TrailSteps(u32);
-
-impl Adjustable for TrailSteps {
-    fn number(self) -> f64 {
-        f64::from(self.0)
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        let whole = self.nearest(value);
-        let expected = || format!("a whole number from 0 to {}", ViewSettings::MAX_TRAIL_STEPS);
-        let refused = || OutOfRange { name: "trail_steps", expected: expected(), found: number::text(value) };
-        (whole.number() == value).then_some(whole).ok_or_else(refused)
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        TrailSteps(value.round().clamp(0.0, f64::from(ViewSettings::MAX_TRAIL_STEPS)) as u32)
-    }
-}
-
-/// An end of the colour scale.
-#[derive(Clone, Copy, PartialEq)]
-struct ScaleEnd(f64);
-
-impl ScaleEnd {
-    const MIN: f64 = 1e-9;
-    const MAX: f64 = 1e12;
-}
-
-impl Adjustable for ScaleEnd {
-    fn number(self) -> f64 {
-        self.0
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        let expected = || format!("a number from {:e} to {:e}", Self::MIN, Self::MAX);
-        let refused = || OutOfRange { name: "scale", expected: expected(), found: number::text(value) };
-        (Self::MIN..=Self::MAX).contains(&value).then_some(ScaleEnd(value)).ok_or_else(refused)
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        ScaleEnd(value.clamp(Self::MIN, Self::MAX))
-    }
-}
-
-const SCALE_LINEAR: ParameterSpec = ParameterSpec {
-    label: "Linear below",
-    help: "Losses smaller than this are coloured about linearly, larger ones logarithmically.",
-    paper: "no such setting",
-    low: 1e-4,
-    high: 10.0,
-    logarithmic: true,
-};
-
-const SCALE_MAX: ParameterSpec = ParameterSpec {
-    label: "Largest loss",
-    help: "The loss at the end of the colour bar.",
-    paper: "no such setting",
-    low: 1e-2,
-    high: 1e6,
-    logarithmic: true,
-};
-
-/// The scale when it is first fixed.
-const FIRST_SCALE: SymLog = SymLog { linear: 0.01, max: 10.0 };
-
-fn scale(ui: &mut Ui, scale: &mut Option<SymLog>) {
-    let mut follows = scale.is_none();
-    if ui.checkbox(&mut follows, "Colour scale follows the view").changed() {
-        *scale = (!follows).then_some(FIRST_SCALE);
-    }
-    if let Some(scale) = scale {
-        let (mut linear, mut max) = (ScaleEnd(scale.linear), ScaleEnd(scale.max));
-        SCALE_LINEAR.show(ui, "", &mut linear, ScaleEnd(FIRST_SCALE.linear));
-        SCALE_MAX.show(ui, "", &mut max, ScaleEnd(FIRST_SCALE.max));
-        // The linear part lies inside the scale.
-        *scale = SymLog { linear: linear.0.min(max.0), max: max.0 };
-    }
 }

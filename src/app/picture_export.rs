@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use egui::{Context, DragValue, Id, Modal, Ui};
 
-use super::files::FileContent;
 use super::landscape::LandscapePanel;
-use super::{Document, Live, PictureSize, theme};
+use super::{Action, Document, Live, PictureSize, theme};
 
 /// The widest picture that can be asked for, in pixels: the window's device allows no wider texture.
 const WIDEST: u32 = 8_192;
@@ -30,14 +29,14 @@ impl PictureExport {
         self.open = true;
     }
 
-    /// Shows the dialog if it is open; answers with the picture that is to be saved, or why it was not drawn.
+    /// Shows the dialog if it is open; returns the request to save the picture, or to report why it was not drawn.
     pub(super) fn ui(
         &mut self,
         ctx: &Context,
         panel: &mut LandscapePanel,
         document: &mut Document,
         live: &mut Live,
-    ) -> Option<Result<FileContent, String>> {
+    ) -> Option<Action> {
         if !self.open {
             return None;
         }
@@ -59,8 +58,16 @@ impl PictureExport {
         self.open = !(save || cancel || modal.should_close());
         save.then(|| {
             let extent = panel.extent(ctx, self.size);
-            let picture = panel.offscreen(ctx)?.draw(extent, |ui| panel.picture(ui, document, live))?;
-            Ok(FileContent::Picture(Arc::new(picture)))
+            let drawn = panel
+                .offscreen(ctx)
+                .and_then(|mut offscreen| offscreen.draw(extent, |ui| panel.picture(ui, document, live)));
+            match drawn {
+                Ok(image) => Action::SaveImage { image: Arc::new(image), suggested_name: "landscape.png".to_owned() },
+                Err(reason) => Action::Report {
+                    title: "The picture was not saved".to_owned(),
+                    text: format!("The landscape cannot be drawn: {reason}."),
+                },
+            }
         })
     }
 }

@@ -8,7 +8,7 @@ use valleyscope_experiments::preset::{Library, PresetError};
 
 /// One of the user's own presets.
 #[derive(Debug)]
-pub struct OwnPreset {
+pub(super) struct OwnPreset {
     pub title: String,
     /// Its description, or its fault.
     pub about: Result<String, String>,
@@ -18,7 +18,7 @@ pub struct OwnPreset {
 }
 
 /// The user's own presets, and files opened lately.
-pub struct PresetCatalog {
+pub(super) struct PresetCatalog {
     library: Library,
     own: Result<Vec<OwnPreset>, String>,
     /// The newest first.
@@ -29,17 +29,17 @@ pub struct PresetCatalog {
 const MOST_RECENT_FILES: usize = 10;
 
 impl PresetCatalog {
-    pub fn new(library: Library) -> PresetCatalog {
+    pub(super) fn new(library: Library) -> PresetCatalog {
         PresetCatalog { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
     }
 
     /// The folder of the user's own presets.
-    pub fn folder(&self) -> Option<&Path> {
+    pub(super) fn folder(&self) -> Option<&Path> {
         self.library.folder()
     }
 
     /// Reads the user's own presets again, in the background.
-    pub fn refresh(&mut self, ctx: &Context) {
+    pub(super) fn refresh(&mut self, ctx: &Context) {
         let (library, ctx) = (self.library.clone(), ctx.clone());
         let (sender, receiver) = channel();
         self.reading = Some(receiver);
@@ -50,7 +50,7 @@ impl PresetCatalog {
         });
     }
 
-    pub fn poll(&mut self) {
+    pub(super) fn poll(&mut self) {
         if let Some(own) = self.reading.as_ref().and_then(|reading| reading.try_recv().ok()) {
             self.own = own;
             self.reading = None;
@@ -58,29 +58,29 @@ impl PresetCatalog {
     }
 
     /// The user's own presets, or why they can't be listed.
-    pub fn own(&self) -> &Result<Vec<OwnPreset>, String> {
+    pub(super) fn own(&self) -> &Result<Vec<OwnPreset>, String> {
         &self.own
     }
 
-    pub fn recent(&self) -> &[PathBuf] {
+    pub(super) fn recent(&self) -> &[PathBuf] {
         &self.recent
     }
 
     /// Brings back the list of files opened lately.
-    pub fn recall(&mut self, mut recent: Vec<PathBuf>) {
+    pub(super) fn recall(&mut self, mut recent: Vec<PathBuf>) {
         recent.truncate(MOST_RECENT_FILES);
         self.recent = recent;
     }
 
     /// Moves a file to the top of the recent files.
-    pub fn used(&mut self, path: &Path) {
+    pub(super) fn used(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
         self.recent.truncate(MOST_RECENT_FILES);
     }
 
     /// Removes a missing file from the list.
-    pub fn forget(&mut self, path: &Path) {
+    pub(super) fn forget(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
     }
 }

@@ -1,7 +1,8 @@
-//! The question before the window is closed and computed diagrams are dropped.
+//! The question before the window is closed and computed results are dropped.
 
 use egui::{Context, Id, Label, Modal, RichText};
 
+use super::tabs::Losses;
 use super::theme;
 
 /// The state of closing the window.
@@ -18,28 +19,29 @@ pub(super) enum Quitting {
 /// The answer to the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuitAnswer {
-    /// Stay and save the first diagram as a file.
+    /// Stay and save the first result as a file.
     Export,
     Quit,
     Stay,
 }
 
-/// Asks whether these diagrams, which were not exported, are to be dropped; the answer, once there is one. Escape stays.
-pub(super) fn ask(ctx: &Context, diagrams: &[String]) -> Option<QuitAnswer> {
+/// Asks whether these results, which were not exported, are to be dropped; the answer, once there is one. Escape stays.
+pub(super) fn ask(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
     let mut answer = None;
-    let (heading, text, export) = match diagrams.len() {
-        1 => ("Quit and drop a phase diagram?".to_owned(), "It was computed and not exported:", "Export…"),
+    let Losses { name: [one, several], lines } = losses;
+    let (heading, text, export) = match lines.len() {
+        1 => (format!("Quit and drop {one}?"), "It was computed and not exported:", "Export…"),
         count => {
             let text = "They were computed and not exported:";
-            (format!("Quit and drop {count} phase diagrams?"), text, "Export the first…")
+            (format!("Quit and drop {count} {several}?"), text, "Export the first…")
         }
     };
     let modal = Modal::new(Id::unique("quit")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
         ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
         ui.label(RichText::new(heading).heading().strong());
         ui.label(text);
-        for diagram in diagrams {
-            ui.add(Label::new(diagram).truncate());
+        for line in lines {
+            ui.add(Label::new(line).truncate());
         }
         ui.add_space(6.0);
         ui.horizontal(|ui| {

@@ -1,20 +1,18 @@
 //! The dialog that saves a preset of one's own: title, sentence, and where.
 
-use egui::{Button, Context, Id, Modal, RichText, TextEdit};
+use egui::{Button, Context, Id, Modal, RichText, TextEdit, Ui};
 use valleyscope_engine::simulation::SettingError;
-use valleyscope_experiments::preset::Library;
+use valleyscope_experiments::preset::{Library, Preset};
 
+use super::editor::PresetDraft;
 use super::files::FileContent;
-use super::tab_draft::TabDraft;
 use super::theme;
 
 /// The dialog's state while it is open.
 pub(super) struct SavePreset {
-    draft: TabDraft,
+    draft: PresetDraft,
     /// Why the lesson is left out, if it is.
     misfit: Option<SettingError>,
-    /// The preset it comes from has recorded changes, which this one leaves out.
-    drops_changes: bool,
     /// The title has had the focus, so that one can type at once.
     focused: bool,
 }
@@ -36,92 +34,107 @@ pub(super) enum SaveDecision {
 
 impl SavePreset {
     /// A lesson that does not fit the simulation any more is left out: the preset could not be opened with it.
-    /// `drops_changes` says that the preset which this one replaces has recorded changes.
-    pub(super) fn new(mut draft: TabDraft, drops_changes: bool) -> SavePreset {
-        let misfit = match &mut draft {
-            TabDraft::Landscape(draft) => {
-                let misfit = draft.preset.lesson_misfit();
-                if misfit.is_some() {
-                    draft.preset.lesson.clear();
-                }
-                misfit
+    pub(super) fn new(mut draft: PresetDraft) -> SavePreset {
+        let mut misfit = None;
+        if let Preset::Landscape(preset) = &mut draft.preset {
+            misfit = preset.lesson_misfit();
+            if misfit.is_some() {
+                preset.lesson.clear();
             }
-            TabDraft::Phase(_) | TabDraft::Training(_) => None,
-        };
-        SavePreset { draft, misfit, drops_changes, focused: false }
+        }
+        SavePreset { draft, misfit, focused: false }
     }
 
     /// Something is left out of which the user must know before anything is written.
     pub(super) fn warns(&self) -> bool {
-        self.misfit.is_some() || self.drops_changes
+        self.misfit.is_some() || self.draft.drops_changes
     }
 
     pub(super) fn content(&self) -> FileContent {
-        FileContent::Preset(self.draft.clone())
+        FileContent::Preset(Box::new(self.draft.clone()))
     }
 
     pub(super) fn show(&mut self, ctx: &Context) -> SaveDecision {
         let mut decision = SaveDecision::None;
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
-            let changes = self.draft.changes();
-            let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };
-            ui.label(RichText::new(heading).heading().strong());
-            if changes > 0 {
-                let changes = match changes {
-                    1 => "one change".to_owned(),
-                    several => format!("{several} changes"),
-                };
-                ui.label(format!("With {changes} made on the way, repeated at the same steps when opened."));
-            }
-            if let Some(misfit) = &self.misfit {
-                ui.colored_label(
-                    ui.visuals().warn_fg_color,
-                    format!(
-                        "Without the lesson, which does not fit the simulation any more: {misfit}. To keep the lesson, \
-                         cancel and undo the change."
-                    ),
-                );
-            }
-            if self.drops_changes {
-                let text = "Without the recorded changes: this saves the settings as they are now. “Save session for \
-                            replay” in the File menu keeps the changes.";
-                ui.colored_label(ui.visuals().warn_fg_color, text);
-            }
-            let [title_text, description] = self.draft.words_mut();
-            let label = ui.label("Title");
-            let title = ui
-                .add(TextEdit::singleline(title_text).desired_width(f32::INFINITY).char_limit(100))
-                .labelled_by(label.id);
-            if !std::mem::replace(&mut self.focused, true) {
-                title.request_focus();
-            }
-            let label = ui.label("A sentence about what there is to see");
-            ui.add(TextEdit::multiline(description).desired_width(f32::INFINITY).desired_rows(2).char_limit(1000))
-                .labelled_by(label.id);
+            self.heading(ui);
+            self.words(ui);
             ui.add_space(6.0);
-            let name = file_stem(title_text);
-            let has_title = !title_text.trim().is_empty();
-            let fault = Library::check_name(&name).err().filter(|_| has_title);
-            if let Some(fault) = &fault {
-                ui.label(format!("{fault}. Choose another title, or save as a file."));
-            }
-            ui.horizontal(|ui| {
-                ui.add_enabled_ui(has_title, |ui| {
-                    let save = |destination| SaveDecision::Save(self.content(), destination);
-                    if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
-                        decision = save(Destination::Library(format!("{name}.ron")));
-                    }
-                    if ui.button("Save as a file…").clicked() {
-                        decision = save(Destination::File(format!("{name}.ron")));
-                    }
-                });
-                if ui.button("Cancel").clicked() {
-                    decision = SaveDecision::Cancelled;
-                }
-            });
+            decision = self.buttons(ui);
         });
         if modal.should_close() && matches!(decision, SaveDecision::None) { SaveDecision::Cancelled } else { decision }
+    }
+
+    /// The heading, and what the preset leaves out.
+    fn heading(&self, ui: &mut Ui) {
+        let changes = match &self.draft.preset {
+            Preset::Landscape(preset) => preset.changes.len(),
+            _ => 0,
+        };
+        let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };
+        ui.label(RichText::new(heading).heading().strong());
+        if changes > 0 {
+            let changes = match changes {
+                1 => "one change".to_owned(),
+                several => format!("{several} changes"),
+            };
+            ui.label(format!("With {changes} made on the way, repeated at the same steps when opened."));
+        }
+        if let Some(misfit) = &self.misfit {
+            ui.colored_label(
+                ui.visuals().warn_fg_color,
+                format!(
+                    "Without the lesson, which does not fit the simulation any more: {misfit}. To keep the lesson, \
+                     cancel and undo the change."
+                ),
+            );
+        }
+        if self.draft.drops_changes {
+            let text = "Without the recorded changes: this saves the settings as they are now. “Save session for \
+                        replay” in the File menu keeps the changes.";
+            ui.colored_label(ui.visuals().warn_fg_color, text);
+        }
+    }
+
+    /// The fields of the title and the sentence.
+    fn words(&mut self, ui: &mut Ui) {
+        let [title, description] = self.draft.preset.words_mut();
+        let label = ui.label("Title");
+        let title =
+            ui.add(TextEdit::singleline(title).desired_width(f32::INFINITY).char_limit(100)).labelled_by(label.id);
+        if !std::mem::replace(&mut self.focused, true) {
+            title.request_focus();
+        }
+        let label = ui.label("A sentence about what there is to see");
+        ui.add(TextEdit::multiline(description).desired_width(f32::INFINITY).desired_rows(2).char_limit(1000))
+            .labelled_by(label.id);
+    }
+
+    fn buttons(&self, ui: &mut Ui) -> SaveDecision {
+        let mut decision = SaveDecision::None;
+        let title = self.draft.preset.title();
+        let name = file_stem(title);
+        let has_title = !title.trim().is_empty();
+        let fault = Library::check_name(&name).err().filter(|_| has_title);
+        if let Some(fault) = &fault {
+            ui.label(format!("{fault}. Choose another title, or save as a file."));
+        }
+        ui.horizontal(|ui| {
+            ui.add_enabled_ui(has_title, |ui| {
+                let save = |destination| SaveDecision::Save(self.content(), destination);
+                if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
+                    decision = save(Destination::Library(format!("{name}.ron")));
+                }
+                if ui.button("Save as a file…").clicked() {
+                    decision = save(Destination::File(format!("{name}.ron")));
+                }
+            });
+            if ui.button("Cancel").clicked() {
+                decision = SaveDecision::Cancelled;
+            }
+        });
+        decision
     }
 }
 

@@ -1,18 +1,13 @@
 //! The session: the state of the app that is restored at its next start.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use egui::ThemePreference;
 use serde::{Deserialize, Serialize};
-use valleyscope_experiments::preset::{LandscapePreset, Preset};
-use valleyscope_experiments::view::Camera;
+use valleyscope_experiments::preset::Preset;
 
-use super::diagnostics::PlotChoices;
-use super::document::Document;
-use super::landscape_editor::LandscapeEditor;
-use super::playback::PlaybackPace;
-use super::training::TrainingMemory;
+use super::tabs::{Memory, TabName};
 use super::window_layout::WindowLayout;
 
 /// The key of the session in eframe's storage.
@@ -23,83 +18,25 @@ pub(super) const UNREADABLE_KEY: &str = "valleyscope.session.unreadable";
 const VERSION: u32 = 1;
 
 /// A session as it is stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Session {
     version: u32,
-    /// The preset that was opened or saved last, and the document as it was left, both as presets' text:
-    /// so they are checked like any other preset when they are read.
-    origin: String,
-    current: String,
-    file: Option<PathBuf>,
-    lesson_step: usize,
-    #[serde(rename = "around")]
-    window: WindowState,
+    pub window: WindowState,
+    pub tabs: BTreeMap<TabName, Memory>,
 }
 
-/// The state that is stored beside the document.
+/// The state of the window around the tabs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WindowState {
-    pub pace: PlaybackPace,
     pub layout: WindowLayout,
     pub recent: Vec<PathBuf>,
     pub theme: ThemePreference,
     pub zoom: f32,
-    #[serde(default, rename = "looks")]
-    pub view: ViewState,
-    #[serde(default)]
-    pub sweep: Option<SweepMemory>,
-    #[serde(default)]
-    pub training: Option<TrainingMemory>,
-}
-
-/// The settings under the controls of the phase diagrams.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweepMemory {
-    /// A preset's text.
-    pub preset: String,
-    /// The preset as last opened or saved.
-    #[serde(default)]
-    pub clean: Option<String>,
-    pub file: Option<PathBuf>,
-}
-
-/// The view of the landscape.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct ViewState {
-    pub playing: bool,
-    pub camera: Option<Camera>,
-    /// The selected particle: its optimizer's id, and its number from 0.
-    pub selected: Option<(u32, usize)>,
-    /// The optimizers that are not shown, by id.
-    pub hidden: BTreeSet<u32>,
-    pub plots: PlotChoices,
-}
-
-impl Default for ViewState {
-    fn default() -> Self {
-        ViewState {
-            playing: true,
-            camera: None,
-            selected: None,
-            hidden: BTreeSet::new(),
-            plots: PlotChoices::default(),
-        }
-    }
 }
 
 impl Session {
-    pub(super) fn new(editor: &LandscapeEditor, window: WindowState) -> Session {
-        let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
-        Session {
-            version: VERSION,
-            origin: text(editor.saved_state().preset.clone()),
-            // Without the lesson, which belongs to the saved preset and need not fit any more.
-            current: text(LandscapePreset { lesson: Vec::new(), ..editor.document_draft().preset }),
-            file: editor.file().map(Path::to_owned),
-            lesson_step: editor.lesson_step(),
-            window,
-        }
+    pub(super) fn new(window: WindowState, tabs: BTreeMap<TabName, Memory>) -> Session {
+        Session { version: VERSION, window, tabs }
     }
 
     pub(super) fn to_text(&self) -> String {
@@ -107,7 +44,7 @@ impl Session {
     }
 
     /// The contents of a stored text, or why it cannot be used.
-    pub(super) fn restore(text: &str) -> Result<(WindowState, LandscapeEditor), String> {
+    pub(super) fn restore(text: &str) -> Result<Session, String> {
         #[derive(Deserialize)]
         struct Versioned {
             version: u32,
@@ -118,13 +55,7 @@ impl Session {
             return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
         }
         let session: Session = ron::from_str(text).map_err(unreadable)?;
-        let landscape = |preset| if let Preset::Landscape(preset) = preset { Some(preset) } else { None };
-        let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
-        let origin = preset(&session.origin, "the preset of the last session")?;
-        let current = preset(&session.current, "the last session")?;
-        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
-        let editor = LandscapeEditor::restored(origin, session.file, document, session.lesson_step);
-        Ok((session.window.sane(), editor))
+        Ok(Session { window: session.window.sane(), ..session })
     }
 }
 
@@ -142,10 +73,7 @@ pub(super) fn stored_preset<P>(
 impl WindowState {
     /// The state with values that are valid for a window.
     fn sane(mut self) -> WindowState {
-        if !self.pace.steps_per_sec.is_finite() {
-            self.pace = PlaybackPace::default();
-        }
-        self.layout.sizes = self.layout.sizes.sane();
+        self.layout.sizes = std::mem::take(&mut self.layout.sizes).sane();
         self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
         self
     }

@@ -1,5 +1,6 @@
 //! Panels at the sides, which keep the size that the user gave them.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use egui::accesskit::Action;
@@ -7,34 +8,17 @@ use egui::containers::panel::PanelState;
 use egui::{Frame, Id, IdSalt, Panel, Pos2, Rect, Ui, Vec2};
 use serde::{Deserialize, Serialize};
 
-/// The widths and heights that the user gave to panels by their edges, in points; none where the usual size is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PanelSizes {
-    pub controls: Option<f32>,
-    pub plots: Option<f32>,
-    pub sweep_controls: Option<f32>,
-    pub sweep_readout: Option<f32>,
-    pub training_controls: Option<f32>,
-    pub formulas: Option<f32>,
-    pub run_in_words: Option<f32>,
-    pub list_of_runs: Option<f32>,
-}
+/// The widths and heights that the user gave to panels by their edges, in points, by the panels' names. Others keep
+/// their usual size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct PanelSizes(BTreeMap<String, f32>);
 
 impl PanelSizes {
     /// Without those that no panel can have.
-    pub fn sane(self) -> PanelSizes {
-        let sane = |size: Option<f32>| size.filter(|size| size.is_finite() && *size > 0.0);
-        PanelSizes {
-            controls: sane(self.controls),
-            plots: sane(self.plots),
-            sweep_controls: sane(self.sweep_controls),
-            sweep_readout: sane(self.sweep_readout),
-            training_controls: sane(self.training_controls),
-            formulas: sane(self.formulas),
-            run_in_words: sane(self.run_in_words),
-            list_of_runs: sane(self.list_of_runs),
-        }
+    pub(super) fn sane(mut self) -> PanelSizes {
+        self.0.retain(|_, size| size.is_finite() && *size > 0.0);
+        self
     }
 }
 
@@ -80,29 +64,43 @@ pub(super) struct SidePanel {
 
 impl SidePanel {
     /// Shows the panel.
-    pub(super) fn show(self, ui: &mut Ui, chosen: &mut Option<f32>, content: impl FnOnce(&mut Ui)) {
-        self.show_open(ui, chosen, None, content);
+    pub(super) fn show(self, ui: &mut Ui, sizes: &mut PanelSizes, content: impl FnOnce(&mut Ui, &mut PanelSizes)) {
+        self.show_open(ui, sizes, 1.0, None, content);
+    }
+
+    /// Shows a panel whose usual size and range are those of text this many times as large as usual; the size that the
+    /// user gives is kept for usual text.
+    pub(super) fn show_scaled(
+        self,
+        ui: &mut Ui,
+        sizes: &mut PanelSizes,
+        scale: f32,
+        content: impl FnOnce(&mut Ui, &mut PanelSizes),
+    ) {
+        self.show_open(ui, sizes, scale, None, content);
     }
 
     /// Shows the panel while it `is_open`, which its edge changes too.
     pub(super) fn show_collapsible(
         self,
         ui: &mut Ui,
-        chosen: &mut Option<f32>,
+        sizes: &mut PanelSizes,
         is_open: &mut bool,
-        content: impl FnOnce(&mut Ui),
+        content: impl FnOnce(&mut Ui, &mut PanelSizes),
     ) {
-        self.show_open(ui, chosen, Some(is_open), content);
+        self.show_open(ui, sizes, 1.0, Some(is_open), content);
     }
 
     fn show_open(
         self,
         ui: &mut Ui,
-        chosen: &mut Option<f32>,
+        sizes: &mut PanelSizes,
+        scale: f32,
         is_open: Option<&mut bool>,
-        content: impl FnOnce(&mut Ui),
+        content: impl FnOnce(&mut Ui, &mut PanelSizes),
     ) {
         let id = ui.scope_id().with_salt(IdSalt::new(self.name));
+        let chosen = sizes.0.get(self.name).map(|chosen| scale * chosen);
         let size = chosen.unwrap_or(self.usual).clamp(*self.range.start(), *self.range.end());
         // The panel begins with the size that it had last, which may be that of a smaller window.
         let state = PanelState { outer_rect: Rect::from_min_size(Pos2::ZERO, Vec2::splat(size)) };
@@ -112,6 +110,7 @@ impl SidePanel {
         if let Some(frame) = self.frame {
             panel = panel.frame(frame);
         }
+        let content = |ui: &mut Ui| content(ui, sizes);
         let is_shown = match is_open {
             Some(is_open) => panel.show_collapsible(ui, is_open, content).is_some() && *is_open,
             None => {
@@ -119,8 +118,11 @@ impl SidePanel {
                 true
             }
         };
-        if is_resized && is_shown {
-            *chosen = PanelState::load(ui, id).map(|state| self.edge.size(state.size()));
+        if is_resized
+            && is_shown
+            && let Some(state) = PanelState::load(ui, id)
+        {
+            sizes.0.insert(self.name.to_owned(), self.edge.size(state.size()) / scale);
         }
     }
 }

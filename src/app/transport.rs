@@ -1,12 +1,13 @@
 //! The bar at the bottom: play, step, restart, speed, seed and number of steps.
 
 use egui::{Align, Button, Color32, Layout, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
+use valleyscope_engine::parameter::NOISE;
 use valleyscope_engine::simulation::{Playback, Snapshot};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::document::Document;
 use super::icons::{Icon, icon_button};
-use super::live::{Action, Live, Requests};
+use super::live::{Action, LandscapeAction, Live, Requests};
 use super::number;
 use super::playback::PlaybackPace;
 use super::typed::TypedField;
@@ -45,13 +46,13 @@ fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     let side = 30.0;
     let (icon, name) = if playing { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
     if icon_button(ui, icon, side, name, &format!("{name} (space)")).clicked() {
-        requests.actions.push(Action::TogglePlay);
+        requests.actions.push(Action::Landscape(LandscapeAction::TogglePlay));
     }
     if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
-        requests.actions.push(Action::SingleStep);
+        requests.actions.push(Action::Landscape(LandscapeAction::SingleStep));
     }
     if icon_button(ui, Icon::Restart, side, "Restart", "Begin again at step 0 (R)").clicked() {
-        requests.actions.push(Action::Restart);
+        requests.actions.push(Action::Landscape(LandscapeAction::Restart));
     }
 }
 
@@ -81,7 +82,7 @@ pub(super) fn state(ui: &mut Ui, live: &Live) {
 
 /// The step of a snapshot and its noise, as in "Step 1,200 · σ = 1".
 pub(super) fn step_and_noise(snapshot: &Snapshot) -> String {
-    format!("Step {} · σ = {}", grouped(snapshot.step), number::text(snapshot.spec.noise.get()))
+    format!("Step {} · {}", grouped(snapshot.step), NOISE.with(number::text(snapshot.spec.noise.get())))
 }
 
 fn in_words(playback: Playback) -> &'static str {

@@ -3,24 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::side_panel::PanelSizes;
-
-/// A part of the window, of which one is shown at a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Tab {
-    #[default]
-    Landscape,
-    Phase,
-    Training,
-}
+use super::tabs::TabName;
 
 /// The shown panels, and their sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WindowLayout {
-    #[serde(default, rename = "room")]
-    pub tab: Tab,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct WindowLayout {
+    pub tab: TabName,
     pub controls: bool,
     pub plots: bool,
-    #[serde(default, alias = "widths")]
     pub sizes: PanelSizes,
     /// Whether the window is wide enough to show the plots.
     #[serde(skip)]
@@ -32,7 +22,7 @@ pub struct WindowLayout {
 impl Default for WindowLayout {
     fn default() -> Self {
         WindowLayout {
-            tab: Tab::Landscape,
+            tab: TabName::default(),
             controls: true,
             plots: true,
             sizes: PanelSizes::default(),

@@ -1,6 +1,7 @@
 //! The differences between two sweeps, in words.
 
 use valleyscope_engine::optimizer::with_settings;
+use valleyscope_engine::parameter::{DIMENSION, NOISE, ROTATION, SHARPNESS, SLOPE};
 use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use valleyscope_experiments::preset::{SweepPreset, changed_description, changed_words, with_changes};
 use valleyscope_experiments::view::ticks::short;
@@ -31,11 +32,11 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         format!("{rows} × {}", counted(columns, "pixel"))
     });
     let (here, there) = (&this.landscape, &other.landscape);
-    add(here.sharpness != there.sharpness, &|| format!("a = {}", short(here.sharpness.get())));
-    add(here.slope != there.slope, &|| format!("c = {}", short(here.slope.get())));
-    add(here.rotation_degrees != there.rotation_degrees, &|| format!("φ = {}°", short(here.rotation_degrees.get())));
-    add(this.noise != other.noise, &|| format!("σ = {}", short(this.noise.get())));
-    add(this.dimension != other.dimension, &|| format!("d = {}", this.dimension.get()));
+    add(here.sharpness != there.sharpness, &|| SHARPNESS.with(short(here.sharpness.get())));
+    add(here.slope != there.slope, &|| SLOPE.with(short(here.slope.get())));
+    add(here.rotation_degrees != there.rotation_degrees, &|| ROTATION.with(short(here.rotation_degrees.get())));
+    add(this.noise != other.noise, &|| NOISE.with(short(this.noise.get())));
+    add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
     add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));
     add(this.steps != other.steps, &|| counted(this.steps.get(), "step"));
     add(this.replicates != other.replicates, &|| counted(this.replicates.get(), "replicate"));

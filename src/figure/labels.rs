@@ -1,18 +1,13 @@
 //! Names of quantities in figures.
 
 use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::sweep::{Axis, Metric, Quantity, SweepSpec};
 
 /// The label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of those
 /// that have it.
 pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
     match &axis.of {
-        Quantity::Sharpness => "sharpness a".to_owned(),
-        Quantity::Slope => "slope c".to_owned(),
-        Quantity::Rotation => "rotation φ (°)".to_owned(),
-        Quantity::Noise => "noise σ".to_owned(),
-        Quantity::Steps => "steps".to_owned(),
-        Quantity::Dimension => "dimension d".to_owned(),
         Quantity::Of(hyperparameter, ids) => {
             let name = hyperparameter_label(*hyperparameter);
             let having = || spec.optimizers.iter().filter(|optimizer| hyperparameter.is_of(&optimizer.rule));
@@ -22,15 +17,16 @@ pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
             let labels = having().filter(|optimizer| ids.contains(&optimizer.id)).map(|optimizer| optimizer.label());
             format!("{name} of {}", labels.collect::<Vec<_>>().join(", "))
         }
+        of => of.parameter().axis_label(),
     }
 }
 
 /// Such as `decay rate β₁` or `weight decay ω`.
 fn hyperparameter_label(name: HyperparameterName) -> String {
     match name.hyperparameter() {
-        None => "learning rate η".to_owned(),
+        None => LEARNING_RATE.axis_label(),
         Some(of) if of.is_decay_rate() => format!("decay rate {}", of.symbol),
-        Some(of) => of.label.to_lowercase(),
+        Some(of) => of.parameter().axis_label(),
     }
 }
 

@@ -42,6 +42,7 @@ pub use trainings::{Over, TrainedRun};
 pub use trajectories::{Trajectories, TrajectoriesError};
 
 use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::parameter::{DIMENSION, ROTATION};
 use valleyscope_engine::sweep::{Metric, Quantity};
 use valleyscope_experiments::view::ticks::short;
 
@@ -153,8 +154,8 @@ impl Figure {
         for SweepResult { diagram, .. } in results {
             let spec = diagram.spec();
             let title = match spec.dimension.get() {
-                2 => format!("φ = {}°", short(spec.landscape.rotation_degrees.get())),
-                dimension => format!("d = {dimension}"),
+                2 => ROTATION.with(short(spec.landscape.rotation_degrees.get())),
+                dimension => DIMENSION.with(dimension),
             };
             row.add(diagram, Map::Winner { certainty }, spec.metric, Some(title), &mut legend);
         }

@@ -1,6 +1,6 @@
 //! The page of settings, made from the window's controls and the presets.
 
-use valleyscope::app::CONTROLS;
+use valleyscope_engine::parameter::OF_SIMULATION;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::Workload;
@@ -15,9 +15,9 @@ pub fn text() -> String {
         ## Landscape and simulation\n\n"
         .to_owned();
     let preset = shortest("Landscape");
-    let rows = CONTROLS.map(|(path, control)| {
-        let scale = if control.logarithmic { ", logarithmic" } else { "" };
-        let slider = format!("{} to {}{scale}", number_text(control.low), number_text(control.high));
+    let rows = OF_SIMULATION.map(|(path, control)| {
+        let scale = if control.slider.is_logarithmic { ", logarithmic" } else { "" };
+        let slider = format!("{} to {}{scale}", number_text(control.slider.low), number_text(control.slider.high));
         let [label, help, paper] = [control.label, control.help, control.paper].map(escaped);
         [label, code(path), slider, allowed(&preset, path), help, paper]
     });

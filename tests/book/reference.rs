@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use valleyscope::app::SHORTCUTS;
+use valleyscope::app::shortcuts;
 use valleyscope_experiments::preset::{BuiltIn, built_ins};
 
 use crate::markdown::{code, escaped, table};
@@ -45,7 +45,7 @@ fn pages_are_those_of_the_program() {
 }
 
 fn keys() -> String {
-    let rows = SHORTCUTS.map(|(keys, what)| [escaped(keys), escaped(what)]);
+    let rows = shortcuts().into_iter().map(|(keys, effect)| [escaped(&keys), escaped(&effect)]);
     format!("# Keys\n\nOn macOS, Ctrl is Cmd.\n\n{}", table(["keys", "action"], rows))
 }
 

@@ -19,6 +19,7 @@ pub mod instructions;
 pub mod landscape;
 pub mod lanes;
 pub mod optimizer;
+pub mod parameter;
 pub mod quantity;
 pub mod random;
 pub mod regret;

@@ -1,6 +1,7 @@
 //! The caption of an animation's frames.
 
 use valleyscope_engine::optimizer::{RatedRule, Schedule};
+use valleyscope_engine::parameter::{LEARNING_RATE, ROTATION, SHARPNESS, SLOPE};
 use valleyscope_engine::simulation::{Record, SimulationSpec, Snapshot};
 
 use crate::app::number;
@@ -57,9 +58,9 @@ impl OwnedSetting {
 fn settings_of(spec: &SimulationSpec) -> Vec<OwnedSetting> {
     let landscape = &spec.landscape;
     let of_landscape = [
-        format!("a = {}", number::text(landscape.sharpness.get())),
-        format!("c = {}", number::text(landscape.slope.get())),
-        format!("φ = {}°", number::text(landscape.rotation_degrees.get())),
+        SHARPNESS.with(number::text(landscape.sharpness.get())),
+        SLOPE.with(number::text(landscape.slope.get())),
+        ROTATION.with(number::text(landscape.rotation_degrees.get())),
     ];
     let rules = spec.distinct_names().into_iter().zip(&spec.optimizers);
     let of_rules = rules.flat_map(|(name, optimizer)| {
@@ -75,8 +76,8 @@ fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
         None => number::text(value),
     };
     let others = rated.rule.hyperparameters();
-    let others = others.map(|(of, number)| format!("{} = {}", of.symbol, value(of.key, number)));
-    let rate = format!("η = {}", number::text(rated.learning_rate.get()));
+    let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
+    let rate = LEARNING_RATE.with(number::text(rated.learning_rate.get()));
     let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
     [rate, schedule].into_iter().chain(others).collect()
 }

@@ -236,7 +236,7 @@ impl Recording {
     pub(super) fn report(&mut self) -> Option<Action> {
         self.outcome.take().map(|outcome| match outcome {
             Ok(path) => Action::Notify(format!("Saved {} frames to {}", self.frames_done, path.display())),
-            Err(error) => Action::Report { title: "The animation was not saved", text: format!("{error}.") },
+            Err(error) => Action::Report { title: "The animation was not saved".to_owned(), text: format!("{error}.") },
         })
     }
 

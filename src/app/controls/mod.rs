@@ -3,17 +3,13 @@
 mod highlight;
 mod optimizers;
 mod parameter;
-mod parameters;
 mod schedule;
 mod settings;
 mod simulation;
 mod swatch;
 
 pub(super) use highlight::Highlight;
-pub(super) use parameter::Adjustable;
-pub use parameter::ParameterSpec;
-pub use parameters::CONTROLS;
-pub(super) use parameters::TRAIL;
+pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
 pub(super) use settings::set_controls;
 pub(super) use swatch::color_swatch;

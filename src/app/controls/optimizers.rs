@@ -3,13 +3,13 @@
 use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, Layout, RichText, TextEdit, Ui, vec2};
 use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
+use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 use valleyscope_experiments::view::copy_color;
 
 use super::highlight::Highlight;
-use super::parameter::HyperparameterValue;
-use super::parameters;
+use super::parameter::{Control, HyperparameterValue};
 use super::schedule::schedule;
 use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
@@ -229,14 +229,14 @@ fn exchanged(spec: &mut SimulationSpec, index: usize) {
 /// The learning rate of a rule and how it changes in a run of so many steps, and the rule's hyperparameters in the order of
 /// its table.
 fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule, run: Option<u64>) {
-    parameters::LEARNING_RATE.show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
+    Control(&LEARNING_RATE).show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
     schedule(ui, owner, &mut rule.schedule, run);
     for (of, value) in rule.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
         let set = match of.kind {
             HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
                 let mut shown = HyperparameterValue { of, value };
-                parameters::of_rule(of).show(ui, owner, &mut shown, HyperparameterValue { of, value: of.on_plane });
+                Control(&of.parameter()).show(ui, owner, &mut shown, HyperparameterValue { of, value: of.on_plane });
                 if of.is_whole() { shown.value.round() } else { shown.value }
             }
         };

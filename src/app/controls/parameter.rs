@@ -4,28 +4,19 @@ use egui::{
     Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
 };
 use valleyscope_engine::optimizer::Hyperparameter;
+use valleyscope_engine::parameter::{Extent, Parameter};
 use valleyscope_engine::quantity::{
     LearningRate, Noise, OutOfRange, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
     Temperature,
 };
 
 use super::highlight::Highlight;
+use crate::app::form;
 use crate::app::number;
 use crate::app::typed::TypedField;
 
-/// The label, help and slider of a quantity.
-pub struct ParameterSpec {
-    /// Name and symbol, as beside the slider.
-    pub label: &'static str,
-    /// Its effect.
-    pub help: &'static str,
-    /// Its value in the paper.
-    pub paper: &'static str,
-    /// The ends of the slider. A typed number may lie beyond, as far as the quantity's own range goes.
-    pub low: f64,
-    pub high: f64,
-    pub logarithmic: bool,
-}
+/// The control of a parameter.
+pub(crate) struct Control<'p>(pub &'p Parameter);
 
 /// A quantity that a slider or a typed number can set.
 pub(crate) trait Adjustable: Copy + PartialEq {
@@ -106,16 +97,12 @@ const LABEL_WIDTH: f32 = 104.0;
 /// Below this width the name is above the slider.
 const ONE_LINE_WIDTH: f32 = 268.0;
 
-impl ParameterSpec {
+impl Control<'_> {
     /// Shows the control. `owner` names what the quantity belongs to, for screen readers; empty for the
     /// simulation as a whole.
     pub(crate) fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
-        let name = if owner.is_empty() { self.label.to_owned() } else { format!("{owner}: {}", self.label) };
-        let mut text = self.help.to_owned();
-        if !self.paper.is_empty() {
-            text += &format!("\n\nIn the paper: {}.", self.paper);
-        }
-        let help = Help { text, beside: ui.max_rect().x_range() };
+        let name = form::owned(owner, self.0.label);
+        let help = Help { text: self.0.explanation(), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < ONE_LINE_WIDTH {
                 self.label(ui, ui.available_width(), &help, value, default);
@@ -133,12 +120,8 @@ impl ParameterSpec {
     /// Why a number was refused, in the words of the label: "Rotation φ must be a number from −360 to 360°,
     /// found 999".
     fn refusal(&self, refused: &OutOfRange) -> String {
-        let (words, unit) = self.label.split_once(" (").unwrap_or((self.label, ""));
-        let unit = match unit.trim_end_matches(')') {
-            "" => String::new(),
-            "°" => "°".to_owned(),
-            word => format!(" {word}"),
-        };
+        let Parameter { label, unit, .. } = self.0;
+        let words = label.split_once(" (").map_or(*label, |(words, _)| words);
         let number = |text: &str| text.replace('-', "−");
         format!("{words} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
     }
@@ -148,7 +131,7 @@ impl ParameterSpec {
         let layout = egui::Layout::left_to_right(egui::Align::Center);
         ui.allocate_ui_with_layout(vec2(width, height), layout, |ui| {
             ui.set_min_width(width);
-            let response = ui.add(Label::new(self.label).truncate().sense(Sense::CLICK));
+            let response = ui.add(Label::new(self.0.label).truncate().sense(Sense::CLICK));
             help.explain(&response);
             if response.double_clicked() {
                 *value = default;
@@ -177,14 +160,15 @@ impl ParameterSpec {
     }
 
     fn slider<'v, Q: Adjustable>(&self, value: &'v mut Q) -> Slider<'v> {
-        let digits = if self.logarithmic { 3 } else { 4 };
-        Slider::from_get_set(self.low..=self.high, move |set| {
+        let Extent { low, high, is_logarithmic } = self.0.slider;
+        let digits = if is_logarithmic { 3 } else { 4 };
+        Slider::from_get_set(low..=high, move |set| {
             if let Some(set) = set {
                 *value = value.nearest(number::rounded(set, digits));
             }
             value.number()
         })
-        .logarithmic(self.logarithmic)
+        .logarithmic(is_logarithmic)
         .clamping(SliderClamping::Edits)
         .show_value(false)
     }

@@ -1,8 +1,9 @@
 //! The controls that show a setting.
 
+use valleyscope_engine::parameter;
 use valleyscope_engine::simulation::{Setting, SimulationSpec};
 
-use super::{parameters, schedule};
+use super::schedule;
 
 /// The names of the controls that show what `settings` set, as far as that differs between two simulations; of all
 /// that they set where nothing does.
@@ -16,14 +17,14 @@ pub(crate) fn set_controls(settings: &[Setting], before: &SimulationSpec, after:
 fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<(String, bool)> {
     let (old, new) = (&before.landscape, &after.landscape);
     match setting {
-        Setting::Noise(_) => vec![(parameters::NOISE.label.to_owned(), before.noise != after.noise)],
+        Setting::Noise(_) => vec![(parameter::NOISE.label.to_owned(), before.noise != after.noise)],
         Setting::Temperature(_) => {
-            vec![(parameters::TEMPERATURE.label.to_owned(), before.temperature != after.temperature)]
+            vec![(parameter::TEMPERATURE.label.to_owned(), before.temperature != after.temperature)]
         }
         Setting::Landscape(_) => vec![
-            (parameters::SHARPNESS.label.to_owned(), old.sharpness != new.sharpness),
-            (parameters::SLOPE.label.to_owned(), old.slope != new.slope),
-            (parameters::ROTATION.label.to_owned(), old.rotation_degrees != new.rotation_degrees),
+            (parameter::SHARPNESS.label.to_owned(), old.sharpness != new.sharpness),
+            (parameter::SLOPE.label.to_owned(), old.slope != new.slope),
+            (parameter::ROTATION.label.to_owned(), old.rotation_degrees != new.rotation_degrees),
         ],
         Setting::Steps(_) => Vec::new(),
         Setting::Rule { optimizer, .. } => {
@@ -34,7 +35,7 @@ fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpe
                 return Vec::new();
             };
             let owner = &after.distinct_names()[index];
-            let rate = (parameters::LEARNING_RATE.label, old.learning_rate != new.learning_rate);
+            let rate = (parameter::LEARNING_RATE.label, old.learning_rate != new.learning_rate);
             let schedule = (schedule::LABEL, old.schedule != new.schedule);
             let others = old.rule.hyperparameters().zip(new.rule.hyperparameters());
             let others = others.map(|((of, old), (_, new))| (of.label, old != new));

@@ -1,10 +1,11 @@
 //! The cards of what all optimizers share.
 
 use egui::Ui;
+use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::{Noise, Temperature};
 use valleyscope_engine::simulation::{LandscapeSpec, StartSpec, defaults};
 
-use super::parameters;
+use super::parameter::Control;
 use crate::app::document::Document;
 use crate::app::theme;
 
@@ -28,10 +29,10 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
         let defaults = LandscapeSpec::default();
         let spec = &mut document.spec;
         let landscape = &mut spec.landscape;
-        parameters::SHARPNESS.show(ui, "", &mut landscape.sharpness, defaults.sharpness);
-        parameters::SLOPE.show(ui, "", &mut landscape.slope, defaults.slope);
-        parameters::ROTATION.show(ui, "", &mut landscape.rotation_degrees, defaults.rotation_degrees);
-        parameters::NOISE.show(ui, "", &mut spec.noise, Noise::clamped(1.0));
+        Control(&parameter::SHARPNESS).show(ui, "", &mut landscape.sharpness, defaults.sharpness);
+        Control(&parameter::SLOPE).show(ui, "", &mut landscape.slope, defaults.slope);
+        Control(&parameter::ROTATION).show(ui, "", &mut landscape.rotation_degrees, defaults.rotation_degrees);
+        Control(&parameter::NOISE).show(ui, "", &mut spec.noise, Noise::clamped(1.0));
     });
 }
 
@@ -39,11 +40,11 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
 pub(super) fn start_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;
-        parameters::PARTICLES.show(ui, "", &mut spec.particles, defaults::particles());
+        Control(&parameter::PARTICLES).show(ui, "", &mut spec.particles, defaults::particles());
         let defaults = StartSpec::default();
-        parameters::START_X.show(ui, "", &mut spec.start.x, defaults.x);
-        parameters::START_Y.show(ui, "", &mut spec.start.y, defaults.y);
-        parameters::START_SPREAD.show(ui, "", &mut spec.start.spread, defaults.spread);
+        Control(&parameter::START_X).show(ui, "", &mut spec.start.x, defaults.x);
+        Control(&parameter::START_Y).show(ui, "", &mut spec.start.y, defaults.y);
+        Control(&parameter::START_SPREAD).show(ui, "", &mut spec.start.spread, defaults.spread);
         temperature(ui, &mut spec.temperature);
     });
 }
@@ -57,6 +58,6 @@ fn temperature(ui: &mut Ui, temperature: &mut Option<Temperature>) {
         *temperature = (!follows).then(|| Temperature::clamped(FIRST_TEMPERATURE));
     }
     if let Some(temperature) = temperature {
-        parameters::TEMPERATURE.show(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE));
+        Control(&parameter::TEMPERATURE).show(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE));
     }
 }

@@ -7,13 +7,13 @@ use egui::ColorImage;
 use valleyscope_experiments::preset::{Preset, PresetError};
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
+use crate::app::editor::PresetDraft;
 use crate::app::phase::ExportedDiagram;
-use crate::app::tab_draft::TabDraft;
 
 /// The content to save.
 #[derive(Clone, Debug)]
 pub(crate) enum FileContent {
-    Preset(TabDraft),
+    Preset(Box<PresetDraft>),
     Text(String),
     Bytes(Arc<Vec<u8>>),
     /// A figure or a file with results of a phase diagram.
@@ -34,9 +34,9 @@ impl FileContent {
     }
 
     /// The preset that it is, if it is one.
-    pub(crate) fn preset(&self) -> Option<Preset> {
+    pub(crate) fn preset(&self) -> Option<&Preset> {
         match self {
-            FileContent::Preset(draft) => Some(draft.preset()),
+            FileContent::Preset(draft) => Some(&draft.preset),
             FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Diagram(..) | FileContent::Picture(_) => None,
         }
     }

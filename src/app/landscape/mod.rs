@@ -10,6 +10,7 @@ mod labels;
 mod layout;
 mod legend;
 pub(crate) mod marker;
+mod marks;
 mod motion;
 mod paint;
 mod panel;

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use eframe::egui_wgpu::{self, RenderState};
-use egui::{Color32, Context, FontId, Rect, Response, Sense, Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2};
+use egui::{Context, Painter, Rect, Response, Sense, Ui, Vec2, WidgetInfo, vec2};
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::simulation::{Snapshot, trail_columns};
 use valleyscope_experiments::view::{AutoScale, Camera, SymLog, Viewport};
 
 use super::framing::Framing;
 use super::glyphs::{self, on_canvas};
-use super::interaction::{CameraMove, Interaction, Tool, start_xy};
+use super::interaction::{CameraMove, Interaction, Tool};
 use super::layout::CanvasLayout;
 use super::legend::{self, Legend};
 use super::paint::{self, LandscapeCallback, SharedUploads};
 use super::readout::{self, Readout};
 use super::summary::summary;
-use super::{axes, color_bar};
-use crate::app::{Action, Document, Live, Offscreen, PictureExtent, PictureSize, Requests};
+use super::{axes, color_bar, marks};
+use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
 
 /// A narrower panel than this, in points, has its tools in a menu.
@@ -124,7 +124,7 @@ impl LandscapePanel {
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::hover());
         let legend = self.draw(ui, &response, &layout, document, live);
         if let Some(caption) = caption {
-            draw_caption(ui, &layout, caption, legend);
+            marks::draw_caption(ui, &layout, caption, legend);
         }
     }
 
@@ -162,13 +162,13 @@ impl LandscapePanel {
         ui.separator();
         ui.menu_button("Export", |ui| {
             if ui.button("Picture (PNG)…").clicked() {
-                requests.actions.push(Action::OpenPictureExport);
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenPictureExport));
             }
             if ui.button("Figure for a paper…").clicked() {
-                requests.actions.push(Action::OpenFigureExport);
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenFigureExport));
             }
             if ui.button("Animation…").clicked() {
-                requests.actions.push(Action::OpenAnimationExport);
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenAnimationExport));
             }
         });
     }
@@ -220,27 +220,16 @@ impl LandscapePanel {
         if self.render_state.is_some() {
             self.paint_landscape(ui, canvas, &landscape, scale, document, live);
         } else {
-            no_gpu(ui, canvas);
+            marks::no_gpu(ui, canvas);
         }
         let legend = Legend::lay_out(ui, layout, document, live);
         if document.view.uv_frame {
             axes::draw_uv(&painter, canvas, &viewport, &landscape, &layout.body, legend.area);
         }
-        draw_start(&painter, canvas, &viewport, document);
+        marks::draw_start(&painter, canvas, &viewport, document);
         legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
-        let key_area = match live.step_trace().filter(|_| document.view.glyphs) {
-            Some(step) => {
-                // A picture cannot be clicked or zoomed.
-                let key = match layout.compact {
-                    true => glyphs::Key::None,
-                    false if response.sense.senses_click() => glyphs::Key::WithHints,
-                    false => glyphs::Key::Plain,
-                };
-                glyphs::draw(&painter, canvas, &viewport, step, font, key)
-            }
-            None => Rect::NOTHING,
-        };
-        left_behind(&painter, canvas, document, self.framing.left_out(), font);
+        let key_area = draw_glyphs(&painter, response, layout, &viewport, document, live);
+        marks::left_behind(&painter, canvas, document, self.framing.left_out(), font);
         if let Some(bar) = layout.bar {
             axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
             let bar_ticks = color_bar::ticks(&scale, bar.height());
@@ -310,93 +299,21 @@ impl LandscapePanel {
     }
 }
 
-/// The start: a cross, and a circle of one spread about it where that can be seen.
-fn draw_start(painter: &egui::Painter, canvas: Rect, viewport: &Viewport, document: &Document) {
-    let at = on_canvas(canvas, viewport, start_xy(document));
-    if !canvas.expand(20.0).contains(at) {
-        return;
-    }
-    for (color, width) in [(Color32::from_black_alpha(180), 3.5), (Color32::WHITE, 1.5)] {
-        for arm in [vec2(1.0, 0.0), vec2(0.0, 1.0)] {
-            for side in [-1.0, 1.0] {
-                let ends = [at + arm * side * 3.0, at + arm * side * 9.0];
-                painter.line_segment(ends, Stroke::new(width, color));
-            }
-        }
-    }
-    let radius = (document.spec.start.spread.get() / viewport.units_per_px()) as f32;
-    if radius > 4.0 && radius < 4.0 * canvas.width() {
-        painter.circle_stroke(at, radius, Stroke::new(1.0, Color32::from_white_alpha(190)));
-    }
-}
-
-/// Writes a caption onto the canvas.
-fn draw_caption(ui: &Ui, layout: &CanvasLayout, text: &str, legend: Rect) {
-    let painter = ui.painter().with_clip_rect(layout.canvas);
-    let galley = painter.layout(text.to_owned(), layout.body.clone(), Color32::WHITE, layout.canvas.width() - 32.0);
-    let back = caption_area(layout.canvas, galley.size() + vec2(16.0, 10.0), legend);
-    painter.rect_filled(back, 5.0, Color32::from_black_alpha(165));
-    painter.galley(back.min + vec2(8.0, 5.0), galley, Color32::WHITE);
-}
-
-/// The area of a caption in the upper left corner of the canvas, or below the legend where that is in the way; on it
-/// where there is no room below.
-fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
-    let area = Rect::from_min_size(canvas.min + vec2(8.0, 8.0), size);
-    if !area.intersects(legend) {
-        return area;
-    }
-    let lowest = (canvas.bottom() - 8.0 - size.y).max(area.top());
-    let top = (legend.bottom() + 4.0).min(lowest);
-    area.translate(vec2(0.0, top - area.top()))
-}
-
-/// Names the ensembles that have run away, which the view does not include.
-fn left_behind(painter: &egui::Painter, canvas: Rect, document: &Document, left_out: &[u32], font: &FontId) {
-    let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
-    if names.is_empty() {
-        return;
-    }
-    let text = format!("Run away, out of view: {}", names.join(", "));
-    let galley = painter.layout(text, font.clone(), Color32::from_rgb(255, 170, 120), canvas.width() - 24.0);
-    let at = pos2(canvas.left() + 12.0, canvas.bottom() - galley.size().y - 10.0);
-    let back = Rect::from_min_size(at, galley.size()).expand(4.0);
-    painter.rect_filled(back, 4.0, Color32::from_black_alpha(165));
-    painter.galley(at, galley, Color32::WHITE);
-}
-
-/// Explains why there is no picture.
-fn no_gpu(ui: &Ui, canvas: Rect) {
-    let visuals = ui.visuals();
-    ui.painter().rect_filled(canvas, 0.0, visuals.extreme_bg_color);
-    let text = "The landscape cannot be drawn: no graphics adapter was found. Everything else works.";
-    let font = TextStyle::Body.resolve(ui.style());
-    let color = visuals.weak_text_color();
-    let galley = ui.painter().layout(text.to_owned(), font, color, (canvas.width() - 24.0).max(80.0));
-    let at = pos2(canvas.left() + 12.0, canvas.center().y + 0.2 * canvas.height());
-    ui.painter().with_clip_rect(canvas).galley(at, galley, color);
-}
-
-#[cfg(test)]
-mod tests {
-    use egui::{Rect, pos2, vec2};
-
-    use super::caption_area;
-
-    #[test]
-    fn a_caption_stays_on_the_canvas_also_below_a_tall_legend() {
-        let canvas = Rect::from_min_size(pos2(10.0, 20.0), vec2(200.0, 150.0));
-        let size = vec2(180.0, 30.0);
-        let top = |legend_height: f32| {
-            let legend = Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, legend_height));
-            let area = caption_area(canvas, size, legend);
-            assert!(canvas.contains_rect(area), "{area}");
-            area.top()
-        };
-        assert_eq!(top(40.0), 28.0 + 40.0 + 4.0);
-        assert_eq!(top(400.0), 170.0 - 8.0 - 30.0);
-        assert_eq!(caption_area(canvas, size, Rect::NOTHING).min, pos2(18.0, 28.0));
-        let high = caption_area(canvas, vec2(180.0, 300.0), Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, 400.0)));
-        assert_eq!(high.top(), 28.0, "the beginning of a long caption is seen");
-    }
+/// Draws the arrows on the selected particle, if they are shown, and returns the area of their key.
+fn draw_glyphs(
+    painter: &Painter,
+    response: &Response,
+    layout: &CanvasLayout,
+    viewport: &Viewport,
+    document: &Document,
+    live: &Live,
+) -> Rect {
+    let Some(step) = live.step_trace().filter(|_| document.view.glyphs) else { return Rect::NOTHING };
+    // A picture cannot be clicked or zoomed.
+    let key = match layout.compact {
+        true => glyphs::Key::None,
+        false if response.sense.senses_click() => glyphs::Key::WithHints,
+        false => glyphs::Key::Plain,
+    };
+    glyphs::draw(painter, layout.canvas, viewport, step, &layout.font, key)
 }

@@ -107,7 +107,9 @@ impl DiagramExports {
                     ctx.copy_image(image);
                     Action::Notify("The figure is on the clipboard.".to_owned())
                 }
-                Ok(Made::Nothing(reason)) => Action::Report { title: "The diagram was not exported", text: reason },
+                Ok(Made::Nothing(reason)) => {
+                    Action::Report { title: "The diagram was not exported".to_owned(), text: reason }
+                }
                 Err(error) => return error == TryRecvError::Empty,
             };
             requests.actions.push(action);

@@ -2,6 +2,7 @@
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
 
 use super::bridge;
@@ -9,8 +10,7 @@ use super::map_options::{in_short, title_against};
 use super::map_view::{self, MapView, Pointed};
 use super::panel::{Hovered, PhasePanel};
 use super::picture::MapLook;
-use crate::app::document::Document;
-use crate::app::live::{Action, Requests};
+use crate::app::live::{Action, LandscapeAction, Requests};
 use crate::app::theme;
 use crate::figure::difference;
 
@@ -20,12 +20,12 @@ const NARROWEST: f32 = 280.0;
 const GAP: f32 = 8.0;
 
 impl PhasePanel {
-    pub(super) fn maps(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
+    pub(super) fn maps(&mut self, ui: &mut Ui, simulation: &SimulationSpec, requests: &mut Requests) {
         self.hovered = None;
         let area = ui.available_rect_before_wrap();
         let Some(beside) = self.beside.and_then(|number| self.diagrams.kept(number)) else {
             let bar = self.picture.has_bar();
-            self.present_map(ui, bar, document, requests);
+            self.present_map(ui, bar, simulation, requests);
             return;
         };
         // Both have the same size and the same margins, so that they can be compared at a glance.
@@ -43,29 +43,29 @@ impl PhasePanel {
             ui.scope_builder(UiBuilder::new().max_rect(room), |ui| ui.label(title).on_hover_text(whole));
         }
         let [first, second] = halves.map(|half| UiBuilder::new().max_rect(half.with_min_y(half.top() + height)));
-        ui.scope_builder(second, |ui| self.map_beside(ui, bar, number, document));
-        ui.scope_builder(first, |ui| self.present_map(ui, bar, document, requests));
+        ui.scope_builder(second, |ui| self.map_beside(ui, bar, number, simulation));
+        ui.scope_builder(first, |ui| self.present_map(ui, bar, simulation, requests));
     }
 
-    fn map_beside(&mut self, ui: &mut Ui, bar: bool, number: u64, document: &Document) {
+    fn map_beside(&mut self, ui: &mut Ui, bar: bool, number: u64, simulation: &SimulationSpec) {
         let Some(beside) = self.diagrams.kept(number) else { return };
         let look = MapLook { map: self.look.map.within(&beside.diagram), ..self.look };
         self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
-        let marker = bridge::marker(&document.spec, beside.spec());
+        let marker = bridge::marker(simulation, beside.spec());
         let picture = &self.picture_beside;
         let view = MapView { name: "Diagram beside", diagram: &beside.diagram, picture, bar, is_stale: false };
         let pointed = map_view::show(ui, &view, marker, None);
         self.hovered = pointed.hovered.map(|pixel| Hovered { pixel, is_beside: true });
     }
 
-    fn present_map(&mut self, ui: &mut Ui, bar: bool, document: &mut Document, requests: &mut Requests) {
+    fn present_map(&mut self, ui: &mut Ui, bar: bool, simulation: &SimulationSpec, requests: &mut Requests) {
         let diagram = &self.diagrams.present.diagram;
         self.picture.update(ui.ctx(), diagram, self.diagrams.version(), self.look);
         let spec = diagram.spec();
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, bar, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), bar);
-        let pointed = map_view::show(ui, &view, bridge::marker(&document.spec, spec), self.chosen);
+        let pointed = map_view::show(ui, &view, bridge::marker(simulation, spec), self.chosen);
         let Pointed { hovered, clicked, kept, moved, dragged } = pointed;
         // In a coarse picture, the pixel that represents the place.
         let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));
@@ -74,9 +74,11 @@ impl PhasePanel {
             self.hovered = Some(Hovered { pixel, is_beside: false });
         }
         if let Some(values) = dragged {
+            let mut moved = simulation.clone();
             for (of, value) in [&spec.rows.of, &spec.columns.of].into_iter().zip(values) {
-                bridge::set_value(&mut document.spec, spec, of, value);
+                bridge::set_value(&mut moved, spec, of, value);
             }
+            requests.actions.push(Action::Landscape(LandscapeAction::Set(Box::new(moved))));
         }
         self.chosen = moved.or(kept).or(clicked).or(self.chosen);
         if clicked.is_some() {
@@ -115,7 +117,7 @@ impl PhasePanel {
         let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
         let Some(cell) = diagram.cell(pixel) else { return };
         requests.actions.push(match bridge::landscape(diagram, &title, pixel, cell, self.look.metric) {
-            Some(preset) => Action::ShowLandscape(Box::new(preset)),
+            Some(preset) => Action::Landscape(LandscapeAction::Show(Box::new(preset))),
             None => Action::Notify("The landscape has two dimensions; this pixel has more.".to_owned()),
         });
     }

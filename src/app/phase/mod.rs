@@ -2,6 +2,7 @@
 //! go from a pixel to its landscape and back.
 
 mod axes;
+mod axis_controls;
 mod bridge;
 mod controls;
 mod diagram_store;
@@ -10,11 +11,13 @@ mod map_options;
 mod map_view;
 mod maps;
 mod metric_names;
+mod optimizer_controls;
 mod panel;
 mod picture;
 mod raw;
 mod readout;
 mod run_bar;
+mod tab;
 mod titled;
 
 pub(super) use panel::PhasePanel;

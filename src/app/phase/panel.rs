@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Axis, Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 use valleyscope_runs::atomic_file::Overwrite;
@@ -12,15 +12,12 @@ use valleyscope_runs::atomic_file::Overwrite;
 use super::axes::Side;
 use super::controls;
 use super::diagram_store::DiagramStore;
-use super::export::{DiagramExports, ExportKind, MapFigure};
+use super::export::{DiagramExports, MapFigure};
 use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
-use super::run_bar::time;
 use super::titled::{ExportedDiagram, TitledDiagram};
-use crate::app::document::Document;
-use crate::app::editor::{Draft, Editor, EditorStatus, PresetDraft};
+use crate::app::editor::{Draft, Editor, PresetDraft};
 use crate::app::live::Requests;
-use crate::app::session::{SweepMemory, stored_preset};
 use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::theme;
 use crate::app::window_layout::WindowLayout;
@@ -46,11 +43,10 @@ pub struct PhasePanel {
     pub(super) raw: RawExports,
     pub(super) layout: MapFigure,
     /// The area in which the maps were drawn last.
-    area: Option<Rect>,
+    pub(super) area: Option<Rect>,
 }
 
 impl Draft for SweepPreset {
-    type Preset = SweepPreset;
     type Saved = Arc<SweepPreset>;
 
     /// The displayed metric needs no new computation, and a change of it alone is not worth a warning.
@@ -58,13 +54,13 @@ impl Draft for SweepPreset {
         SweepSpec { metric: saved.sweep.metric, ..self.sweep.clone() } != saved.sweep
     }
 
-    fn saved_as(written: PresetDraft<SweepPreset>, _file: &Path, _before: &Arc<SweepPreset>) -> Arc<SweepPreset> {
-        Arc::new(written.preset)
+    fn saved_as(written: PresetDraft, _file: &Path, _before: &Arc<SweepPreset>) -> Option<Arc<SweepPreset>> {
+        if let Preset::Sweep(preset) = written.preset { Some(Arc::new(preset)) } else { None }
     }
 
-    fn take_words(&mut self, preset: &SweepPreset) {
-        self.title.clone_from(&preset.title);
-        self.description.clone_from(&preset.description);
+    fn take_words(&mut self, preset: &Preset) {
+        preset.title().clone_into(&mut self.title);
+        preset.description().clone_into(&mut self.description);
     }
 }
 
@@ -99,7 +95,7 @@ impl PhasePanel {
     }
 
     /// Loads a preset into the controls and begins its diagram. Undo restores the previous one.
-    pub fn open(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
+    pub(super) fn open_sweep(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.put(preset, file);
         // A preset has been checked when it was read.
         let clean = self.clean();
@@ -111,7 +107,7 @@ impl PhasePanel {
         self.diagrams.show_newest();
     }
 
-    fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
+    pub(super) fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.look = MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric };
         self.chosen = None;
         self.editor.open(preset.clone(), Arc::new(preset), file);
@@ -147,41 +143,16 @@ impl PhasePanel {
         self.beside = self.beside.filter(|beside| *beside != number);
     }
 
-    /// Restores the settings of the last session. They are not computed before a run is requested.
-    pub fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
-        let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
-        let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
-        let preset = stored(&memory.preset, "the sweep of the last session")?;
-        let clean = memory.clean.map(|text| stored(&text, "the preset of the last session's sweep")).transpose()?;
-        self.put(preset, None);
-        let clean = clean.map_or_else(|| self.clean(), Arc::new);
-        self.diagrams.forget(self.editor.draft.sweep.clone(), Arc::clone(&clean));
-        self.editor = Editor::new(self.preset().clone(), clean, memory.file);
-        Ok(())
-    }
-
-    /// The state to restore in the next session: the settings under the controls, or where these cannot be run, those
-    /// of the shown diagram.
-    pub fn memory(&self) -> SweepMemory {
-        let PresetDraft { mut preset, .. } = self.draft();
-        if preset.sweep.check().is_err() {
-            preset.sweep = (**self.diagrams.present.spec()).clone();
-        }
-        let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
-        let (clean, file) = (text((**self.editor.saved_state()).clone()), self.editor.file().map(Path::to_owned));
-        SweepMemory { preset: text(preset), clean: Some(clean), file }
-    }
-
     /// The preset under the controls.
     pub fn preset(&self) -> &SweepPreset {
         &self.editor.draft
     }
 
-    /// The preset as it would be saved, with the displayed metric.
-    pub fn draft(&self) -> PresetDraft<SweepPreset> {
+    /// The preset under the controls, with the displayed metric.
+    pub fn draft(&self) -> SweepPreset {
         let mut preset = self.preset().clone();
         preset.sweep.metric = self.look.metric;
-        self.editor.preset_draft(preset)
+        preset
     }
 
     /// The preset as it is called: after a change of its settings, with a title and a description that are made from them.
@@ -190,54 +161,9 @@ impl PhasePanel {
         if self.is_dirty() { as_changed((*self.clean()).clone(), preset.sweep) } else { preset }
     }
 
-    /// The preset to save. Outside of the user's own file it has a title that is made from what was changed.
-    pub fn titled_draft(&self) -> PresetDraft<SweepPreset> {
-        let draft = self.draft();
-        if self.editor.file().is_some() {
-            return draft;
-        }
-        let preset = as_changed((*self.clean()).clone(), draft.preset.sweep);
-        PresetDraft { preset, ..draft }
-    }
-
-    /// Draft, undo and file of the preset under the controls.
-    pub fn editor(&self) -> &Editor<SweepPreset> {
-        &self.editor
-    }
-
-    pub fn status(&self) -> EditorStatus {
-        let SweepPreset { title, description, .. } = self.named();
-        self.editor.status(&title, &description)
-    }
-
-    /// Records that a draft was written to a file.
-    pub fn saved(&mut self, draft: PresetDraft<SweepPreset>, path: &Path) {
-        if let Some(saved) = self.editor.saved(draft, path) {
-            self.diagrams.call_by(saved);
-        }
-    }
-
     /// There are changes that were not saved.
     pub fn is_dirty(&self) -> bool {
         self.editor.is_dirty()
-    }
-
-    pub fn undo(&mut self) {
-        self.go_in_history(Editor::undo);
-    }
-
-    pub fn redo(&mut self) {
-        self.go_in_history(Editor::redo);
-    }
-
-    fn go_in_history(&mut self, go: impl FnOnce(&mut Editor<SweepPreset>)) {
-        let before = self.editor.saved_state_number();
-        go(&mut self.editor);
-        if self.editor.saved_state_number() != before {
-            // The metric is saved with the preset.
-            self.look.metric = self.preset().sweep.metric;
-            self.diagrams.call_by(&self.clean());
-        }
     }
 
     /// The diagram that is shown.
@@ -255,29 +181,9 @@ impl PhasePanel {
         self.diagrams.is_running()
     }
 
-    /// The diagrams in words whose results are in no file and took at least this long to compute.
-    pub fn unsaved(&self, worked: Duration) -> Vec<String> {
-        let words = |(titled, worked): (&TitledDiagram, Duration)| {
-            let [rows, columns] = titled.spec().shape();
-            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
-        };
-        self.diagrams.unsaved(worked).into_iter().map(words).collect()
-    }
-
-    /// Exports the whole result of the first of those diagrams.
-    pub fn export_unsaved(&mut self, ctx: &Context, worked: Duration) {
-        let Some((titled, _)) = self.diagrams.unsaved(worked).first().copied() else { return };
-        self.exports.begin(ctx, titled.clone(), self.look, ExportKind::Npz, self.layout);
-    }
-
     /// Records that a file with the results of a diagram was written.
     pub fn exported(&mut self, exported: ExportedDiagram) {
         self.diagrams.exported(exported);
-    }
-
-    /// The area in which the maps were drawn last.
-    pub fn area(&self) -> Option<Rect> {
-        self.area
     }
 
     /// Computes the runs of a diagram once more and writes them into a folder.
@@ -285,22 +191,20 @@ impl PhasePanel {
         self.raw.begin(&self.diagrams, plan, folder, overwrite);
     }
 
-    /// Work that is done also while the panel is not shown.
-    pub fn tick(&mut self, ctx: &Context, requests: &mut Requests) {
-        self.diagrams.poll();
-        self.look_at_present();
-        self.exports.poll(ctx, requests);
-        self.raw.poll(self.diagrams.is_running(), requests);
-    }
-
-    /// Shows the panel.
-    pub fn ui(&mut self, ui: &mut Ui, window: &mut WindowLayout, document: &mut Document, requests: &mut Requests) {
+    /// Draws the panel. `simulation` is that of the landscape, whose settings are marked on the maps.
+    pub(super) fn draw(
+        &mut self,
+        ui: &mut Ui,
+        window: &mut WindowLayout,
+        simulation: &SimulationSpec,
+        requests: &mut Requests,
+    ) {
         let width = ui.available_width();
         if !window.presenting {
             let most = (0.3 * width).clamp(230.0, 440.0);
             let left =
                 SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
-            left.show_collapsible(ui, &mut window.sizes.sweep_controls, &mut window.controls, |ui| {
+            left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, _| {
                 let fault = self.editor.draft.sweep.check().err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
@@ -314,19 +218,15 @@ impl PhasePanel {
         let scale = theme::text_scale(ui);
         let range = 220.0 * scale..=(0.3 * width).clamp(230.0, 520.0) * scale;
         let (name, edge, usual) = ("sweep readout", Edge::Right, 360.0 * scale);
-        let mut chosen = window.sizes.sweep_readout.map(|chosen| scale * chosen);
-        let before = chosen;
-        SidePanel { name, edge, usual, range, frame: None }.show(ui, &mut chosen, |ui| {
+        let right = SidePanel { name, edge, usual, range, frame: None };
+        right.show_scaled(ui, &mut window.sizes, scale, |ui, _| {
             self.map_options(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
-        if chosen != before {
-            window.sizes.sweep_readout = chosen.map(|chosen| chosen / scale);
-        }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
-            self.maps(ui, document, requests);
+            self.maps(ui, simulation, requests);
         });
         self.editor.remember(ui.ctx());
     }
@@ -353,7 +253,7 @@ impl PhasePanel {
     }
 
     /// Adapts the displayed map to the present diagram, which may be another one.
-    fn look_at_present(&mut self) {
+    pub(super) fn look_at_present(&mut self) {
         let diagram = &self.diagrams.present.diagram;
         if Arc::ptr_eq(diagram.spec(), &self.looked_at) {
             return;

@@ -42,11 +42,11 @@ impl RawExports {
             }
             Err(RawFailure::Cancelled) => {
                 let title = "The export of raw arrays was cancelled";
-                Action::Report { title, text: format!("{}.", rows(running)) }
+                Action::Report { title: title.to_owned(), text: format!("{}.", rows(running)) }
             }
             Err(failure) => {
                 let title = "Not all raw arrays were exported";
-                Action::Report { title, text: format!("{failure}.\n\n{}.", rows(running)) }
+                Action::Report { title: title.to_owned(), text: format!("{failure}.\n\n{}.", rows(running)) }
             }
         };
         requests.actions.push(action);

@@ -4,6 +4,7 @@ use egui::{Context, ViewportCommand};
 
 use super::Valleyscope;
 use crate::app::quit::{self, QuitAnswer, Quitting};
+use crate::app::tabs::TabName;
 
 impl Valleyscope {
     /// Holds a request to close the window back where diagrams would be lost. Presets and trainings need no question: the
@@ -14,7 +15,7 @@ impl Valleyscope {
         if !is_requested || self.device_lost || self.quitting == Quitting::Decided {
             return;
         }
-        if !self.panels.phase.unsaved(self.worth_asking).is_empty() {
+        if self.tab_with_losses().is_some() {
             ctx.send_viewport_cmd(ViewportCommand::CancelClose);
             if ctx.input(|input| input.viewport().minimized == Some(true)) {
                 ctx.send_viewport_cmd(ViewportCommand::Minimized(false));
@@ -28,23 +29,31 @@ impl Valleyscope {
         if self.quitting != Quitting::Asked {
             return;
         }
-        let unsaved = self.panels.phase.unsaved(self.worth_asking);
-        let answer = match unsaved.is_empty() {
+        let tab = self.tab_with_losses();
+        let answer = match tab {
             // They were exported meanwhile.
-            true => Some(QuitAnswer::Stay),
-            false => quit::ask(ctx, &unsaved),
+            None => Some(QuitAnswer::Stay),
+            Some(tab) => quit::ask(ctx, &self.tabs.get(tab).losses(self.worth_asking)),
         };
         match answer {
             None => {}
             Some(QuitAnswer::Stay) => self.quitting = Quitting::No,
             Some(QuitAnswer::Export) => {
                 self.quitting = Quitting::No;
-                self.panels.phase.export_unsaved(ctx, self.worth_asking);
+                if let Some(tab) = tab {
+                    self.tabs.get_mut(tab).export_first_loss(ctx, self.worth_asking);
+                }
             }
             Some(QuitAnswer::Quit) => {
                 self.quitting = Quitting::Decided;
                 ctx.send_viewport_cmd(ViewportCommand::Close);
             }
         }
+    }
+
+    /// The first tab with results that closing the window would drop.
+    fn tab_with_losses(&self) -> Option<TabName> {
+        let has_losses = |tab: &TabName| !self.tabs.get(*tab).losses(self.worth_asking).lines.is_empty();
+        TabName::ALL.iter().copied().find(has_losses)
     }
 }

@@ -1,137 +1,37 @@
 //! Drawing: the panels, and what appears above them.
 
-use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
+use egui::{Context, Panel, Ui};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::Valleyscope;
 use crate::app::live::Requests;
+use crate::app::menu;
 use crate::app::save_preset::{Destination, SaveDecision};
-use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
-use crate::app::window_layout::Tab;
-use crate::app::{lesson, menu, transport};
-
-/// Narrower windows do not show the plots, in points.
-const ROOM_FOR_PLOTS: f32 = 760.0;
-/// The part of a presentation's width that the plots of a lesson take.
-const PRESENTED_PLOTS: f32 = 0.34;
-/// The smallest heights of the formulas, and of the part below them.
-const LEAST_FORMULAS: f32 = 140.0;
-const LEAST_PLOTS: f32 = 250.0;
+use crate::app::tabs::{TabName, TabWindow};
 
 impl Valleyscope {
     pub(super) fn panels(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let presenting = self.layout.presenting;
-        if !presenting {
-            Panel::top("menu").show(ui, |ui| {
-                let (status, view) = (self.editor_status(), &mut self.editor.draft.document.view);
-                menu::bar(ui, &status, &mut self.catalog, view, &mut self.layout, requests);
-            });
-        }
-        if self.layout.tab == Tab::Phase {
-            self.panels.phase.ui(ui, &mut self.layout, &mut self.editor.draft.document, requests);
-            return;
-        }
-        if self.layout.tab == Tab::Training {
-            self.panels.training.ui(ui, &mut self.layout, &self.catalog, requests);
-            return;
-        }
-        self.landscape_tab(ui, requests);
-    }
-
-    fn landscape_tab(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
-        self.panels.diagnostics.point_at(pointed_at);
-        let points_at_plots = !pointed_at.is_empty();
-        if let Some((step, lesson)) = self.editor.lesson() {
-            let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
-            Panel::top("lesson")
-                .frame(frame)
-                .show(ui, |ui| lesson::strip(ui, step, lesson.len(), &lesson[step].text, requests));
-        }
         if !self.layout.presenting {
-            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-            Panel::bottom("transport").show(ui, |ui| {
-                ui.add_space(2.0);
-                transport::bar(ui, document, live, &mut self.pace, requests);
-                ui.add_space(2.0);
+            Panel::top("menu").show(ui, |ui| {
+                menu::bar(ui, &mut self.tabs, &mut self.catalog, &mut self.layout, requests);
             });
-            self.beside_landscape(ui, requests);
-        } else {
-            Panel::bottom("run").show(ui, |ui| transport::state(ui, &self.live));
-            if points_at_plots && ui.available_width() >= ROOM_FOR_PLOTS {
-                let width = PRESENTED_PLOTS * ui.available_width();
-                let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-                Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
-                    self.panels.diagnostics.presentation(ui, document, live, requests);
-                });
-            }
         }
-        // What is recorded is seen with the settings that it has.
-        let recorded = self.live.snapshot.as_ref().filter(|_| self.dialogs.animation.is_recording());
-        let mut recorded = recorded.map(|snapshot| self.editor.draft.document.in_force(&snapshot.spec));
-        CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
-            self.panels.landscape_area = Some(ui.available_rect_before_wrap());
-            let document = recorded.as_mut().unwrap_or(&mut self.editor.draft.document);
-            self.panels.landscape.ui(ui, document, &mut self.live, requests);
-        });
+        let simulation = self.tabs.landscape.document().spec.clone();
+        let tab = self.tabs.get_mut(self.layout.tab);
+        let window = TabWindow { layout: &mut self.layout, catalog: &self.catalog, simulation: &simulation };
+        tab.ui(ui, window, requests);
     }
 
-    /// The controls at the left and the plots at the right. However small the window, the landscape keeps the largest
-    /// part of it.
-    fn beside_landscape(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-        let width = ui.available_width();
-        let most = (0.28 * width).clamp(220.0, 520.0);
-        let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
-        let left = SidePanel { name, edge, usual: 350.0, range, frame: None };
-        left.show_collapsible(ui, &mut self.layout.sizes.controls, &mut self.layout.controls, |ui| {
-            self.panels.controls.ui(ui, document, live, requests);
-        });
-        let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
-        // In a window too narrow for both, the landscape comes first.
-        self.layout.room_for_plots = width >= ROOM_FOR_PLOTS;
-        let mut shown = self.layout.plots && self.layout.room_for_plots;
-        let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
-        let right = SidePanel { name, edge, usual: 0.28 * width, range, frame: None };
-        let PanelSizes { plots, formulas, .. } = &mut self.layout.sizes;
-        right.show_collapsible(ui, plots, &mut shown, |ui| {
-            if live.selected.is_some() {
-                let height = ui.available_height();
-                let most = (height - LEAST_PLOTS).max(LEAST_FORMULAS);
-                let (name, edge, range) = ("formulas", Edge::Top, LEAST_FORMULAS..=most);
-                let top = SidePanel { name, edge, usual: 0.5 * height, range, frame: None };
-                top.show(ui, formulas, |ui| {
-                    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                        self.panels.formula.ui(ui, document, live, requests);
-                    });
-                });
-            } else {
-                // Also without a pointer a particle can be chosen.
-                Panel::top("particle").show(ui, |ui| {
-                    self.panels.formula.ui(ui, document, live, requests);
-                    ui.add_space(4.0);
-                });
-            }
-            self.panels.diagnostics.ui(ui, document, live, requests);
-        });
-        if self.layout.room_for_plots {
-            self.layout.plots = shown;
-        }
-    }
-
-    pub(super) fn dialogs(&mut self, ctx: &Context) {
+    pub(super) fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
         self.dialogs.help.show(ctx);
         self.dialogs.files.show(ctx);
         self.show_save_preset(ctx);
         self.show_drop_target(ctx);
         self.dialogs.pictures.tick(ctx);
-        self.show_picture_export(ctx);
-        self.show_figure_export(ctx);
-        let free = match self.layout.tab {
-            Tab::Landscape => self.panels.landscape_area,
-            Tab::Phase => self.panels.phase.area(),
-            Tab::Training => self.panels.training.area(),
-        };
+        for &tab in TabName::ALL {
+            self.tabs.get_mut(tab).dialogs(ctx, requests);
+        }
+        let free = self.tabs.get(self.layout.tab).area();
         self.dialogs.messages.show(ctx, free);
         self.show_quit_question(ctx);
     }
@@ -148,28 +48,6 @@ impl Valleyscope {
             },
         }
         self.dialogs.save_preset = None;
-    }
-
-    fn show_picture_export(&mut self, ctx: &Context) {
-        let (panel, document) = (&mut self.panels.landscape, &mut self.editor.draft.document);
-        match self.dialogs.picture_export.ui(ctx, panel, document, &mut self.live) {
-            None => {}
-            Some(Ok(picture)) => self.dialogs.files.ask_save(picture, "landscape.png".to_owned()),
-            Some(Err(reason)) => {
-                let text = format!("The landscape cannot be drawn: {reason}.");
-                self.dialogs.messages.report("The picture was not saved", text);
-            }
-        }
-    }
-
-    fn show_figure_export(&mut self, ctx: &Context) {
-        if !self.dialogs.figure_export.is_open() {
-            return;
-        }
-        let preset = self.landscape_draft().preset;
-        if let Some(action) = self.dialogs.figure_export.ui(ctx, &preset) {
-            self.act(ctx, action);
-        }
     }
 
     /// Accepts presets that are dropped on the window, and shows where to drop them.

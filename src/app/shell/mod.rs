@@ -1,4 +1,4 @@
-//! The app as a whole: it brings the panels, the document and the running simulation together.
+//! The app as a whole: it brings the tabs, the dialogs and the files together.
 
 mod actions;
 mod closing;
@@ -6,75 +6,34 @@ mod draw;
 mod events;
 mod options;
 
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use egui::{Context, Rect, Ui};
+use egui::{Context, Ui};
 
 pub use options::{AppOptions, ExitState};
 
-use valleyscope_engine::simulation::{EngineCommand, ParticleId, Record};
-use valleyscope_experiments::preset::{Loaded, Preset, PresetSource, SweepPreset, built_ins};
-use valleyscope_experiments::view::ViewSettings;
+use valleyscope_experiments::preset::{Loaded, PresetSource};
 use valleyscope_runs::RunFolder;
 
-use super::animation::{AnimationExport, Subject};
-use super::controls::ControlsPanel;
-use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
-use super::engine::EngineLink;
-use super::figure_export::FigureExport;
 use super::files::Files;
 use super::graphics::GraphicsFaults;
 use super::help::Help;
-use super::keyboard::{self, Situation};
-use super::landscape::{FormulaPanel, LandscapePanel};
-use super::landscape_editor::LandscapeEditor;
+use super::keyboard;
 use super::live::{Live, Requests};
 use super::messages::Messages;
 use super::phase::PhasePanel;
 use super::picture::Pictures;
-use super::picture_export::PictureExport;
-use super::playback::PlaybackPace;
 use super::plot::install_curves;
 use super::preset_catalog::PresetCatalog;
 use super::quit::Quitting;
 use super::save_preset::SavePreset;
-use super::session::{self, Session, ViewState, WindowState};
+use super::session::{self, Session, WindowState};
+use super::tabs::{Start, TabFrame, TabName, Tabs};
 use super::theme;
 use super::training::TrainingPanel;
-use super::wake::Wake;
-use super::window_layout::{Tab, WindowLayout};
+use super::window_layout::WindowLayout;
 use crate::result::SweepResult;
-
-/// The panels that have a state of their own.
-struct Panels {
-    landscape: LandscapePanel,
-    formula: FormulaPanel,
-    diagnostics: DiagnosticsPanel,
-    controls: ControlsPanel,
-    phase: PhasePanel,
-    training: TrainingPanel,
-    /// The area in which the landscape was drawn last.
-    landscape_area: Option<Rect>,
-}
-
-impl Panels {
-    fn new(cc: &eframe::CreationContext<'_>, training: TrainingPanel) -> Panels {
-        if let Some(render_state) = &cc.wgpu_render_state {
-            install_curves(render_state);
-        }
-        Panels {
-            landscape: LandscapePanel::new(cc.wgpu_render_state.as_ref()),
-            formula: FormulaPanel::default(),
-            diagnostics: DiagnosticsPanel::default(),
-            controls: ControlsPanel::default(),
-            phase: PhasePanel::new(cc.egui_ctx.clone(), first_sweep()),
-            training,
-            landscape_area: None,
-        }
-    }
-}
 
 /// The dialogs above the panels.
 struct Dialogs {
@@ -82,42 +41,21 @@ struct Dialogs {
     help: Help,
     files: Files,
     pictures: Pictures,
-    picture_export: PictureExport,
-    figure_export: FigureExport,
-    animation: AnimationExport,
     save_preset: Option<SavePreset>,
-    /// A session's record on its way, to be saved.
-    recording: Option<Receiver<Record>>,
 }
 
 impl Dialogs {
     fn new(messages: Messages, files: Files) -> Dialogs {
-        Dialogs {
-            messages,
-            help: Help::default(),
-            files,
-            pictures: Pictures::default(),
-            picture_export: PictureExport::default(),
-            figure_export: FigureExport::default(),
-            animation: AnimationExport::default(),
-            save_preset: None,
-            recording: None,
-        }
+        Dialogs { messages, help: Help::default(), files, pictures: Pictures::default(), save_preset: None }
     }
 }
 
 /// The app.
 pub struct Valleyscope {
-    editor: LandscapeEditor,
-    engine: EngineLink,
-    live: Live,
-    pace: PlaybackPace,
+    tabs: Tabs,
     layout: WindowLayout,
-    panels: Panels,
     dialogs: Dialogs,
     catalog: PresetCatalog,
-    /// The waking for the engine, which is not visible in other tabs.
-    landscape_wake: Wake,
     context: Context,
     faults: Option<GraphicsFaults>,
     /// Whether the device is lost; the window is about to close.
@@ -128,82 +66,54 @@ pub struct Valleyscope {
     worth_asking: Duration,
     /// The window's title as it was set last.
     title: String,
+    /// The last session's text, where it could not be used, until it is set aside.
+    unreadable: Option<String>,
 }
 
-/// Between two looks at an engine whose landscape is not shown.
-const UNSEEN: Duration = Duration::from_millis(500);
-
 impl Valleyscope {
-    pub fn new(cc: &eframe::CreationContext<'_>, options: AppOptions) -> Valleyscope {
+    pub fn new(cc: &eframe::CreationContext<'_>, mut options: AppOptions) -> Valleyscope {
         let ctx = cc.egui_ctx.clone();
         theme::install(&ctx);
+        if let Some(render_state) = &cc.wgpu_render_state {
+            install_curves(render_state);
+        }
         let mut messages = Messages::default();
-        if let Some((title, text)) = options.report {
+        if let Some((title, text)) = options.report.take() {
             messages.report(title, text);
         }
-        let mut catalog = PresetCatalog::new(options.library);
-        let (window, editor) = match restore(cc.storage, &mut messages) {
-            Some((window, editor)) => (Some(window), editor),
-            None => (None, first_editor()),
-        };
-        if let Some(window) = &window {
-            catalog.recall(window.recent.clone());
-            ctx.set_theme(window.theme);
-            ctx.set_zoom_factor(window.zoom);
+        let mut catalog = PresetCatalog::new(options.library.clone());
+        let stored = cc.storage.and_then(|storage| storage.get_string(session::KEY));
+        let restored = stored.as_ref().map(|text| restore(text, &mut messages));
+        let is_unreadable = matches!(restored, Some(None));
+        let (window, memories) = restored.flatten().map(|Session { window, tabs, .. }| (window, tabs)).unzip();
+        if let Some(WindowState { recent, theme, zoom, .. }) = &window {
+            catalog.recall(recent.clone());
+            ctx.set_theme(*theme);
+            ctx.set_zoom_factor(*zoom);
         }
         catalog.refresh(&ctx);
-        let pace = options.pace.or(window.as_ref().map(|window| window.pace)).unwrap_or_default();
-        let landscape_wake = Wake::new(ctx.clone(), Duration::ZERO, UNSEEN);
-        let wake = landscape_wake.clone();
-        let engine = EngineLink::start(&editor.draft.document, pace, move || wake.soon());
-        // A requested preset plays with its own view, whatever the last session's state.
-        let is_asked = options.preset.is_some();
-        if options.play && (is_asked || window.as_ref().is_none_or(|window| window.view.playing)) {
-            engine.send(EngineCommand::Play);
-        }
         let files = Files::new(ctx.clone(), options.native_dialogs, catalog.folder().map(Into::into));
+        let mut start =
+            Start { cc, options: &options, messages: &mut messages, memory: None, has_refused: is_unreadable };
+        let tabs = Tabs::begin(&mut start, memories.unwrap_or_default());
+        let unreadable = stored.filter(|_| start.has_refused);
+        let AppOptions { preset, result, run, exit_state, worth_asking, .. } = options;
         let mut app = Valleyscope {
-            editor,
-            engine,
-            live: Live::default(),
-            pace,
-            layout: window.as_ref().map(|window| window.layout).unwrap_or_default(),
-            panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.training)),
+            tabs,
+            layout: window.map(|window| window.layout).unwrap_or_default(),
             dialogs: Dialogs::new(messages, files),
             catalog,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
-            landscape_wake,
             context: ctx,
             device_lost: false,
-            exit_state: options.exit_state,
+            exit_state,
             quitting: Quitting::No,
-            worth_asking: options.worth_asking,
+            worth_asking,
             title: String::new(),
+            unreadable,
         };
-        if let Some(window) = window {
-            app.recall(window, !is_asked);
-        }
-        app.show(options.preset, options.result, options.run);
+        app.show(preset, result, run);
         app
-    }
-
-    /// Brings back what the tabs of the last session showed; `restores_view` also at the landscape.
-    fn recall(&mut self, window: WindowState, restores_view: bool) {
-        let WindowState { view, sweep, training, .. } = window;
-        self.panels.diagnostics.choose(view.plots.clone());
-        if let Some(sweep) = sweep
-            && let Err(reason) = self.panels.phase.recall(sweep)
-        {
-            self.dialogs.messages.report("The last phase diagram's preset was not restored", reason);
-        }
-        if let Some(training) = training
-            && let Err(reason) = self.panels.training.recall(training)
-        {
-            self.dialogs.messages.report("The last training's preset was not restored", reason);
-        }
-        if restores_view {
-            self.restore_view(view);
-        }
     }
 
     /// Shows what the program was begun with.
@@ -213,7 +123,7 @@ impl Valleyscope {
                 PresetSource::BuiltIn(_) => None,
                 PresetSource::User { path, .. } | PresetSource::File(path) => Some(path),
             };
-            self.open_preset(preset, file);
+            self.open_preset(&self.context.clone(), preset, file);
         }
         if let Some(result) = result {
             self.open_result(result);
@@ -223,66 +133,40 @@ impl Valleyscope {
         }
     }
 
-    /// Whether the landscape is drawn, in its tab or for an animation.
-    fn shows_landscape(&self) -> bool {
-        self.layout.tab == Tab::Landscape || self.dialogs.animation.is_recording()
-    }
-
     /// The document under the controls.
     pub fn document(&self) -> &Document {
-        &self.editor.draft.document
+        self.tabs.landscape.document()
     }
 
     /// The phase diagrams.
     pub fn phase(&self) -> &PhasePanel {
-        &self.panels.phase
+        &self.tabs.phase
     }
 
     /// The real workloads.
     pub fn training(&self) -> &TrainingPanel {
-        &self.panels.training
+        &self.tabs.training
     }
 
     /// The running simulation as the panels see it.
     pub fn live(&self) -> &Live {
-        &self.live
-    }
-
-    /// Restores the view of the last session.
-    fn restore_view(&mut self, view: ViewState) {
-        if let Some(camera) = view.camera {
-            self.panels.landscape.restore_view(&self.editor.draft.document, camera);
-        }
-        self.live.hidden = view.hidden;
-        self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
-        self.engine.send(EngineCommand::Select(self.live.selected));
+        self.tabs.landscape.live()
     }
 
     fn session(&self) -> Session {
         let window = WindowState {
-            pace: self.pace,
-            layout: self.layout,
+            layout: self.layout.clone(),
             recent: self.catalog.recent().to_vec(),
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.context.zoom_factor(),
-            view: ViewState {
-                playing: self.dialogs.animation.plays_after().unwrap_or(self.live.is_playing()),
-                camera: Some(self.panels.landscape.camera()),
-                selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
-                hidden: self.live.hidden.clone(),
-                plots: self.panels.diagnostics.choices(),
-            },
-            sweep: Some(self.panels.phase.memory()),
-            training: Some(self.panels.training.memory()),
         };
-        Session::new(&self.editor, window)
+        Session::new(window, self.tabs.to_memories())
     }
 }
 
 /// The stored session; one that can't be used is reported.
-fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Option<(WindowState, LandscapeEditor)> {
-    let text = storage?.get_string(session::KEY)?;
-    match Session::restore(&text) {
+fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
+    match Session::restore(text) {
         Ok(restored) => Some(restored),
         Err(reason) => {
             messages.report(
@@ -294,34 +178,19 @@ fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Op
     }
 }
 
-/// The document of a first start.
-fn first_editor() -> LandscapeEditor {
-    let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
-    LandscapeEditor::opened(preset.clone(), &ViewSettings::default())
-}
-
-/// The sweep under the controls at a first start.
-fn first_sweep() -> SweepPreset {
-    let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
-        Preset::Sweep(preset) => Some(preset.clone()),
-        _ => None,
-    });
-    sweeps.next().expect("some built-in presets are sweeps")
-}
-
 impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.hold_close(ctx);
-        let mut requests = Requests::default();
-        self.panels.phase.tick(ctx, &mut requests);
-        self.panels.training.tick(self.layout.tab == Tab::Training, &mut requests);
-        self.carry_out(ctx, requests);
-        self.take_snapshots();
         self.take_graphics_faults(ctx);
-        self.take_answers();
+        self.take_answers(ctx);
         self.catalog.poll();
-        let is_visible = ctx.input(|input| input.viewport().visible()).unwrap_or(true);
-        self.engine.hold(!(is_visible && self.shows_landscape()));
+        let is_window_visible = ctx.input(|input| input.viewport().visible()).unwrap_or(true);
+        let mut requests = Requests::default();
+        for &tab in TabName::ALL {
+            let frame = TabFrame { ctx, is_shown: self.layout.tab == tab, is_window_visible };
+            self.tabs.get_mut(tab).logic(frame, &mut requests);
+        }
+        self.carry_out(ctx, requests);
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
@@ -329,31 +198,18 @@ impl eframe::App for Valleyscope {
             return;
         }
         let mut requests = Requests::default();
-        let situation = Situation {
-            tab: self.layout.tab,
-            presenting: self.layout.presenting,
-            lesson: self.editor.lesson().map(|(step, lesson)| (step, lesson.len())),
-        };
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
-        keyboard::handle(ui.ctx(), situation, &mut self.editor.draft.document.view.follow, &mut requests);
+        keyboard::handle(ui.ctx(), self.layout.presenting, self.tabs.get_mut(self.layout.tab), &mut requests);
         self.panels(ui, &mut requests);
-        self.dialogs(ui.ctx());
-        let subject = Subject {
-            panel: &mut self.panels.landscape,
-            document: &mut self.editor.draft.document,
-            live: &mut self.live,
-        };
-        self.dialogs.animation.ui(ui.ctx(), subject, &mut requests);
+        self.dialogs(ui.ctx(), &mut requests);
         self.carry_out(ui.ctx(), requests);
-        self.sync(ui.ctx());
+        self.end_frame(ui.ctx());
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
-        if let Some(old) = storage.get_string(session::KEY)
-            && Session::restore(&old).is_err()
-        {
-            storage.set_string(session::UNREADABLE_KEY, old);
+        if let Some(unreadable) = self.unreadable.take() {
+            storage.set_string(session::UNREADABLE_KEY, unreadable);
         }
         storage.set_string(session::KEY, self.session().to_text());
     }

@@ -17,30 +17,24 @@ pub struct TrainingMemory {
     /// A preset's text.
     pub preset: String,
     /// The preset as last opened or saved.
-    #[serde(default)]
-    pub clean: Option<String>,
+    pub clean: String,
     /// The source of the data that replaces the preset's.
-    #[serde(default)]
     pub kept_data: Option<DataChoice>,
     /// The choice of data for each dataset, by its name.
-    #[serde(default)]
     pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
     /// The folders of the runs that are compared.
     pub selected: Vec<PathBuf>,
-    #[serde(default)]
     pub choices: Choices,
     /// The pens of the runs, so that they keep them.
-    #[serde(default)]
     pub pens: BTreeMap<PathBuf, usize>,
     /// The colours that were chosen for runs.
-    #[serde(default)]
     pub colors: BTreeMap<PathBuf, [u8; 3]>,
 }
 
 /// A checkpoint of another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForkPoint {
+pub(in crate::app) struct ForkPoint {
     /// The run's folder.
     pub run: PathBuf,
     pub step: u64,
@@ -79,7 +73,7 @@ impl TrainingFault {
 
 /// The state in which a preset of trainings was opened or saved.
 #[derive(Debug)]
-pub struct SavedTraining {
+pub(in crate::app) struct SavedTraining {
     pub clean: Preset,
     /// The source of the data that replaces the preset's, as chosen for another experiment.
     pub kept_data: Option<DataChoice>,
@@ -95,7 +89,7 @@ impl SavedTraining {
     }
 
     /// The state in which a file or a built-in preset opens.
-    pub fn opened(preset: Preset, file: Option<&Path>) -> SavedTraining {
+    pub(super) fn opened(preset: Preset, file: Option<&Path>) -> SavedTraining {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
         let of_file = || Some(file?.file_stem()?.to_string_lossy().into_owned());
         let stem = built_in.or_else(of_file).unwrap_or_else(|| preset.kind().to_lowercase());
@@ -113,7 +107,6 @@ impl SavedTraining {
 }
 
 impl Draft for Preset {
-    type Preset = Preset;
     type Saved = SavedTraining;
 
     /// Data that were chosen for another experiment are no change.
@@ -121,8 +114,9 @@ impl Draft for Preset {
         *self != saved.begun()
     }
 
-    fn saved_as(written: PresetDraft<Preset>, file: &Path, before: &SavedTraining) -> SavedTraining {
-        SavedTraining { fork: before.fork.clone(), ..SavedTraining::opened(written.preset, Some(file)) }
+    fn saved_as(written: PresetDraft, file: &Path, before: &SavedTraining) -> Option<SavedTraining> {
+        written.preset.workload()?;
+        Some(SavedTraining { fork: before.fork.clone(), ..SavedTraining::opened(written.preset, Some(file)) })
     }
 
     fn take_words(&mut self, preset: &Preset) {
@@ -224,7 +218,7 @@ impl TrainingEditor {
     }
 
     /// The preset as it would be saved. In the user's own file it keeps its title.
-    pub(super) fn draft(&self) -> PresetDraft<Preset> {
+    pub(super) fn draft(&self) -> PresetDraft {
         let preset = if self.presets.file().is_some() { self.preset().clone() } else { self.named() };
         self.presets.preset_draft(preset)
     }

@@ -123,7 +123,7 @@ impl TrainingExports {
         self.coming.retain(|coming| {
             let action = match coming.try_recv() {
                 Ok(Ok((bytes, name))) => Action::SaveBytes { bytes, suggested_name: name.to_owned() },
-                Ok(Err(reason)) => Action::Report { title: "Nothing was exported", text: reason },
+                Ok(Err(reason)) => Action::Report { title: "Nothing was exported".to_owned(), text: reason },
                 Err(error) => return error == TryRecvError::Empty,
             };
             requests.actions.push(action);

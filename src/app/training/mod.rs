@@ -40,7 +40,6 @@ mod watcher;
 mod words;
 mod worker;
 
-pub(super) use editor::TrainingMemory;
 pub use install::InstallCommand;
 pub use jobs::TrainingPaths;
 pub use panel::TrainingPanel;

@@ -370,7 +370,7 @@ fn repeated_rules_have_distinct_colours_and_a_chosen_one_needs_no_new_computatio
     assert!(present.number == number && present.diagram.is_complete(), "nothing is computed again");
     assert_eq!(present.result().title, "Small", "the results are the same");
     assert!(!app.state().phase().is_running() && app.state().phase().is_dirty() && !app.shows("Still shows"));
-    let saved = Preset::parse(&Preset::Sweep(app.state().phase().draft().preset).to_ron(), "draft");
+    let saved = Preset::parse(&Preset::Sweep(app.state().phase().draft()).to_ron(), "draft");
     let Ok(Preset::Sweep(saved)) = saved else { panic!("it is a sweep") };
     assert_eq!(saved.sweep.optimizers[0].color, Some(chosen), "it is saved with the preset");
     app.take_usual_color("FOCUS, γ = −0.9: colour");

@@ -188,3 +188,18 @@ fn a_session_that_cannot_be_read_is_reported_ignored_and_kept_aside() {
         assert_ne!(storage.0[KEY], text, "and the new session is stored");
     }
 }
+
+#[test]
+fn a_tab_whose_state_is_broken_is_reported_and_the_others_are_restored() {
+    let mut app = App::plain();
+    app.set_slider("Noise σ", 2.5);
+    let mut storage = stored(&mut app);
+    let broken = storage.0[KEY].replace("Phase:(preset:\"", "Phase:(preset:\"?");
+    assert_ne!(broken, storage.0[KEY], "the state of the phase diagrams is broken");
+    storage.0.insert(KEY.to_owned(), broken.clone());
+    let mut again = restarted(&storage);
+    assert!(again.shows("The last phase diagram's preset was not restored"));
+    assert_eq!(again.state().document().spec.noise.get(), 2.5, "the landscape is restored");
+    again.harness.state_mut().save(&mut storage);
+    assert_eq!(storage.0["valleyscope.session.unreadable"], broken, "it is kept aside");
+}

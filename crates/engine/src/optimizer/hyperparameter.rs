@@ -1,5 +1,6 @@
 //! The table of a rule's hyperparameters.
 
+use crate::parameter::{Extent, Parameter};
 use crate::quantity::{Beta, Gamma, Range, WeightDecay, number_text};
 
 /// A hyperparameter of a rule: what everybody who shows, reads, writes or varies it needs to know.
@@ -213,6 +214,18 @@ impl Hyperparameter {
             HyperparameterKind::Number(range) | HyperparameterKind::Whole(range) => Some(range),
             HyperparameterKind::Choice(_) => None,
         }
+    }
+
+    /// The hyperparameter as a parameter among others.
+    pub const fn parameter(&self) -> Parameter {
+        let [low, high] = self.slider;
+        let slider = Extent { low, high, is_logarithmic: self.is_logarithmic };
+        let parameter = Parameter::new(self.key, self.label, slider)
+            .symbol(self.symbol)
+            .help(self.help)
+            .paper(self.paper)
+            .axis(Extent::linear(low, high));
+        Parameter { is_whole: self.is_whole(), ..parameter }
     }
 
     pub fn choices(&self) -> &'static [HyperparameterChoice] {

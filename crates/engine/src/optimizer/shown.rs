@@ -1,6 +1,7 @@
 //! The settings by which optimizers that are shown together are distinguished, in legends, lists and titles.
 
 use super::{Decay, Hyperparameter, RatedRule, RuleSpec, Schedule};
+use crate::parameter::LEARNING_RATE;
 use crate::quantity::number_text;
 
 /// A setting of an optimizer or a run that is shown beside others.
@@ -22,7 +23,7 @@ impl ShownSetting {
 
     /// A learning rate.
     pub fn learning_rate(rate: f64) -> ShownSetting {
-        ShownSetting::new(Self::LEARNING_RATE, format!("η {}", number_text(rate)))
+        ShownSetting::new(Self::LEARNING_RATE, format!("{} {}", LEARNING_RATE.symbol, number_text(rate)))
     }
 
     pub const LEARNING_RATE: &'static str = "learning_rate";

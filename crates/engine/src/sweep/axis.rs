@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::point::Point;
 use crate::elementary::geometric;
 use crate::optimizer::{Hyperparameter, HyperparameterName};
+use crate::parameter::{DIMENSION, LEARNING_RATE, NOISE, Parameter, ROTATION, SHARPNESS, SLOPE, STEPS};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount};
 
 /// The quantity that varies along a side of the diagram, and its range.
@@ -48,26 +49,30 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// The parameter that varies. That of a rule is its [`Hyperparameter`], of which the first rule that has it is taken.
+    pub fn parameter(&self) -> Parameter {
+        match self {
+            Quantity::Sharpness => SHARPNESS,
+            Quantity::Slope => SLOPE,
+            Quantity::Rotation => ROTATION,
+            Quantity::Noise => NOISE,
+            Quantity::Steps => STEPS,
+            Quantity::Dimension => DIMENSION,
+            Quantity::Of(name, _) => name.hyperparameter().map_or(LEARNING_RATE, Hyperparameter::parameter),
+        }
+    }
+
     /// The name in file formats; the optimizers of a hyperparameter are not named.
     pub fn name(&self) -> &'static str {
         match self {
-            Quantity::Sharpness => "sharpness",
-            Quantity::Slope => "slope",
-            Quantity::Rotation => "rotation_degrees",
-            Quantity::Noise => "noise",
-            Quantity::Steps => "steps",
-            Quantity::Dimension => "dimension",
             Quantity::Of(hyperparameter, _) => hyperparameter.key(),
+            other => other.parameter().key,
         }
     }
 
     /// Whether all its values are whole numbers.
     pub fn is_whole(&self) -> bool {
-        match self {
-            Quantity::Steps | Quantity::Dimension => true,
-            Quantity::Of(name, _) => name.hyperparameter().is_some_and(Hyperparameter::is_whole),
-            _ => false,
-        }
+        self.parameter().is_whole
     }
 
     /// Whether both vary the same property of some optimizer or of the landscape.

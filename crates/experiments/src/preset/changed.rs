@@ -1,6 +1,7 @@
 //! Titles and descriptions of presets whose settings were changed.
 
 use valleyscope_engine::optimizer::{ShownSetting, with_settings};
+use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
 
@@ -102,14 +103,12 @@ fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String>
 fn in_words(key: &str, value: &str) -> String {
     let number = value.parse::<f64>().map_or_else(|_| value.to_lowercase(), number_text);
     let last = key.rsplit('.').next().unwrap_or(key);
+    if let Some(parameter) = parameter::WITH_SYMBOL.iter().find(|parameter| parameter.key == last) {
+        return parameter.with(number);
+    }
     match last {
-        "sharpness" => format!("a = {number}"),
-        "slope" => format!("c = {number}"),
-        "rotation_degrees" => format!("φ = {number}°"),
-        "noise" => format!("σ = {number}"),
         "steps" if number == "none" => "no end".to_owned(),
         "steps" | "particles" => format!("{number} {last}"),
-        "x" | "y" | "spread" => format!("start {last} = {number}"),
         _ => format!("{} {number}", last.replace('_', " ")),
     }
 }

@@ -48,79 +48,109 @@ impl DiagnosticMetric {
 
     /// The plot's title.
     pub fn title(self) -> &'static str {
-        match self {
-            DiagnosticMetric::Loss => "loss L",
-            DiagnosticMetric::Depth => "depth u",
-            DiagnosticMetric::AbsV => "spread |v|",
-            DiagnosticMetric::EffectiveStep => "effective step size",
-            DiagnosticMetric::FreeEnergy => "free energy F = E − ΘS",
-        }
+        self.info().title
     }
 
     /// A short name for switches.
     pub fn name(self) -> &'static str {
-        match self {
-            DiagnosticMetric::Loss => "Loss",
-            DiagnosticMetric::Depth => "Depth u",
-            DiagnosticMetric::AbsV => "Spread |v|",
-            DiagnosticMetric::EffectiveStep => "Effective step",
-            DiagnosticMetric::FreeEnergy => "Free energy",
-        }
+        self.info().name
     }
 
     /// The name in files.
     pub fn key(self) -> &'static str {
-        match self {
-            DiagnosticMetric::Loss => "loss",
-            DiagnosticMetric::Depth => "u",
-            DiagnosticMetric::AbsV => "abs_v",
-            DiagnosticMetric::EffectiveStep => "effective_step",
-            DiagnosticMetric::FreeEnergy => "free_energy",
-        }
+        self.info().key
     }
 
     pub fn explanation(self) -> &'static str {
-        match self {
-            DiagnosticMetric::Loss => "The exact loss, without noise, averaged over the particles.",
-            DiagnosticMetric::Depth => "How far along the valley the particles are.",
-            DiagnosticMetric::AbsV => "How far from the valley's floor the particles are.",
-            DiagnosticMetric::EffectiveStep => {
-                "The size of a step without weight decay, in learning rates, averaged over the coordinates. \
-                 1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves."
-            }
-            DiagnosticMetric::FreeEnergy => {
-                "E is the mean loss, S = ½ ln det(2πe Σ) the entropy of the particles' positions, and Θ the \
-                 temperature: each optimizer's learning rate η unless it is set. Each step counts with the Θ in force at \
-                 it. Shown for 3 particles or more."
-            }
-        }
+        self.info().explanation
     }
 
     /// Whether values are never negative, so that a logarithmic axis is a plain logarithm.
     pub fn is_positive(self) -> bool {
-        matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
+        self.info().is_positive
     }
 
     /// The metric over a bucket.
     pub fn value(self, bucket: &Bucket) -> DiagnosticValue {
-        let of = |spread: &BucketSpread| DiagnosticValue {
+        (self.info().value)(bucket)
+    }
+
+    /// The one place that describes a metric.
+    fn info(self) -> MetricInfo {
+        match self {
+            DiagnosticMetric::Loss => MetricInfo {
+                title: "loss L",
+                name: "Loss",
+                key: "loss",
+                explanation: "The exact loss, without noise, averaged over the particles.",
+                is_positive: false,
+                value: |bucket| DiagnosticValue::of_particles(&bucket.loss),
+            },
+            DiagnosticMetric::Depth => MetricInfo {
+                title: "depth u",
+                name: "Depth u",
+                key: "u",
+                explanation: "How far along the valley the particles are.",
+                is_positive: false,
+                value: |bucket| DiagnosticValue::of_particles(&bucket.u),
+            },
+            DiagnosticMetric::AbsV => MetricInfo {
+                title: "spread |v|",
+                name: "Spread |v|",
+                key: "abs_v",
+                explanation: "How far from the valley's floor the particles are.",
+                is_positive: true,
+                value: |bucket| DiagnosticValue::of_particles(&bucket.abs_v),
+            },
+            DiagnosticMetric::EffectiveStep => MetricInfo {
+                title: "effective step size",
+                name: "Effective step",
+                key: "effective_step",
+                explanation: "The size of a step without weight decay, in learning rates, averaged over the coordinates. \
+                              1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves.",
+                is_positive: true,
+                value: |bucket| DiagnosticValue::of_particles(&bucket.effective_step),
+            },
+            DiagnosticMetric::FreeEnergy => MetricInfo {
+                title: "free energy F = E − ΘS",
+                name: "Free energy",
+                key: "free_energy",
+                explanation: "E is the mean loss, S = ½ ln det(2πe Σ) the entropy of the particles' positions, and Θ the \
+                              temperature: each optimizer's learning rate η unless it is set. Each step counts with the Θ \
+                              in force at it. Shown for 3 particles or more.",
+                is_positive: false,
+                value: |bucket| DiagnosticValue::of_ensemble(bucket.free_energy),
+            },
+        }
+    }
+}
+
+/// The description of a metric.
+struct MetricInfo {
+    title: &'static str,
+    name: &'static str,
+    key: &'static str,
+    explanation: &'static str,
+    is_positive: bool,
+    value: fn(&Bucket) -> DiagnosticValue,
+}
+
+impl DiagnosticValue {
+    /// The value of a metric that each particle has.
+    fn of_particles(spread: &BucketSpread) -> DiagnosticValue {
+        DiagnosticValue {
             mean_low: spread.mean_low,
             mean: spread.mean,
             mean_high: spread.mean_high,
             std: spread.std,
             min: spread.min,
             max: spread.max,
-        };
-        match self {
-            DiagnosticMetric::Loss => of(&bucket.loss),
-            DiagnosticMetric::Depth => of(&bucket.u),
-            DiagnosticMetric::AbsV => of(&bucket.abs_v),
-            DiagnosticMetric::EffectiveStep => of(&bucket.effective_step),
-            DiagnosticMetric::FreeEnergy => {
-                let mean = bucket.free_energy;
-                DiagnosticValue { mean_low: mean, mean, mean_high: mean, std: f64::NAN, min: f64::NAN, max: f64::NAN }
-            }
         }
+    }
+
+    /// The value of a metric that only the ensemble as a whole has.
+    fn of_ensemble(mean: f64) -> DiagnosticValue {
+        DiagnosticValue { mean_low: mean, mean, mean_high: mean, std: f64::NAN, min: f64::NAN, max: f64::NAN }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The panel as a whole.
 
+mod plots;
+mod tab;
 mod updates;
 mod view;
 
@@ -28,7 +30,7 @@ use super::update::WorkerState;
 use super::watcher::WatcherCommand;
 use super::words::RunDetail;
 use super::worker::WorkerCard;
-use crate::app::editor::{Editor, EditorStatus, PresetDraft};
+use crate::app::editor::PresetDraft;
 use crate::app::figure_layout::FigureLayout;
 use crate::app::session::stored_preset;
 use crate::app::wake::Wake;
@@ -114,11 +116,6 @@ impl TrainingPanel {
         }
     }
 
-    /// Puts a preset under the controls. Undo brings the one before back.
-    pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        self.editor.open(preset, file);
-    }
-
     /// Shows a run, wherever its folder is.
     pub fn open_run(&mut self, run: RunFolder) {
         self.threads().jobs.send(WatcherCommand::Include(run.clone()));
@@ -126,15 +123,14 @@ impl TrainingPanel {
     }
 
     /// Restores the state of the last session.
-    pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
+    fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
         let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, pens, colors } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::recall(pens, colors);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
-        let clean = clean.map(|text| stored(&text, "the preset of the last session's training")).transpose()?;
-        let clean = clean.unwrap_or_else(|| preset.clone());
+        let clean = stored(&clean, "the preset of the last session's training")?;
         let saved = SavedTraining { kept_data, ..SavedTraining::opened(clean, file.as_deref()) };
         self.editor = TrainingEditor::restored(preset, saved, file, data);
         Ok(())
@@ -149,7 +145,7 @@ impl TrainingPanel {
         let is_known = |path: &Path| path.exists() || !path.parent().is_some_and(Path::exists);
         TrainingMemory {
             preset: preset.to_ron(),
-            clean: Some(clean.to_ron()),
+            clean: clean.to_ron(),
             kept_data: kept_data.clone(),
             data: self.editor.chosen_data(),
             file: self.editor.presets.file().map(Path::to_owned),
@@ -164,27 +160,13 @@ impl TrainingPanel {
         self.editor.preset()
     }
 
-    /// Draft, undo and file of the preset under the controls.
-    pub fn editor(&self) -> &Editor<Preset> {
-        &self.editor.presets
-    }
-
-    /// The preset as it would be saved.
-    pub fn draft(&self) -> PresetDraft<Preset> {
+    /// The preset to save.
+    pub fn draft(&self) -> PresetDraft {
         self.editor.draft()
     }
 
-    pub fn editor_mut(&mut self) -> &mut Editor<Preset> {
-        &mut self.editor.presets
-    }
-
-    pub fn status(&self) -> EditorStatus {
-        let named = self.editor.named();
-        self.editor().status(named.title(), named.description())
-    }
-
     pub fn is_dirty(&self) -> bool {
-        self.editor().is_dirty()
+        self.editor.presets.is_dirty()
     }
 
     /// The runs there are, as far as they are known.
@@ -216,11 +198,6 @@ impl TrainingPanel {
     pub fn use_data_in(&mut self, folder: &Path) {
         let data = DataChoice::Folder(folder.display().to_string());
         self.editor.presets.change(|presets| take_data(&mut presets.draft, &data));
-    }
-
-    /// The area in which the plots were drawn last.
-    pub fn area(&self) -> Option<Rect> {
-        self.area
     }
 
     fn threads(&mut self) -> &Threads {

@@ -14,7 +14,7 @@ use crate::app::training::watcher::WatcherCommand;
 
 impl TrainingPanel {
     /// Takes the updates of the threads, also while the panel is not shown.
-    pub fn tick(&mut self, is_shown: bool, requests: &mut Requests) {
+    pub(super) fn tick(&mut self, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
         self.exports.poll(requests);
         if std::mem::take(&mut self.has_queue) {
@@ -71,7 +71,7 @@ impl TrainingPanel {
             Update::Failed(text) => {
                 self.forks = false;
                 self.threads().jobs.send(WatcherCommand::Look);
-                requests.actions.push(Action::Report { title: "That did not work", text });
+                requests.actions.push(Action::Report { title: "That did not work".to_owned(), text });
             }
             Update::NotTrashed { run, reason } => self.dialog = Some(Dialog::RemoveForGood { run, reason }),
             Update::Removed(run) => {

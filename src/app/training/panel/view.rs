@@ -1,11 +1,8 @@
 //! The panel on the screen.
 
-use std::sync::Arc;
-
 use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Sides, Ui};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;
-use valleyscope_experiments::view::Pen;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::{DeviceChoice, Outlook};
 use valleyscope_runs::{Handshake, RunCommand, RunFolder};
@@ -14,31 +11,31 @@ use super::TrainingPanel;
 use crate::app::form::small_button;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
-use crate::app::side_panel::{Edge, SidePanel};
-use crate::app::training::charts::ChartAction;
+use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
 use crate::app::training::cut_name::line_with_name;
 use crate::app::training::detail::{self, RunAction};
 use crate::app::training::dialogs::{Dialog, DialogDecision};
 use crate::app::training::editor::{ForkPoint, TrainingFault};
 use crate::app::training::list::Chosen;
-use crate::app::training::named_curves::NamedCurves;
-use crate::app::training::names::{Known, distinct, known};
 use crate::app::training::outlook::OutlookAnswer;
-use crate::app::training::pens::NEUTRAL;
-use crate::app::training::plot_export::CurvesExport;
-use crate::app::training::plotter::RunCurves;
 use crate::app::training::summary::Summary;
 use crate::app::training::update::WorkerState;
 use crate::app::training::watcher::WatcherCommand;
 use crate::app::training::worker::WorkerAction;
-use crate::app::training::{list, samples, scan_view, setup};
+use crate::app::training::{list, samples, setup};
 use crate::app::window_layout::WindowLayout;
 
 const NOT_READY: &str = "The training worker is not ready";
 
 impl TrainingPanel {
-    /// Shows the panel.
-    pub fn ui(&mut self, ui: &mut Ui, window: &mut WindowLayout, catalog: &PresetCatalog, requests: &mut Requests) {
+    /// Draws the panel.
+    pub(super) fn draw(
+        &mut self,
+        ui: &mut Ui,
+        window: &mut WindowLayout,
+        catalog: &PresetCatalog,
+        requests: &mut Requests,
+    ) {
         self.threads();
         let width = ui.available_width();
         if !window.presenting {
@@ -50,15 +47,14 @@ impl TrainingPanel {
                 range: 240.0..=most,
                 frame: None,
             };
-            let WindowLayout { sizes, controls, .. } = window;
-            left.show_collapsible(ui, &mut sizes.training_controls, controls, |ui| {
-                self.left(ui, &mut sizes.list_of_runs, catalog, requests);
+            left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, sizes| {
+                self.left(ui, sizes, catalog, requests);
             });
             if let Some(run) = self.focus().cloned() {
                 let most = (0.6 * ui.available_height()).max(110.0);
                 let (name, edge, range) = ("run in words", Edge::Bottom, 84.0..=most);
                 let bottom = SidePanel { name, edge, usual: 190.0, range, frame: None };
-                bottom.show(ui, &mut window.sizes.run_in_words, |ui| self.words(ui, &run, requests));
+                bottom.show(ui, &mut window.sizes, |ui, _| self.words(ui, &run, requests));
             }
         }
         CentralPanel::default().show(ui, |ui| {
@@ -70,13 +66,13 @@ impl TrainingPanel {
         self.editor.presets.remember(ui.ctx());
     }
 
-    fn left(&mut self, ui: &mut Ui, list_height: &mut Option<f32>, catalog: &PresetCatalog, requests: &mut Requests) {
+    fn left(&mut self, ui: &mut Ui, sizes: &mut PanelSizes, catalog: &PresetCatalog, requests: &mut Requests) {
         let height = ui.available_height();
         let most = (height - 130.0).max(120.0);
         let frame = Some(Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO }));
         let (name, edge, range) = ("list of runs", Edge::Bottom, 110.0..=most);
         let bottom = SidePanel { name, edge, usual: list::height(self.runs.len()).min(0.45 * height), range, frame };
-        bottom.show(ui, list_height, |ui| {
+        bottom.show(ui, sizes, |ui, _| {
             if let Some(trouble) = &self.trouble {
                 let color = ui.visuals().error_fg_color;
                 ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
@@ -238,7 +234,9 @@ impl TrainingPanel {
                 });
                 let Some((training, steps)) = found else {
                     let text = format!("The settings of {} cannot be read.", run.title);
-                    return requests.actions.push(Action::Report { title: "The run cannot be forked", text });
+                    return requests
+                        .actions
+                        .push(Action::Report { title: "The run cannot be forked".to_owned(), text });
                 };
                 let chosen = steps.len() - 1;
                 self.dialog = Some(Dialog::Fork { run: folder, title: run.in_full(), training, steps, chosen });
@@ -283,77 +281,8 @@ impl TrainingPanel {
         }
     }
 
-    /// The facts about a curve for its name.
-    fn known(&self, drawn: &RunCurves) -> Known {
-        let (first, runs) = (&drawn.runs[0], drawn.runs.len());
-        match self.summary(first) {
-            Some(summary) => known(summary, runs),
-            None => Known { title: first.name(), folder: first.name(), runs, ..Known::default() },
-        }
-    }
-
-    /// The title that all curves have, where no name says it.
-    fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
-        let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
-        let first = title(groups.first()?)?;
-        let is_left_out =
-            groups.iter().all(|group| group.name.title.is_empty() && title(group).as_ref() == Some(&first));
-        is_left_out.then_some(first)
-    }
-
     pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
         self.runs.iter().find(|known| known.run == *run)
-    }
-
-    fn pen(&self, run: &RunFolder) -> Pen {
-        self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
-    }
-
-    fn plots(&mut self, ui: &mut Ui) {
-        if self.selected.is_empty() {
-            let text = if self.runs.is_empty() {
-                "Curves appear here once a run has begun."
-            } else {
-                "Choose a run in the list, or several with their boxes, to see their curves."
-            };
-            ui.centered_and_justified(|ui| ui.weak(text));
-            return;
-        }
-        let (plotted, chosen) = (self.plotted(), self.selected.len());
-        if plotted.is_empty() {
-            let text = match chosen {
-                1 => "The search does not find the run that is chosen.".to_owned(),
-                count => format!("The search finds none of the {count} runs that are chosen."),
-            };
-            ui.centered_and_justified(|ui| ui.weak(text));
-            return;
-        }
-        let note = (plotted.len() < chosen).then(|| format!("{} of {chosen} runs shown by the search", plotted.len()));
-        let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
-        let named = self.drawn.iter().zip(distinct(&known));
-        let groups: Vec<NamedCurves<'_>> =
-            named.map(|(drawn, name)| NamedCurves { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
-        // The scan that was chosen last hides the curves, of which it has none.
-        let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
-        let focus = self.selected.last();
-        let scan = scan.filter(|group| group.drawn.runs.last() == focus);
-        if let Some(scan) = scan.and_then(|group| group.drawn.scan.as_ref()) {
-            let name = focus.and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
-            if let Some(file) = scan_view::show(ui, scan, &name, &mut self.figure_layout) {
-                self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.figure_layout);
-            }
-            return;
-        }
-        match self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout) {
-            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), plotted),
-            Some(ChartAction::Figure(format)) => {
-                let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
-                let title = self.left_out(&groups);
-                let picture = CurvesExport { title, names, runs: plotted, plots: self.charts.plots(&groups) };
-                self.exports.begin_picture(ui.ctx(), picture, format, self.figure_layout);
-            }
-            None => {}
-        }
     }
 }
 

@@ -4,6 +4,7 @@ mod scan;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::{
     BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, Processes, TrainingSteps,
 };
@@ -223,7 +224,7 @@ impl RunSpec for MnistSpec {
                 "Optimizer",
                 vec![
                     Field::rule(&mut self.optimizer),
-                    Field::real("Learning rate η", "The length of steps", &mut self.learning_rate),
+                    Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate),
                 ],
             ),
             Section::new(

@@ -3,22 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use valleyscope_engine::simulation::{Record, Setting, SettingError, SimulationSpec};
-use valleyscope_experiments::preset::{LandscapePreset, LessonStep};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset};
 use valleyscope_experiments::view::ViewSettings;
 
-use super::document::Document;
-use super::editor::{Draft, Editor, PresetDraft};
+use crate::app::document::Document;
+use crate::app::editor::{Draft, Editor, PresetDraft};
 
 /// A document, and the step of the lesson that it is at.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LandscapeDraft {
+pub(super) struct LandscapeDraft {
     pub document: Document,
     lesson_step: usize,
 }
 
 /// The state in which a document was opened or saved.
 #[derive(Clone, Debug)]
-pub struct SavedLandscape {
+pub(super) struct SavedLandscape {
     pub preset: LandscapePreset,
     /// The document as it was then.
     clean: LandscapeDraft,
@@ -39,7 +39,6 @@ impl SavedLandscape {
 }
 
 impl Draft for LandscapeDraft {
-    type Preset = LandscapePreset;
     type Saved = SavedLandscape;
 
     /// Whether it differs by more than the settings of the lesson's step.
@@ -54,17 +53,17 @@ impl Draft for LandscapeDraft {
         !saved.at_step(&clean.spec, self.lesson_step).is_ok_and(|clean| document.spec == clean)
     }
 
-    fn saved_as(written: PresetDraft<LandscapeDraft>, _file: &Path, before: &SavedLandscape) -> SavedLandscape {
-        let PresetDraft { preset, draft: LandscapeDraft { document, lesson_step }, .. } = written;
+    fn saved_as(written: PresetDraft, _file: &Path, before: &SavedLandscape) -> Option<SavedLandscape> {
+        let PresetDraft { preset: Preset::Landscape(preset), lesson_step, .. } = written else { return None };
         // The camera that was saved is where the view is, not where the document began.
-        let camera = before.clean.document.view.camera;
-        let view = ViewSettings { camera, ..preset.view.clone().unwrap_or(document.view) };
+        let clean = &before.clean.document.view;
+        let view = ViewSettings { camera: clean.camera, ..preset.view.clone().unwrap_or_else(|| clean.clone()) };
         let document = Document { spec: preset.simulation.clone(), view };
-        SavedLandscape { preset, clean: LandscapeDraft { document, lesson_step } }
+        Some(SavedLandscape { preset, clean: LandscapeDraft { document, lesson_step } })
     }
 
-    /// They are the preset's alone.
-    fn take_words(&mut self, _preset: &LandscapePreset) {}
+    /// Title and description are the preset's alone.
+    fn take_words(&mut self, _preset: &Preset) {}
 }
 
 /// The editor of a landscape's document.
@@ -72,13 +71,13 @@ pub(super) type LandscapeEditor = Editor<LandscapeDraft>;
 
 impl LandscapeEditor {
     /// An editor with a preset just opened. `view` is how it is looked at where the preset does not say.
-    pub fn opened(preset: LandscapePreset, view: &ViewSettings) -> LandscapeEditor {
+    pub(super) fn opened(preset: LandscapePreset, view: &ViewSettings) -> LandscapeEditor {
         let draft = opened(&preset, view);
         Editor::new(draft.clone(), SavedLandscape { preset, clean: draft }, None)
     }
 
     /// An editor as it was left: `document` and the step of the lesson may differ from the preset's.
-    pub fn restored(
+    pub(super) fn restored(
         preset: LandscapePreset,
         file: Option<PathBuf>,
         document: Document,
@@ -90,42 +89,50 @@ impl LandscapeEditor {
     }
 
     /// Opens another preset. Undo brings the present one back.
-    pub fn open_preset(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
+    pub(super) fn open_preset(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
         let draft = opened(&preset, &self.draft.document.view);
         self.open(draft.clone(), SavedLandscape { preset, clean: draft }, file);
     }
 
     /// The document as a preset with title, description and lesson of the one that was opened.
-    pub fn document_draft(&self) -> PresetDraft<LandscapeDraft> {
+    pub(super) fn preset(&self) -> LandscapePreset {
         let Document { spec, view } = &self.draft.document;
-        self.preset_draft(LandscapePreset {
+        LandscapePreset {
             simulation: spec.clone(),
             view: Some(view.clone()),
             changes: Vec::new(),
             ..self.saved_state().preset.clone()
-        })
+        }
+    }
+
+    /// The document as this preset, to be saved in the place of what it was opened as.
+    pub(super) fn document_draft(&self, preset: LandscapePreset) -> PresetDraft {
+        PresetDraft {
+            lesson_step: self.lesson_step(),
+            drops_changes: !self.saved_state().preset.changes.is_empty(),
+            ..self.preset_draft(Preset::Landscape(preset))
+        }
     }
 
     /// A recorded session as a preset beside the document's own, with its title and description.
-    pub fn session_draft(&self, session: Record) -> PresetDraft<LandscapeDraft> {
+    pub(super) fn session_draft(&self, session: Record) -> PresetDraft {
         let Record { spec: simulation, changes } = session;
-        let draft = self.document_draft();
-        let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..draft.preset };
-        PresetDraft { preset, draft: draft.draft, replaces: None }
+        let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..self.preset() };
+        PresetDraft { replaces: None, ..self.preset_draft(Preset::Landscape(preset)) }
     }
 
     /// The index of the lesson's present step, from 0, and the lesson; none without a lesson.
-    pub fn lesson(&self) -> Option<(usize, &[LessonStep])> {
+    pub(super) fn lesson(&self) -> Option<(usize, &[LessonStep])> {
         let lesson = self.saved_state().preset.lesson.as_slice();
         (!lesson.is_empty()).then_some((self.lesson_step(), lesson))
     }
 
-    pub fn lesson_step(&self) -> usize {
+    pub(super) fn lesson_step(&self) -> usize {
         self.draft.lesson_step
     }
 
     /// Goes to a step of the lesson: all settings of the lesson get their values after this step. Other settings stay.
-    pub fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
+    pub(super) fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
         let spec = self.saved_state().at_step(&self.draft.document.spec, step)?;
         self.change(|editor| {
             editor.draft.document.spec = spec;

@@ -1,0 +1,249 @@
+//! The table of the parameters of landscapes and runs. Each label, help, unit and extent stands here, once; the
+//! hyperparameters of rules have a table of their own ([`crate::optimizer::Hyperparameter`]).
+
+use std::fmt::Display;
+
+use crate::quantity::{
+    Dimension, LearningRate, Noise, ParticleCount, Replicates, Rotation, Sharpness, Slope, StepCount, Temperature,
+};
+
+/// A parameter as controls, figures and titles show it. The range of its values belongs to its type in
+/// [`crate::quantity`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// The name of its field in presets.
+    pub key: &'static str,
+    /// In formulas, and before a value; empty without one.
+    pub symbol: &'static str,
+    /// Beside a control: name and symbol.
+    pub label: &'static str,
+    /// Behind a value.
+    pub unit: &'static str,
+    /// Its effect.
+    pub help: &'static str,
+    /// Its value in the FOCUS paper; empty where the paper does not have it.
+    pub paper: &'static str,
+    /// The ends of a slider. A typed number may lie beyond, as far as the quantity's own range goes.
+    pub slider: Extent,
+    /// The ends of an axis of a diagram to begin with.
+    pub axis: Extent,
+    /// The change of a number that is dragged, for each point that the pointer moves.
+    pub drag_step: f64,
+    /// Whether all values are whole numbers.
+    pub is_whole: bool,
+}
+
+/// Two ends, and the spacing between them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    pub low: f64,
+    pub high: f64,
+    pub is_logarithmic: bool,
+}
+
+impl Extent {
+    pub const fn linear(low: f64, high: f64) -> Extent {
+        Extent { low, high, is_logarithmic: false }
+    }
+
+    pub const fn logarithmic(low: f64, high: f64) -> Extent {
+        Extent { low, high, is_logarithmic: true }
+    }
+}
+
+impl Parameter {
+    /// A parameter that varies over an extent, on a slider and on an axis.
+    pub const fn new(key: &'static str, label: &'static str, extent: Extent) -> Parameter {
+        Parameter {
+            key,
+            symbol: "",
+            label,
+            unit: "",
+            help: "",
+            paper: "",
+            slider: extent,
+            axis: extent,
+            drag_step: 1.0,
+            is_whole: false,
+        }
+    }
+
+    pub const fn symbol(self, symbol: &'static str) -> Parameter {
+        Parameter { symbol, ..self }
+    }
+
+    pub const fn unit(self, unit: &'static str) -> Parameter {
+        Parameter { unit, ..self }
+    }
+
+    pub const fn help(self, help: &'static str) -> Parameter {
+        Parameter { help, ..self }
+    }
+
+    pub const fn paper(self, paper: &'static str) -> Parameter {
+        Parameter { paper, ..self }
+    }
+
+    /// The ends of an axis to begin with, where they are not those of a slider.
+    pub const fn axis(self, axis: Extent) -> Parameter {
+        Parameter { axis, ..self }
+    }
+
+    pub const fn drag_step(self, drag_step: f64) -> Parameter {
+        Parameter { drag_step, ..self }
+    }
+
+    pub const fn whole(self) -> Parameter {
+        Parameter { is_whole: true, ..self }
+    }
+
+    /// The parameter in the label of an axis: `rotation φ (°)`.
+    pub fn axis_label(&self) -> String {
+        self.label.to_lowercase()
+    }
+
+    /// The parameter with a value: `φ = 30°`.
+    pub fn with(&self, value: impl Display) -> String {
+        format!("{} = {value}{}", self.symbol, self.unit)
+    }
+
+    /// The help and the paper's value, for a tooltip.
+    pub fn explanation(&self) -> String {
+        match self.paper {
+            "" => self.help.to_owned(),
+            paper => format!("{}\n\nIn the paper: {paper}.", self.help),
+        }
+    }
+}
+
+pub const SHARPNESS: Parameter = Parameter::new(Sharpness::NAME, "Sharpness a", Extent::logarithmic(0.1, 1000.0))
+    .symbol("a")
+    .help("How quickly the valley narrows: the curvature across it is a·u². Larger values make steeper walls.")
+    .paper("10 in the examples, 0.1 to 1000 in the phase diagram")
+    .drag_step(0.1);
+
+pub const SLOPE: Parameter = Parameter::new(Slope::NAME, "Slope c", Extent::linear(0.0, 1.0))
+    .symbol("c")
+    .help("How steeply the floor of the valley falls along u. It is what drives every optimizer onward.")
+    .paper("0.1")
+    .axis(Extent::logarithmic(0.01, 1.0))
+    .drag_step(0.01);
+
+pub const ROTATION: Parameter = Parameter::new(Rotation::NAME, "Rotation φ (°)", Extent::linear(-90.0, 90.0))
+    .symbol("φ")
+    .unit("°")
+    .help(
+        "The angle between the valley and the x axis, counter-clockwise. Optimizers that work on each coordinate alone \
+         behave differently when the valley is not along an axis.",
+    )
+    .paper("30")
+    .axis(Extent::linear(0.0, 90.0));
+
+pub const NOISE: Parameter = Parameter::new(Noise::NAME, "Noise σ", Extent::linear(0.0, 3.0))
+    .symbol("σ")
+    .help("Each gradient coordinate is multiplied by its own draw from Normal(1, σ).")
+    .paper("0 to 3")
+    .drag_step(0.01);
+
+pub const DIMENSION: Parameter = Parameter::new(Dimension::NAME, "Dimension d", Extent::logarithmic(2.0, 100.0))
+    .symbol("d")
+    .help("2: the plane, with the valley turned by φ. More: a valley in a random direction.")
+    .paper("2, and 100 in one figure")
+    .whole();
+
+pub const STEPS: Parameter = Parameter::new(StepCount::NAME, "Steps", Extent::logarithmic(10.0, 10_000.0))
+    .help("Steps of each run.")
+    .paper("1000")
+    .drag_step(10.0)
+    .whole();
+
+pub const REPLICATES: Parameter = Parameter::new(Replicates::NAME, "Replicates", Extent::logarithmic(1.0, 1000.0))
+    .help("Runs with each learning rate, with different noise.")
+    .paper("50")
+    .whole();
+
+pub const PARTICLES: Parameter = Parameter::new(ParticleCount::NAME, "Particles", Extent::logarithmic(1.0, 10_000.0))
+    .help("How many independent copies each optimizer moves. A change begins the run again.")
+    .paper("50 replicates")
+    .whole();
+
+const START_HELP: &str = "The middle of the particles' start. A change begins the run again; the start can also be \
+                          placed on the landscape.";
+
+pub const START_X: Parameter =
+    Parameter::new("x", "Start x", Extent::linear(-2.0, 2.0)).symbol("start x").help(START_HELP).paper("0");
+
+pub const START_Y: Parameter =
+    Parameter::new("y", "Start y", Extent::linear(-2.0, 2.0)).symbol("start y").help(START_HELP).paper("0");
+
+pub const START_SPREAD: Parameter = Parameter::new("spread", "Start spread", Extent::logarithmic(1e-6, 1.0))
+    .symbol("start spread")
+    .help("The standard deviation of the particles' start in each coordinate. A change begins the run again.")
+    .paper("0.0001");
+
+pub const TEMPERATURE: Parameter = Parameter::new(Temperature::NAME, "Temperature Θ", Extent::logarithmic(1e-5, 10.0))
+    .help("Weighs the entropy in the free energy F = E − ΘS of the plots. It does not act on the particles.")
+    .paper("the learning rate plays this part");
+
+pub const LEARNING_RATE: Parameter =
+    Parameter::new(LearningRate::NAME, "Learning rate η", Extent::logarithmic(1e-4, 1.0))
+        .symbol("η")
+        .help("The size of a step.")
+        .paper("20 values from 0.001 to 1")
+        .axis(Extent::logarithmic(1e-3, 1.0));
+
+/// The parameters of a simulation, with the paths of their fields in a preset.
+pub const OF_SIMULATION: [(&str, Parameter); 10] = [
+    ("simulation.landscape.sharpness", SHARPNESS),
+    ("simulation.landscape.slope", SLOPE),
+    ("simulation.landscape.rotation_degrees", ROTATION),
+    ("simulation.noise", NOISE),
+    ("simulation.particles", PARTICLES),
+    ("simulation.start.x", START_X),
+    ("simulation.start.y", START_Y),
+    ("simulation.start.spread", START_SPREAD),
+    ("simulation.temperature", TEMPERATURE),
+    ("simulation.optimizers[0].rule.learning_rate", LEARNING_RATE),
+];
+
+/// The parameters of a landscape and its start that have a symbol.
+pub const WITH_SYMBOL: [Parameter; 7] = [SHARPNESS, SLOPE, ROTATION, NOISE, START_X, START_Y, START_SPREAD];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Range;
+
+    #[test]
+    fn sliders_and_axes_lie_within_the_ranges_of_their_quantities() {
+        let count = |name, min: u32, max: u32| Range { name, min: f64::from(min), max: f64::from(max) };
+        let all = [
+            (SHARPNESS, Sharpness::RANGE),
+            (SLOPE, Slope::RANGE),
+            (ROTATION, Rotation::RANGE),
+            (NOISE, Noise::RANGE),
+            (TEMPERATURE, Temperature::RANGE),
+            (LEARNING_RATE, LearningRate::RANGE),
+            (DIMENSION, count(Dimension::NAME, Dimension::MIN, Dimension::MAX)),
+            (STEPS, count(StepCount::NAME, StepCount::MIN, StepCount::MAX)),
+            (REPLICATES, count(Replicates::NAME, Replicates::MIN, Replicates::MAX)),
+            (PARTICLES, count(ParticleCount::NAME, ParticleCount::MIN, ParticleCount::MAX)),
+        ];
+        for (parameter, range) in all {
+            assert_eq!(parameter.key, range.name);
+            for Extent { low, high, is_logarithmic } in [parameter.slider, parameter.axis] {
+                assert!(range.min <= low && low < high && high <= range.max, "{}", parameter.key);
+                assert!(low > 0.0 || !is_logarithmic, "{}: no logarithm of {low}", parameter.key);
+            }
+        }
+    }
+
+    #[test]
+    fn labels_and_values_are_written_with_symbol_and_unit() {
+        assert_eq!(ROTATION.axis_label(), "rotation φ (°)");
+        assert_eq!(ROTATION.with(30), "φ = 30°");
+        assert_eq!(NOISE.with("0.5"), "σ = 0.5");
+        assert_eq!(START_X.with(1), "start x = 1");
+        assert_eq!(SLOPE.explanation(), format!("{}\n\nIn the paper: 0.1.", SLOPE.help));
+    }
+}

@@ -1,0 +1,100 @@
+//! Marks and words on the canvas: the start, captions, and the reasons for what is not seen.
+
+use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
+use valleyscope_experiments::view::Viewport;
+
+use super::glyphs::on_canvas;
+use super::interaction::start_xy;
+use super::layout::CanvasLayout;
+use crate::app::Document;
+
+/// The start: a cross, and a circle of one spread about it where that can be seen.
+pub(super) fn draw_start(painter: &Painter, canvas: Rect, viewport: &Viewport, document: &Document) {
+    let at = on_canvas(canvas, viewport, start_xy(document));
+    if !canvas.expand(20.0).contains(at) {
+        return;
+    }
+    for (color, width) in [(Color32::from_black_alpha(180), 3.5), (Color32::WHITE, 1.5)] {
+        for arm in [vec2(1.0, 0.0), vec2(0.0, 1.0)] {
+            for side in [-1.0, 1.0] {
+                let ends = [at + arm * side * 3.0, at + arm * side * 9.0];
+                painter.line_segment(ends, Stroke::new(width, color));
+            }
+        }
+    }
+    let radius = (document.spec.start.spread.get() / viewport.units_per_px()) as f32;
+    if radius > 4.0 && radius < 4.0 * canvas.width() {
+        painter.circle_stroke(at, radius, Stroke::new(1.0, Color32::from_white_alpha(190)));
+    }
+}
+
+/// Writes a caption onto the canvas.
+pub(super) fn draw_caption(ui: &Ui, layout: &CanvasLayout, text: &str, legend: Rect) {
+    let painter = ui.painter().with_clip_rect(layout.canvas);
+    let galley = painter.layout(text.to_owned(), layout.body.clone(), Color32::WHITE, layout.canvas.width() - 32.0);
+    let back = caption_area(layout.canvas, galley.size() + vec2(16.0, 10.0), legend);
+    painter.rect_filled(back, 5.0, Color32::from_black_alpha(165));
+    painter.galley(back.min + vec2(8.0, 5.0), galley, Color32::WHITE);
+}
+
+/// The area of a caption in the upper left corner of the canvas, or below the legend where that is in the way; on it
+/// where there is no room below.
+fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
+    let area = Rect::from_min_size(canvas.min + vec2(8.0, 8.0), size);
+    if !area.intersects(legend) {
+        return area;
+    }
+    let lowest = (canvas.bottom() - 8.0 - size.y).max(area.top());
+    let top = (legend.bottom() + 4.0).min(lowest);
+    area.translate(vec2(0.0, top - area.top()))
+}
+
+/// Names the ensembles that have run away, which the view does not include.
+pub(super) fn left_behind(painter: &Painter, canvas: Rect, document: &Document, left_out: &[u32], font: &FontId) {
+    let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let text = format!("Run away, out of view: {}", names.join(", "));
+    let galley = painter.layout(text, font.clone(), Color32::from_rgb(255, 170, 120), canvas.width() - 24.0);
+    let at = pos2(canvas.left() + 12.0, canvas.bottom() - galley.size().y - 10.0);
+    let back = Rect::from_min_size(at, galley.size()).expand(4.0);
+    painter.rect_filled(back, 4.0, Color32::from_black_alpha(165));
+    painter.galley(at, galley, Color32::WHITE);
+}
+
+/// Explains why there is no picture.
+pub(super) fn no_gpu(ui: &Ui, canvas: Rect) {
+    let visuals = ui.visuals();
+    ui.painter().rect_filled(canvas, 0.0, visuals.extreme_bg_color);
+    let text = "The landscape cannot be drawn: no graphics adapter was found. Everything else works.";
+    let font = TextStyle::Body.resolve(ui.style());
+    let color = visuals.weak_text_color();
+    let galley = ui.painter().layout(text.to_owned(), font, color, (canvas.width() - 24.0).max(80.0));
+    let at = pos2(canvas.left() + 12.0, canvas.center().y + 0.2 * canvas.height());
+    ui.painter().with_clip_rect(canvas).galley(at, galley, color);
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::{Rect, pos2, vec2};
+
+    use super::caption_area;
+
+    #[test]
+    fn a_caption_stays_on_the_canvas_also_below_a_tall_legend() {
+        let canvas = Rect::from_min_size(pos2(10.0, 20.0), vec2(200.0, 150.0));
+        let size = vec2(180.0, 30.0);
+        let top = |legend_height: f32| {
+            let legend = Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, legend_height));
+            let area = caption_area(canvas, size, legend);
+            assert!(canvas.contains_rect(area), "{area}");
+            area.top()
+        };
+        assert_eq!(top(40.0), 28.0 + 40.0 + 4.0);
+        assert_eq!(top(400.0), 170.0 - 8.0 - 30.0);
+        assert_eq!(caption_area(canvas, size, Rect::NOTHING).min, pos2(18.0, 28.0));
+        let high = caption_area(canvas, vec2(180.0, 300.0), Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, 400.0)));
+        assert_eq!(high.top(), 28.0, "the beginning of a long caption is seen");
+    }
+}

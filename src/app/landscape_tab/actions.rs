@@ -1,0 +1,118 @@
+//! Carrying out the requests of the tab's panels.
+
+use std::path::PathBuf;
+
+use egui::Context;
+use valleyscope_engine::simulation::{EngineCommand, SimulationSpec};
+use valleyscope_experiments::preset::LandscapePreset;
+
+use super::LandscapeTab;
+use crate::app::controls::{Highlight, set_controls};
+use crate::app::live::{Action, LandscapeAction, Requests};
+use crate::app::tabs::TabName;
+
+impl LandscapeTab {
+    /// Sends commands to the engine.
+    pub(in crate::app) fn command(&self, commands: Vec<EngineCommand>) {
+        for command in commands {
+            self.engine.send(command);
+        }
+    }
+
+    pub(in crate::app) fn act(&mut self, ctx: &Context, action: LandscapeAction, requests: &mut Requests) {
+        match action {
+            LandscapeAction::Show(preset) => {
+                requests.actions.push(Action::GoTo(TabName::Landscape));
+                self.open_landscape(*preset, None, requests);
+                if !self.animation.is_recording() {
+                    self.engine.send(EngineCommand::Play);
+                }
+            }
+            LandscapeAction::Set(spec) => self.editor.draft.document.spec = *spec,
+            LandscapeAction::TogglePlay => self.engine.toggle_play(self.live.playback()),
+            LandscapeAction::SingleStep => self.engine.send(EngineCommand::Advance(1)),
+            LandscapeAction::Restart => self.engine.restart(),
+            LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
+            LandscapeAction::SaveSession => self.recording = Some(self.engine.record()),
+            LandscapeAction::OpenPictureExport => self.picture_export.open(),
+            LandscapeAction::OpenFigureExport => self.figure_export.open(),
+            LandscapeAction::OpenAnimationExport => self.animation.open(&self.live, || self.engine.record()),
+        }
+    }
+
+    pub(super) fn open_landscape(&mut self, preset: LandscapePreset, file: Option<PathBuf>, requests: &mut Requests) {
+        let title = preset.title.clone();
+        if self.animation.is_recording() {
+            requests.actions.push(Action::Report {
+                title: format!("“{title}” was not opened"),
+                text: "An animation is being exported. Open the preset when it is done, or cancel the export."
+                    .to_owned(),
+            });
+            return;
+        }
+        let record = (!preset.changes.is_empty()).then(|| preset.record());
+        self.editor.open_preset(preset, file);
+        // Hidden and selected items belong to the previous document.
+        self.live.hidden.clear();
+        self.landscape.look_anew();
+        self.diagnostics.look_anew();
+        let notice = match record {
+            Some(record) => {
+                self.engine.replay(&mut self.editor.draft.document, record, &self.live);
+                format!("Opened “{title}”. Its recorded changes are repeated.")
+            }
+            None => {
+                self.engine.load(&self.editor.draft.document);
+                format!("Opened “{title}”. Undo goes back.")
+            }
+        };
+        requests.actions.push(Action::Notify(notice));
+    }
+
+    /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins; a step that only
+    /// sets a later pause goes on with the run of the step before.
+    fn go_to_lesson_step(&mut self, ctx: &Context, index: usize, requests: &mut Requests) {
+        let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.spec.clone());
+        if let Err(error) = self.editor.go_to_step(index) {
+            let text = format!(
+                "Step {} of the lesson can't be shown: {error}. Undo brings back the settings that the lesson goes on from.",
+                index + 1
+            );
+            requests.actions.push(Action::Report { title: "The lesson does not fit".to_owned(), text });
+            return;
+        }
+        let Some(step) = self.editor.lesson().and_then(|(_, lesson)| lesson.get(index).cloned()) else { return };
+        let spec = &self.editor.draft.document.spec;
+        let is_same_run = SimulationSpec { steps: before.steps, ..spec.clone() } == before;
+        let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
+        let controls = set_controls(&step.set, &before, spec);
+        if !goes_on && (*spec != before || !step.set.is_empty()) {
+            self.begin_document();
+        }
+        self.play_lesson_step();
+        Highlight::on(ctx, controls);
+    }
+
+    /// Plays the run where the lesson's step asks for it, unless an animation has the engine for itself.
+    pub(super) fn play_lesson_step(&mut self) {
+        let plays = self.editor.lesson().is_some_and(|(index, lesson)| lesson[index].play);
+        if plays && !self.animation.is_recording() {
+            // A later pause has to be in force before the run plays on.
+            self.engine.follow(&self.editor.draft.document, self.pace);
+            self.engine.send(EngineCommand::Play);
+        }
+    }
+
+    /// Whether the run has reached the step where it would pause.
+    fn is_finished_by(&self, steps: Option<u64>) -> bool {
+        let step = self.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+        steps.is_some_and(|steps| step >= steps)
+    }
+
+    /// Begins the document's run, unless an animation has the engine for itself.
+    pub(super) fn begin_document(&mut self) {
+        if !self.animation.is_recording() {
+            self.engine.load(&self.editor.draft.document);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Drawing the tab: the landscape, and the panels around it.
+
+use egui::{CentralPanel, Panel, ScrollArea, Ui};
+
+use super::LandscapeTab;
+use crate::app::live::Requests;
+use crate::app::side_panel::{Edge, SidePanel};
+use crate::app::window_layout::WindowLayout;
+use crate::app::{lesson, transport};
+
+/// Narrower windows do not show the plots, in points.
+const ROOM_FOR_PLOTS: f32 = 760.0;
+/// The part of a presentation's width that the plots of a lesson take.
+const PRESENTED_PLOTS: f32 = 0.34;
+/// The smallest heights of the formulas, and of the part below them.
+const LEAST_FORMULAS: f32 = 140.0;
+const LEAST_PLOTS: f32 = 250.0;
+
+impl LandscapeTab {
+    pub(super) fn draw(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
+        let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
+        self.diagnostics.point_at(pointed_at);
+        let points_at_plots = !pointed_at.is_empty();
+        if let Some((step, lesson)) = self.editor.lesson() {
+            let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
+            Panel::top("lesson")
+                .frame(frame)
+                .show(ui, |ui| lesson::strip(ui, step, lesson.len(), &lesson[step].text, requests));
+        }
+        if !layout.presenting {
+            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+            Panel::bottom("transport").show(ui, |ui| {
+                ui.add_space(2.0);
+                transport::bar(ui, document, live, &mut self.pace, requests);
+                ui.add_space(2.0);
+            });
+            self.beside_landscape(ui, layout, requests);
+        } else {
+            Panel::bottom("run").show(ui, |ui| transport::state(ui, &self.live));
+            if points_at_plots && ui.available_width() >= ROOM_FOR_PLOTS {
+                let width = PRESENTED_PLOTS * ui.available_width();
+                let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+                Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
+                    self.diagnostics.presentation(ui, document, live, requests);
+                });
+            }
+        }
+        // What is recorded is seen with the settings that it has.
+        let recorded = self.live.snapshot.as_ref().filter(|_| self.animation.is_recording());
+        let mut recorded = recorded.map(|snapshot| self.editor.draft.document.in_force(&snapshot.spec));
+        CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
+            self.area = Some(ui.available_rect_before_wrap());
+            let document = recorded.as_mut().unwrap_or(&mut self.editor.draft.document);
+            self.landscape.ui(ui, document, &mut self.live, requests);
+        });
+    }
+
+    /// The controls at the left and the plots at the right. However small the window, the landscape keeps the largest
+    /// part of it.
+    fn beside_landscape(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
+        let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+        let width = ui.available_width();
+        let most = (0.28 * width).clamp(220.0, 520.0);
+        let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
+        let left = SidePanel { name, edge, usual: 350.0, range, frame: None };
+        left.show_collapsible(ui, &mut layout.sizes, &mut layout.controls, |ui, _| {
+            self.controls.ui(ui, document, live, requests);
+        });
+        let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
+        // In a window too narrow for both, the landscape comes first.
+        layout.room_for_plots = width >= ROOM_FOR_PLOTS;
+        let mut shown = layout.plots && layout.room_for_plots;
+        let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
+        let right = SidePanel { name, edge, usual: 0.28 * width, range, frame: None };
+        right.show_collapsible(ui, &mut layout.sizes, &mut shown, |ui, sizes| {
+            if live.selected.is_some() {
+                let height = ui.available_height();
+                let most = (height - LEAST_PLOTS).max(LEAST_FORMULAS);
+                let (name, edge, range) = ("formulas", Edge::Top, LEAST_FORMULAS..=most);
+                let top = SidePanel { name, edge, usual: 0.5 * height, range, frame: None };
+                top.show(ui, sizes, |ui, _| {
+                    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                        self.formula.ui(ui, document, live, requests);
+                    });
+                });
+            } else {
+                // Also without a pointer a particle can be chosen.
+                Panel::top("particle").show(ui, |ui| {
+                    self.formula.ui(ui, document, live, requests);
+                    ui.add_space(4.0);
+                });
+            }
+            self.diagnostics.ui(ui, document, live, requests);
+        });
+        if layout.room_for_plots {
+            layout.plots = shown;
+        }
+    }
+}

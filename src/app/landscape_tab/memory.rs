@@ -1,0 +1,73 @@
+//! The state of the tab that is restored at the next start.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_experiments::view::Camera;
+
+use super::editor::LandscapeEditor;
+use crate::app::diagnostics::PlotChoices;
+use crate::app::document::Document;
+use crate::app::playback::PlaybackPace;
+use crate::app::session::stored_preset;
+
+/// The document, its view, and the speed of the run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LandscapeMemory {
+    /// The preset that was opened or saved last, and the document as it was left, both as presets' text:
+    /// so they are checked like any other preset when they are read.
+    origin: String,
+    current: String,
+    file: Option<PathBuf>,
+    lesson_step: usize,
+    pace: PlaybackPace,
+    view: ViewState,
+}
+
+/// The view of the landscape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ViewState {
+    pub playing: bool,
+    pub camera: Option<Camera>,
+    /// The selected particle: its optimizer's id, and its number from 0.
+    pub selected: Option<(u32, usize)>,
+    /// The optimizers that are not shown, by id.
+    pub hidden: BTreeSet<u32>,
+    pub plots: PlotChoices,
+}
+
+/// A tab as it was left.
+pub(super) struct Restored {
+    pub editor: LandscapeEditor,
+    pub pace: PlaybackPace,
+    pub view: ViewState,
+}
+
+impl LandscapeMemory {
+    pub(super) fn new(editor: &LandscapeEditor, pace: PlaybackPace, view: ViewState) -> LandscapeMemory {
+        let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
+        LandscapeMemory {
+            origin: text(editor.saved_state().preset.clone()),
+            // Without the lesson, which belongs to the saved preset and need not fit any more.
+            current: text(LandscapePreset { lesson: Vec::new(), ..editor.preset() }),
+            file: editor.file().map(Path::to_owned),
+            lesson_step: editor.lesson_step(),
+            pace,
+            view,
+        }
+    }
+
+    /// The tab's state, or why it cannot be used.
+    pub(super) fn restore(self) -> Result<Restored, String> {
+        let landscape = |preset| if let Preset::Landscape(preset) = preset { Some(preset) } else { None };
+        let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
+        let origin = preset(&self.origin, "the preset of the last session")?;
+        let current = preset(&self.current, "the last session")?;
+        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
+        let editor = LandscapeEditor::restored(origin, self.file, document, self.lesson_step);
+        let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
+        Ok(Restored { editor, pace, view: self.view })
+    }
+}

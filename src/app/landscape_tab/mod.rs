@@ -1,0 +1,313 @@
+//! The tab of landscapes: one simulation with its controls, its picture, its plots and its lesson.
+
+mod actions;
+mod draw;
+mod editor;
+mod memory;
+mod view_menu;
+
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use egui::{Context, Key, Modifiers, Rect, Ui};
+use valleyscope_engine::simulation::{EngineCommand, ParticleId, Record};
+use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_experiments::view::ViewSettings;
+
+use super::animation::{AnimationExport, Subject};
+use super::controls::ControlsPanel;
+use super::diagnostics::DiagnosticsPanel;
+use super::document::Document;
+use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::engine::EngineLink;
+use super::figure_export::FigureExport;
+use super::keyboard::Keys;
+use super::landscape::{FormulaPanel, LandscapePanel};
+use super::live::{Action, LandscapeAction, Live, Requests};
+use super::menu;
+use super::picture_export::PictureExport;
+use super::playback::PlaybackPace;
+use super::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+use super::wake::Wake;
+use editor::LandscapeEditor;
+use memory::{LandscapeMemory, Restored, ViewState};
+
+/// The time between two snapshots of an engine whose landscape is not shown.
+const UNSEEN: Duration = Duration::from_millis(500);
+/// The longest time of a frame that is spent on taking snapshots.
+const SNAPSHOT_TIME: Duration = Duration::from_millis(4);
+
+/// The tab of landscapes.
+pub(super) struct LandscapeTab {
+    editor: LandscapeEditor,
+    engine: EngineLink,
+    live: Live,
+    pace: PlaybackPace,
+    /// The waking for the engine, which is not visible in other tabs.
+    wake: Wake,
+    landscape: LandscapePanel,
+    formula: FormulaPanel,
+    diagnostics: DiagnosticsPanel,
+    controls: ControlsPanel,
+    picture_export: PictureExport,
+    figure_export: FigureExport,
+    animation: AnimationExport,
+    /// A session's record on its way, to be saved.
+    recording: Option<Receiver<Record>>,
+    /// The area in which the landscape was drawn last.
+    area: Option<Rect>,
+}
+
+impl RegisteredTab for LandscapeTab {
+    const INFO: TabInfo = TabInfo {
+        title: "Landscape",
+        in_words: "the landscape",
+        preset_kinds: &["Landscape"],
+        presets_heading: "Landscapes",
+        keys: &[
+            ("Space", "Play or pause"),
+            ("→", "Single step"),
+            ("R", "Restart at step 0"),
+            ("F", "Follow the particles, or stop following"),
+            ("Page Down, Page Up", "Next or previous step of a lesson"),
+        ],
+        has_plots: true,
+    };
+
+    fn begin(start: &mut Start<'_>) -> LandscapeTab {
+        let restored = start.recall("The last session was not restored", LandscapeMemory::restore);
+        let (editor, pace, view) = match restored {
+            Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
+            None => (first_editor(), None, None),
+        };
+        let pace = start.options.pace.or(pace).unwrap_or_default();
+        let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
+        let engine_wake = wake.clone();
+        let engine = EngineLink::start(&editor.draft.document, pace, move || engine_wake.soon());
+        // A requested preset plays with its own view, whatever the last session's state.
+        let is_asked = start.options.preset.is_some();
+        if start.options.play && (is_asked || view.as_ref().is_none_or(|view| view.playing)) {
+            engine.send(EngineCommand::Play);
+        }
+        let mut tab = LandscapeTab {
+            editor,
+            engine,
+            live: Live::default(),
+            pace,
+            wake,
+            landscape: LandscapePanel::new(start.cc.wgpu_render_state.as_ref()),
+            formula: FormulaPanel::default(),
+            diagnostics: DiagnosticsPanel::default(),
+            controls: ControlsPanel::default(),
+            picture_export: PictureExport::default(),
+            figure_export: FigureExport::default(),
+            animation: AnimationExport::default(),
+            recording: None,
+            area: None,
+        };
+        if let Some(view) = view {
+            tab.diagnostics.choose(view.plots.clone());
+            if !is_asked {
+                tab.restore_view(view);
+            }
+        }
+        tab
+    }
+}
+
+impl Tab for LandscapeTab {
+    fn editor(&self) -> &dyn AnyEditor {
+        &self.editor
+    }
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
+        &mut self.editor
+    }
+
+    fn status(&self) -> EditorStatus {
+        let preset = &self.editor.saved_state().preset;
+        self.editor.status(&preset.title, &preset.description)
+    }
+
+    fn to_save(&self) -> PresetDraft {
+        let mut preset = self.preset();
+        if self.editor.file().is_none() && self.editor.is_dirty() {
+            let mut before = self.editor.saved_state().preset.clone();
+            // What the lesson has set by its present step is no change.
+            before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+            let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
+            preset.title = titled.title().to_owned();
+            preset.description = titled.description().to_owned();
+        }
+        self.editor.document_draft(preset)
+    }
+
+    /// Undoes or redoes. A step of a lesson that is come back to begins its run as when it was gone to.
+    fn go_in_history(&mut self, step: HistoryStep) {
+        let lesson_step = self.editor.lesson_step();
+        self.editor.go_in_history(step);
+        if self.editor.lesson_step() != lesson_step {
+            self.begin_document();
+            self.play_lesson_step();
+        }
+    }
+
+    fn open(&mut self, preset: Preset, file: Option<PathBuf>, requests: &mut Requests) {
+        if let Preset::Landscape(preset) = preset {
+            self.open_landscape(preset, file, requests);
+        }
+    }
+
+    fn to_memory(&self) -> Memory {
+        let view = ViewState {
+            playing: self.animation.plays_after().unwrap_or(self.live.is_playing()),
+            camera: Some(self.landscape.camera()),
+            selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
+            hidden: self.live.hidden.clone(),
+            plots: self.diagnostics.choices(),
+        };
+        Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
+    }
+
+    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+        self.take_snapshots();
+        if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
+            self.recording = None;
+            requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(record))));
+        }
+        self.engine.hold(!(frame.is_window_visible && self.is_drawn(frame.is_shown)));
+    }
+
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
+        self.draw(ui, window.layout, requests);
+    }
+
+    fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
+        let document = &mut self.editor.draft.document;
+        requests.actions.extend(self.picture_export.ui(ctx, &mut self.landscape, document, &mut self.live));
+        if self.figure_export.is_open() {
+            let preset = self.preset();
+            requests.actions.extend(self.figure_export.ui(ctx, &preset));
+        }
+        let document = &mut self.editor.draft.document;
+        let subject = Subject { panel: &mut self.landscape, document, live: &mut self.live };
+        self.animation.ui(ctx, subject, requests);
+    }
+
+    fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
+        self.wake.show(self.is_drawn(is_shown));
+        if !self.animation.is_recording() {
+            let begun_by = self.engine.follow(&self.editor.draft.document, self.pace);
+            let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
+            if let Some(reason) = begun_by.filter(|_| under_way) {
+                requests.actions.push(Action::Notify(format!("Started again at step 0: {reason}.")));
+            }
+        }
+        let spec = &self.editor.draft.document.spec;
+        let is_simulated = |selected: ParticleId| {
+            selected.particle < spec.particles.get()
+                && spec.optimizers.iter().any(|optimizer| optimizer.id == selected.optimizer && optimizer.enabled)
+        };
+        if self.live.selected.is_some_and(|selected| !is_simulated(selected)) {
+            self.live.selected = None;
+            self.engine.send(EngineCommand::Select(None));
+        }
+        self.editor.remember(ctx);
+    }
+
+    fn area(&self) -> Option<Rect> {
+        self.area
+    }
+
+    fn handle_keys(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+        let mut ask = |is_asked: bool, action: LandscapeAction| {
+            requests.actions.extend(is_asked.then_some(Action::Landscape(action)));
+        };
+        ask(keys.once(Key::R), LandscapeAction::Restart);
+        if let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) {
+            let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
+            ask(next, LandscapeAction::GoToStep(step + 1));
+            let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
+            ask(back, LandscapeAction::GoToStep(step.saturating_sub(1)));
+        }
+        if !keys.is_control_focused() {
+            ask(keys.once(Key::Space), LandscapeAction::TogglePlay);
+            ask(keys.pressed(Modifiers::NONE, Key::ArrowRight), LandscapeAction::SingleStep);
+        }
+        if keys.once(Key::F) {
+            let follow = &mut self.editor.draft.document.view.follow;
+            *follow = !*follow;
+        }
+    }
+
+    fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
+        let mut item = |text, action| menu::item(ui, text, "", Action::Landscape(action), requests);
+        item("Export picture…", LandscapeAction::OpenPictureExport);
+        item("Export figure…", LandscapeAction::OpenFigureExport);
+        item("Export animation…", LandscapeAction::OpenAnimationExport);
+        ui.separator();
+    }
+
+    fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {
+        // They have no effect on other tabs.
+        ui.add_enabled_ui(is_shown, |ui| view_menu::show(ui, &mut self.editor.draft.document.view));
+        ui.separator();
+    }
+}
+
+impl LandscapeTab {
+    /// The document under the controls.
+    pub(super) fn document(&self) -> &Document {
+        &self.editor.draft.document
+    }
+
+    /// The running simulation as the panels see it.
+    pub(super) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Whether the landscape is drawn, in the shown tab or for an animation.
+    fn is_drawn(&self, is_shown: bool) -> bool {
+        is_shown || self.animation.is_recording()
+    }
+
+    /// The landscape as a preset. Its view is kept while it does not follow the particles.
+    fn preset(&self) -> LandscapePreset {
+        let mut preset = self.editor.preset();
+        if let Some(view) = preset.view.as_mut().filter(|view| !view.follow) {
+            view.camera = Some(self.landscape.camera());
+        }
+        preset
+    }
+
+    /// Restores the view of the last session.
+    fn restore_view(&mut self, view: ViewState) {
+        if let Some(camera) = view.camera {
+            self.landscape.restore_view(&self.editor.draft.document, camera);
+        }
+        self.live.hidden = view.hidden;
+        self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
+        self.engine.send(EngineCommand::Select(self.live.selected));
+    }
+
+    fn take_snapshots(&mut self) {
+        let begin = Instant::now();
+        while let Some(snapshot) = self.engine.next_snapshot() {
+            self.landscape.absorb(&snapshot);
+            if !self.animation.is_recording() {
+                self.engine.show_replayed(&mut self.editor.draft.document, &snapshot);
+            }
+            self.live.snapshot = Some(snapshot);
+            if begin.elapsed() > SNAPSHOT_TIME {
+                break;
+            }
+        }
+    }
+}
+
+/// The document of a first start.
+fn first_editor() -> LandscapeEditor {
+    let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
+    LandscapeEditor::opened(preset.clone(), &ViewSettings::default())
+}

@@ -1,0 +1,108 @@
+//! The controls of the axes of a sweep.
+
+use egui::{ComboBox, DragValue, Label, RichText, Ui};
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::parameter::Extent;
+use valleyscope_engine::quantity::PointCount;
+use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepOptimizer, SweepSpec};
+
+use super::controls::finite;
+use crate::figure::axis_label;
+
+/// The controls of an axis: the quantity that varies, its ends, and the number of its values.
+pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
+    let spread = (axis.to - axis.from).abs();
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).weak());
+        let combo = ComboBox::from_id_salt(name).selected_text(axis_label(spec, axis)).truncate().height(500.0);
+        let combo = combo.width(ui.available_width() - 8.0);
+        let shown = combo.show_ui(ui, |ui| {
+            let against = if *axis == spec.rows { &spec.columns } else { &spec.rows };
+            for of in choices(spec) {
+                if of != axis.of && of.overlaps(&against.of) {
+                    continue;
+                }
+                let other = Axis { of: of.clone(), ..axis.clone() };
+                if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
+                    let Extent { low, high, is_logarithmic } = of.parameter().axis;
+                    let spacing = if is_logarithmic { Spacing::Log } else { Spacing::Linear };
+                    *axis = Axis { of, from: low, to: high, spacing, count: axis.count };
+                }
+            }
+        });
+        shown.response.accessible_name(format!("{name}: what varies"));
+    });
+    if let Some(left_out) = left_out(spec, axis) {
+        ui.add(Label::new(RichText::new(left_out).small().weak()).wrap());
+    }
+    ui.horizontal(|ui| {
+        for (end, value) in [("from", &mut axis.from), ("to", &mut axis.to)] {
+            ui.label(end);
+            let speed = match axis.spacing {
+                Spacing::Linear => 0.005 * spread,
+                Spacing::Log => 0.01 * value.abs(),
+            };
+            let drag = DragValue::new(value)
+                .speed(speed.max(1e-6))
+                .max_decimals(6)
+                .update_while_editing(false)
+                .custom_parser(finite);
+            ui.add(drag).accessible_name(format!("{name} {end}"));
+        }
+    });
+    ui.horizontal(|ui| {
+        let mut count = axis.count.get();
+        ui.label("in");
+        let drag = DragValue::new(&mut count)
+            .range(PointCount::MIN..=PointCount::MAX)
+            .update_while_editing(false)
+            .custom_parser(finite);
+        if ui.add(drag).on_hover_text("How many").accessible_name(format!("{name}: how many")).changed() {
+            axis.count = PointCount::clamped(count as u64);
+        }
+        let mut log = axis.spacing == Spacing::Log;
+        let help = "Logarithmic: equal quotients rather than equal differences.";
+        let toggle = ui.checkbox(&mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
+        if toggle.changed() {
+            axis.spacing = if log { Spacing::Log } else { Spacing::Linear };
+        }
+    });
+}
+
+/// The optimizers that have the hyperparameter of an axis, but keep their own value.
+pub(super) fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
+    let Quantity::Of(hyperparameter, ids) = &axis.of else { return None };
+    let others = having(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
+    let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
+    match &labels[..] {
+        [] => None,
+        [one] => Some(format!("{one} keeps its own.")),
+        [first @ .., last] => Some(format!("{} and {last} keep their own.", first.join(", "))),
+    }
+}
+
+/// The optimizers that have a hyperparameter.
+fn having(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
+    spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
+}
+
+/// The quantities that an axis can vary.
+fn choices(spec: &SweepSpec) -> Vec<Quantity> {
+    let mut choices = vec![
+        Quantity::Sharpness,
+        Quantity::Noise,
+        Quantity::Slope,
+        Quantity::Rotation,
+        Quantity::Steps,
+        Quantity::Dimension,
+    ];
+    for hyperparameter in HyperparameterName::all() {
+        let ids: Vec<u32> = having(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
+        if ids.len() > 1 {
+            choices.push(Quantity::Of(hyperparameter, ids.clone()));
+        }
+        // Also for one optimizer alone, so that adam.beta2 and focus.beta2 can be the two axes.
+        choices.extend(ids.into_iter().map(|id| Quantity::Of(hyperparameter, vec![id])));
+    }
+    choices
+}

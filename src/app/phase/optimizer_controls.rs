@@ -1,0 +1,211 @@
+//! The controls of the optimizers of a sweep.
+
+use egui::{Button, CollapsingHeader, DragValue, RichText, Ui};
+use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec, Schedule};
+use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::quantity::{LearningRate, PointCount};
+use valleyscope_engine::simulation::{distinct_name, kept_name};
+use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
+
+use super::axis_controls::left_out;
+use super::controls::{finite, line};
+use crate::app::controls::{color_swatch, schedule};
+use crate::app::form;
+use crate::app::live::{Action, Requests};
+use crate::app::rule_text::{self, RuleEditor};
+use crate::app::theme::legible;
+use crate::figure::optimizer_colors;
+
+const COLOR_HELP: &str = "Colour in the map and the plots. A change of it needs no new computation.";
+
+/// The optimizers, each with its rule and learning rates, and a menu that adds one.
+pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
+    let (mut removed, mut exchanged) = (None, None);
+    let can_remove = spec.optimizers.len() > 2;
+    let steps = spec.steps.get() as u64;
+    let colors = optimizer_colors(spec);
+    let usual_colors: Vec<[u8; 3]> = (0..colors.len()).map(|index| usual_color(spec, &colors, index)).collect();
+    for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
+        let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, colors[index]));
+        CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
+            let label = optimizer.label().to_owned();
+            line(ui, "Colour", COLOR_HELP, |ui| {
+                let name = form::owned(&label, "colour");
+                color_swatch(ui, &mut optimizer.color, usual_colors[index], COLOR_HELP, &name);
+            });
+            let help = "The update rule. Another one keeps the settings that both have.";
+            line(ui, "Rule", help, |ui| {
+                let name = form::owned(&label, "rule");
+                if let Some(notice) = rule_text::exchange(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
+                    requests.actions.push(Action::Notify(notice));
+                    exchanged = Some(index);
+                }
+            });
+            rule(ui, &label, optimizer);
+            if optimizer.rule.kind().typed().is_some()
+                && form::small_button(ui, true, "Edit text", &form::owned(&label, "text"), "The rule as text")
+            {
+                editor(optimizer.id, "").open(ui.ctx());
+            }
+            rates(ui, &label, &mut optimizer.learning_rates);
+            schedule(ui, &label, &mut optimizer.schedule, Some(steps));
+            let remove = ui.add_enabled(can_remove, Button::new("Remove").small());
+            let remove = remove.accessible_name(form::owned(&label, "remove"));
+            if remove.on_disabled_hover_text("A comparison needs two.").clicked() {
+                removed = Some(index);
+            }
+        });
+    }
+    for optimizer in &mut spec.optimizers {
+        let label = optimizer.label().to_owned();
+        editor(optimizer.id, &label).show(ui.ctx(), &mut optimizer.rule);
+    }
+    if let Some(index) = exchanged {
+        exchange(spec, index);
+    }
+    if let Some(index) = removed {
+        remove(spec, index);
+    }
+    ui.menu_button("Add an optimizer", |ui| {
+        if let Some(kind) = rule_text::choices(ui, None)
+            && spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS
+        {
+            let id = add(spec, RuleSpec::on_plane(kind));
+            if kind.typed().is_some() {
+                editor(id, "").open(ui.ctx());
+            }
+            ui.close();
+        }
+    });
+}
+
+/// The colour of an optimizer where none is chosen for it; `colors` are those in use.
+fn usual_color(spec: &SweepSpec, colors: &[[u8; 3]], index: usize) -> [u8; 3] {
+    if spec.optimizers[index].color.is_none() {
+        return colors[index];
+    }
+    let mut spec = spec.clone();
+    spec.optimizers[index].color = None;
+    optimizer_colors(&spec)[index]
+}
+
+fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
+    RuleEditor { of: ("sweep", id), owner }
+}
+
+/// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it; returns its id.
+fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
+    let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
+    let id = (0..).find(is_free).expect("a sweep has few optimizers");
+    let of_all = [&spec.rows, &spec.columns].map(|axis| left_out(spec, axis).is_none());
+    for (axis, of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(of_all) {
+        if let Quantity::Of(hyperparameter, ids) = &mut axis.of
+            && of_all
+            && hyperparameter.is_of(&rule)
+        {
+            ids.push(id);
+        }
+    }
+    let is_taken = |name: &str| spec.optimizers.iter().any(|optimizer| optimizer.label() == name);
+    let name = Some(distinct_name(rule.name(), is_taken)).filter(|name| name != rule.name());
+    spec.optimizers.push(SweepOptimizer {
+        id,
+        name,
+        color: None,
+        rule,
+        learning_rates: LearningRates::default(),
+        schedule: Schedule::default(),
+    });
+    id
+}
+
+/// Removes an optimizer whose rule was changed from the axes that vary a hyperparameter which it does not have, and a name that
+/// was made of the rule before.
+fn exchange(spec: &mut SweepSpec, index: usize) {
+    let optimizer = &mut spec.optimizers[index];
+    optimizer.name = kept_name(optimizer.name.take());
+    let (id, rule) = (optimizer.id, optimizer.rule);
+    for axis in [&mut spec.rows, &mut spec.columns] {
+        if let Quantity::Of(hyperparameter, ids) = &mut axis.of
+            && !hyperparameter.is_of(&rule)
+        {
+            ids.retain(|other| *other != id);
+        }
+    }
+    let is_taken = |name: &str| spec.optimizers.iter().any(|other| other.id != id && other.label() == name);
+    let label = spec.optimizers[index].label();
+    let name = distinct_name(label, is_taken);
+    let is_other = name != label;
+    if is_other {
+        spec.optimizers[index].name = Some(name);
+    }
+}
+
+/// Removes an optimizer, also from the axes.
+fn remove(spec: &mut SweepSpec, index: usize) {
+    let id = spec.optimizers.remove(index).id;
+    for axis in [&mut spec.rows, &mut spec.columns] {
+        if let Quantity::Of(_, ids) = &mut axis.of {
+            ids.retain(|other| *other != id);
+        }
+    }
+}
+
+fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
+    for (of, value) in optimizer.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
+        let mut set = value;
+        match of.kind {
+            HyperparameterKind::Choice(choices) => line(ui, of.label, of.help, |ui| {
+                for (index, choice) in choices.iter().enumerate() {
+                    ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
+                }
+            }),
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
+                line(ui, of.label, of.help, |ui| {
+                    let speed = 0.005 * (of.slider[1] - of.slider[0]);
+                    let decimals = if of.is_whole() { 0 } else { 6 };
+                    let drag = DragValue::new(&mut set).speed(speed).max_decimals(decimals).update_while_editing(false);
+                    let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
+                    let drag = drag.range(low..=high).custom_parser(finite);
+                    ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
+                })
+            }
+        }
+        if of.is_whole() {
+            set = set.round();
+        }
+        if set != value {
+            optimizer.rule.set(of.key, set).expect("controls keep values in range");
+        }
+    }
+}
+
+fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
+    ui.horizontal_wrapped(|ui| {
+        ui.label(LEARNING_RATE.symbol).on_hover_text("The learning rates that are tried");
+        for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
+            let mut number = value.get();
+            ui.label(end);
+            let drag = DragValue::new(&mut number)
+                .speed(0.01 * value.get())
+                .max_decimals(6)
+                .update_while_editing(false)
+                .custom_parser(finite);
+            if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
+                *value = LearningRate::clamped(number);
+            }
+        }
+    });
+    ui.horizontal_wrapped(|ui| {
+        let mut count = rates.count.get();
+        ui.label("in");
+        let drag = DragValue::new(&mut count)
+            .range(PointCount::MIN..=PointCount::MAX)
+            .update_while_editing(false)
+            .custom_parser(finite);
+        if ui.add(drag).accessible_name(form::owned(owner, "how many learning rates")).changed() {
+            rates.count = PointCount::clamped(count as u64);
+        }
+        ui.label("learning rates, with equal quotients");
+    });
+}

@@ -1,0 +1,156 @@
+//! The phase diagrams as a tab of the window.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use egui::{Context, Rect, Ui};
+use serde::{Deserialize, Serialize};
+use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
+
+use super::export::ExportKind;
+use super::panel::PhasePanel;
+use super::run_bar::time;
+use super::titled::TitledDiagram;
+use crate::app::editor::{AnyEditor, Editor, EditorStatus, HistoryStep, PresetDraft};
+use crate::app::live::Requests;
+use crate::app::session::stored_preset;
+use crate::app::tabs::{Losses, Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+use crate::figure::as_changed;
+
+/// The settings under the controls, to restore in the next session.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SweepMemory {
+    /// A preset's text.
+    preset: String,
+    /// The preset as last opened or saved.
+    clean: String,
+    file: Option<PathBuf>,
+}
+
+impl RegisteredTab for PhasePanel {
+    const INFO: TabInfo = TabInfo {
+        title: "Phase diagram",
+        in_words: "the phase diagram",
+        preset_kinds: &["Sweep"],
+        presets_heading: "Phase diagrams",
+        keys: &[
+            ("Arrows on the phase diagram", "Choose a pixel; first Tab to the diagram"),
+            ("Enter on the phase diagram", "Show the chosen pixel as a landscape"),
+        ],
+        has_plots: false,
+    };
+
+    fn begin(start: &mut Start<'_>) -> PhasePanel {
+        let mut panel = PhasePanel::new(start.cc.egui_ctx.clone(), first_sweep());
+        start.recall("The last phase diagram's preset was not restored", |memory| panel.recall(memory));
+        panel
+    }
+}
+
+impl Tab for PhasePanel {
+    fn editor(&self) -> &dyn AnyEditor {
+        &self.editor
+    }
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
+        &mut self.editor
+    }
+
+    fn status(&self) -> EditorStatus {
+        let SweepPreset { title, description, .. } = self.named();
+        self.editor.status(&title, &description)
+    }
+
+    fn to_save(&self) -> PresetDraft {
+        let draft = self.draft();
+        let is_own = self.editor.file().is_some();
+        let preset = if is_own { draft } else { as_changed((*self.clean()).clone(), draft.sweep) };
+        self.editor.preset_draft(Preset::Sweep(preset))
+    }
+
+    fn saved(&mut self, written: PresetDraft, file: &Path) {
+        if let Some(saved) = Editor::saved(&mut self.editor, written, file) {
+            self.diagrams.call_by(saved);
+        }
+    }
+
+    fn go_in_history(&mut self, step: HistoryStep) {
+        let before = self.editor.saved_state_number();
+        self.editor.go_in_history(step);
+        if self.editor.saved_state_number() != before {
+            // The metric is saved with the preset.
+            self.look.metric = self.preset().sweep.metric;
+            self.diagrams.call_by(&self.clean());
+        }
+    }
+
+    fn open(&mut self, preset: Preset, file: Option<PathBuf>, _requests: &mut Requests) {
+        if let Preset::Sweep(preset) = preset {
+            self.open_sweep(preset, file);
+        }
+    }
+
+    fn to_memory(&self) -> Memory {
+        let mut preset = self.draft();
+        // Settings that cannot be run could not be read again.
+        if preset.sweep.check().is_err() {
+            preset.sweep = (**self.diagrams.present.spec()).clone();
+        }
+        let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
+        let (clean, file) = (text((*self.clean()).clone()), self.editor.file().map(Path::to_owned));
+        Memory::new(&SweepMemory { preset: text(preset), clean, file })
+    }
+
+    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+        self.diagrams.poll();
+        self.look_at_present();
+        self.exports.poll(frame.ctx, requests);
+        self.raw.poll(self.diagrams.is_running(), requests);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
+        self.draw(ui, window.layout, window.simulation, requests);
+    }
+
+    fn area(&self) -> Option<Rect> {
+        self.area
+    }
+
+    fn losses(&self, worth_asking: Duration) -> Losses {
+        let words = |(titled, worked): (&TitledDiagram, Duration)| {
+            let [rows, columns] = titled.spec().shape();
+            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
+        };
+        let lines = self.diagrams.unsaved(worth_asking).into_iter().map(words).collect();
+        Losses { name: ["a phase diagram", "phase diagrams"], lines }
+    }
+
+    fn export_first_loss(&mut self, ctx: &Context, worth_asking: Duration) {
+        let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
+        self.exports.begin(ctx, titled.clone(), self.look, ExportKind::Npz, self.layout);
+    }
+}
+
+impl PhasePanel {
+    /// Restores the settings of the last session. They are not computed before a run is requested.
+    fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
+        let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
+        let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
+        let preset = stored(&memory.preset, "the sweep of the last session")?;
+        let clean = Arc::new(stored(&memory.clean, "the preset of the last session's sweep")?);
+        self.put(preset, None);
+        self.diagrams.forget(self.editor.draft.sweep.clone(), Arc::clone(&clean));
+        self.editor = Editor::new(self.preset().clone(), clean, memory.file);
+        Ok(())
+    }
+}
+
+/// The sweep under the controls at a first start.
+fn first_sweep() -> SweepPreset {
+    let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
+        Preset::Sweep(preset) => Some(preset.clone()),
+        _ => None,
+    });
+    sweeps.next().expect("some built-in presets are sweeps")
+}

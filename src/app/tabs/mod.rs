@@ -1,0 +1,119 @@
+//! The registry of the window's tabs.
+
+mod tab;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use tab::{Losses, Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+
+use valleyscope_experiments::preset::Preset;
+
+use super::landscape_tab::LandscapeTab;
+use super::phase::PhasePanel;
+use super::training::TrainingPanel;
+
+macro_rules! tabs {
+    ($($name:ident($field:ident): $tab:ty,)+) => {
+        /// The name of a tab, as it stands in the session's file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum TabName {
+            $($name,)+
+        }
+
+        impl TabName {
+            /// All tabs, in the order of the bar at the top.
+            pub const ALL: &[TabName] = &[$(TabName::$name),+];
+
+            pub(super) fn info(self) -> &'static TabInfo {
+                match self {
+                    $(TabName::$name => const { &<$tab as RegisteredTab>::INFO },)+
+                }
+            }
+        }
+
+        /// The tabs of the window.
+        pub(super) struct Tabs {
+            $(pub $field: $tab,)+
+        }
+
+        impl Tabs {
+            /// The tabs as they were left in the last session, or else as at a first start.
+            pub(super) fn begin(start: &mut Start<'_>, mut memories: BTreeMap<TabName, Memory>) -> Tabs {
+                Tabs {
+                    $($field: {
+                        start.memory = memories.remove(&TabName::$name);
+                        RegisteredTab::begin(start)
+                    },)+
+                }
+            }
+
+            pub(super) fn get(&self, name: TabName) -> &dyn Tab {
+                match name {
+                    $(TabName::$name => &self.$field,)+
+                }
+            }
+
+            pub(super) fn get_mut(&mut self, name: TabName) -> &mut dyn Tab {
+                match name {
+                    $(TabName::$name => &mut self.$field,)+
+                }
+            }
+        }
+    };
+}
+
+// A line for each tab: its name in files, the field that holds it, and its type. The first one is shown at a first start.
+tabs! {
+    Landscape(landscape): LandscapeTab,
+    Phase(phase): PhasePanel,
+    Training(training): TrainingPanel,
+}
+
+impl TabName {
+    /// The keys that show it, in words.
+    pub(super) fn keys(self) -> String {
+        format!("Ctrl {}", self as usize + 1)
+    }
+
+    /// The tab that opens presets of this kind.
+    pub(super) fn that_opens(preset: &Preset) -> TabName {
+        let opens = |name: &&TabName| name.info().preset_kinds.contains(&preset.kind());
+        *TabName::ALL.iter().find(opens).expect("each kind of preset has a tab")
+    }
+}
+
+impl Default for TabName {
+    fn default() -> Self {
+        TabName::ALL[0]
+    }
+}
+
+impl Tabs {
+    /// The tabs' states, to restore in the next session.
+    pub(super) fn to_memories(&self) -> BTreeMap<TabName, Memory> {
+        TabName::ALL.iter().map(|&name| (name, self.get(name).to_memory())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TabName;
+    use valleyscope_experiments::preset::built_ins;
+
+    #[test]
+    fn each_preset_opens_in_exactly_one_tab() {
+        for built_in in built_ins() {
+            let kind = built_in.preset.kind();
+            let opens = TabName::ALL.iter().filter(|tab| tab.info().preset_kinds.contains(&kind));
+            assert_eq!(opens.count(), 1, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_tab_is_stored_by_its_name() {
+        let stored: Vec<String> = TabName::ALL.iter().map(|tab| ron::ser::to_string(tab).expect("it is RON")).collect();
+        assert_eq!(stored, ["Landscape", "Phase", "Training"]);
+    }
+}

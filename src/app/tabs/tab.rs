@@ -1,0 +1,184 @@
+//! The interface of a tab of the window.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use egui::{Context, Rect, Ui};
+use ron::value::RawValue;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::Preset;
+
+use crate::app::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use crate::app::keyboard::Keys;
+use crate::app::live::Requests;
+use crate::app::messages::Messages;
+use crate::app::preset_catalog::PresetCatalog;
+use crate::app::shell::AppOptions;
+use crate::app::window_layout::WindowLayout;
+
+/// The description of a tab, which menus, keys and the help are made of.
+pub(in crate::app) struct TabInfo {
+    /// Its name in the bar at the top.
+    pub title: &'static str,
+    /// Its name in the sentence "Show …" of the help.
+    pub in_words: &'static str,
+    /// The kinds of the presets that it opens.
+    pub preset_kinds: &'static [&'static str],
+    /// The heading of those presets in the menu.
+    pub presets_heading: &'static str,
+    /// The keys that act in it, and their effects.
+    pub keys: &'static [(&'static str, &'static str)],
+    /// Whether plots stand beside it, which the View menu shows and hides.
+    pub has_plots: bool,
+}
+
+/// A tab of the window: a draft under controls, and what is drawn and computed of it.
+///
+/// The bar at the top, saving and opening, undo, the window's title, keys, the session and the question at the end use
+/// only this interface. What a single other part of the program needs of a tab is a method of that tab's own type.
+pub(in crate::app) trait Tab {
+    /// The editor of the draft under the controls.
+    fn editor(&self) -> &dyn AnyEditor;
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor;
+
+    /// The editor's state in words.
+    fn status(&self) -> EditorStatus;
+
+    /// The preset to save. Outside of the user's own file it has a title that is made from what was changed.
+    fn to_save(&self) -> PresetDraft;
+
+    /// Records that a preset was written to a file.
+    fn saved(&mut self, written: PresetDraft, file: &Path) {
+        self.editor_mut().saved(written, file);
+    }
+
+    fn go_in_history(&mut self, step: HistoryStep) {
+        self.editor_mut().go_in_history(step);
+    }
+
+    /// Opens a preset of one of its kinds. Undo restores the previous one.
+    fn open(&mut self, preset: Preset, file: Option<PathBuf>, requests: &mut Requests);
+
+    /// The state to restore in the next session.
+    fn to_memory(&self) -> Memory;
+
+    /// Takes what threads have found out, in each frame, also while another tab is shown or the window is hidden.
+    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests);
+
+    /// Draws the tab while it is shown.
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
+
+    /// Shows dialogs above the panels, whatever tab is shown.
+    fn dialogs(&mut self, _ctx: &Context, _requests: &mut Requests) {}
+
+    /// Brings computations in line with the draft once a frame was drawn and its requests were carried out.
+    fn end_frame(&mut self, _ctx: &Context, _is_shown: bool, _requests: &mut Requests) {}
+
+    /// The area in which its picture was drawn last.
+    fn area(&self) -> Option<Rect>;
+
+    /// Turns keys into requests while the tab is shown and no text is typed.
+    fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
+
+    /// The entries of the File menu that export, with a line below them, while the tab is shown.
+    fn export_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
+
+    /// The entries of the View menu for its drawing, with a line below them. They are seen in all tabs.
+    fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
+
+    /// The results that closing the window would drop, and that took at least this long to compute.
+    fn losses(&self, _worth_asking: Duration) -> Losses {
+        Losses::default()
+    }
+
+    /// Exports the first of those results.
+    fn export_first_loss(&mut self, _ctx: &Context, _worth_asking: Duration) {}
+}
+
+/// A tab that the registry can begin.
+pub(in crate::app) trait RegisteredTab: Tab + Sized {
+    const INFO: TabInfo;
+
+    /// The tab as it was left in the last session, or else as at a first start.
+    fn begin(start: &mut Start<'_>) -> Self;
+}
+
+/// The frame in which a tab does its background work.
+#[derive(Clone, Copy)]
+pub(in crate::app) struct TabFrame<'a> {
+    pub ctx: &'a Context,
+    /// Whether the tab is the shown one.
+    pub is_shown: bool,
+    /// Whether the window is visible.
+    pub is_window_visible: bool,
+}
+
+/// What surrounds a tab that is drawn.
+pub(in crate::app) struct TabWindow<'a> {
+    pub layout: &'a mut WindowLayout,
+    pub catalog: &'a PresetCatalog,
+    /// The simulation under the controls of the landscape.
+    pub simulation: &'a SimulationSpec,
+}
+
+/// Results that are in no file.
+#[derive(Default)]
+pub(in crate::app) struct Losses {
+    /// Their name: "a phase diagram", and for several "phase diagrams".
+    pub name: [&'static str; 2],
+    /// A line for each.
+    pub lines: Vec<String>,
+}
+
+/// The circumstances in which tabs begin.
+pub(in crate::app) struct Start<'a> {
+    pub cc: &'a eframe::CreationContext<'a>,
+    pub options: &'a AppOptions,
+    pub messages: &'a mut Messages,
+    /// The state of the tab that begins, in the last session.
+    pub memory: Option<Memory>,
+    /// Whether a tab could not use its state.
+    pub has_refused: bool,
+}
+
+impl Start<'_> {
+    /// Restores the tab by `restore` from its state in the last session, if there is one. Where that cannot be used, it is
+    /// reported under this title.
+    pub(in crate::app) fn recall<M: DeserializeOwned, T>(
+        &mut self,
+        title: &str,
+        restore: impl FnOnce(M) -> Result<T, String>,
+    ) -> Option<T> {
+        let memory = self.memory.take()?;
+        match memory.read().and_then(restore) {
+            Ok(restored) => Some(restored),
+            Err(reason) => {
+                self.has_refused = true;
+                let text = format!(
+                    "{reason}\n\nIt is kept aside, and the tab begins with a built-in preset.\n\n{}",
+                    memory.0.get_ron()
+                );
+                self.messages.report(title, text);
+                None
+            }
+        }
+    }
+}
+
+/// The state of a tab in a session's file, as text that only the tab reads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(in crate::app) struct Memory(Box<RawValue>);
+
+impl Memory {
+    pub(in crate::app) fn new(state: &impl Serialize) -> Memory {
+        Memory(RawValue::from_rust(state).expect("a session holds no value that RON cannot express"))
+    }
+
+    fn read<M: DeserializeOwned>(&self) -> Result<M, String> {
+        self.0.into_rust().map_err(|error| format!("the stored text is damaged: {error}"))
+    }
+}

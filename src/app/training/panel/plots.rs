@@ -1,0 +1,89 @@
+//! The plots of the chosen runs.
+
+use std::sync::Arc;
+
+use egui::Ui;
+use valleyscope_experiments::view::Pen;
+use valleyscope_runs::RunFolder;
+
+use super::TrainingPanel;
+use crate::app::training::charts::ChartAction;
+use crate::app::training::named_curves::NamedCurves;
+use crate::app::training::names::{Known, distinct, known};
+use crate::app::training::pens::NEUTRAL;
+use crate::app::training::plot_export::CurvesExport;
+use crate::app::training::plotter::RunCurves;
+use crate::app::training::scan_view;
+use crate::app::training::summary::Summary;
+
+impl TrainingPanel {
+    /// The facts about a curve for its name.
+    fn known(&self, drawn: &RunCurves) -> Known {
+        let (first, runs) = (&drawn.runs[0], drawn.runs.len());
+        match self.summary(first) {
+            Some(summary) => known(summary, runs),
+            None => Known { title: first.name(), folder: first.name(), runs, ..Known::default() },
+        }
+    }
+
+    /// The title that all curves have, where no name says it.
+    fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
+        let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
+        let first = title(groups.first()?)?;
+        let is_left_out =
+            groups.iter().all(|group| group.name.title.is_empty() && title(group).as_ref() == Some(&first));
+        is_left_out.then_some(first)
+    }
+
+    fn pen(&self, run: &RunFolder) -> Pen {
+        self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
+    }
+
+    /// The curves of the chosen runs, or the scan that was chosen last.
+    pub(super) fn plots(&mut self, ui: &mut Ui) {
+        if self.selected.is_empty() {
+            let text = if self.runs.is_empty() {
+                "Curves appear here once a run has begun."
+            } else {
+                "Choose a run in the list, or several with their boxes, to see their curves."
+            };
+            ui.centered_and_justified(|ui| ui.weak(text));
+            return;
+        }
+        let (plotted, chosen) = (self.plotted(), self.selected.len());
+        if plotted.is_empty() {
+            let text = match chosen {
+                1 => "The search does not find the run that is chosen.".to_owned(),
+                count => format!("The search finds none of the {count} runs that are chosen."),
+            };
+            ui.centered_and_justified(|ui| ui.weak(text));
+            return;
+        }
+        let note = (plotted.len() < chosen).then(|| format!("{} of {chosen} runs shown by the search", plotted.len()));
+        let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
+        let named = self.drawn.iter().zip(distinct(&known));
+        let groups: Vec<NamedCurves<'_>> =
+            named.map(|(drawn, name)| NamedCurves { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
+        // The scan that was chosen last hides the curves, of which it has none.
+        let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
+        let focus = self.selected.last();
+        let scan = scan.filter(|group| group.drawn.runs.last() == focus);
+        if let Some(scan) = scan.and_then(|group| group.drawn.scan.as_ref()) {
+            let name = focus.and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
+            if let Some(file) = scan_view::show(ui, scan, &name, &mut self.figure_layout) {
+                self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.figure_layout);
+            }
+            return;
+        }
+        match self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout) {
+            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), plotted),
+            Some(ChartAction::Figure(format)) => {
+                let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
+                let title = self.left_out(&groups);
+                let picture = CurvesExport { title, names, runs: plotted, plots: self.charts.plots(&groups) };
+                self.exports.begin_picture(ui.ctx(), picture, format, self.figure_layout);
+            }
+            None => {}
+        }
+    }
+}

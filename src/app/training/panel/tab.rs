@@ -1,0 +1,67 @@
+//! The real workloads as a tab of the window.
+
+use std::path::PathBuf;
+
+use egui::{Rect, Ui};
+use valleyscope_experiments::preset::Preset;
+
+use super::TrainingPanel;
+use crate::app::editor::{AnyEditor, EditorStatus, PresetDraft};
+use crate::app::live::Requests;
+use crate::app::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+
+impl RegisteredTab for TrainingPanel {
+    const INFO: TabInfo = TabInfo {
+        title: "Real workloads",
+        in_words: "real workloads",
+        preset_kinds: Preset::WORKLOADS,
+        presets_heading: "Real workloads",
+        keys: &[],
+        has_plots: false,
+    };
+
+    fn begin(start: &mut Start<'_>) -> TrainingPanel {
+        let mut panel = TrainingPanel::new(start.cc.egui_ctx.clone(), start.options.training.clone());
+        start.recall("The last training's preset was not restored", |memory| panel.recall(memory));
+        panel
+    }
+}
+
+impl Tab for TrainingPanel {
+    fn editor(&self) -> &dyn AnyEditor {
+        &self.editor.presets
+    }
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
+        &mut self.editor.presets
+    }
+
+    fn status(&self) -> EditorStatus {
+        let named = self.editor.named();
+        self.editor.presets.status(named.title(), named.description())
+    }
+
+    fn to_save(&self) -> PresetDraft {
+        self.draft()
+    }
+
+    fn open(&mut self, preset: Preset, file: Option<PathBuf>, _requests: &mut Requests) {
+        self.editor.open(preset, file);
+    }
+
+    fn to_memory(&self) -> Memory {
+        Memory::new(&self.memory())
+    }
+
+    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+        self.tick(frame.is_shown, requests);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
+        self.draw(ui, window.layout, window.catalog, requests);
+    }
+
+    fn area(&self) -> Option<Rect> {
+        self.area
+    }
+}
