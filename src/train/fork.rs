@@ -1,7 +1,4 @@
 //! The first checkpoint of a fork, which another run has saved.
-//!
-//! A fork is started as a run is resumed. The linked checkpoint is identified by its checksum and taken as the fork's
-//! own; the state of another rule is left out. Its links are safe, as checkpoints are replaced and never written to.
 
 use tch::Tensor;
 
