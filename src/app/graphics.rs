@@ -1,4 +1,7 @@
 //! Choosing what to draw with, and hearing of it when it fails.
+//!
+//! Adapters are tried in order: a GPU through its native API, OpenGL, then a software driver. When the device is
+//! lost, the window is closed and opened again with its session.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};

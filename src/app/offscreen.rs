@@ -1,4 +1,7 @@
 //! Pictures that are drawn apart from the window, in any size.
+//!
+//! Pictures and animations are drawn in any size and without controls, by the code that draws the panel. They share
+//! the window's device and the resources of its paint callbacks.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;

@@ -1,4 +1,7 @@
 //! The file in which the session waits for the next start.
+//!
+//! After a panic the program is started again with the session, as an event loop that has panicked cannot be reused.
+//! A program that panics within 20 s of its start sets the session aside, as it may be the cause.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};

@@ -1,4 +1,7 @@
 //! When the window is drawn again for what threads find out.
+//!
+//! An update has the window drawn again within 50 ms while its tab is shown, and within some seconds while another
+//! is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,7 @@
 //! The landscape itself: every pixel's loss as a colour, with contour lines.
+//!
+//! The loss is evaluated at each pixel, so no setting needs a new mesh. Single precision is not enough for a deep
+//! zoom, so the camera's centre is passed as a sum of two floats.
 
 use valleyscope_engine::landscape::Valley;
 use valleyscope_experiments::view::{Colormap, SymLog};

@@ -3,6 +3,10 @@
 //!
 //! Nothing here depends on the window's state: a [`Scene`] describes the picture, and the positions of particles are
 //! passed as they arrive.
+//!
+//! A primitive is a WGSL file in `shaders/` and a Rust file here, with its pipeline and the data of a frame as plain
+//! values. A file in [`SHADERS`] has its entry points validated by a test, and the layout of the structs that it
+//! shares with Rust. A test in `tests/` compares pixels with numbers computed on the CPU.
 
 use std::collections::HashMap;
 

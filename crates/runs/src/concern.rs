@@ -1,4 +1,8 @@
 //! Problems of a run, as far as they can be seen from its folder.
+//!
+//! They are found here from a run's status, its events and the time, for the window's list and for the command line.
+//! Jumps of the loss are found by the worker, which sees every point, and are warnings like others; a stalled worker
+//! is detected by readers, as it cannot report this itself.
 
 use jiff::Timestamp;
 

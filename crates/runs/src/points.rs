@@ -1,4 +1,7 @@
 //! The points of a run's curves, in columns.
+//!
+//! The metrics of every point share one column of steps and times. An event holds any numbers by name, and `started`
+//! describes them, so that curves, tables, lists and exports can show metrics that they do not list.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,7 @@
 //! What an optimizer may ask of the batch of a step besides its gradients.
+//!
+//! A step is recorded first, and the model answers what the recorded step uses: the gradient at other parameters for
+//! the same samples, or an estimate of the Hessian's diagonal. Each is computed only in steps that use it.
 
 use std::ops::Range;
 

@@ -1,4 +1,8 @@
 //! Queries of CUDA's runtime, which comes with libtorch, about devices. They return nothing where there is no runtime.
+//!
+//! A worker without NCCL is linked with libtorch's CPU libraries only, and loads the CUDA backend at run time where
+//! there is a driver, so that it runs with a libtorch without CUDA. One with NCCL is linked with the CUDA backend,
+//! and runs without a driver, but not without that library.
 
 #[cfg(unix)]
 use std::ffi::{CStr, c_char, c_int};

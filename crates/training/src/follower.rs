@@ -1,4 +1,8 @@
 //! A process of a training that follows rank 0, which writes the run.
+//!
+//! Rank 0 has the trainer and the run's folder, and sends each order before a step; all ranks have the same training.
+//! The group adds up the gradients, flat, in one all-reduce. All ranks get the same bits, so parameters stay equal
+//! without being compared.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,7 @@
 //! The update rules on flat tensors.
+//!
+//! On the processor a step of an element-wise rule is the rule itself over slices. On a GPU, and for other rules, it
+//! is some ten tensor operations, whatever the number of layers, and some more for each norm of a parameter tensor.
 
 use std::cell::Cell;
 use std::ops::Range;

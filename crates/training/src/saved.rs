@@ -1,4 +1,8 @@
 //! Exporting and evaluating a saved model of a run.
+//!
+//! The worker does this, as `valleyscope` has no libtorch: `valleyscope-train export` and `evaluate` print a line of
+//! JSON. Only the model's tensors are taken from a checkpoint, whatever the state of its optimizer, and nothing is
+//! written into the run.
 
 use std::path::Path;
 use std::process::ExitCode;

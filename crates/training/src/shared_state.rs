@@ -1,4 +1,8 @@
 //! The state of a training by several processes: given to all at the start, and put together for checkpoints.
+//!
+//! After a step each rank sends its part of the parameters to the others, in place, as Gloo's all-gather makes a copy
+//! of the whole. Gradients are all-reduced all the same: each rank needs the norm of all, and Gloo's reduce-scatter
+//! is an all-reduce of a copy. Checkpoints are whole, and gathered by rank 0 alone.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,8 @@
 //! The interface of workloads for training by the worker.
+//!
+//! [`TrainedSpec::begin`] makes a training whose parameters are zero. [`Training::start`] draws them, or reads those
+//! of another model. A resumed run gets them from its checkpoint, whose tensors are read once and checked on the way,
+//! before the training's own are touched.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,4 +1,7 @@
 //! Distinct names of curves in legends.
+//!
+//! Runs are named by their optimizers and the settings that differ, unless the user has given them a title, and by
+//! their workloads where there are several.
 
 use std::collections::{BTreeMap, BTreeSet};
 

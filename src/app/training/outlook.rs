@@ -1,4 +1,7 @@
 //! The data of the training under the controls, and its requirements on the machine and the disk.
+//!
+//! It is determined on a thread of its own, when the settings change and every few seconds, and once more before a
+//! run's folder is made. Data are looked up by the code that obtains them, without reading them.
 
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;

@@ -1,4 +1,7 @@
 //! The trainings that wait for their turn, kept in a file so that they outlive the window.
+//!
+//! The file holds the current run and the configs that wait. A lock shows which window manages it; the next window
+//! takes over the queue of a closed one.
 
 use std::fs::{self, File};
 use std::io;

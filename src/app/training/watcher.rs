@@ -1,4 +1,9 @@
 //! The thread that watches the folder of runs and sends what changes in it.
+//!
+//! It looks twice a second. It reads the new events of each run that is being trained, without keeping curves. Of
+//! runs whose worker has ended it compares sizes and times of files, of a tenth of them at each look, and reads those
+//! that have changed; it lists the folder again where that has changed. So thousands of finished runs cost next to
+//! nothing, and a resumed one is noticed within five seconds. Updates are sent only when something has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

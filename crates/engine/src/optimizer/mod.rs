@@ -8,6 +8,25 @@
 //! and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers. In the
 //! formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the learning rate and `ω` the
 //! weight decay.
+//!
+//! # Writing a rule
+//!
+//! - `hyperparameters!` lists all but the learning rate in the order of controls. Those that rules share, such as
+//!   `beta1`, come from `Hyperparameter::momentum()` and similar functions; shared defaults are kept where the
+//!   source has others, so that optimizers side by side differ by their rules. A `decay_rate` gets its product over
+//!   the steps (`power.beta1` is β₁ᵗ, unless [`Rule::decay_factor`] changes it). The macro adds the mask of
+//!   cautious steps. An axis of a sweep takes its range and label from the first rule that has the key.
+//! - The momentum is called `m` and the average of squares `s`, also in checkpoints: tests draw states by these
+//!   names.
+//! - `Coefficients` are the values that are the same for all parameters in a step. A constant such as ε is
+//!   `N::constant("ε", 1e-8)`, and a choice becomes a `bool`.
+//! - In `step` each named number is followed by `.named(&PART)`, in the order in which formulas are shown. Every
+//!   state is computed in every step, whatever is chosen, so that a choice can change on the way. `A::draw(&ARROW,
+//!   || value)` draws an arrow. Arithmetic stands outside of closures, which are not compiled for the vector
+//!   instructions of a sweep: `cargo bench --bench sweep pixel` shows a rule that is many times as slow as Adam.
+//! - [`Need`] lists what a rule may use beyond an element, its gradient and its states. One whose gradient is taken
+//!   elsewhere than at θ names the state towards which that is ([`Rule::GRADIENT_TOWARD`]). One that averages over
+//!   its steps weighs them by their learning rates ([`Rule::WEIGHS_STEPS`]).
 
 mod algebra;
 mod axes;

@@ -1,4 +1,8 @@
 //! Learning rates that change over a run.
+//!
+//! A schedule is a factor for each step, computed once a step outside of the vector loops: the learning rate may
+//! differ between the lanes of a sweep, the factor does not. In sweeps on the plane a constant learning rate skips
+//! it.
 
 use std::f64::consts::FRAC_PI_2;
 

@@ -1,4 +1,8 @@
 //! Rules that are typed: the language of [`program`](super::program) as one more rule.
+//!
+//! [`RuleKind::Typed`](super::RuleKind) holds a `&'static TypedRule`: equal names and texts are kept once, so that
+//! rules stay `Copy` and are compared by their address. Each text without a mistake that is typed stays in memory, a
+//! few kB.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,9 @@
 //! A simulation on a thread of its own.
+//!
+//! The engine steps for some milliseconds, then reads its commands. They arrive through an unbounded channel, as a
+//! person makes only a few. Snapshots return through a channel of capacity one: the next is made when the last has
+//! been received. While another tab is shown or the window is hidden the engine is held: it takes no steps, but still
+//! counts as playing.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};

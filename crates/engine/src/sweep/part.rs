@@ -1,4 +1,8 @@
 //! Parts of a sweep, to be computed apart from each other.
+//!
+//! Each pixel, the costliest first, goes to the part that costs least so far. So parts differ by one pixel at most,
+//! and each is spread over the diagram. The file of a part is a checkpoint whose text also names the part and the
+//! whole.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,11 @@
 //! libtorch's c10d, through the functions of `c10d.cpp`.
+//!
+//! tch does not bind c10d, so a shim of C++ with a C interface is compiled by `build.rs`. Headers of Gloo that
+//! PyTorch does not ship are replaced by empty ones (`gloo/`). The part for NCCL is compiled where libtorch is one
+//! for CUDA and the headers of NCCL and CUDA are found.
+//!
+//! Operations over NCCL are waited for on the processor, so that they can be given up. c10d's own handling of errors
+//! is off unless the environment has it on, as it would end the process before the lost rank can be named.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::net::TcpListener;

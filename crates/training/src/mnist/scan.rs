@@ -1,4 +1,8 @@
 //! One point of the scan: all learning rates and replicates of an optimizer and a batch size, as stacks.
+//!
+//! On the processor each thread trains stacks of its own, small enough for the cache, with libtorch on one thread.
+//! The event of a grid point holds all its results, so a scan needs no checkpoint, and its figure, table and arrays
+//! are made from the events at any time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

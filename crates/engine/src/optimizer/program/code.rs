@@ -1,4 +1,8 @@
 //! A program as instructions, with places in memory for its numbers.
+//!
+//! Numbers that depend on hyperparameters and t alone are computed once a step in double precision, the others by
+//! instructions over registers, with a product and the sum that it belongs to in one. `exp`, `ln`, `tanh` and powers
+//! go through double precision one by one: slow, and the same bits everywhere.
 
 use super::calculation::{Calculation, Operation};
 use super::graph::{Dependence, Graph, Input, Node, NodeId};

@@ -1,4 +1,7 @@
 //! The numbers of a program and how each is computed of others.
+//!
+//! The direction of a step is found in the graph: η and ω are taken out of θ − θ′ where they are factors, and else it
+//! is the quotient by η.
 
 use super::calculation::Calculation;
 

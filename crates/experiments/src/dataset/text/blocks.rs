@@ -1,4 +1,8 @@
 //! The text of a job in blocks that can be tokenized independently.
+//!
+//! Blocks are cut before the last white space in front of a word. GPT-2's pattern makes no token across that place,
+//! whatever is before or after it, so the tokens of the blocks are those of the whole text. The encoder gets even
+//! shorter segments, cut the same way: its pattern fails on long stretches of white space.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -3,6 +3,10 @@
 //!
 //! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a
 //! folder, or members of tar archives.
+//!
+//! The archive is unpacked on the fly: the outer tar is read for the positions of its packs, and each pack is
+//! unpacked and tokenized by one thread. Whether a document is for validation depends on the name of its pack and its
+//! place in it, so it is the same whichever files hold the packs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};

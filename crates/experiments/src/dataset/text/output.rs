@@ -1,4 +1,7 @@
 //! The files of tokens during their creation.
+//!
+//! `unfinished.json` holds the next byte of the text and the lengths of both files. It is written after they have
+//! reached the disk, and they are truncated to these lengths when the work is resumed.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -1,4 +1,8 @@
 //! Making the files of tokens from text.
+//!
+//! The first of two passes checks that all is UTF-8, and finds the checksums, the characters and the start of the
+//! validation part. The tokens depend only on these and the settings. Their hash identifies the job in
+//! `unfinished.json` and the folder in the cache, so that changed text is never joined to the tokens of other text.
 
 use std::path::Path;
 

@@ -1,4 +1,10 @@
 //! GPT-2 of any size (Appendix "GPT-2" of the paper has GPT-2 small).
+//!
+//! It is a single model, not a stack: flat parameters and gradients, passes written out ([`passes`]), and two forms
+//! of element-wise operations and reductions ([`operations`]). Half precision uses tensor operations everywhere, on a
+//! flat copy of the parameters that is made once a step. Normalisation and fused attention as tensor operations, for
+//! which tch has no backward pass, are recorded piece by piece ([`tensors`]). Logits are computed for some tokens at
+//! a time.
 
 mod attention;
 mod files;
