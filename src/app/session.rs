@@ -32,7 +32,6 @@ pub(super) struct Session {
     current: String,
     file: Option<PathBuf>,
     lesson_step: usize,
-    #[serde(rename = "around")]
     window: WindowState,
 }
 
@@ -44,7 +43,6 @@ pub(super) struct WindowState {
     pub recent: Vec<PathBuf>,
     pub theme: ThemePreference,
     pub zoom: f32,
-    #[serde(default, rename = "looks")]
     pub view: ViewState,
     #[serde(default)]
     pub sweep: Option<SweepMemory>,

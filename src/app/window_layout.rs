@@ -16,11 +16,9 @@ pub enum Tab {
 /// The shown panels, and their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowLayout {
-    #[serde(default, rename = "room")]
     pub tab: Tab,
     pub controls: bool,
     pub plots: bool,
-    #[serde(default, alias = "widths")]
     pub sizes: PanelSizes,
     /// Whether the window is wide enough to show the plots.
     #[serde(skip)]

@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, View};
-use serde::de::IgnoredAny;
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
@@ -86,8 +85,6 @@ impl Checkpoint {
             wall_s,
             optimizer_steps,
             powers,
-            beta1_power: IgnoredAny,
-            beta2_power: IgnoredAny,
             best,
             data,
             config,

@@ -358,14 +358,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The description that a resumed run records again, where the original line is lost or does not hold the config, and
-    /// where another number of processes goes on.
+    /// The description that a resumed run records again, where the original line is lost and where another number of
+    /// processes goes on.
     pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
         let steps = before.steps().unwrap_or(started.steps);
-        let is_whole = |before: &Started| !before.config.is_empty() && before.processes == started.processes;
-        let whole = before.started().is_some_and(is_whole);
+        let whole = before.started().is_some_and(|before| before.processes == started.processes);
         (!whole).then_some(Started { steps, ..started })
     }
 

@@ -67,7 +67,6 @@ pub enum DataChoice {
     /// A folder that holds the files.
     Folder(String),
     /// Synthetic digits or text. They are not MNIST, and not a real corpus.
-    #[serde(rename = "StandIn")]
     Synthetic,
 }
 

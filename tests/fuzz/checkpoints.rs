@@ -31,7 +31,7 @@ const WORDS: &[&str] = &[
 /// Between the two files of a checkpoint, in an input.
 const BETWEEN: &[u8] = b"\n----\n";
 
-/// The length and the checksum that the text has to have, so that more than them is tried.
+/// The length and the checksums that the text has to have, so that more than them is tried.
 fn mended(text: &[u8], tensors: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text = with_field(&with_field(&text, "bytes: ", tensors.len() as u64), "text_sum: ", 0);
@@ -39,7 +39,8 @@ fn mended(text: &[u8], tensors: &[u8]) -> Vec<u8> {
     let mut sum = crc32fast::Hasher::new();
     sum.update(tensors);
     sum.update(zero.as_bytes());
-    zero.replacen("crc32: 0", &format!("crc32: {}", sum.finalize()), 1).into_bytes()
+    let text = with_field(&zero, "crc32: ", sum.finalize().into());
+    with_field(&text, "text_sum: ", crc32fast::hash(text.as_bytes()).into()).into_bytes()
 }
 
 fn with_field(text: &str, field: &str, number: u64) -> String {
@@ -77,7 +78,7 @@ pub fn checkpoints() {
     let read = |path| fs::read(path).expect("it is there");
     let seed = [&read(&about)[..], BETWEEN, &read(&path)[..]].concat();
     let mut seeds = vec![seed.clone()];
-    // Types that once were read as numbers of four bytes, beyond the end of the file.
+    // Types of fewer and of more bytes than the numbers that are read.
     for (kind, other) in
         [("F32\",\"shape\":[2,3]", "U8\",\"shape\":[4,6]"), ("F64\",\"shape\":[2]", "I64\",\"shape\":[2]")]
     {
