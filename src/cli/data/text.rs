@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::tokens::{self, failure};
-use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::{Failure, one_of};
 use crate::dataset::text::{Preparation, VALIDATION_FRACTION, find};
 use crate::quantity::ValidationFraction;
 use crate::workload::TokenizerKind;
@@ -18,7 +18,7 @@ pub(crate) struct TextArgs {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// What a token stands for: parts of words as for GPT-2, or a character
-    #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = tokenizer)]
+    #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = one_of(&TokenizerKind::ALL, TokenizerKind::name))]
     tokenizer: TokenizerKind,
     /// How much of the text is for validation
     #[arg(long, value_name = "F", allow_hyphen_values = true, default_value_t = VALIDATION_FRACTION)]
@@ -26,10 +26,6 @@ pub(crate) struct TextArgs {
     /// Replace other tokens that are in the folder, or give up unfinished ones
     #[arg(long)]
     force: bool,
-}
-
-fn tokenizer(name: &str) -> Result<TokenizerKind, String> {
-    TokenizerKind::from_name(name).ok_or_else(|| "expected gpt2 or char".to_owned())
 }
 
 pub(super) fn run(args: &TextArgs) -> Result<(), Failure> {
