@@ -222,6 +222,12 @@ macro_rules! count {
                 OutOfRange { name: Self::NAME, expected, found: found.to_owned() }
             }
 
+            /// The count `N`, which is checked at compile time.
+            pub const fn of<const N: u32>() -> Self {
+                const { assert!(Self::MIN <= N && N <= Self::MAX) };
+                $type(N)
+            }
+
             /// The nearest count.
             pub fn clamped(count: u64) -> Self {
                 $type(count.clamp(u64::from(Self::MIN), u64::from(Self::MAX)) as u32)

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook, steps};
+use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use crate::run::{ScanAxes, Started};
@@ -35,9 +35,9 @@ pub struct MnistScanSpec {
     pub batch_sizes: Vec<BatchSize>,
     #[serde(default = "learning_rates")]
     pub learning_rates: LearningRates,
-    #[serde(default = "replicates")]
+    #[serde(default = "Replicates::of::<3>")]
     pub replicates: Replicates,
-    #[serde(default = "steps")]
+    #[serde(default = "TrainingSteps::of::<400>")]
     pub steps: TrainingSteps,
     #[serde(default)]
     pub seed: u64,
@@ -57,10 +57,6 @@ const STEP_COST: u64 = 16;
 
 fn learning_rates() -> LearningRates {
     LearningRates { from: LearningRate::clamped(1e-4), to: LearningRate::clamped(1.0), count: PointCount::clamped(20) }
-}
-
-fn replicates() -> Replicates {
-    Replicates::clamped(3)
 }
 
 impl MnistScanSpec {
