@@ -285,7 +285,7 @@ impl Work<'_> {
         // Of a GPU all memory is known already, and of a processor only what other programs leave at the moment.
         let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
         match spec.fitting(memory, is_gpu) {
-            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch(fits),
+            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch { fits, with: S::WITH_SMALLER_BATCHES },
             None if spec.fitting(whole, is_gpu).is_none() => MemoryAdvice::Model(rule.name()),
             // A `batch_size` that was estimated to fit and did not is no advice.
             _ => MemoryAdvice::General,

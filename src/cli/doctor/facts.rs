@@ -5,11 +5,10 @@ use directories::ProjectDirs;
 
 use super::processor::Processor;
 use super::worker::WorkerFacts;
-use crate::dataset::mnist;
 use crate::machine::{self, Display, Look, Need, PackageManager, Packages};
 use crate::preset::Library;
-use crate::run::SystemMemory;
-use crate::run::runs_folder;
+use crate::run::{SystemMemory, runs_folder};
+use crate::workload::{DATASETS, DatasetFiles};
 
 /// The facts found on a machine.
 #[derive(Clone, Debug)]
@@ -28,8 +27,8 @@ pub struct Facts {
     pub missing: Vec<&'static Need>,
     pub worker: WorkerFacts,
     pub folders: Vec<FolderFacts>,
-    /// The folder searched for MNIST besides the cache, and why it is not found there.
-    pub data: Option<(PathBuf, Option<String>)>,
+    /// The folder that is searched for datasets besides the cache, and in words whether they are there.
+    pub data: Option<(PathBuf, Vec<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
 }
@@ -141,11 +140,14 @@ fn is_served(_socket: &Path) -> bool {
     true
 }
 
-/// The folder that a variable names for training data, and why they are not found there.
-fn data() -> Option<(PathBuf, Option<String>)> {
+fn data() -> Option<(PathBuf, Vec<String>)> {
     let folder = crate::dataset::named_folder()?;
-    let lacks = mnist::look_in(&folder).err().map(|error| error.to_string());
-    Some((folder, lacks))
+    let words = downloaded().map(|files| files.words_of(&folder)).collect();
+    Some((folder, words))
+}
+
+fn downloaded() -> impl Iterator<Item = &'static DatasetFiles> {
+    DATASETS.iter().filter_map(|dataset| dataset.files.as_ref())
 }
 
 fn folders() -> Vec<FolderFacts> {
@@ -159,13 +161,13 @@ fn folders() -> Vec<FolderFacts> {
         presets.map(|path| FolderFacts::look("presets", path, config_variable)),
         data.map(|path| FolderFacts::look("session", path, data_variable)),
         runs_folder().map(|path| FolderFacts::look("runs", path, data_variable)),
-        // Nothing is written where the files exist already.
-        mnist::cache_folder()
-            .ok()
-            .filter(|path| mnist::look_in(path).is_err())
-            .map(|path| FolderFacts::look("MNIST", path, cache_variable)),
     ];
-    folders.into_iter().flatten().collect()
+    let caches = downloaded().filter_map(|DatasetFiles { title, cache, lacking_in }| {
+        // Nothing is written where the files exist already.
+        let folder = cache().filter(|path| lacking_in(path).is_some())?;
+        Some(FolderFacts::look(title, folder, cache_variable))
+    });
+    folders.into_iter().flatten().chain(caches).collect()
 }
 
 impl FolderFacts {

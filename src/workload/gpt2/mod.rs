@@ -112,11 +112,12 @@ fn temperature() -> SampleTemperature {
     SampleTemperature::clamped(0.8)
 }
 
-static TEXT: Dataset = Dataset {
+pub(super) static TEXT: Dataset = Dataset {
     name: "text",
     automatic: "Automatic: text in the folder that VALLEYSCOPE_DATA names, else text that the program makes up",
     folder: "train.bin and val.bin of tokens, or files of text",
     synthetic: "Made-up text (no real corpus)",
+    files: None,
 };
 const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
@@ -164,6 +165,7 @@ impl RunSpec for Gpt2Spec {
     const NAME: &'static str = "GPT-2, pre-training";
     const FAMILY: &'static str = "GPT-2";
     const DATASET: &'static Dataset = &TEXT;
+    const WITH_SMALLER_BATCHES: &'static str = " with more accumulation";
 
     fn common(&self) -> Common<'_> {
         Common {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::choices::is_one;
 use super::form::{Field, Form, Section};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, Outlook, OutlookResult,
-    RunSpec, RunsPreset, Sharing,
+    Common, CommonMut, Course, DataChoice, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs, NotFinite, Outlook,
+    OutlookResult, RunSpec, RunsPreset, Sharing,
 };
 use crate::dataset::mnist::{self, MnistSource, MnistSources};
 use crate::optimizer::RuleSpec;
@@ -24,11 +24,16 @@ pub use scan::{MnistScanPreset, MnistScanSpec};
 /// Trainings of the MNIST classifier, one after another.
 pub type MnistPreset = RunsPreset<MnistSpec>;
 
-static MNIST: Dataset = Dataset {
+pub(super) static MNIST: Dataset = Dataset {
     name: "mnist",
     automatic: "Automatic: the cache, else a download, and with no network digits that the program draws",
     folder: "the four IDX files of MNIST, packed or not",
     synthetic: "Drawn digits (not MNIST)",
+    files: Some(DatasetFiles {
+        title: FAMILY,
+        cache: || mnist::cache_folder().ok(),
+        lacking_in: |folder| mnist::look_in(folder).err().map(|error| error.to_string()),
+    }),
 };
 const FAMILY: &str = "MNIST";
 const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";

@@ -217,6 +217,10 @@ impl Workload for MnistScanPreset {
         None
     }
 
+    fn with_smaller_batches(&self) -> &'static str {
+        ""
+    }
+
     fn forget_names_of(&mut self, other: &dyn Workload) {
         for (own, old) in self.scan.optimizers.iter_mut().zip(other.scanned()) {
             if own.name == old.name && own.rule != old.rule {
