@@ -308,7 +308,7 @@ fn a_training_tells_all_that_happens_from_the_beginning() {
 fn what_is_said_twice_is_refused_before_anything_is_made() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
-    for (option, value, set) in [("--data", ".", "data=StandIn"), ("--device", "cpu", "device=Cpu")] {
+    for (option, value, set) in [("--data", ".", "data=Synthetic"), ("--device", "cpu", "device=Cpu")] {
         expect(&place.train(&worker, &[option, value, "--set", set]), 2, &[option, "twice"]);
     }
     assert!(!place.join("new").exists());

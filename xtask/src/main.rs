@@ -80,7 +80,11 @@ fn main() -> ExitCode {
             let with_worker = !take(&mut arguments, "--no-worker");
             test::test(after_dashes(&arguments), with_worker)
         }
-        "fuzz" => fuzz::fuzz(&arguments),
+        "fuzz" => {
+            let given = arguments.len();
+            arguments.retain(|argument| argument != "--no-worker");
+            fuzz::fuzz(&arguments, arguments.len() == given)
+        }
         "docs" => docs::docs(),
         "help" | "-h" | "--help" => {
             println!("{USAGE}");

@@ -269,7 +269,7 @@ impl Check<'_> {
             Err(format!("it is of another run: expected {what} {expected}, found {found}"))
         };
         let Started { fingerprint, config_sha256, config, .. } = started;
-        if !found.data.is_empty() && !fingerprint.is_empty() && found.data != *fingerprint {
+        if !fingerprint.is_empty() && found.data != *fingerprint {
             return foreign("data", fingerprint, &found.data);
         }
         let origin =

@@ -6,8 +6,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use ron::error::SpannedError;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
@@ -26,11 +24,9 @@ pub struct CheckpointOrigin {
 
 impl CheckpointOrigin {
     /// Whether a checkpoint's config is this one: by the hash, or else, as comments may have been edited since, by
-    /// `compute_the_same`, which compares the texts of two configs. Checkpoints of older versions do not record it.
+    /// `compute_the_same`, which compares the texts of two configs.
     pub fn has_config_of(&self, checkpoint: &Checkpoint, compute_the_same: impl Fn(&str, &str) -> bool) -> bool {
-        checkpoint.config.is_empty()
-            || checkpoint.config == self.config
-            || compute_the_same(&checkpoint.preset, &self.preset)
+        checkpoint.config == self.config || compute_the_same(&checkpoint.preset, &self.preset)
     }
 }
 
@@ -55,42 +51,31 @@ pub struct Checkpoint {
     pub step: u64,
     /// Seconds of training until then.
     pub wall_s: f64,
-    /// [`OptimizerProgress::steps`]; those of the training in versions before 7.
-    #[serde(default)]
+    /// [`OptimizerProgress::steps`]
     pub optimizer_steps: u64,
     /// [`OptimizerProgress::powers`]
-    #[serde(default)]
     pub powers: BTreeMap<String, f64>,
-    /// Read by [`Checkpoint::parse`] in versions before 6, as is the next.
-    #[serde(default, skip_serializing)]
-    pub beta1_power: IgnoredAny,
-    #[serde(default, skip_serializing)]
-    pub beta2_power: IgnoredAny,
     /// The smallest loss of an evaluation so far, and its step.
     pub best: Option<(u64, f64)>,
-    /// [`CheckpointOrigin::data`].
+    /// [`CheckpointOrigin::data`]
     pub data: String,
-    /// [`CheckpointOrigin::config`]; empty in checkpoints of versions before 3.
-    #[serde(default)]
+    /// [`CheckpointOrigin::config`]
     pub config: String,
-    /// [`CheckpointOrigin::preset`]; empty in checkpoints of versions before 4.
-    #[serde(default)]
+    /// [`CheckpointOrigin::preset`]
     pub preset: String,
     /// The steps since the last point of the training curve, where there are any: their number, the sum of their
     /// losses, and the seconds of training when they began.
-    #[serde(default)]
     pub since: Option<(u64, f64, f64)>,
     /// Length of the tensors' file.
     pub bytes: u64,
-    /// Checksum of this text with 0 in this place; 0 where there is none, as in versions before 5.
-    #[serde(default)]
+    /// Checksum of this text with 0 in this place.
     pub text_sum: u32,
     /// Checksum of the tensors' file followed by this text with 0 in the places of both sums.
     pub crc32: u32,
 }
 
 impl Checkpoint {
-    pub const VERSION: u32 = 7;
+    pub const VERSION: u32 = 1;
     /// An upper limit of the bytes of the text.
     pub const LONGEST_TEXT: u64 = 1 << 20;
     /// An upper limit of the bytes of the names, types and shapes of tensors in their file.
@@ -112,8 +97,6 @@ impl Checkpoint {
             wall_s,
             optimizer_steps,
             powers,
-            beta1_power: IgnoredAny,
-            beta2_power: IgnoredAny,
             best,
             data,
             config,
@@ -130,23 +113,20 @@ impl Checkpoint {
         struct Head {
             version: u32,
         }
-        // A newer version may have other fields.
+        // Another version may have other fields.
         let Head { version } = ron::from_str(text).map_err(|error| error.to_string())?;
-        if !(1..=Self::VERSION).contains(&version) {
+        if version != Self::VERSION {
             let expected = Self::VERSION;
             return Err(format!(
-                "expected version {expected}, found {version}, of a newer Valleyscope: update this one"
+                "expected version {expected} of the format, found {version}: go on with the Valleyscope that wrote it"
             ));
         }
-        let mut checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
-        let OptimizerProgress { steps, powers } =
-            progress_of(version, checkpoint.step, text).map_err(|error| error.to_string())?;
-        if steps > checkpoint.step {
-            return Err(format!("expected at most {} as `optimizer_steps`, found {steps}", checkpoint.step));
+        let checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
+        let Checkpoint { step, optimizer_steps, text_sum, .. } = checkpoint;
+        if optimizer_steps > step {
+            return Err(format!("expected at most {step} as `optimizer_steps`, found {optimizer_steps}"));
         }
-        (checkpoint.optimizer_steps, checkpoint.powers) = (steps, powers);
-        let sum = checkpoint.text_sum;
-        if sum != 0 && crc32fast::hash(with_sum(text, TEXT_SUM, sum, 0).as_bytes()) != sum {
+        if crc32fast::hash(with_sum(text, TEXT_SUM, text_sum, 0).as_bytes()) != text_sum {
             return Err("the checksum is wrong: bytes have changed".to_owned());
         }
         Ok(checkpoint)
@@ -162,10 +142,6 @@ impl Checkpoint {
 
     /// The part of the text that the checksum covers.
     pub fn covered(&self, text: &str) -> String {
-        // In the first version it covered only the tensors.
-        if self.version == 1 {
-            return String::new();
-        }
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
     }
 
@@ -189,9 +165,9 @@ impl Checkpoint {
         Checkpoint::open(run, step)?.examine()
     }
 
-    /// The same without reading the tensors, where the text is intact and their file was not written to since the text
-    /// was, which is saved after it. So it takes no longer for a large one. Bytes of the tensors lost by a disk are not
-    /// noticed; they are checked again when read.
+    /// The same without reading the tensors, where their file was not written to since the text was, which is saved
+    /// after it. So it takes no longer for a large one. Bytes of the tensors lost by a disk are not noticed; they are
+    /// checked again when read.
     ///
     /// # Errors
     ///
@@ -220,33 +196,6 @@ impl Checkpoint {
     }
 }
 
-/// The optimizer's progress in a text of this version. The products of `beta1` and `beta2` have fields of their own before
-/// version 6; its steps are those of the training before version 7.
-fn progress_of(version: u32, step: u64, text: &str) -> Result<OptimizerProgress, SpannedError> {
-    #[derive(Deserialize)]
-    struct TwoPowers {
-        beta1_power: f64,
-        beta2_power: f64,
-    }
-    #[derive(Deserialize)]
-    struct Powers {
-        powers: BTreeMap<String, f64>,
-    }
-    #[derive(Deserialize)]
-    struct Steps {
-        optimizer_steps: u64,
-    }
-    if version < 6 {
-        let TwoPowers { beta1_power, beta2_power } = ron::from_str(text)?;
-        let powers =
-            [("beta1", beta1_power), ("beta2", beta2_power)].map(|(key, power)| (key.to_owned(), power)).into();
-        return Ok(OptimizerProgress { steps: step, powers });
-    }
-    let Powers { powers } = ron::from_str(text)?;
-    let steps = if version < 7 { step } else { ron::from_str::<Steps>(text)?.optimizer_steps };
-    Ok(OptimizerProgress { steps, powers })
-}
-
 /// The files of a checkpoint, whose tensors are not read yet.
 pub(super) struct CheckpointFiles {
     checkpoint: Checkpoint,
@@ -256,13 +205,12 @@ pub(super) struct CheckpointFiles {
 }
 
 impl CheckpointFiles {
-    /// Whether the text is known to be intact, and the tensors are the file in a run's folder and older than the text.
+    /// Whether the tensors are the file in a run's folder, and older than the text.
     pub(super) fn is_as_written(&self, run: &RunFolder) -> bool {
         let path = Checkpoint::tensors_path(run, self.checkpoint.step);
         let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
         let tensors = self.tensors.metadata().and_then(|tensors| tensors.modified());
-        self.checkpoint.text_sum != 0
-            && plain_file::is_at(&self.tensors, &path).unwrap_or(false)
+        plain_file::is_at(&self.tensors, &path).unwrap_or(false)
             && matches!((tensors, about), (Ok(tensors), Ok(about)) if tensors < about)
     }
 

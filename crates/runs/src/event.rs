@@ -18,8 +18,7 @@ use super::tail::LONGEST_LINE;
 /// ```
 ///
 /// In the file, two more fields follow: `line`, the line's place in the file, counted from 1, and `crc`, the CRC-32
-/// (that of zip) of all bytes of the line before `,"crc":`. Lines without them, as older versions wrote them, are read
-/// too.
+/// (that of zip) of all bytes of the line before `,"crc":`. Lines without them are read too: any program may write them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecord {
     /// Optimizer steps taken so far. In a scan: finished grid points.
@@ -36,8 +35,7 @@ pub struct EventRecord {
 pub enum Event {
     /// The run was made as a fork of another: always its first event, written before a session begins.
     Forked(Forked),
-    /// The first session begins. Repeated, after `resumed`, where a resumed run has lost that line, or has one of an
-    /// older version.
+    /// The first session begins. Repeated, after `resumed`, where a resumed run has lost that line.
     Started(Started),
     /// Another session begins, from a checkpoint. Earlier events of later steps are void.
     Resumed { from_step: u64 },
@@ -95,7 +93,6 @@ pub struct Started {
     /// A hash of the data: a run resumes only with the same.
     pub fingerprint: String,
     /// Whether the data are synthetic, in place of real ones.
-    #[serde(rename = "stand_in", skip_serializing_if = "is_false")]
     pub synthetic: bool,
     /// Such as `cuda:0, NVIDIA H200`.
     pub device: String,
@@ -106,14 +103,11 @@ pub struct Started {
     pub precision: String,
     /// Version of the worker.
     pub version: String,
-    /// The text of `config.ron`; empty in runs of older versions.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// The text of `config.ron`.
     pub config: String,
     /// SHA-256 of that text, in hexadecimal digits.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub config_sha256: String,
-    /// The metrics that the run logs, in the order in which they are shown; none in runs of older versions.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The metrics that the run logs, in the order in which they are shown.
     pub metrics: Vec<MetricInfo>,
     /// The axes of a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,18 +115,6 @@ pub struct Started {
     /// The grid points of a part of a scan, by their indices of optimizer and batch size; none in a run of all points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_points: Option<Vec<[usize; 2]>>,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-impl Started {
-    /// Whether the run learns from synthetic data, in place of real ones.
-    pub fn learns_from_synthetic_data(&self) -> bool {
-        // Older versions recorded it only in the words.
-        self.synthetic || self.data == "digits drawn by Valleyscope, not MNIST"
-    }
 }
 
 /// The axes of a scan: its results have the shape (optimizers, batch sizes, learning rates, replicates).

@@ -62,8 +62,8 @@ pub struct RunHistory {
     began: Option<Timestamp>,
     steps: Option<u64>,
     last: Option<EventRecord>,
-    /// With its line and its time.
-    ending: Option<(Ending, u64, Timestamp)>,
+    /// With its line.
+    ending: Option<(Ending, u64)>,
     sessions: u64,
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
@@ -136,9 +136,9 @@ impl RunHistory {
                     self.incidents.push(warning);
                 }
             }
-            Event::Stopped => self.end(Ending::Stopped, &record),
-            Event::Finished => self.end(Ending::Finished, &record),
-            Event::Failed { message } => self.end(Ending::Failed(message.clone()), &record),
+            Event::Stopped => self.end(Ending::Stopped),
+            Event::Finished => self.end(Ending::Finished),
+            Event::Failed { message } => self.end(Ending::Failed(message.clone())),
         }
         if !matches!(record.event, Event::Train(_) | Event::Eval(_)) {
             self.recent.push_back((self.lines(), record.clone()));
@@ -155,8 +155,8 @@ impl RunHistory {
         self.pace = EventRate::default();
     }
 
-    fn end(&mut self, ending: Ending, record: &EventRecord) {
-        self.ending = Some((ending, self.lines(), record.time));
+    fn end(&mut self, ending: Ending) {
+        self.ending = Some((ending, self.lines()));
     }
 
     fn forget_after(&mut self, step: u64) {
@@ -236,12 +236,12 @@ impl RunHistory {
 
     /// The ending of the last session, if it was recorded.
     pub fn ending(&self) -> Option<&Ending> {
-        self.ending.as_ref().map(|(ending, ..)| ending)
+        self.ending.as_ref().map(|(ending, _)| ending)
     }
 
-    /// The line and the time of the last session's ending.
-    pub fn ended(&self) -> Option<(u64, Timestamp)> {
-        self.ending.as_ref().map(|(_, line, time)| (*line, *time))
+    /// The line of the last session's ending.
+    pub fn ended(&self) -> Option<u64> {
+        self.ending.as_ref().map(|(_, line)| *line)
     }
 
     /// The number of times that the run was started or resumed.

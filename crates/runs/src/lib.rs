@@ -97,4 +97,4 @@ pub use tail::{LONGEST_LINE, last_lines};
 
 /// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
 /// and the worker's command line.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 1;

@@ -28,18 +28,17 @@ pub struct LockOwner {
     /// The time at which it took the lock.
     pub started: Timestamp,
     /// The number of lines of events when it took the lock, which separates its own from those of earlier holders.
-    #[serde(default)]
-    pub lines: Option<u64>,
+    pub lines: u64,
     /// The number of lines of events when it released the lock, by which lines cut off since are noticed. None while it
     /// holds the lock, and where it was killed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<u64>,
 }
 
 impl LockOwner {
     /// The number of lines of events that were written, as far as recorded.
     pub(super) fn written(&self) -> u64 {
-        self.end.max(self.lines).unwrap_or(0)
+        self.end.map_or(self.lines, |end| end.max(self.lines))
     }
 }
 
@@ -104,7 +103,7 @@ impl Lock {
     pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
         let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
-        self.write(&LockOwner { host, pid, started, lines: Some(lines), end: None })
+        self.write(&LockOwner { host, pid, started, lines, end: None })
     }
 
     /// Records the number of lines of events when the lock is released.

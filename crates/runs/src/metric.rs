@@ -83,7 +83,7 @@ impl MetricId {
         self.0
     }
 
-    /// The description for runs without one, which are runs of older versions.
+    /// The usual description, also for metrics that a run logs without describing them.
     pub fn info(self) -> MetricInfo {
         let usual = |title: &str, scale, better, source| MetricInfo {
             name: self.0.to_owned(),

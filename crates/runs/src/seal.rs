@@ -6,7 +6,7 @@
 //!
 //! `line` is the line's place in the file, counted from 1; `crc` is the CRC-32 (that of zip) of all bytes of the line
 //! before `,"crc":`. So a changed byte is noticed, and missing lines are distinguished from a file that ends early.
-//! Older versions wrote lines without either, which count as intact where they are events.
+//! Lines without either, of another program, count as intact where they are events.
 
 const LINE: &[u8] = br#","line":"#;
 const CRC: &[u8] = br#","crc":"#;
@@ -18,7 +18,7 @@ const LARGEST: u64 = 1 << 53;
 /// The state of a line according to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seal {
-    /// Neither number nor checksum: the line is of an older version, or of another program.
+    /// Neither number nor checksum: the line is of another program.
     None,
     /// The bytes are those that were written as the line of this number.
     Whole(u64),

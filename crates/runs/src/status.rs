@@ -110,9 +110,7 @@ impl fmt::Display for Status {
 
 /// Whether the worker that is gone took the run after the last final event, which then was that of an earlier one.
 fn is_of_another(lock_state: &LockState, history: &RunHistory) -> bool {
-    let (LockState::Free(owner), Some((line, time))) = (lock_state, history.ended()) else { return false };
-    // Older versions do not record lines.
-    owner.lines.map_or(owner.started > time, |before| line <= before)
+    matches!((lock_state, history.ended()), (LockState::Free(owner), Some(line)) if line <= owner.lines)
 }
 
 /// Whether no worker has recorded anything: in a fork, only the event of its origin comes before.

@@ -14,6 +14,7 @@ use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicat
 use valleyscope_engine::random::Key;
 use valleyscope_engine::sweep::LearningRates;
 use valleyscope_experiments::dataset::mnist::{self, Mnist};
+use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{
     Attention, DataChoice, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
 };
@@ -63,14 +64,17 @@ fn best(rounds: usize, mut round: impl FnMut()) -> Duration {
 }
 
 fn single_runs(data: &Mnist) {
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in").preset;
+    let Preset::Mnist(mnist) = mnist else { unreachable!("mnist is a training of MNIST") };
     for batch in [8, 32, 128] {
         let text = text_of(&RuleSpec::in_training(RuleKind::Focus)).expect("the language has words for it");
         let typed = RuleKind::Typed(TypedRule::new("FOCUS as text", &text).expect("it has no mistake"));
-        for rule in RuleKind::ALL.iter().chain([&typed]).map(|&kind| RuleSpec::in_training(kind)) {
+        for optimizer in RuleKind::ALL.iter().chain([&typed]).map(|&kind| RuleSpec::in_training(kind)) {
             let spec = MnistSpec {
                 batch_size: BatchSize::clamped(batch),
                 device: DeviceChoice::Cpu,
-                ..MnistSpec::new(rule, LearningRate::clamped(1e-3))
+                optimizer,
+                ..mnist.runs[0].clone()
             };
             let mut run = MnistRun::new(&spec, data, Device::Cpu).expect("it fits");
             run.start().expect("it fits");
@@ -79,7 +83,11 @@ fn single_runs(data: &Mnist) {
                     let _loss = run.advance(&mut || Ok(())).expect("it fits");
                 }
             });
-            println!("single, batch {batch:4}, {:13}: {:8.0} steps/s", rule.name(), STEPS as f64 / time.as_secs_f64());
+            println!(
+                "single, batch {batch:4}, {:13}: {:8.0} steps/s",
+                optimizer.name(),
+                STEPS as f64 / time.as_secs_f64()
+            );
         }
     }
 }

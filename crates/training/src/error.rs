@@ -27,8 +27,8 @@ pub enum MemoryAdvice {
     /// It is not known what takes the memory.
     #[default]
     General,
-    /// A `batch_size` of at most this should fit.
-    Batch(u64),
+    /// A `batch_size` of at most this should fit, with [`RunSpec::WITH_SMALLER_BATCHES`](valleyscope_experiments::workload::RunSpec).
+    Batch { fits: u64, with: &'static str },
     /// The model with the states of this optimizer takes more than there is, whatever the `batch_size`.
     Model(&'static str),
 }
@@ -38,10 +38,9 @@ impl fmt::Display for MemoryAdvice {
         const OTHERS: &str = "or free memory that other programs hold on it";
         match self {
             MemoryAdvice::General => write!(text, "take a smaller batch_size or a smaller model, {OTHERS}"),
-            MemoryAdvice::Batch(fits) => write!(
-                text,
-                "take a batch_size of at most {fits}, which should fit (of GPT-2 with more accumulation), {OTHERS}"
-            ),
+            MemoryAdvice::Batch { fits, with } => {
+                write!(text, "take a batch_size of at most {fits}{with}, which should fit, {OTHERS}")
+            }
             MemoryAdvice::Model(rule) => write!(
                 text,
                 "no batch_size fits beside the model and what {rule} remembers: take a smaller model or an optimizer that \
@@ -87,8 +86,8 @@ mod tests {
         let begin = "the device ran out of memory: can't allocate memory: you tried to allocate 8 bytes.; take ";
         let end = ", or free memory that other programs hold on it";
         assert_eq!(error.to_string(), format!("{begin}a smaller batch_size or a smaller model{end}"));
-        error.advise(|| MemoryAdvice::Batch(3));
-        let three = "a batch_size of at most 3, which should fit (of GPT-2 with more accumulation)";
+        error.advise(|| MemoryAdvice::Batch { fits: 3, with: " with more of it" });
+        let three = "a batch_size of at most 3 with more of it, which should fit";
         assert_eq!(error.to_string(), format!("{begin}{three}{end}"));
         error.advise(|| MemoryAdvice::Model("Shampoo"));
         let said = error.to_string();

@@ -285,7 +285,7 @@ impl Work<'_> {
         // Of a GPU all memory is known already, and of a processor only what other programs leave at the moment.
         let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
         match spec.fitting(memory, is_gpu) {
-            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch(fits),
+            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch { fits, with: S::WITH_SMALLER_BATCHES },
             None if spec.fitting(whole, is_gpu).is_none() => MemoryAdvice::Model(rule.name()),
             // A `batch_size` that was estimated to fit and did not is no advice.
             _ => MemoryAdvice::General,
@@ -358,14 +358,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The description that a resumed run records again, where the original line is lost or does not hold the config, and
-    /// where another number of processes goes on.
+    /// The description that a resumed run records again, where the original line is lost and where another number of
+    /// processes goes on.
     pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
         let steps = before.steps().unwrap_or(started.steps);
-        let is_whole = |before: &Started| !before.config.is_empty() && before.processes == started.processes;
-        let whole = before.started().is_some_and(is_whole);
+        let whole = before.started().is_some_and(|before| before.processes == started.processes);
         (!whole).then_some(Started { steps, ..started })
     }
 

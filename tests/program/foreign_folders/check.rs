@@ -38,16 +38,16 @@ fn trained(place: &Place) -> (RunFolder, RunSession) {
 fn checkpoint(run: &RunFolder, step: u64, config: &str) {
     let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
     let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
-    let text = |crc32: u32| {
+    let text = |text_sum: u32, crc32: u32| {
         format!(
-            "(version: 3, step: {step}, wall_s: 1.0, beta1_power: 0.5, beta2_power: 0.5, best: None, data: \"digits\", \
-             config: \"{config}\", since: None, bytes: {}, crc32: {crc32})",
+            "(version: 1, step: {step}, wall_s: 1.0, optimizer_steps: {step}, powers: {{}}, best: None, data: \"digits\", \
+             config: \"{config}\", preset: \"\", since: None, bytes: {}, text_sum: {text_sum}, crc32: {crc32})",
             tensors.len()
         )
     };
-    let sum = crc32fast::hash(&[&tensors[..], text(0).as_bytes()].concat());
+    let sum = crc32fast::hash(&[&tensors[..], text(0, 0).as_bytes()].concat());
     fs::write(file(run, step, "safetensors"), &tensors).unwrap();
-    fs::write(file(run, step, "ron"), text(sum)).unwrap();
+    fs::write(file(run, step, "ron"), text(crc32fast::hash(text(0, sum).as_bytes()), sum)).unwrap();
 }
 
 fn file(run: &RunFolder, step: u64, extension: &str) -> std::path::PathBuf {
@@ -290,7 +290,7 @@ fn a_line_that_was_cut_is_told_also_where_a_worker_may_live_elsewhere() {
     let (run, session) = trained(&place);
     drop(session);
     OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
-    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     fs::write(run.lock(), lock).unwrap();
     let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
     let told = [("note", "status", "last heard"), ("note", "events.jsonl", "13 bytes that are no whole line")];

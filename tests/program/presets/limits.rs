@@ -142,7 +142,7 @@ fn a_choice_may_be_spelled_as_on_a_command_line() {
         ("fig3-cpu", "optimizer", "Focus(decay: Parameters)", &["focus(decay: parameters)"]),
         ("mnist", "optimizer", "Sgd", &["sgd", "sGd"]),
         ("mnist", "not_finite", "GoOn", &["go_on", "go-on", "goon"]),
-        ("mnist", "data", "StandIn", &["stand-in"]),
+        ("mnist", "data", "Synthetic", &["synthetic"]),
     ] {
         let exact = built_in(name).with(path, exact).unwrap();
         for other in others {

@@ -41,11 +41,6 @@ pub enum ForkError {
     #[error(transparent)]
     Choice(#[from] ChoiceError),
     #[error(
-        "the checkpoint of step {step} of the run {run} does not say how it was trained, as a version before has written \
-         it; resume that run, which then saves one that does"
-    )]
-    Untold { run: String, step: u64 },
-    #[error(
         "the run {run} is of the kind {expected}, and the settings are of the kind {found}; a fork goes on with the same model"
     )]
     Kind { run: String, expected: &'static str, found: &'static str },
@@ -112,9 +107,6 @@ impl Fork {
     /// Checks that a training can continue from the checkpoint; returns whether it has the same update rule.
     fn check(&self, training: &Preset, checkpoint: &Checkpoint) -> Result<bool, ForkError> {
         let (run, step) = (self.run.name(), checkpoint.step);
-        if checkpoint.preset.is_empty() {
-            return Err(ForkError::Untold { run, step });
-        }
         // The run may be a fork itself, with other settings than those that the checkpoint was trained with.
         let before = Preset::parse(&checkpoint.preset, &Checkpoint::file_name(step));
         let before = before.map_err(|error| ForkError::Config { run: run.clone(), source: error.into() })?;

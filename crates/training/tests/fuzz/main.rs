@@ -7,8 +7,3 @@ mod driver;
 mod memory;
 #[path = "../../../../tests/fuzz/mutate.rs"]
 mod mutate;
-
-#[test]
-fn training_checkpoints() {
-    checkpoints::checkpoints();
-}

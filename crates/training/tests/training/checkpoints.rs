@@ -106,31 +106,17 @@ fn damage_is_noticed_wherever_it_is() {
 }
 
 #[test]
-fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
+fn a_checkpoint_of_another_version_of_the_format_is_refused() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
-    let tensors = folder.path().join("checkpoint-00000005.safetensors");
-    let about = tensors.with_extension("ron");
-    let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
-    let old = std::fs::read_to_string(&about).unwrap().replace("version: 7", "version: 1");
-    // The products of two decay rates had fields of their own.
-    let (before, after) = old.split_once("    powers: {").unwrap();
-    let (_, after) = after.split_once("},\n").unwrap();
-    let old = format!("{before}    beta1_power: 0.59,\n    beta2_power: 0.0,\n{after}");
-    let old = old.replace("    optimizer_steps: 0,\n", "");
-    let old = old.replace("    config: \"config\",\n", "");
-    let old: String = old.split_inclusive('\n').filter(|line| !line.contains("text_sum: ")).collect();
-    let (before, after) = old.split_once("crc32: ").unwrap();
-    let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
-    std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
-    let checkpoint = load(&folder, 5, &run).unwrap().0;
-    assert_eq!(checkpoint.progress().steps, 5, "the optimizer has taken the training's steps");
-    assert_eq!((checkpoint.step, checkpoint.progress().powers["beta1"]), (5, 0.59));
-    let without = std::fs::read_to_string(&about).unwrap().replace("    beta2_power: 0.0,\n", "");
-    std::fs::write(&about, without).unwrap();
-    let error = complaint(&folder, 5, &run);
-    assert!(error.contains("beta2_power"), "{error}");
+    let about = folder.path().join("checkpoint-00000005.ron");
+    for version in [0, 2, 7] {
+        std::fs::write(&about, format!("(version: {version}, other: true)")).unwrap();
+        let error = complaint(&folder, 5, &run);
+        let expected = format!("expected version 1 of the format, found {version}");
+        assert!(error.contains("checkpoint-00000005.ron") && error.contains(&expected), "{error}");
+    }
 }
 
 #[test]
@@ -150,8 +136,7 @@ fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
     let (before, after) = text.split_once("    powers: {").unwrap();
     let (_, after) = after.split_once("},\n").unwrap();
     let without = format!("{before}{after}");
-    let sum = without.rsplit_once("text_sum: ").unwrap().1.split(',').next().unwrap();
-    std::fs::write(&about, without.replace(&format!("text_sum: {sum}"), "text_sum: 0")).unwrap();
+    std::fs::write(&about, with_text_sum(&without)).unwrap();
     let error = complaint(&folder, 5, &run);
     assert!(error.contains("powers"), "{error}");
 }
@@ -206,19 +191,27 @@ fn a_checkpoint_of_another_run_or_step_is_not_used() {
     load(&folder, 20, &run).unwrap();
 }
 
-/// Writes tensors as a checkpoint's, with the right length and checksum.
+/// A text with another number in a field.
+fn with_field(text: &str, name: &str, value: &str) -> String {
+    let (before, after) = text.rsplit_once(&format!("{name}: ")).unwrap();
+    format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
+/// The text of a checkpoint with the right checksum of itself.
+fn with_text_sum(text: &str) -> String {
+    let text = with_field(text, "text_sum", "0");
+    with_field(&text, "text_sum", &crc32fast::hash(text.as_bytes()).to_string())
+}
+
+/// Writes tensors as a checkpoint's, with the right length and checksums.
 fn put(folder: &RunFolder, step: u64, file: &[u8]) {
     let tensors = folder.path().join(format!("checkpoint-{step:08}.safetensors"));
     let about = tensors.with_extension("ron");
     let text = std::fs::read_to_string(&about).unwrap();
-    let field = |text: &str, name: &str, value: &str| {
-        let (before, after) = text.split_once(&format!("{name}: ")).unwrap();
-        format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
-    };
-    let text = field(&field(&text, "bytes", &file.len().to_string()), "text_sum", "0");
-    let text = field(&text, "crc32", "0");
+    let text = with_field(&with_field(&text, "bytes", &file.len().to_string()), "text_sum", "0");
+    let text = with_field(&text, "crc32", "0");
     let sum = crc32fast::hash(&[file, text.as_bytes()].concat());
-    std::fs::write(about, field(&text, "crc32", &sum.to_string())).unwrap();
+    std::fs::write(about, with_text_sum(&with_field(&text, "crc32", &sum.to_string()))).unwrap();
     std::fs::write(tensors, file).unwrap();
 }
 

@@ -15,7 +15,7 @@ pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let shape = "(layers: 2, heads: 2, width: 32, context: 32, vocabulary: 128)";
     let usual = [
         ("shape", shape),
-        ("data", "StandIn"),
+        ("data", "Synthetic"),
         ("device", "Cpu"),
         ("batch_size", "4"),
         ("accumulation", "2"),
@@ -75,7 +75,7 @@ pub fn go_on_after_kills(settings: &[(&str, &str)]) {
     let losses = history(&whole).curve(MetricId::VAL_LOSS).value.to_vec();
     assert!(losses.len() == 3 && losses[2] < losses[0] && losses[0] < 128_f64.ln(), "{losses:?}");
     let started = history(&whole).started().unwrap().clone();
-    assert!(started.learns_from_synthetic_data() && started.tokens_per_step == Some(256));
+    assert!(started.synthetic && started.tokens_per_step == Some(256));
     assert!(started.metrics.iter().any(|info| info.metric() == Some(PARAM_NORM)));
     assert!(history(&whole).latest(PARAM_NORM).is_some_and(|norm| norm > 0.0));
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod batch_sampler;
+mod bytes;
 mod checkpoints;
 #[path = "../../../../tests/support/data_folder.rs"]
 mod data_folder;

@@ -1,18 +1,16 @@
-//! What a run goes on with: its own config, its own checkpoints, and those of versions before.
+//! A run resumes with its own config and its own checkpoints.
 
 use std::fs;
-use std::path::Path;
 
-use valleyscope_engine::quantity::TrainingSteps;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::MnistSpec;
-use valleyscope_runs::{Event, MetricId, RunFolder, RunReader, Status};
+use valleyscope_runs::{RunFolder, Status};
 use valleyscope_training::checkpoint;
 
 use crate::faults::{
     Stage, curve, history, kill, kill_at, points, quick, scan, status, tensors, to_the_end, wait_for, worker,
 };
-use crate::small::{rate, spec};
+use crate::small::rate;
 
 fn change(run: &RunFolder, path: &str, value: &str) {
     let changed = Preset::read(&run.config()).unwrap().with(path, value).unwrap();
@@ -143,81 +141,4 @@ fn a_checkpoint_is_not_written_through_a_link() {
     assert!(!output.status.success() && said.contains("expected a plain file, found a symbolic link"), "{said}");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
     assert!(link.is_symlink());
-}
-
-/// A run as version 0.1 of the program wrote it before lines had numbers and checkpoints hashes, in a folder where its
-/// data are found. The tensors of its checkpoints are trained anew, as they are large.
-fn golden(stage: &Stage, name: &str) -> RunFolder {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/golden").join(name);
-    let to = stage.place.path().join("golden");
-    fs::create_dir(&to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let text = fs::read_to_string(entry.path()).unwrap().replace("DATA", stage.data().to_str().unwrap());
-        fs::write(to.join(entry.file_name()), text).unwrap();
-    }
-    RunFolder::open(&to).unwrap()
-}
-
-#[test]
-fn a_training_of_a_version_before_opens_and_goes_on() {
-    let stage = Stage::new();
-    let run = golden(&stage, "mnist");
-    let before = history(&run);
-    assert!(before.damage().is_none() && before.unreadable() == 0);
-    assert_eq!(before.curve(MetricId::LOSS).step, (1..=22).collect::<Vec<_>>());
-    assert_eq!((before.steps(), before.sessions(), before.answers().len()), (Some(60), 1, 1));
-    let signum = |steps| MnistSpec {
-        optimizer: spec("Signum").optimizer,
-        steps: TrainingSteps::new(steps).unwrap(),
-        ..quick(steps)
-    };
-    let [twin, whole] = [22, 60].map(|steps| {
-        let run = stage.run(signum(steps));
-        assert!(to_the_end(&run, false).status.success());
-        run
-    });
-    for step in [20, 22] {
-        let about = run.path().join(format!("checkpoint-{step:08}.ron"));
-        let (text, file) = (fs::read_to_string(&about).unwrap(), tensors(&twin, step));
-        let (head, sum) = text.split_once("crc32: ").unwrap();
-        let rest = sum.trim_start_matches(|c: char| c.is_ascii_digit());
-        let sum = crc32fast::hash(&[&file[..], head.as_bytes(), b"crc32: 0", rest.as_bytes()].concat());
-        fs::write(&about, format!("{head}crc32: {sum}{rest}")).unwrap();
-        fs::write(about.with_extension("safetensors"), file).unwrap();
-    }
-    let config = fs::read(run.config()).unwrap();
-    change(&run, "learning_rate", "0.5");
-    let refused = to_the_end(&run, true);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("`learning_rate` was 0.001 and is 0.5"), "{refused:?}");
-    fs::write(run.config(), config).unwrap();
-    let output = to_the_end(&run, true);
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(status(&run), Status::Finished);
-    let now = history(&run);
-    assert!(now.damage().is_none() && !warnings(&run).contains("cannot be used"), "{}", warnings(&run));
-    assert_eq!(now.sessions(), 2);
-    // From now on its config is known.
-    assert!(!now.started().unwrap().config.is_empty());
-    let steps: Vec<u64> = curve(&run).iter().map(|(step, _)| *step).collect();
-    assert_eq!(steps, (1..=60).collect::<Vec<_>>());
-    assert_eq!(curve(&run)[22..], curve(&whole)[22..]);
-    assert_eq!(tensors(&run, 60), tensors(&whole, 60));
-}
-
-#[test]
-fn a_scan_of_a_version_before_opens_and_goes_on() {
-    let stage = Stage::new();
-    let run = golden(&stage, "scan");
-    let before = points(&run);
-    assert_eq!(before.len(), 2);
-    let output = to_the_end(&run, true);
-    assert!(output.status.success(), "{output:?}");
-    let mut reader = RunReader::brief(run.clone());
-    reader.poll().unwrap();
-    assert!(reader.history().recent().any(|record| matches!(record.event, Event::Resumed { from_step: 2 })));
-    let after = points(&run);
-    assert_eq!(after.len(), 8);
-    assert!(before.iter().all(|point| after.contains(point)), "finished pixels are kept");
-    assert!(history(&run).damage().is_none());
 }

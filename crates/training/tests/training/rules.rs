@@ -26,7 +26,7 @@ const SHORT: [(&str, &[(&str, &str)]); 2] = [
     (
         "gpt2-shakespeare",
         &[
-            ("data", "StandIn"),
+            ("data", "Synthetic"),
             ("shape.vocabulary", "128"),
             ("schedule.warmup", "2"),
             ("batch_size", "4"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource};
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{DataChoice, DeviceChoice, MnistPreset, MnistSpec};
 
 /// Uniform on [0, 1), from a counter.
@@ -54,10 +54,12 @@ pub fn rate(rate: f64) -> LearningRate {
     LearningRate::new(rate).unwrap()
 }
 
-/// A run on the processor, with the rule of this name.
+/// The built-in run on the processor, with the rule of this name.
 pub fn spec(rule: &str) -> MnistSpec {
-    let rule = RuleSpec::in_training(RuleKind::named(rule).unwrap());
-    MnistSpec { device: DeviceChoice::Cpu, ..MnistSpec::new(rule, rate(1e-3)) }
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
+    let Preset::Mnist(MnistPreset { runs, .. }) = mnist else { panic!("mnist is no training of MNIST") };
+    let optimizer = RuleSpec::in_training(RuleKind::named(rule).unwrap());
+    MnistSpec { device: DeviceChoice::Cpu, optimizer, ..runs[0].clone() }
 }
 
 /// The text of a run's config on the data in a folder.
