@@ -44,9 +44,7 @@ pub(super) struct WindowState {
     pub theme: ThemePreference,
     pub zoom: f32,
     pub view: ViewState,
-    #[serde(default)]
     pub sweep: Option<SweepMemory>,
-    #[serde(default)]
     pub training: Option<TrainingMemory>,
 }
 
@@ -56,14 +54,12 @@ pub struct SweepMemory {
     /// A preset's text.
     pub preset: String,
     /// The preset as last opened or saved.
-    #[serde(default)]
     pub clean: Option<String>,
     pub file: Option<PathBuf>,
 }
 
 /// The view of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub(super) struct ViewState {
     pub playing: bool,
     pub camera: Option<Camera>,

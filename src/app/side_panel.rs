@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 /// The widths and heights that the user gave to panels by their edges, in points; none where the usual size is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct PanelSizes {
     pub controls: Option<f32>,
     pub plots: Option<f32>,

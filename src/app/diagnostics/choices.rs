@@ -8,7 +8,6 @@ use crate::view::{Band, DiagnosticMetric};
 
 /// The switches of the plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct PlotChoices {
     pub shown: BTreeSet<DiagnosticMetric>,
     /// Metrics on a logarithmic axis.

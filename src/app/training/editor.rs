@@ -17,24 +17,18 @@ pub struct TrainingMemory {
     /// A preset's text.
     pub preset: String,
     /// The preset as last opened or saved.
-    #[serde(default)]
     pub clean: Option<String>,
     /// The source of the data that replaces the preset's.
-    #[serde(default)]
     pub kept_data: Option<DataChoice>,
     /// The choice of data for each dataset, by its name.
-    #[serde(default)]
     pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
     /// The folders of the runs that are compared.
     pub selected: Vec<PathBuf>,
-    #[serde(default)]
     pub choices: Choices,
     /// The pens of the runs, so that they keep them.
-    #[serde(default)]
     pub pens: BTreeMap<PathBuf, usize>,
     /// The colours that were chosen for runs.
-    #[serde(default)]
     pub colors: BTreeMap<PathBuf, [u8; 3]>,
 }
 
