@@ -228,7 +228,7 @@ fn a_schedule_ends_with_the_run() {
         written
     };
     for steps in [6, 12] {
-        fs::write(place.join(&format!("{steps}.ron")), written(steps, "")).unwrap();
+        fs::write(place.join(format!("{steps}.ron")), written(steps, "")).unwrap();
     }
     assert_eq!(place.csv(&["6.ron", "--steps", "12"]), place.csv(&["12.ron"]));
     assert_eq!(place.csv(&["6.ron"]), place.csv(&["12.ron", "--steps", "6"]));

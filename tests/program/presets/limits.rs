@@ -204,7 +204,7 @@ fn what_is_no_plain_file_is_no_preset_of_a_user() {
     use valleyscope_experiments::preset::Library;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    make_fifo(&at("pipe.ron"));
+    make_fifo(at("pipe.ron"));
     std::os::unix::fs::symlink("/dev/zero", at("zeros.ron")).unwrap();
     std::fs::write(at("good.txt"), GOOD).unwrap();
     std::os::unix::fs::symlink("good.txt", at("linked.ron")).unwrap();

@@ -161,7 +161,7 @@ fn another_machine_is_heard_and_not_judged() {
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
     assert!(matches!(status(&run), Status::Crashed { .. }), "it said no goodbye");
-    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#).unwrap();
+    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#).unwrap();
     let now = Timestamp::now() + Duration::from_secs(1000);
     let beat = now - Duration::from_secs(42);
     fs::write(run.heartbeat(), format!("{beat}\n")).unwrap();

@@ -20,7 +20,7 @@ fn lose(run: &RunFolder, seconds: u64) {
     };
     std::fs::write(run.events(), events.lines().map(old).collect::<String>()).expect("it can be written");
     std::fs::write(run.heartbeat(), format!("{heard}\n")).expect("it can be written");
-    let holder = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let holder = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     std::fs::write(run.lock(), holder).expect("it can be written");
 }
 
