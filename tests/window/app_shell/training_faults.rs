@@ -34,20 +34,20 @@ fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_que
     });
     listed(&mut app, 2);
     select(&mut app, "Silent");
-    app.until("its status", |app| app.shows("last heard 5 min ago, on far-away"));
+    app.until("its status", |app| app.shows("last seen 5 min ago, on far-away"));
     let delete = app.harness.get_by_role_and_label(Role::Button, "Delete the run");
     assert!(delete.accesskit_node().is_disabled());
     let resume = app.harness.get_by_role_and_label(Role::Button, "Resume the run");
     assert!(resume.accesskit_node().is_disabled());
     select(&mut app, "Lost");
-    app.until("its status", |app| app.shows("last heard 20 min ago, on far-away"));
+    app.until("its status", |app| app.shows("last seen 20 min ago, on far-away"));
     for (asked, question) in
         [("Delete the run", "Move this run to the trash?"), ("Resume the run", "Go on with this run here?")]
     {
         app.button(asked);
         app.settle();
         assert!(app.shows(question));
-        assert!(app.shows("It was last heard 20 min ago, on far-away"));
+        assert!(app.shows("It was last seen 20 min ago, on far-away"));
         app.harness.key_press(Key::Escape);
         app.settle();
         assert!(!app.shows(question));
