@@ -31,7 +31,7 @@ const WORDS: &[&str] = &[
 /// Between the two files of a checkpoint, in an input.
 const BETWEEN: &[u8] = b"\n----\n";
 
-/// The length and the checksum that the text has to have, so that more than them is tried.
+/// Returns the length and the checksum that the text has to have, so that more than them is tried.
 fn mended(text: &[u8], tensors: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text = with_field(&with_field(&text, "bytes: ", tensors.len() as u64), "text_sum: ", 0);

@@ -5,7 +5,7 @@ use valleyscope_training::checkpoint;
 use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
 
-use crate::small::{config, mnist, spec};
+use crate::small_mnist::{config, mnist, spec};
 
 fn advance(run: &mut MnistRun, steps: usize) -> Vec<u64> {
     (0..steps).map(|_| run.advance(&mut || Ok(())).unwrap().double_value(&[0]).to_bits()).collect()
@@ -30,7 +30,7 @@ fn save(folder: &RunFolder, step: u64, run: &MnistRun, progress: OptimizerProgre
     checkpoint::save(checkpoint, folder, run.tensors()).unwrap();
 }
 
-/// The checkpoint of a step of such a training.
+/// Returns the checkpoint of a step of such a training.
 fn load(folder: &RunFolder, step: u64, run: &MnistRun) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
     checkpoint::load(folder, step, &origin(), &run.state())
 }
@@ -40,7 +40,7 @@ fn complaint(folder: &RunFolder, step: u64, run: &MnistRun) -> String {
 }
 
 #[test]
-fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
+fn continues_bit_for_bit_from_a_loaded_checkpoint() {
     let data = mnist();
     for kind in RuleKind::ALL {
         let rule = kind.info().name;
@@ -62,7 +62,7 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
 }
 
 #[test]
-fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
+fn draws_weights_for_a_new_run_but_not_for_a_resumed_one() {
     let data = mnist();
     let norm = |run: &MnistRun| run.mlp.parameters().norm().double_value(&[]);
     let [mut begun, restored] = [0, 1].map(|_| MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap());
@@ -72,7 +72,7 @@ fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
 }
 
 #[test]
-fn a_checkpoint_of_another_training_is_refused() {
+fn refuses_a_checkpoint_of_another_training() {
     let data = mnist();
     let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
@@ -83,7 +83,7 @@ fn a_checkpoint_of_another_training_is_refused() {
 }
 
 #[test]
-fn damage_is_noticed_wherever_it_is() {
+fn detects_damage_at_any_byte() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
@@ -106,7 +106,7 @@ fn damage_is_noticed_wherever_it_is() {
 }
 
 #[test]
-fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
+fn reads_a_checkpoint_whose_checksum_covers_only_the_tensors() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
@@ -134,7 +134,7 @@ fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
 }
 
 #[test]
-fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
+fn refuses_a_checkpoint_without_a_product_of_decay_rates() {
     let run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     let mut one = progress(&run);
@@ -157,7 +157,7 @@ fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
 }
 
 #[test]
-fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
+fn tidying_removes_checkpoints_of_later_steps_first() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [70, 80] {
@@ -171,7 +171,7 @@ fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
 }
 
 #[test]
-fn the_last_two_the_best_and_some_are_kept() {
+fn tidying_keeps_the_last_two_the_best_and_every_nth() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
@@ -185,7 +185,7 @@ fn the_last_two_the_best_and_some_are_kept() {
 }
 
 #[test]
-fn a_checkpoint_of_another_run_or_step_is_not_used() {
+fn refuses_a_checkpoint_of_another_run_or_step() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 20, &run, progress(&run));
@@ -223,7 +223,7 @@ fn put(folder: &RunFolder, step: u64, file: &[u8]) {
 }
 
 #[test]
-fn crafted_tensors_are_refused_before_they_are_tensors() {
+fn refuses_crafted_tensors_before_allocating_them() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
@@ -270,7 +270,7 @@ fn crafted_tensors_are_refused_before_they_are_tensors() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_neither_written_through_nor_read() {
+fn neither_writes_through_nor_reads_links() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     for extension in ["safetensors", "ron"] {
         let (place, folder) = folder();

@@ -16,7 +16,7 @@ use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{CheckpointOrigin, Training, checkpoint};
 
 use crate::programs::{WORKER, valleyscope_program};
-use crate::small::{config, mnist, rate, spec, uniform, write};
+use crate::small_mnist::{config, mnist, rate, spec, uniform, write};
 
 /// A folder with data and runs.
 pub struct Stage {
@@ -180,7 +180,7 @@ fn a_killed_run_resumes_without_gap_repeat_or_jump() {
 }
 
 #[test]
-fn a_run_stops_when_asked_and_goes_on_as_if_it_had_not() {
+fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
     let stage = Stage::new();
     let whole = stage.run(quick(60));
     assert!(to_the_end(&whole, false).status.success());
@@ -224,7 +224,7 @@ fn two_workers_never_train_one_run() {
 }
 
 #[test]
-fn a_damaged_checkpoint_gives_way_to_the_one_before() {
+fn resumes_from_the_checkpoint_before_a_damaged_one() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -240,7 +240,7 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
 }
 
 #[test]
-fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
+fn refuses_to_restart_a_run_with_only_unusable_checkpoints() {
     let stage = Stage::new();
     let run = stage.run(quick(400));
     kill_at(&run, 32);
@@ -269,7 +269,7 @@ fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
 }
 
 #[test]
-fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
+fn resumes_from_the_newest_checkpoint_when_events_are_damaged() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -308,7 +308,7 @@ fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
 }
 
 #[test]
-fn what_was_evaluated_last_and_is_lost_is_evaluated_again() {
+fn repeats_a_lost_last_evaluation() {
     let stage = Stage::new();
     let run = stage.run(quick(60));
     assert!(to_the_end(&run, false).status.success());
@@ -325,7 +325,7 @@ fn what_was_evaluated_last_and_is_lost_is_evaluated_again() {
 }
 
 #[test]
-fn checkpoints_are_known_by_what_the_config_computes() {
+fn accepts_checkpoints_of_a_config_that_computes_the_same() {
     let stage = Stage::new();
     let run = stage.run(quick(400));
     kill_at(&run, 32);
@@ -353,7 +353,7 @@ fn origin_in(text: &str) -> CheckpointOrigin {
 }
 
 #[test]
-fn every_changed_digit_of_a_checkpoint_is_noticed() {
+fn detects_every_changed_digit_of_a_checkpoint() {
     let stage = Stage::new();
     let run = stage.run(quick(10));
     assert!(to_the_end(&run, false).status.success());
@@ -376,7 +376,7 @@ fn every_changed_digit_of_a_checkpoint_is_noticed() {
 }
 
 #[test]
-fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
+fn a_diverging_run_continues_or_stops_by_its_config() {
     let stage = Stage::new();
     let wild = |not_finite| MnistSpec { learning_rate: rate(10.0), not_finite, ..MnistSpec { ..quick(60) } };
     let wild = |not_finite| {
@@ -392,7 +392,7 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
     assert!(history(&on).warnings().iter().any(|warning| warning.message.contains("diverged")));
     let ended = stage.run(wild(NotFinite::Stop));
     assert!(!to_the_end(&ended, false).status.success());
-    assert!(matches!(status(&ended), Status::Failed(message) if message.contains("not a finite number")));
+    assert!(matches!(status(&ended), Status::Failed(message) if message.contains("no longer finite")));
     let step = history(&ended).step();
     assert!(step < 60);
     // What was saved before is kept, however often it is tried again.
@@ -403,7 +403,7 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
 }
 
 #[test]
-fn data_that_cannot_be_read_are_named() {
+fn an_error_names_unreadable_data() {
     let stage = Stage::new();
     let images = stage.data().join("train-images-idx3-ubyte");
     let bytes = std::fs::read(&images).unwrap();
@@ -421,7 +421,7 @@ fn data_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn changed_data_are_noticed_when_a_run_goes_on() {
+fn resuming_detects_changed_data() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));
     kill_at(&run, 12);
@@ -449,7 +449,7 @@ fn points_of_several_steps_are_the_same_after_a_stop_between_them() {
 }
 
 #[test]
-fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_not_missed() {
+fn resuming_removes_half_saved_files_and_tolerates_missing_ones() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));
     let mut child = worker(&run, false).spawn().unwrap();
@@ -471,7 +471,7 @@ fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_n
     assert!(left.iter().all(|path| !path.exists()));
 }
 
-/// A scan of eight grid points, so small that each takes an instant.
+/// Returns a scan of eight grid points, so small that each takes an instant.
 pub fn scan(stage: &Stage) -> RunFolder {
     let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
     let text = format!(
@@ -494,7 +494,7 @@ pub fn points(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
 }
 
 #[test]
-fn a_scan_goes_on_point_by_point() {
+fn a_scan_resumes_with_its_next_point() {
     let stage = Stage::new();
     let [whole, cut] = [scan(&stage), scan(&stage)];
     assert!(to_the_end(&whole, false).status.success());
@@ -520,7 +520,7 @@ fn a_scan_goes_on_point_by_point() {
 }
 
 #[test]
-fn a_scan_goes_on_with_the_same_data_only() {
+fn a_scan_resumes_only_with_the_same_data() {
     let stage = Stage::new();
     let run = scan(&stage);
     kill_at(&run, 1);
@@ -530,7 +530,7 @@ fn a_scan_goes_on_with_the_same_data_only() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_named() {
+fn an_error_names_a_missing_device() {
     let stage = Stage::new();
     let device = valleyscope_experiments::workload::DeviceChoice::Cuda(99);
     let run = stage.run(MnistSpec { device, ..quick(10) });
@@ -539,7 +539,7 @@ fn a_device_that_is_not_there_is_named() {
 }
 
 #[test]
-fn the_worker_says_what_it_is() {
+fn the_handshake_has_versions_and_devices() {
     // With nothing set by hand.
     let output = Command::new(WORKER).arg("--handshake").env_clear().output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -553,7 +553,7 @@ fn the_worker_says_what_it_is() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn beside_other_work_threads_wait_only_briefly_with_the_same_results() {
+fn threads_spin_briefly_beside_other_work_with_the_same_results() {
     let stage = Stage::new();
     let busy = Arc::new(AtomicBool::new(true));
     let others: Vec<_> = (0..2)
@@ -595,7 +595,7 @@ fn beside_other_work_threads_wait_only_briefly_with_the_same_results() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_and_loses_nothing() {
+fn a_full_disk_is_reported_and_loses_nothing() {
     let stage = Stage::new();
     let run = stage.run(quick(60));
     // A limit on the size of files stands for a full disk: the first checkpoint does not fit.

@@ -20,9 +20,9 @@ use crate::faults::{
 };
 use crate::gpt2_run::tiny;
 use crate::programs::WORKER;
-use crate::small::{mnist, rate, spec};
+use crate::small_mnist::{mnist, rate, spec};
 
-/// A fork of a run with other settings.
+/// Returns a fork of a run with other settings.
 fn fork(run: &RunFolder, step: Option<u64>, settings: &[(&str, &str)]) -> Result<RunFolder, String> {
     let fork = Fork { run: run.clone(), step };
     let training = fork.training().map_err(|error| error.to_string())?;
@@ -35,14 +35,14 @@ fn forked(run: &RunFolder, step: u64, settings: &[(&str, &str)]) -> RunFolder {
     fork(run, Some(step), settings).unwrap()
 }
 
-/// A run that has come to its end, with checkpoints of its last two multiples of 10.
+/// Returns a run that has come to its end, with checkpoints of its last two multiples of 10.
 fn trained(stage: &Stage, steps: u64) -> RunFolder {
     let run = stage.run(quick(steps));
     assert!(to_the_end(&run, false).status.success());
     run
 }
 
-/// All files of a folder.
+/// Returns all files of a folder.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
@@ -59,7 +59,7 @@ fn count(folder: &Path) -> usize {
 }
 
 #[test]
-fn a_fork_that_changes_nothing_goes_on_as_the_other_run_did_bit_for_bit() {
+fn an_unchanged_fork_continues_like_the_other_run_bit_for_bit() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let before = content(run.path());
@@ -99,7 +99,7 @@ fn a_fork_of_gpt2_goes_on_bit_for_bit_with_what_it_counts() {
 }
 
 #[test]
-fn a_fork_that_is_killed_before_its_first_checkpoint_goes_on_from_that_of_the_other_run() {
+fn a_fork_killed_before_its_first_checkpoint_resumes_from_the_other_runs() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let fork = forked(&run, 50, &[("checkpoint_every", "1000"), ("eval_every", "1000"), ("steps", "400")]);
@@ -122,7 +122,7 @@ fn a_fork_that_is_killed_before_its_first_checkpoint_goes_on_from_that_of_the_ot
 }
 
 #[test]
-fn another_rule_begins_afresh_on_the_same_parameters() {
+fn a_fork_with_another_rule_has_fresh_states_and_the_same_parameters() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let fork = forked(&run, 50, &[("optimizer", "Adam"), ("checkpoint_every", "5"), ("steps", "55")]);
@@ -176,7 +176,7 @@ fn a_fork_may_change_between_half_and_single_precision() {
 }
 
 #[test]
-fn rules_that_remember_alike_are_not_taken_for_each_other() {
+fn distinguishes_rules_with_equal_states() {
     let stage = Stage::new();
     let run = stage.run(MnistSpec { optimizer: spec("Signum").optimizer, ..quick(30) });
     assert!(to_the_end(&run, false).status.success());
@@ -261,7 +261,7 @@ fn a_run_that_is_being_trained_can_be_forked_at_any_moment() {
 }
 
 #[test]
-fn what_cannot_be_forked_is_refused_and_leaves_nothing() {
+fn a_refused_fork_leaves_nothing() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let (runs, before) = (run.path().parent().unwrap().to_owned(), content(run.path()));
@@ -342,7 +342,7 @@ fn rot(path: &Path, at: usize) {
 }
 
 #[test]
-fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
+fn a_fork_refuses_tensors_that_the_disk_has_lost() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let about = run.path().join("checkpoint-00000060.ron");
@@ -367,7 +367,7 @@ fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
 }
 
 #[test]
-fn the_best_loss_of_the_other_run_counts_where_evaluations_can_be_compared() {
+fn a_fork_keeps_the_best_loss_if_evaluations_are_comparable() {
     let stage = Stage::new();
     let run = tiny(&stage, &[]);
     assert!(to_the_end(&run, false).status.success());
@@ -386,7 +386,7 @@ fn the_best_loss_of_the_other_run_counts_where_evaluations_can_be_compared() {
 }
 
 #[test]
-fn a_fork_learns_from_other_data_where_it_is_told_to() {
+fn a_fork_may_change_its_data() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let other = Stage::new();
@@ -404,7 +404,7 @@ fn a_fork_learns_from_other_data_where_it_is_told_to() {
 }
 
 #[test]
-fn the_end_of_a_finished_run_is_trained_again_where_its_checkpoint_is_damaged() {
+fn resuming_a_finished_run_with_a_damaged_last_checkpoint_trains_its_end_again() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let (losses, path) = (curve(&run), run.path().join("checkpoint-00000060.safetensors"));
@@ -427,7 +427,7 @@ fn the_end_of_a_finished_run_is_trained_again_where_its_checkpoint_is_damaged() 
 }
 
 #[test]
-fn the_commands_fork_and_speak_of_forks() {
+fn commands_make_and_describe_forks() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let runs = run.path().parent().unwrap();

@@ -9,7 +9,7 @@ use valleyscope_runs::{self as run, MetricId, RunFolder, Status};
 
 use crate::faults::{Stage, curve, history, kill, kill_at, status, tensors, to_the_end, wait_for, wait_until, worker};
 
-/// A very small model on the text that the program makes up, with other settings too.
+/// Returns a very small model on the text that the program makes up, with other settings too.
 pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let built_in = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").unwrap();
     let shape = "(layers: 2, heads: 2, width: 32, context: 32, vocabulary: 128)";
@@ -33,7 +33,7 @@ pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
 }
 
 #[test]
-fn a_killed_run_of_gpt2_goes_on_bit_for_bit() {
+fn a_killed_run_of_gpt2_resumes_bit_for_bit() {
     go_on_after_kills(&[]);
     // In float16 the scale of the loss goes on too, and what is counted between points of the curve.
     go_on_after_kills(&[("precision", "Float16"), ("clip", "0.5"), ("log_every", "7")]);
@@ -41,7 +41,7 @@ fn a_killed_run_of_gpt2_goes_on_bit_for_bit() {
 
 /// What these rules ask of a batch, and steps over matrices, are the same after a kill.
 #[test]
-fn a_killed_run_of_a_rule_that_is_not_element_wise_goes_on_bit_for_bit() {
+fn a_killed_run_with_a_rule_that_is_not_element_wise_resumes_bit_for_bit() {
     go_on_after_kills(&[("optimizer", "Mars(form: Exact)"), ("clip", "0.5")]);
     go_on_after_kills(&[("optimizer", "Sophia(interval: 4)")]);
     go_on_after_kills(&[("optimizer", "Muon"), ("learning_rate", "0.02")]);
@@ -98,7 +98,7 @@ fn the_learning_rate_follows_the_schedule() {
 }
 
 #[test]
-fn text_is_written_when_it_is_asked_for() {
+fn writes_text_on_command() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("steps", "1000000"), ("sample.every", "1000000")]);
     let mut child = worker(&run, false).spawn().unwrap();
@@ -119,7 +119,7 @@ fn text_is_written_when_it_is_asked_for() {
 }
 
 #[test]
-fn long_work_is_left_when_a_run_is_to_stop() {
+fn a_stop_interrupts_long_work() {
     let shape = "(layers: 4, heads: 4, width: 128, context: 256, vocabulary: 128)";
     // Far more work than a test may wait for, after so many steps.
     let works = [
@@ -152,7 +152,7 @@ fn long_work_is_left_when_a_run_is_to_stop() {
 }
 
 #[test]
-fn half_precision_scales_the_loss_and_skips_what_overflows() {
+fn float16_scales_the_loss_and_skips_overflowing_steps() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("precision", "Float16"), ("attention", "Explicit"), ("steps", "20")]);
     assert!(to_the_end(&run, false).status.success());
@@ -163,7 +163,7 @@ fn half_precision_scales_the_loss_and_skips_what_overflows() {
 }
 
 #[test]
-fn text_of_more_tokens_than_the_model_knows_is_refused() {
+fn refuses_data_with_more_tokens_than_the_vocabulary() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("shape.vocabulary", "3")]);
     let output = to_the_end(&run, false);
@@ -173,7 +173,7 @@ fn text_of_more_tokens_than_the_model_knows_is_refused() {
 }
 
 #[test]
-fn progress_with_the_data_does_not_stay_in_the_log() {
+fn progress_lines_are_removed_from_the_log() {
     let stage = Stage::new();
     let text = stage.place.path().join("text.txt");
     std::fs::write(&text, synthetic_text()).unwrap();

@@ -5,11 +5,11 @@ use tch::{Device, Kind};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::dataset::mnist;
 use valleyscope_training::mnist::{Images, Mlp};
-use valleyscope_training::{Answers, FlatOptimizer};
+use valleyscope_training::{FlatOptimizer, QueryResults};
 
-use crate::small::uniform;
+use crate::small_mnist::uniform;
 
-/// The script's start.
+/// Returns the script's start.
 fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
     let mut counter = start * 1_000_000;
     let mut values = Vec::new();
@@ -49,7 +49,7 @@ fn losses_follow_pytorch() {
             for (step, expected) in expected.iter().enumerate() {
                 let batch = images.range(step * batch..(step + 1) * batch, kind).unwrap();
                 let loss = mlp.differentiate(batch).unwrap().double_value(&[0]);
-                mlp.update(&mut optimizer, &Answers::default()).unwrap();
+                mlp.update(&mut optimizer, &QueryResults::default()).unwrap();
                 let off = (loss - expected.as_f64().unwrap()).abs();
                 assert!(off < limit, "{rule:?}, {precision}, step {step}: {loss}, PyTorch {expected}");
             }

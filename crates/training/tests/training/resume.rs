@@ -12,7 +12,7 @@ use valleyscope_training::checkpoint;
 use crate::faults::{
     Stage, curve, history, kill, kill_at, points, quick, scan, status, tensors, to_the_end, wait_for, worker,
 };
-use crate::small::{rate, spec};
+use crate::small_mnist::{rate, spec};
 
 fn change(run: &RunFolder, path: &str, value: &str) {
     let changed = Preset::read(&run.config()).unwrap().with(path, value).unwrap();
@@ -29,7 +29,7 @@ fn warnings(run: &RunFolder) -> String {
 }
 
 #[test]
-fn a_changed_config_is_refused_until_it_is_put_back() {
+fn refuses_a_changed_config_until_it_is_restored() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -70,7 +70,7 @@ fn kill_at_resumed(run: &RunFolder, step: u64) {
 }
 
 #[test]
-fn a_scan_with_other_axes_is_refused() {
+fn refuses_a_scan_with_other_axes() {
     let stage = Stage::new();
     let run = scan(&stage);
     kill_at(&run, 1);
@@ -107,7 +107,7 @@ fn copy_checkpoint(from: (&RunFolder, u64), to: (&RunFolder, u64)) {
 }
 
 #[test]
-fn checkpoints_of_another_run_or_step_are_not_used() {
+fn resuming_skips_checkpoints_of_another_run_or_step() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -131,7 +131,7 @@ fn checkpoints_of_another_run_or_step_are_not_used() {
 
 #[cfg(unix)]
 #[test]
-fn a_checkpoint_is_not_written_through_a_link() {
+fn saving_does_not_write_through_a_link() {
     let stage = Stage::new();
     let run = stage.run(quick(20));
     let victim = stage.place.path().join("victim");
@@ -145,8 +145,8 @@ fn a_checkpoint_is_not_written_through_a_link() {
     assert!(link.is_symlink());
 }
 
-/// A run as version 0.1 of the program wrote it before lines had numbers and checkpoints hashes, in a folder where its
-/// data are found. The tensors of its checkpoints are trained anew, as they are large.
+/// Returns a run as version 0.1 of the program wrote it before lines had numbers and checkpoints hashes, in a folder
+/// where its data are found. The tensors of its checkpoints are trained anew, as they are large.
 fn golden(stage: &Stage, name: &str) -> RunFolder {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/golden").join(name);
     let to = stage.place.path().join("golden");
@@ -160,7 +160,7 @@ fn golden(stage: &Stage, name: &str) -> RunFolder {
 }
 
 #[test]
-fn a_training_of_a_version_before_opens_and_goes_on() {
+fn a_training_of_an_older_version_opens_and_resumes() {
     let stage = Stage::new();
     let run = golden(&stage, "mnist");
     let before = history(&run);
@@ -206,7 +206,7 @@ fn a_training_of_a_version_before_opens_and_goes_on() {
 }
 
 #[test]
-fn a_scan_of_a_version_before_opens_and_goes_on() {
+fn a_scan_of_an_older_version_opens_and_resumes() {
     let stage = Stage::new();
     let run = golden(&stage, "scan");
     let before = points(&run);

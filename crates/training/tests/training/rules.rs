@@ -10,8 +10,8 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_runs::{MetricId, RunFolder, Status};
 
 use crate::faults::{Stage, expect, history, kill, status};
-use crate::parts::named;
 use crate::programs::{WORKER, valleyscope_program};
+use crate::scan_parts::named;
 
 /// Steps to the second point of MNIST's curve with the costlier metrics, the first of GPT-2's, and beyond the tenth step, in
 /// which rules that compute something from time to time do so by their defaults.
@@ -44,7 +44,7 @@ struct Asked {
 }
 
 #[test]
-fn every_rule_trains_every_workload_by_its_defaults() {
+fn every_rule_trains_every_workload_with_its_defaults() {
     let mut rules: Vec<(String, &RuleInfo)> =
         RuleKind::ALL.iter().map(|kind| (kind.key().to_owned(), kind.info())).collect();
     rules.push(typed_rule());
@@ -60,7 +60,7 @@ fn every_rule_trains_every_workload_by_its_defaults() {
     });
 }
 
-/// The typed rule of the preset that shows one.
+/// Returns the typed rule of the preset that shows one.
 fn typed_rule() -> (String, &'static RuleInfo) {
     let own_rule = built_ins().iter().find(|built_in| built_in.name == "own-rule").unwrap();
     let Preset::Landscape(preset) = &own_rule.preset else { panic!("it is no landscape") };

@@ -4,13 +4,13 @@ use valleyscope_training::LossSpikes;
 
 const NONE: [usize; 0] = [];
 
-/// The points, by their indices, at which a jump is told of.
+/// Returns the points, by their indices, at which a jump is told of.
 fn told(losses: impl IntoIterator<Item = f64>) -> Vec<usize> {
     let mut spikes = LossSpikes::default();
     losses.into_iter().enumerate().filter_map(|(index, loss)| spikes.next(loss).map(|_| index)).collect()
 }
 
-/// A number from 0 to 1 that looks random: a step of a low-discrepancy sequence.
+/// Returns a number from 0 to 1 that looks random: a step of a low-discrepancy sequence.
 fn scatter(index: usize) -> f64 {
     (index as f64 * 0.618_033_988_749_895).fract()
 }
@@ -21,7 +21,7 @@ fn falling(index: usize) -> f64 {
 }
 
 #[test]
-fn a_jump_that_lasts_is_told_once_with_its_size() {
+fn reports_a_lasting_jump_once_with_its_size() {
     let jumps = |index: usize| if index < 100 { falling(index) } else { 4.5 + scatter(index) };
     assert_eq!(told((0..200).map(jumps)), [101], "as soon as two of three points are high");
     let mut spikes = LossSpikes::default();
@@ -31,7 +31,7 @@ fn a_jump_that_lasts_is_told_once_with_its_size() {
 }
 
 #[test]
-fn a_second_jump_is_told_too() {
+fn reports_a_second_jump() {
     let losses = (0..300).map(|index| match index {
         100..110 => 6.0,
         200..210 => 7.0,
@@ -41,7 +41,7 @@ fn a_second_jump_is_told_too() {
 }
 
 #[test]
-fn usual_curves_have_no_jumps() {
+fn reports_no_jump_in_usual_curves() {
     assert_eq!(told((0..5000).map(falling)), NONE, "it falls and levels out");
     assert_eq!(told((0..5000).map(|index| falling(5000 - index))), NONE, "it rises slowly");
     // Factors from 0.1 to 10 about a small loss.
@@ -57,7 +57,7 @@ fn usual_curves_have_no_jumps() {
 }
 
 #[test]
-fn what_is_no_loss_is_passed_over() {
+fn skips_losses_that_are_not_positive_or_finite() {
     let gaps = |index: usize| match index % 3 {
         0 => f64::NAN,
         1 => f64::INFINITY,

@@ -54,13 +54,13 @@ pub fn rate(rate: f64) -> LearningRate {
     LearningRate::new(rate).unwrap()
 }
 
-/// A run on the processor, with the rule of this name.
+/// Returns a run on the processor, with the rule of this name.
 pub fn spec(rule: &str) -> MnistSpec {
     let rule = RuleSpec::in_training(RuleKind::named(rule).unwrap());
     MnistSpec { device: DeviceChoice::Cpu, ..MnistSpec::new(rule, rate(1e-3)) }
 }
 
-/// The text of a run's config on the data in a folder.
+/// Returns the text of a run's config on the data in a folder.
 pub fn config(spec: MnistSpec, data: PathBuf) -> String {
     let spec = MnistSpec { data: DataChoice::Folder(data.to_str().unwrap().to_owned()), ..spec };
     let preset = MnistPreset {

@@ -9,8 +9,8 @@ use valleyscope_runs::{self as run, MetricId, RunCommand, RunFolder, Status};
 
 use crate::faults::{Stage, curve, expect, history, kill, kill_at, quick, scan, status, wait_for, worker};
 use crate::gpt2_run::tiny;
-use crate::parts::{named, train};
-use crate::small::rate;
+use crate::scan_parts::{named, train};
+use crate::small_mnist::rate;
 
 fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     let mut command = worker(run, resume);
@@ -18,7 +18,7 @@ fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     command
 }
 
-/// A config in which the processes divide the optimizer's memory.
+/// Returns a config in which the processes divide the optimizer's memory.
 fn divided(run: RunFolder) -> RunFolder {
     let path = run.path().join(RunFolder::CONFIG);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -57,7 +57,7 @@ fn equal_losses(what: &str, runs: &[(RunFolder, usize)], within: f64) {
 }
 
 #[test]
-fn any_number_of_processes_has_the_losses_of_one_on_mnist() {
+fn any_number_of_ranks_has_the_losses_of_one_on_mnist() {
     let stage = Stage::new();
     // What a rule asks of a batch is of the whole batch, too: of the same images or of labels that the model draws.
     let kinds = ["FOCUS", "Sophia", "MARS", "Muon", "Schedule-Free"];
@@ -77,7 +77,7 @@ fn any_number_of_processes_has_the_losses_of_one_on_mnist() {
 }
 
 #[test]
-fn any_number_of_processes_has_the_losses_of_one_on_gpt2() {
+fn any_number_of_ranks_has_the_losses_of_one_on_gpt2() {
     let stage = Stage::new();
     let usual = [("steps", "20"), ("log_every", "1"), ("eval_every", "20"), ("sample", "None"), ("clip", "0.5")];
     let compare = |counts: &[usize], within, settings: &[(&str, &str)]| {
@@ -94,7 +94,7 @@ fn any_number_of_processes_has_the_losses_of_one_on_gpt2() {
 }
 
 #[test]
-fn processes_that_divide_the_optimizers_memory_have_the_losses_of_one() {
+fn ranks_with_divided_states_have_the_losses_of_one() {
     let stage = Stage::new();
     let of = |kind, settings: &[(&str, &str)]| {
         let name = format!("{kind:?}");
@@ -116,7 +116,7 @@ fn processes_that_divide_the_optimizers_memory_have_the_losses_of_one() {
 
 /// A checkpoint is the whole state, whoever has saved it.
 #[test]
-fn a_run_with_divided_memory_goes_on_with_any_number_of_processes() {
+fn a_run_with_divided_states_resumes_with_any_number_of_ranks() {
     let stage = Stage::new();
     let optimizer = RuleSpec::in_training(RuleKind::Adam);
     let spec = |steps| {
@@ -141,7 +141,7 @@ fn a_run_with_divided_memory_goes_on_with_any_number_of_processes() {
     }
 }
 
-/// The processes that a process has started.
+/// Returns the processes that a process has started.
 fn children(of: &Child) -> Vec<u32> {
     let path = format!("/proc/{0}/task/{0}/children", of.id());
     std::fs::read_to_string(path).unwrap().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
@@ -184,7 +184,7 @@ fn failed(run: &RunFolder, words: &str) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_process_that_dies_or_hangs_ends_all_and_the_run_goes_on_with_any_number() {
+fn a_dead_or_silent_rank_ends_all_and_the_run_resumes_with_any_number() {
     let stage = Stage::new();
     let precision = FloatType::Float64;
     let long = || MnistSpec { precision, ..quick(200) };
@@ -227,7 +227,7 @@ fn a_process_that_dies_or_hangs_ends_all_and_the_run_goes_on_with_any_number() {
     }
 }
 
-/// The first process that a process starts, as soon as it is there.
+/// Returns the first process that a process starts, as soon as it is there.
 #[cfg(target_os = "linux")]
 fn first_child(of: &Child) -> u32 {
     let begun = Instant::now();
@@ -242,7 +242,7 @@ fn first_child(of: &Child) -> u32 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_process_that_dies_before_the_first_step_ends_all() {
+fn a_rank_that_dies_before_the_first_step_ends_all() {
     let stage = Stage::new();
     // When it starts, and while the processes meet or get their data.
     for delay_ms in [0, 300, 600] {
@@ -258,7 +258,7 @@ fn a_process_that_dies_before_the_first_step_ends_all() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_by_several_is_stopped_and_goes_on() {
+fn a_run_of_several_ranks_stops_and_resumes() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));
     // By a command, and by the signal that torchrun and SLURM send to each process.
@@ -283,7 +283,7 @@ fn a_run_by_several_is_stopped_and_goes_on() {
 }
 
 #[test]
-fn processes_of_a_run_that_cannot_begin_or_diverges_all_fail() {
+fn all_ranks_fail_if_a_run_cannot_begin_or_diverges() {
     let stage = Stage::new();
     let run = stage.run(quick(20));
     assert!(worker(&run, false).output().unwrap().status.success());
@@ -302,10 +302,10 @@ fn processes_of_a_run_that_cannot_begin_or_diverges_all_fail() {
     let run = stage.run(wild);
     let [mut leads, mut follows] = [0, 1].map(|rank| ranked(&run, rank, port));
     assert_eq!([leads.wait().unwrap().code(), follows.wait().unwrap().code()], [Some(1), Some(1)]);
-    failed(&run, "not a finite number");
+    failed(&run, "no longer finite");
 }
 
-/// A process as torchrun starts it.
+/// Returns a process as torchrun starts it.
 fn ranked(run: &RunFolder, rank: usize, port: u16) -> Child {
     let mut command = worker(run, true);
     command.args(["--timeout", "6"]).env("MASTER_ADDR", "localhost").env("MASTER_PORT", port.to_string());
@@ -318,7 +318,7 @@ fn free_port() -> u16 {
 }
 
 #[test]
-fn processes_that_others_start_meet_by_their_environment() {
+fn externally_started_ranks_meet_by_their_environment() {
     let stage = Stage::new();
     let [alone, run] = [(); 2].map(|()| stage.run(MnistSpec { precision: FloatType::Float64, ..quick(20) }));
     assert!(worker(&alone, false).output().unwrap().status.success());
@@ -338,7 +338,7 @@ fn processes_that_others_start_meet_by_their_environment() {
 /// The last line of a process's log says why it ended.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_connection_that_is_cut_ends_all() {
+fn a_cut_connection_ends_all_ranks() {
     use rustix::net::sockopt::socket_acceptconn;
     use rustix::net::{Shutdown, shutdown};
     use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -376,7 +376,7 @@ fn content(run: &RunFolder) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn too_many_processes_are_refused_before_any_is_started_and_nothing_is_changed() {
+fn refuses_too_many_ranks_before_starting_any() {
     let stage = Stage::new();
     let settings = [("steps", "3"), ("batch_size", "4"), ("accumulation", "1")];
     let run = tiny(&stage, &settings);
@@ -414,15 +414,17 @@ fn too_many_processes_are_refused_before_any_is_started_and_nothing_is_changed()
 }
 
 #[test]
-fn what_cannot_be_trained_together_is_refused() {
+fn refuses_trainings_that_ranks_cannot_share() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("batch_size", "1"), ("accumulation", "2")]);
     let output = together(&run, false, 3).output().unwrap();
     expect(&output, 1, &["expected at most 2 processes, one for each sequence of a step", "found 3"]);
     assert!(!run.events().exists(), "nothing is written");
-    for (kind, why) in [("Muon", "steps whole parameters"), ("ScheduleFree", "takes gradients where its memory")] {
+    for (kind, why) in
+        [("Muon", "steps whole parameters"), ("ScheduleFree", "takes gradients at parameters from its states")]
+    {
         let run = divided(tiny(&stage, &[("optimizer", kind), ("batch_size", "4")]));
-        expect(&together(&run, false, 2).output().unwrap(), 1, &["leave `shard_optimizer` out", why]);
+        expect(&together(&run, false, 2).output().unwrap(), 1, &["omit `shard_optimizer`", why]);
     }
     let run = scan(&stage);
     expect(&together(&run, false, 2).output().unwrap(), 1, &["found a scan"]);

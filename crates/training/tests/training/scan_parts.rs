@@ -19,7 +19,7 @@ fn runs(stage: &Stage, args: &[&str]) -> Output {
     valleyscope(stage, &[&["runs", "--runs", runs.to_str().unwrap()], args].concat())
 }
 
-/// The runs whose names begin so, in order.
+/// Returns the runs whose names begin so, in order.
 pub fn named(stage: &Stage, stem: &str) -> Vec<RunFolder> {
     let mut runs = RunFolder::list(&stage.place.path().join("runs")).unwrap();
     runs.retain(|run| run.name().starts_with(stem));
@@ -27,14 +27,14 @@ pub fn named(stage: &Stage, stem: &str) -> Vec<RunFolder> {
     runs
 }
 
-/// The arrays of a scan's run.
+/// Returns the arrays of a scan's run.
 fn arrays(stage: &Stage, run: &RunFolder) -> Vec<u8> {
     let out = stage.place.path().join("scan.npz");
     expect(&runs(stage, &["export", &run.name(), "--out", out.to_str().unwrap()]), 0, &[]);
     std::fs::read(out).unwrap()
 }
 
-/// The preset of the stage's scan, as a file of this name.
+/// Returns the preset of the stage's scan, as a file of this name.
 fn preset(stage: &Stage, name: &str) -> String {
     let path = stage.place.path().join(name);
     std::fs::copy(scan(stage).config(), &path).unwrap();
@@ -42,7 +42,7 @@ fn preset(stage: &Stage, name: &str) -> String {
 }
 
 #[test]
-fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
+fn merged_parts_of_a_scan_equal_the_whole_byte_for_byte() {
     let stage = Stage::new();
     expect(&train(&stage, &[&preset(&stage, "whole.ron")]), 0, &["finished"]);
     let [whole] = named(&stage, "whole").try_into().unwrap();
@@ -95,7 +95,7 @@ fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
 }
 
 #[test]
-fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
+fn merging_names_a_stopped_part_and_refuses_foreign_runs() {
     let stage = Stage::new();
     let whole = scan(&stage);
     let preset = preset(&stage, "small.ron");
@@ -169,7 +169,7 @@ fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
 
 /// Losses belong to the config that their part was begun with.
 #[test]
-fn parts_whose_configs_were_edited_are_not_merged() {
+fn refuses_to_merge_parts_with_edited_configs() {
     let stage = Stage::new();
     let preset = preset(&stage, "small.ron");
     for part in ["1/2", "2/2"] {
@@ -205,7 +205,7 @@ fn parts_whose_configs_were_edited_are_not_merged() {
 }
 
 #[test]
-fn what_has_no_such_part_is_refused() {
+fn refuses_a_part_that_does_not_exist() {
     let stage = Stage::new();
     let preset = preset(&stage, "small.ron");
     expect(&train(&stage, &[&preset, "--part", "1/9"]), 2, &["is 1/9: expected at most 8 parts"]);
