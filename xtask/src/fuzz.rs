@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: mutated inputs for as long as one likes, with little memory.
+//! The command `cargo xtask fuzz`: runs mutated inputs for a given time, with little memory.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,18 +7,18 @@ use crate::cargo::{MESSAGES, built, status};
 use crate::test::{linted, pytorch};
 use crate::{Stop, say};
 
-/// What is asked for.
+/// The arguments of the command.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
-    /// All targets where there is none.
+struct FuzzArguments {
+    /// The target; `None` for all targets.
     target: Option<String>,
     minutes: u64,
     with_worker: bool,
 }
 
-impl Asked {
-    fn of(arguments: &[String]) -> Result<Asked, Stop> {
-        let mut asked = Asked { target: None, minutes: 1, with_worker: true };
+impl FuzzArguments {
+    fn of(arguments: &[String]) -> Result<FuzzArguments, Stop> {
+        let mut asked = FuzzArguments { target: None, minutes: 1, with_worker: true };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -26,7 +26,7 @@ impl Asked {
                 "--minutes" => {
                     let number = arguments.next().and_then(|number| number.parse().ok()).filter(|minutes| *minutes > 0);
                     asked.minutes =
-                        number.ok_or_else(|| Stop::refused("xtask: --minutes takes a whole number from 1"))?;
+                        number.ok_or_else(|| Stop::refused("xtask: expected a whole number from 1 as --minutes"))?;
                 }
                 option if option.starts_with('-') => {
                     return Err(Stop::refused(format!("xtask: fuzz has no option {option}\n{}", crate::USAGE)));
@@ -38,13 +38,14 @@ impl Asked {
     }
 }
 
-/// Address space of the test program, in KiB: enough for libtorch, which takes 2 GiB of it without using them.
+/// The limit of the test program's address space in KiB: enough for libtorch, which reserves 2 GiB of it without using
+/// them.
 const MOST_KIB: u64 = 8 << 20;
 
-/// Builds the targets and runs one or all of them. Each time other inputs are tried, unless `VALLEYSCOPE_FUZZ_SEED` says
-/// which.
+/// Builds the targets and runs one or all of them. Each run tries other inputs, unless `VALLEYSCOPE_FUZZ_SEED` fixes
+/// them.
 pub fn fuzz(arguments: &[String]) -> Result<(), Stop> {
-    let asked = Asked::of(arguments)?;
+    let asked = FuzzArguments::of(arguments)?;
     let pytorch = pytorch(asked.with_worker);
     let mut build = linted("test", pytorch.as_ref());
     build.args(["--package", "valleyscope", "--test", "fuzz", "--no-run", MESSAGES]);
@@ -79,10 +80,10 @@ pub fn fuzz(arguments: &[String]) -> Result<(), Stop> {
         run.args(["--exact", target]);
     }
     let status = status(&mut run)?;
-    if status.success() { Ok(()) } else { Err(Stop::failed(format!("xtask: fuzzing has found something ({status})"))) }
+    if status.success() { Ok(()) } else { Err(Stop::failed(format!("xtask: fuzzing has found a fault ({status})"))) }
 }
 
-/// The targets of the test program.
+/// Lists the targets of the test program.
 fn targets(program: &Path) -> Result<Vec<String>, Stop> {
     let listed = Command::new(program).args(["--list", "--format", "terse"]).output();
     let listed = listed.map_err(|error| Stop::failed(format!("xtask: cannot start {}: {error}", program.display())))?;
@@ -95,10 +96,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_and_minutes_are_told_apart() {
-        let of = |line: &str| Asked::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    fn parses_targets_and_minutes() {
+        let of = |line: &str| FuzzArguments::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         let asked = |target: Option<&str>, minutes, with_worker| {
-            Ok(Asked { target: target.map(str::to_owned), minutes, with_worker })
+            Ok(FuzzArguments { target: target.map(str::to_owned), minutes, with_worker })
         };
         assert_eq!(of(""), asked(None, 1, true));
         assert_eq!(of("presets --minutes 10"), asked(Some("presets"), 10, true));
