@@ -30,7 +30,7 @@ fn save(folder: &RunFolder, step: u64, run: &MnistRun, progress: OptimizerProgre
     checkpoint::save(checkpoint, folder, run.tensors()).unwrap();
 }
 
-/// Returns the checkpoint of a step of such a training.
+/// Loads the checkpoint of a step of a training.
 fn load(folder: &RunFolder, step: u64, run: &MnistRun) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
     checkpoint::load(folder, step, &origin(), &run.state())
 }
@@ -179,7 +179,7 @@ fn tidying_keeps_the_last_two_the_best_and_every_nth() {
         checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
     }
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
-    // Tensors without what makes them a checkpoint are none.
+    // Tensors without a description are no checkpoint.
     std::fs::write(folder.path().join("checkpoint-00000070.safetensors"), b"cut").unwrap();
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
 }
@@ -206,7 +206,7 @@ fn refuses_a_checkpoint_of_another_run_or_step() {
     load(&folder, 20, &run).unwrap();
 }
 
-/// Writes tensors as a checkpoint's, with the right length and checksum.
+/// Writes tensors as those of a checkpoint, with the right length and checksum.
 fn put(folder: &RunFolder, step: u64, file: &[u8]) {
     let tensors = folder.path().join(format!("checkpoint-{step:08}.safetensors"));
     let about = tensors.with_extension("ron");
@@ -257,11 +257,11 @@ fn refuses_crafted_tensors_before_allocating_them() {
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("expected `parameters` of F32"), "{dtype:?} {shape:?}: {error}");
     }
-    // More than the model has numbers is not even read.
+    // More numbers than the model has are not even read.
     put(&folder, 5, &craft(U8, vec![50 << 20], 50 << 20));
     let error = complaint(&folder, 5, &run);
     assert!(error.contains("expected at most"), "{error}");
-    // A file that ends within its header, and one whose header says that it is huge.
+    // A file that ends within its header, and one whose header declares a huge length.
     for file in [&good[..100], &[0xff; 300]] {
         put(&folder, 5, file);
         complaint(&folder, 5, &run);

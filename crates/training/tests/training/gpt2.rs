@@ -11,7 +11,7 @@ use crate::small_mnist::uniform;
 
 const ATTENTIONS: [Attention; 2] = [Attention::Fused, Attention::Explicit];
 
-/// Sizes that no vector is as long as; a vocabulary whose logits are made in parts would be much larger.
+/// Returns a shape whose sizes are no multiples of a vector's length. Its vocabulary is too small for logits in parts.
 fn shape(bias: bool) -> Gpt2Shape {
     Gpt2Shape {
         layers: 2,
@@ -25,7 +25,7 @@ fn shape(bias: bool) -> Gpt2Shape {
     }
 }
 
-/// Returns a model in which everything does something.
+/// Returns a model in which every parameter has an effect.
 fn model(shape: Gpt2Shape, precision: Gpt2Precision, attention: Attention) -> Gpt2 {
     let gpt2 = Gpt2::new(shape, precision, attention, Device::Cpu).unwrap();
     for (index, segment) in gpt2.layout().segments().iter().enumerate() {
@@ -166,7 +166,7 @@ fn micro_batches_add_up_to_a_batch() {
         };
         let (mut whole, mut parts) = (fresh(), fresh());
         let loss = number(&whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
-        // What was there before the step must not count.
+        // Gradients from before the step must not count.
         let _loss = parts.differentiate(&targets, &inputs, 1.0, 1.0, &mut || Ok(())).unwrap();
         parts.forget_gradients();
         let losses = [0, 2].map(|start| {
@@ -316,7 +316,7 @@ fn refuses_tokens_and_shapes_out_of_range() {
     assert_eq!((Gpt2Shape::SMALL.parameters(), Gpt2Shape::CHARACTERS.parameters()), (124_373_760, 804_096));
 }
 
-/// Each drawn token is that of the predictions after the tokens up to its place.
+/// Each drawn token follows the predictions after the tokens up to its place.
 #[test]
 fn draws_targets_from_the_models_predictions() {
     let gpt2 = model(shape(true), Gpt2Precision::Float64, Attention::Explicit);

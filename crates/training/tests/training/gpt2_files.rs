@@ -1,4 +1,4 @@
-//! GPT-2 as files of Hugging Face's `transformers`: `pytorch_gpt2.py --transformers` has made those in `data`.
+//! GPT-2 as files of Hugging Face's `transformers`. `pytorch_gpt2.py --transformers` wrote the files in `data`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn golden(bias: bool) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/data").join(name)
 }
 
-/// That of the script.
+/// Returns the shape of the script's model.
 fn shape(bias: bool) -> Gpt2Shape {
     Gpt2Shape {
         layers: 2,
@@ -136,7 +136,7 @@ fn refuses_damaged_and_crafted_files() {
     assert!(error.contains("nothing"), "{error}");
 }
 
-/// Tensors do not show the number of heads, nor what is done with them.
+/// Tensors do not show the number of heads, nor how they are used.
 #[test]
 fn refuses_a_file_whose_config_describes_another_model() {
     let place = tempfile::tempdir().unwrap();
@@ -178,7 +178,7 @@ fn refuses_a_file_whose_config_describes_another_model() {
             assert!(parts.iter().all(|part| error.contains(part)) && error.contains("config.json"), "{error}");
         }
     }
-    // What `transformers` assumes where nothing is said.
+    // The defaults of `transformers`.
     let error = import("n_head", None, place.path()).unwrap_err();
     assert!(error.contains("`n_head` 3, as `shape.heads` is, found none, which transformers takes for 12"), "{error}");
     assert_eq!(import("model_type", None, place.path()), Ok(()));

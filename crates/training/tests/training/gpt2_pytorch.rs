@@ -1,4 +1,4 @@
-//! GPT-2 against PyTorch's: `pytorch_gpt2.py` has made the losses in `data/pytorch_gpt2.json`.
+//! GPT-2 against PyTorch's. `pytorch_gpt2.py` wrote the losses in `data/pytorch_gpt2.json`.
 
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
@@ -14,7 +14,7 @@ const MICRO_BATCHES: u64 = 2;
 const CONTEXT: u64 = 12;
 const VOCABULARY: u64 = 31;
 
-/// The script's model, in whose parameters the last normalisation comes before no other.
+/// Sets the parameters to those of the script's model, in which the last normalisation comes last.
 fn start(gpt2: &Gpt2) {
     let mut counter = 1_000_000;
     for (index, segment) in gpt2.layout().segments().iter().enumerate() {
@@ -27,7 +27,7 @@ fn start(gpt2: &Gpt2) {
     }
 }
 
-/// Returns the script's tokens and what follows them.
+/// Returns the script's tokens and the following tokens.
 fn tokens(step: u64, micro: u64) -> [Tensor; 2] {
     let counter = 7_000_000 + (step * MICRO_BATCHES + micro) * BATCH * (CONTEXT + 1);
     let mut rows = Vec::new();

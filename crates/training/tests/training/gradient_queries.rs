@@ -1,4 +1,4 @@
-//! What models answer an optimizer: gradients at other parameters, and the curvature.
+//! Queries of an optimizer to a model: gradients at other parameters, and the curvature.
 
 use std::ops::Range;
 use std::process::Command;
@@ -55,10 +55,10 @@ fn computes_the_gradient_at_other_parameters_for_the_same_batch() {
     let answers = model.query_results(queries, &[Key::new(1), Key::new(2)], || batch(2)).unwrap();
     assert_eq!(numbers(answers.gradient_elsewhere.as_ref().unwrap()), numbers(moved.gradients()));
     assert!(answers.curvature.is_none());
-    assert_eq!([model.parameters(), model.gradients(), model.statistics()].map(numbers), before, "all is as it was");
+    assert_eq!([model.parameters(), model.gradients(), model.statistics()].map(numbers), before, "nothing has changed");
 }
 
-/// Of the bias of an output k the gradient is the mean of p − y over the batch, so the mean of B g² over drawn labels is
+/// The gradient of the bias of an output k is the mean of p − y over the batch, so the mean of B g² over drawn labels is
 /// the mean of p (1 − p).
 #[test]
 fn curvature_of_output_biases_is_the_variance_of_their_labels() {
@@ -157,10 +157,10 @@ fn remembered(run: &Gpt2Run, key: &str) -> Tensor {
     state.unwrap().1.to_kind(Kind::Double).copy()
 }
 
-/// Of the bias of the last normalization, whose product with the embeddings is added to the logits, the gradient for one
-/// token is the mean of the embeddings by the prediction, less that of the label: over drawn labels the mean of B g² is the
-/// embeddings' variance by the prediction, in the mean over the tokens. It is neither clipped nor scaled, and the
-/// micro-batches draw different labels.
+/// The product of the last normalisation's bias with the embeddings is added to the logits. So its gradient for one token
+/// is the mean of the embeddings by the prediction, less that of the label; over drawn labels the mean of B g² is the
+/// embeddings' variance by the prediction, in the mean over the tokens. The curvature is neither clipped nor scaled, and
+/// the micro-batches draw different labels.
 #[test]
 fn curvature_of_gpt2_is_the_variance_of_the_labels_embeddings() {
     for (precision, draws) in [(Gpt2Precision::Float64, 600_u32), (Gpt2Precision::Float16, 200)] {
@@ -173,7 +173,7 @@ fn curvature_of_gpt2_is_the_variance_of_the_labels_embeddings() {
         let embeddings = model.layout().view(model.parameters(), embeddings).get(0);
         let variance = shares.matmul(&embeddings.square()) - shares.matmul(&embeddings).square();
         let expected = numbers(&variance.mean_dim(&[0_i64][..], false, Kind::Double));
-        // The first step asks for no curvature.
+        // The first step has no query for the curvature.
         let _ = run.advance(&mut || Ok(())).unwrap();
         let mut sum = vec![0.0; expected.len()];
         for _ in 0..draws {
@@ -192,7 +192,7 @@ fn curvature_of_gpt2_is_the_variance_of_the_labels_embeddings() {
     }
 }
 
-/// Where the parameters do not move, the gradient at the previous ones is that of the step, clipped like it: so MARS adds
+/// If the parameters do not move, the gradient at the previous ones equals that of the step, clipped like it, so MARS adds
 /// nothing to it.
 #[test]
 fn gpt2_gradient_at_unmoved_previous_parameters_equals_that_of_the_step() {
@@ -211,7 +211,6 @@ fn gpt2_gradient_at_unmoved_previous_parameters_equals_that_of_the_step() {
     }
 }
 
-/// A model of a stack answers what it would answer alone.
 #[test]
 fn curvatures_of_a_stack_equal_those_of_single_models() {
     let curvature = || GradientQueries { gradient_at: None, curvature: true };

@@ -1,4 +1,4 @@
-//! The training: models and optimizers on tensors, runs that survive anything, the scan.
+//! Tests of training: models and optimizers on tensors, runs under faults, the scan.
 
 mod batch_sampler;
 mod checkpoints;

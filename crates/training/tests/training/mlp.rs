@@ -10,7 +10,7 @@ fn stack(models: usize, kind: Kind) -> Mlp {
     let mut mlp = Mlp::new(models, kind, Device::Cpu).unwrap();
     for model in 0..models {
         mlp.initialize(model, Key::new(5).at(model as u64)).unwrap();
-        // Batch normalisation that does something.
+        // Batch normalisation with an effect.
         let mut values = mlp.model(model).unwrap();
         for (at, value) in values.iter_mut().enumerate() {
             *value += 0.1 * (uniform(at as u64) - 0.5);
@@ -35,7 +35,7 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
     (a - b).abs().max().double_value(&[])
 }
 
-/// In full precision, which tch's own shorthand is not.
+/// Computes the cross entropy in full precision, unlike tch's own shorthand.
 fn cross_entropy(logits: &Tensor, labels: &Tensor) -> Tensor {
     logits.log_softmax(-1, None).nll_loss(labels)
 }

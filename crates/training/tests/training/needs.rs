@@ -1,4 +1,4 @@
-//! What a training needs of the machine, and what it says where there is less.
+//! A training's needs of the machine, and its errors when they are not met.
 
 use std::process::Command;
 
@@ -13,8 +13,8 @@ use crate::gpt2_run::tiny;
 #[test]
 #[cfg(target_os = "linux")]
 fn a_training_needs_the_estimated_memory_and_disk() {
-    // With a single sequence the checkpoint needs more than the passes.
-    // And passes in half precision are slow on many processors.
+    // With a single sequence the checkpoint needs more than the passes. Passes in half precision are slow on many
+    // processors.
     for (precision, sequences) in [("Float32", "4"), ("BFloat16", "1"), ("Float32", "1")] {
         let stage = Stage::new();
         let shape = "(layers: 6, heads: 6, width: 384, context: 256, vocabulary: 20000)";
@@ -69,7 +69,7 @@ fn a_run_without_enough_memory_fails_with_advice() {
     let run =
         tiny(&stage, &[("shape", shape), ("batch_size", "100"), ("accumulation", "1"), ("attention", "Explicit")]);
     let worker = worker(&run, false);
-    // Of each sequence alone the scores are 256 MiB.
+    // The scores of each sequence alone take 256 MiB.
     let limited = "ulimit -v 12000000; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", limited]).arg(worker.get_program()).args(worker.get_args());

@@ -1,4 +1,4 @@
-//! Each optimizer against the formulas as they stand in the books, and AdamW against libtorch's own.
+//! Each optimizer against the formulas of its source, and AdamW against libtorch's own.
 
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
@@ -16,8 +16,8 @@ use crate::small_mnist::{spec, uniform};
 const MODELS: usize = 3;
 const RATES: [f64; MODELS] = [1e-3, 0.02, 0.3];
 
-/// Returns a matrix and vectors. Of a rule with statistics of the axes, the matrix is such that its eigenvectors are
-/// all determined after one step, up to their signs.
+/// Returns a matrix and vectors. For a rule with statistics of the axes, the eigenvectors of the matrix are all determined
+/// after one step, up to their signs.
 fn layout(rule: &RuleSpec) -> ParameterLayout {
     let (matrix, last) = if rule.info().needs(Need::Axes) { (vec![6, 5], 10) } else { (vec![7, 5], 130) };
     let tensors = [("weight", matrix, true), ("bias", vec![7], false), ("last", vec![last], true)];
@@ -48,7 +48,7 @@ fn rules() -> Vec<RuleSpec> {
     rules
 }
 
-/// The gradient at another place is so many times the place.
+/// The gradient at other parameters, as a multiple of these.
 const SLOPE: f64 = 0.3;
 
 /// Returns the curvature in a step, the same for all elements.
@@ -56,7 +56,7 @@ fn curvature(step: u64) -> f64 {
     100.0 * uniform(step) - 20.0
 }
 
-/// Returns the answers to what an optimizer asks before a step.
+/// Returns the results of an optimizer's queries before a step.
 fn answers(queries: GradientQueries, like: &Tensor, step: u64) -> QueryResults {
     let GradientQueries { gradient_at, curvature: has_curvature } = queries;
     QueryResults {
@@ -65,7 +65,7 @@ fn answers(queries: GradientQueries, like: &Tensor, step: u64) -> QueryResults {
     }
 }
 
-/// Returns whether a number of the flat tensor is an element of a parameter, and in none of the gaps.
+/// Returns for each number of the flat tensor whether it is an element of a parameter, and not in a gap.
 fn elements(layout: &ParameterLayout) -> Vec<bool> {
     let mut elements = vec![false; layout.length()];
     for index in 0..layout.segments().len() {
@@ -93,7 +93,7 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
     Vec::try_from(tensor.to_kind(Kind::Double)).unwrap()
 }
 
-/// Where few of many elements move, a cautious step divides by 0.001 and not by their share.
+/// If few of many elements move, a cautious step divides by 0.001 and not by their share.
 #[test]
 fn a_cautious_mask_has_a_smallest_mean() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![64, 64], true)], 1);
@@ -236,7 +236,7 @@ fn keeps_nan() {
                 optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
             }
             let theta = numbers(&theta);
-            // A mean spreads it over its block, and a root over its vector.
+            // A mean spreads NaN over its block, and a root over its vector.
             let others = ![RuleKind::AdamMini, RuleKind::Shampoo].contains(&rule.kind());
             assert!(theta[0].is_finite() == others && theta[1].is_nan() && theta[2].is_finite() == others, "{rule:?}");
         }
@@ -290,7 +290,7 @@ fn every_rule_follows_its_reference_implementation() {
                     let GradientQueries { gradient_at, curvature: has_curvature } = optimizer.queries();
                     if let (Some(asked), Some(elsewhere)) = (&gradient_at, elsewhere) {
                         let off = deviation(&numbers(asked)[..elsewhere.len()], elsewhere);
-                        assert!(off < TOLERANCE, "{name}, {tensor}: asked at another place, off by {off:e}");
+                        assert!(off < TOLERANCE, "{name}, {tensor}: the queried parameters are off by {off:e}");
                     }
                     let answers = QueryResults {
                         gradient_elsewhere: gradient_at.and(gradient_elsewhere).map(flat),
@@ -351,8 +351,7 @@ fn an_axis_as_long_as_a_vocabulary_has_no_statistic() {
     assert!((theta.double_value(&[10_000]) - expected).abs() < 1e-12, "{}", theta.double_value(&[10_000]));
 }
 
-/// What a rule for matrices takes for how many matrices: queries, keys and values are three, embeddings and output layers
-/// none.
+/// Rules for matrices treat queries, keys and values as three matrices, embeddings and output layers as none.
 #[test]
 fn layouts_have_the_matrices_of_their_models() {
     let mlp = Mlp::new(1, Kind::Float, Device::Cpu).unwrap();
@@ -381,7 +380,7 @@ fn layouts_have_the_matrices_of_their_models() {
     assert_eq!(found, expected);
 }
 
-/// The states of rules with statistics are as large as is said before a training.
+/// The states of rules with statistics have the estimated size.
 #[test]
 fn statistics_need_the_estimated_memory() {
     for rule in ["Adam", "Shampoo", "SOAP"] {
@@ -396,7 +395,7 @@ fn statistics_need_the_estimated_memory() {
     }
 }
 
-/// A model that diverges takes no other model of its stack along, and its statistics fail nobody.
+/// A model that diverges affects no other model of its stack, and its statistics cause no error.
 #[test]
 fn a_diverged_model_leaves_the_others_of_its_stack_alone() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![4, 3], true)], 2);

@@ -1,4 +1,4 @@
-//! What is measured of an optimizer's steps, by hand.
+//! The metrics of an optimizer's steps, against computations by hand.
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
@@ -57,7 +57,7 @@ fn measures_steps_of_focus() {
         }
         let all = places(&[0, 1, 2]);
         let opposed = all.iter().filter(|&&at| (before[at] - memory[1][at]).signum() * memory[0][at].signum() < 0.0);
-        // The average is the parameter itself at first, which pulls nowhere.
+        // The average is the parameter itself at first, so its pull is zero.
         let opposed = if step == 2 { 0 } else { opposed.count() };
         assert_eq!(metrics.get(MetricId::of("pull_opposes")), Some(opposed as f64 / all.len() as f64));
     }

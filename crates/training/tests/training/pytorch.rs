@@ -1,4 +1,4 @@
-//! The training against PyTorch's: `pytorch.py` has made the losses in `data/pytorch.json`.
+//! The training against PyTorch's. `pytorch.py` wrote the losses in `data/pytorch.json`.
 
 use serde_json::Value;
 use tch::{Device, Kind};
@@ -9,7 +9,7 @@ use valleyscope_training::{FlatOptimizer, QueryResults};
 
 use crate::small_mnist::uniform;
 
-/// Returns the script's start.
+/// Returns the script's initial parameters.
 fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
     let mut counter = start * 1_000_000;
     let mut values = Vec::new();
@@ -29,7 +29,7 @@ fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
 
 #[test]
 fn losses_follow_pytorch() {
-    // Several would divide the sums over a batch in another way, and PyTorch was given one.
+    // PyTorch used one thread; several divide the sums over a batch in another way.
     tch::set_num_threads(1);
     let golden: Value = serde_json::from_str(include_str!("data/pytorch.json")).unwrap();
     let batch = golden["batch"].as_u64().unwrap() as usize;

@@ -1,4 +1,4 @@
-//! Several processes that train together: the same losses, and one that dies, hangs or loses its connection.
+//! Trainings by several ranks: equal losses, and ranks that die, hang or lose their connection.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     command
 }
 
-/// Returns a config in which the processes divide the optimizer's memory.
+/// Sets a run's config to divide the optimizer's states among the ranks.
 fn divided(run: RunFolder) -> RunFolder {
     let path = run.path().join(RunFolder::CONFIG);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -32,7 +32,7 @@ fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
     curve(run).into_iter().map(|(step, loss)| (step, f64::from_bits(loss))).collect()
 }
 
-/// Trains runs with as many processes, and compares the curves with that of the first.
+/// Trains each run with its number of processes, and compares the curves with that of the first.
 #[track_caller]
 fn equal_losses(what: &str, runs: &[(RunFolder, usize)], within: f64) {
     for (run, processes) in runs {
@@ -59,7 +59,7 @@ fn equal_losses(what: &str, runs: &[(RunFolder, usize)], within: f64) {
 #[test]
 fn any_number_of_ranks_has_the_losses_of_one_on_mnist() {
     let stage = Stage::new();
-    // What a rule asks of a batch is of the whole batch, too: of the same images or of labels that the model draws.
+    // A rule's queries concern the whole batch too: the same images, or labels that the model draws.
     let kinds = ["FOCUS", "Sophia", "MARS", "Muon", "Schedule-Free"];
     for (name, precision, counts, within) in kinds
         .map(|name| (name, FloatType::Float64, &[1, 2][..], 1e-12))
@@ -114,7 +114,7 @@ fn ranks_with_divided_states_have_the_losses_of_one() {
     equal_losses("MNIST", &runs, 1e-12);
 }
 
-/// A checkpoint is the whole state, whoever has saved it.
+/// A checkpoint has the whole state, whichever number of ranks has saved it.
 #[test]
 fn a_run_with_divided_states_resumes_with_any_number_of_ranks() {
     let stage = Stage::new();
@@ -151,7 +151,7 @@ fn signal(name: &str, pid: u32) {
     assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
 }
 
-/// Waits for the end of a process, which must come in under a minute.
+/// Waits for the end of a process, which must follow within a minute.
 #[track_caller]
 fn ends(mut child: Child) {
     let begun = Instant::now();
@@ -165,7 +165,7 @@ fn ends(mut child: Child) {
 fn end(pids: &[u32]) {
     let begun = Instant::now();
     for pid in pids {
-        // A process that has ended stays until its parent knows, and says so.
+        // An ended process stays as a zombie until its parent waits for it.
         let lives = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
         while lives() {
             assert!(begun.elapsed() < Duration::from_secs(60), "{pid} goes on");
@@ -210,7 +210,7 @@ fn a_dead_or_silent_rank_ends_all_and_the_run_resumes_with_any_number() {
     end(&others);
     failed(&run, &format!("rank 1 (process {} on ", others[0]));
 
-    // That of rank 0 takes the others with it, also one that is stopped.
+    // The death of rank 0 ends the others too, even a stopped one.
     let mut child = together(&run, true, 3).spawn().unwrap();
     wait_for(&run, &mut child, 75);
     let others = children(&child);
@@ -227,7 +227,7 @@ fn a_dead_or_silent_rank_ends_all_and_the_run_resumes_with_any_number() {
     }
 }
 
-/// Returns the first process that a process starts, as soon as it is there.
+/// Waits for the first process that a process starts.
 #[cfg(target_os = "linux")]
 fn first_child(of: &Child) -> u32 {
     let begun = Instant::now();
@@ -305,7 +305,7 @@ fn all_ranks_fail_if_a_run_cannot_begin_or_diverges() {
     failed(&run, "no longer finite");
 }
 
-/// Returns a process as torchrun starts it.
+/// Starts a process like torchrun.
 fn ranked(run: &RunFolder, rank: usize, port: u16) -> Child {
     let mut command = worker(run, true);
     command.args(["--timeout", "6"]).env("MASTER_ADDR", "localhost").env("MASTER_PORT", port.to_string());
@@ -335,7 +335,7 @@ fn externally_started_ranks_meet_by_their_environment() {
     assert_eq!(started.processes, Some(2));
 }
 
-/// The last line of a process's log says why it ended.
+/// The last line of a process's log has the reason for its end.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_cut_connection_ends_all_ranks() {
@@ -352,7 +352,7 @@ fn a_cut_connection_ends_all_ranks() {
     for open in std::fs::read_dir(format!("/proc/{}/fd", follows.id())).unwrap() {
         let number: i32 = open.unwrap().file_name().to_str().unwrap().parse().unwrap();
         let open = pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
-        // Of files and sockets that listen it is not known.
+        // Files and listening sockets have no peer.
         if let Ok(open) = open
             && !socket_acceptconn(&open).unwrap_or(true)
         {
@@ -367,7 +367,7 @@ fn a_cut_connection_ends_all_ranks() {
     assert!(log.lines().last().unwrap().contains("resume the run"), "{log}");
 }
 
-/// What is in a run's folder: names and bytes of all files.
+/// Returns names and bytes of all files in a run's folder.
 fn content(run: &RunFolder) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let paths = std::fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
@@ -395,7 +395,7 @@ fn refuses_too_many_ranks_before_starting_any() {
     expect(&first.output().unwrap(), 1, &said);
     assert!(content(&run) == before);
 
-    // By the program, which makes no folder for it, and resumes nothing so.
+    // The program creates no folder for it, and resumes no run.
     let there = || named(&stage, "").len();
     let before = there();
     let settings = settings.map(|(key, value)| format!("--set={key}={value}"));

@@ -1,4 +1,4 @@
-//! What a run goes on with: its own config, its own checkpoints, and those of versions before.
+//! Resuming a run: with its own config, its own checkpoints, and those of older versions.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn change(run: &RunFolder, path: &str, value: &str) {
     fs::write(run.config(), changed.to_ron()).unwrap();
 }
 
-/// What stands in a run's checkpoints.
+/// Returns the bytes of a run's checkpoints.
 fn saved(run: &RunFolder) -> Vec<(u64, Vec<u8>)> {
     checkpoint::steps(run).unwrap().into_iter().map(|step| (step, tensors(run, step))).collect()
 }
@@ -62,7 +62,7 @@ fn refuses_a_changed_config_until_it_is_restored() {
     assert!(!warnings(&run).contains("cannot be used"), "{}", warnings(&run));
 }
 
-/// Goes on with a run, and ends its worker when it has got so far.
+/// Resumes a run, and kills its worker at a step.
 fn kill_at_resumed(run: &RunFolder, step: u64) {
     let mut child = worker(run, true).spawn().unwrap();
     wait_for(run, &mut child, step);
@@ -145,8 +145,8 @@ fn saving_does_not_write_through_a_link() {
     assert!(link.is_symlink());
 }
 
-/// Returns a run as version 0.1 of the program wrote it before lines had numbers and checkpoints hashes, in a folder
-/// where its data are found. The tensors of its checkpoints are trained anew, as they are large.
+/// Copies a run that version 0.1 of the program wrote, before lines had numbers and checkpoints hashes, into a folder with
+/// its data. The tensors of its checkpoints are trained anew, as they are large.
 fn golden(stage: &Stage, name: &str) -> RunFolder {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/golden").join(name);
     let to = stage.place.path().join("golden");
@@ -197,7 +197,7 @@ fn a_training_of_an_older_version_opens_and_resumes() {
     let now = history(&run);
     assert!(now.damage().is_none() && !warnings(&run).contains("cannot be used"), "{}", warnings(&run));
     assert_eq!(now.sessions(), 2);
-    // From now on its config is known.
+    // From now on its config is recorded.
     assert!(!now.started().unwrap().config.is_empty());
     let steps: Vec<u64> = curve(&run).iter().map(|(step, _)| *step).collect();
     assert_eq!(steps, (1..=60).collect::<Vec<_>>());

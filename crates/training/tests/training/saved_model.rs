@@ -1,4 +1,4 @@
-//! Models that runs have saved: written in Hugging Face's form, and evaluated on all data, by the programs themselves.
+//! Saved models of runs: exported in Hugging Face's format, and evaluated on all data, by the programs themselves.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn runs(stage: &Stage, args: &[&str], worker: bool) -> Output {
     valleyscope(stage, &[&["runs"], args, &place, worker].concat())
 }
 
-/// Returns a run of GPT-2 that has come to its end.
+/// Returns a finished run of GPT-2.
 fn trained(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let run = tiny(stage, settings);
     let output = to_the_end(&run, false);
@@ -123,7 +123,7 @@ fn a_refused_export_leaves_nothing() {
     assert!(to_the_end(&mnist, false).status.success());
     expect(&export(&mnist.name()), 1, &["models of MNIST cannot be exported"]);
     assert!(!folder.exists() && !table.exists());
-    // What is in a folder stays.
+    // Files in a folder are kept.
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("config.json"), "mine").unwrap();
     expect(&export(&name), 2, &["a new or an empty folder", "name another"]);
@@ -173,7 +173,7 @@ fn evaluates_the_whole_validation_part_window_by_window() {
     assert!((number - expected).abs() < 1e-4, "{said} {expected}");
     let count = valleyscope_experiments::view::ticks::grouped(32 * windows);
     assert!(said.starts_with("validation loss ") && said.ends_with(&format!(" over {count} tokens\n")), "{said}");
-    // Data that have moved are the same; others are said to be others.
+    // Moved data count as the same; other data cause a warning.
     let moved = stage.place.path().join("moved");
     fs::rename(&tokens, &moved).unwrap();
     expect(&runs(&stage, &["evaluate", &name], true), 1, &["tokens"]);

@@ -1,4 +1,4 @@
-//! A scan trained in parts, and the runs of its parts put together.
+//! A scan trained in parts, and the merging of their runs.
 
 use std::process::Output;
 
@@ -7,7 +7,7 @@ use valleyscope_runs::{Event, RunFolder, RunSession, Status};
 use crate::faults::{Stage, expect, history, points, scan, status, valleyscope};
 use crate::programs::WORKER;
 
-/// `valleyscope` with its runs in the stage's folder.
+/// Runs `valleyscope train` with its runs in the stage's folder.
 pub fn train(stage: &Stage, args: &[&str]) -> Output {
     let runs = stage.place.path().join("runs");
     let usual = ["train", "--worker", WORKER, "--runs", runs.to_str().unwrap()];
@@ -19,7 +19,7 @@ fn runs(stage: &Stage, args: &[&str]) -> Output {
     valleyscope(stage, &[&["runs", "--runs", runs.to_str().unwrap()], args].concat())
 }
 
-/// Returns the runs whose names begin so, in order.
+/// Returns the runs whose names begin with `stem`, in order.
 pub fn named(stage: &Stage, stem: &str) -> Vec<RunFolder> {
     let mut runs = RunFolder::list(&stage.place.path().join("runs")).unwrap();
     runs.retain(|run| run.name().starts_with(stem));
@@ -55,7 +55,7 @@ fn merged_parts_of_a_scan_equal_the_whole_byte_for_byte() {
     let of_parts: Vec<_> = [&first, &third].map(|run| points(run).len()).into();
     assert!(of_parts.iter().all(|count| (2..=3).contains(count)), "{of_parts:?} of 8");
 
-    // What is there so far is named, and can be drawn.
+    // The existing parts are named, and can be drawn.
     let merge = |names: &[&str]| runs(&stage, &[&["merge"], names].concat());
     let said = format!("{} of 8 grid points are in ", of_parts.iter().sum::<usize>());
     expect(&merge(&[&first.name(), &third.name()]), 1, &[&said, "part 2/3 is missing"]);
@@ -80,7 +80,7 @@ fn merged_parts_of_a_scan_equal_the_whole_byte_for_byte() {
     assert_ne!(merged, incomplete);
     for run in [&merged, &incomplete] {
         assert_eq!(status(run), Status::Finished);
-        // Those that were missing have been trained last.
+        // The missing points were trained last.
         let losses = |run| points(run).into_iter().map(|(index, _, losses)| (index, losses)).collect::<Vec<_>>();
         assert_eq!(losses(run), losses(&whole), "{}", run.name());
         assert!(arrays(&stage, run) == arrays(&stage, &whole), "{}", run.name());
@@ -144,13 +144,13 @@ fn merging_names_a_stopped_part_and_refuses_foreign_runs() {
     let words = format!("{} is left out, as its beginning cannot be read: its events.jsonl is damaged", second.name());
     expect(&merge(&[&first, &second]), 1, &["4 of 8 grid points are in", &words, "line 1 cannot be read"]);
     std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
-    // Into a folder that is not there yet.
+    // Into a new folder.
     let new = stage.place.path().join("merged").join("runs");
     let parts = [&first, &second].map(|run| run.path().to_str().unwrap().to_owned());
     let merged = valleyscope(&stage, &["runs", "--runs", new.to_str().unwrap(), "merge", &parts[0], &parts[1]]);
     expect(&merged, 1, &["7 of 8 grid points are in", new.to_str().unwrap()]);
     assert_eq!(RunFolder::list(&new).unwrap().len(), 1);
-    // One that has not begun.
+    // A run that has not begun.
     let config = first.config_text().unwrap();
     let begun = RunFolder::create(&stage.place.path().join("runs"), "small-begun", &config).unwrap();
     let words = format!("{} has not begun, and is left out", begun.name());

@@ -18,13 +18,13 @@ fn rule(values: &[(&str, f64)]) -> RuleSpec {
     values.iter().fold(rule, |rule, (key, value)| rule.with(key, *value).unwrap())
 }
 
-/// The rule as its source has it, with x, y and z.
+/// The rule of the source, with x, y and z.
 struct Loop {
     beta1: f64,
     beta2: f64,
     omega: f64,
     warmup: f64,
-    /// r and p
+    /// The powers r and p.
     powers: [f64; 2],
     x: Vec<f64>,
     z: Vec<f64>,
@@ -84,7 +84,7 @@ fn assert_close(found: &[f64], expected: &[f64], allowed: f64) {
     }
 }
 
-/// Returns a rate that grows from 0, stays, halves, and grows beyond what it was.
+/// Returns a rate that grows from 0, stays constant, halves, and grows beyond its earlier value.
 fn changing_rate(step: u64) -> f64 {
     match step {
         0..10 => 0.002 * step as f64,
@@ -94,7 +94,7 @@ fn changing_rate(step: u64) -> f64 {
     }
 }
 
-/// Through loops and tensor operations, and once more after everything was written down and read at step 40.
+/// Compares loops, tensor operations, and a run restored from its saved state at step 40.
 #[test]
 fn weighs_changing_rates_like_a_plain_loop() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![5, 4], true)], 1);
@@ -122,7 +122,7 @@ fn weighs_changing_rates_like_a_plain_loop() {
                 }
                 let place = optimizer.gradient_place(&theta).unwrap().unwrap();
                 assert_close(&numbers(&place)[..20], &expected.y()[..20], 1e-12);
-                // A gradient that depends on where it is taken.
+                // The gradient depends on the parameters.
                 let gradients: Vec<f64> = expected.y().iter().map(|y| y - uniform(step)).collect();
                 optimizer.set_learning_rate(changing_rate(step));
                 optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &QueryResults::default()).unwrap();
@@ -147,7 +147,7 @@ fn refuses_progress_without_the_weights_of_the_steps() {
     }
 }
 
-/// Each training step's loss is that at y, and each evaluation that at x.
+/// Each training step reports the loss at y, and each evaluation the loss at x.
 #[test]
 fn computes_gradients_at_y_and_evaluations_at_x() {
     let rule = rule(&[("beta1", 0.6)]);
@@ -189,7 +189,7 @@ fn computes_gradients_at_y_and_evaluations_at_x() {
             model.evaluate(0, &test).unwrap().loss
         });
         assert!((evaluation - at_x).abs() < 1e-9, "step {step}: {evaluation} where {at_x} is right");
-        assert!(step == 0 || (at_x - at_y).abs() > 1e-6, "step {step}: the places are told apart");
+        assert!(step == 0 || (at_x - at_y).abs() > 1e-6, "step {step}: the losses at x and y differ");
     }
 }
 

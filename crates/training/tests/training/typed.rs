@@ -1,4 +1,4 @@
-//! Rules that are typed, against the built-in rules in the training of networks.
+//! Typed rules against the built-in rules in the training of networks.
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::program::text_of;
@@ -57,7 +57,7 @@ fn typed_built_in_rules_train_like_the_compiled_ones() {
         let built_in = RuleSpec::in_training(kind);
         let Ok(text) = text_of(&built_in) else { continue };
         let rule = typed(&format!("{} in training", built_in.name()), &text);
-        // Its text has the rule's values in training as defaults, but for the weight decay, which is no part of it.
+        // Its text has the rule's values in training as defaults, but without the weight decay.
         let rule = match built_in.get("weight_decay") {
             Some(decay) => rule.with("weight_decay", decay).unwrap(),
             None => rule,
@@ -90,7 +90,7 @@ fn every_operation_agrees_in_loops_and_in_tensors() {
     }
 }
 
-/// Sums, means and norms are those of each tensor of each model.
+/// Sums, means and norms are computed over each tensor of each model.
 #[test]
 fn functions_of_the_whole_parameter_apply_to_each_tensor() {
     let rule = typed(
@@ -98,7 +98,7 @@ fn functions_of_the_whole_parameter_apply_to_each_tensor() {
         "theta = theta - eta*(g/norm(g) + mean(g) + 0.01*sum(g) + 0.01*dot(g, theta) + mean(where(t < 3, 0, g)))",
     );
     let found = trained(rule, Kind::Double, false);
-    // The same element by element.
+    // The same rule, element by element.
     let layout = layout();
     let number = |seed: u64, at: usize| 2.0 * uniform(seed << 32 | at as u64) - 1.0;
     let mut expected = Vec::new();
@@ -124,7 +124,7 @@ fn functions_of_the_whole_parameter_apply_to_each_tensor() {
     assert!(apart <= 1e-12, "{apart}");
 }
 
-/// States that become other states, and θ from a state: what was there before the step counts.
+/// Assignments between states, and from a state to θ, use the values before the step.
 #[test]
 fn states_may_exchange_their_values() {
     let rule = typed(
