@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: inputs made from good ones, for some minutes.
+//! The command `cargo xtask fuzz`: runs mutated inputs for a given time, with little memory.
 
 use std::process::Stdio;
 

@@ -132,13 +132,13 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
         ("damaged", "checkpoint-00000040.safetensors", "checksum"),
         ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
         ("whole", "checkpoints", "1, of steps 20"),
-        ("note", "commands.jsonl", "lines that are no commands, and are refused: 1"),
+        ("note", "commands.jsonl", "invalid lines, which are refused: 1"),
     ];
     let mendable = [
         ("config.ron", "`batch_size`"),
         ("events.jsonl", "13 bytes"),
         ("events.jsonl", "line 3 cannot be read; what was recorded there is lost"),
-        ("checkpoint-00000080.safetensors", "no whole checkpoint"),
+        ("checkpoint-00000080.safetensors", "is an incomplete checkpoint"),
         ("checkpoint-00000090.ron", "no tensors"),
     ];
     let useless = [("reserve", "killed"), (".valleyscope-aB3dE5.tmp", "never finished")];
@@ -228,7 +228,7 @@ fn a_loss_that_is_on_record_is_a_note() {
     expect(&check(&[]), 1, &[("mendable", "events.jsonl", "line 5 is missing")]);
     assert!(fs::read_to_string(run.events()).unwrap() == damaged);
     let record =
-        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be had back");
+        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be recovered");
     expect(&check(&["--mend"]), 0, &[record, ("note", "status", "stopped, step 40")]);
     let mended = fs::read_to_string(run.events()).unwrap();
     let warning = mended.strip_prefix(&damaged).unwrap();
@@ -252,7 +252,7 @@ fn events_that_are_gone_are_told_of_by_the_run_that_goes_on() {
     drop(session);
     fs::remove_file(run.events()).unwrap();
     let check = || place.run(&["runs", "check", "mnist"]);
-    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` goes on")]);
+    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` resumes")]);
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
     drop(session);
@@ -275,7 +275,7 @@ fn a_cut_line_is_kept_also_where_it_is_all_there_is() {
     // As after the two minutes in which a worker may begin.
     fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     let output = place.run(&["runs", "check", "mnist", "--mend"]);
-    expect(&output, 0, &[("mended", "events.jsonl", "it is kept in events-damaged-1.jsonl")]);
+    expect(&output, 0, &[("mended", "events.jsonl", "a copy of the file from before is events-damaged-1.jsonl")]);
     assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
     assert!(fs::read(run.events()).unwrap().is_empty());
 }
@@ -293,7 +293,7 @@ fn a_line_that_was_cut_is_told_also_where_a_worker_may_live_elsewhere() {
     let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     fs::write(run.lock(), lock).unwrap();
     let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
-    let told = [("note", "status", "last heard"), ("note", "events.jsonl", "13 bytes that are no whole line")];
+    let told = [("note", "status", "last seen"), ("note", "events.jsonl", "13 bytes of an incomplete line")];
     expect(&check(&[]), 0, &told);
     let refused = check(&["--mend"]);
     assert!(said(&refused).contains("may still be trained, on another machine"), "{}", said(&refused));
@@ -322,7 +322,7 @@ fn tensors_that_are_all_there_is_are_left_where_they_are() {
         fs::remove_file(file(&run, step, "ron")).unwrap();
     }
     // As of a worker that was killed while it saved the first one.
-    let first = ("mendable", "checkpoint-00000040.safetensors", "the file .ron that says what it is is not beside it");
+    let first = ("mendable", "checkpoint-00000040.safetensors", "its description, the file .ron, is missing");
     expect(&place.run(&["runs", "check", "mnist"]), 1, &[first]);
     let mut session = RunSession::begin(&run).unwrap();
     let (step, saved) = line(40);

@@ -147,7 +147,7 @@ fn a_copy_is_trained_by_nobody_here_and_by_the_same_worker_elsewhere() {
     assert!(heard(status(&copy)) < 60);
     let later = Timestamp::now() + Duration::from_secs(600);
     assert!((599..700).contains(&heard(status_at(&copy, later))));
-    assert!(status_at(&copy, later).word().starts_with("last heard 10 min ago"), "{}", status_at(&copy, later));
+    assert!(status_at(&copy, later).word().starts_with("last seen 10 min ago"), "{}", status_at(&copy, later));
     session.record(1, Event::Finished).unwrap();
     fs::copy(run.events(), copy.events()).unwrap();
     assert_eq!(status(&copy), Status::Finished);

@@ -15,7 +15,7 @@ use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{ChoiceError, first_usable};
 use valleyscope_runs::{Event, EventRecord};
 use valleyscope_runs::{FolderError, RunFolder};
-use valleyscope_runs::{Forked, link_checkpoint, seal};
+use valleyscope_runs::{Forked, link_checkpoint, with_crc};
 
 use super::config::{ConfigError, RunConfig};
 use crate::preset::Preset;
@@ -99,7 +99,7 @@ impl Fork {
             let record =
                 EventRecord { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
             write(&folder.config(), &training.to_ron())?;
-            write(&folder.events(), &(seal(&record.to_line(), 1) + "\n"))
+            write(&folder.events(), &(with_crc(&record.to_line(), 1) + "\n"))
         })?;
         Ok((run, forked))
     }

@@ -12,10 +12,10 @@ use crate::driver::{Target, fuzz};
 const WORDS: &str = r#""dtype":"F64" "dtype":"U8" "dtype":"BF16" "dtype":"I64" "shape":[0] "shape":[3,4] "shape":[]
     "data_offsets":[0,8] __metadata__ Some((3,0.25)) None ( ) " NaN inf"#;
 
-/// Between the two files of a checkpoint, in an input.
+/// The separator of the two files of a checkpoint in an input.
 const BETWEEN: &[u8] = b"\n----\n";
 
-/// The length and the checksums that the text has to have, so that more than them is tried.
+/// Sets the text's length and checksum to the right ones, so that inputs get past their checks.
 fn mended(text: &[u8], tensors: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text = with_field(&with_field(&text, "bytes: ", tensors.len() as u64), "text_sum: ", 0);
@@ -34,7 +34,7 @@ fn with_field(text: &str, field: &str, number: u64) -> String {
 
 fn replaced(input: &[u8], part: &[u8], other: &[u8]) -> Vec<u8> {
     let at = input.windows(part.len()).position(|window| window == part).expect("it is there");
-    // The head's length in front of it stays: spaces make up for it.
+    // Spaces keep the header's length.
     let mut input = input.to_vec();
     input.splice(at..at + part.len(), other.iter().copied());
     let end = input.windows(2).rposition(|window| window == b"}}").expect("the head ends") + 2;
@@ -63,7 +63,7 @@ fn training_checkpoints() {
     let read = |path| fs::read(path).expect("it is there");
     let seed = [&read(&about)[..], BETWEEN, &read(&path)[..]].concat();
     let mut seeds = vec![seed.clone()];
-    // Types of fewer and of more bytes than the numbers that are read.
+    // Types of other sizes, with data beyond the end of the file.
     for (kind, other) in
         [("F32\",\"shape\":[2,3]", "U8\",\"shape\":[4,6]"), ("F64\",\"shape\":[2]", "I64\",\"shape\":[2]")]
     {

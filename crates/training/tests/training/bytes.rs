@@ -5,7 +5,7 @@ use std::fs;
 use sha2::{Digest, Sha256};
 
 use crate::faults::{Stage, expect, valleyscope};
-use crate::parts::named;
+use crate::scan_parts::named;
 use crate::programs::WORKER;
 
 /// The processor, then arguments of `valleyscope train` after `$`, and below each the SHA-256 of a checkpoint's tensors.

@@ -5,7 +5,7 @@ use valleyscope_training::checkpoint;
 use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
 
-use crate::small::{config, mnist, spec};
+use crate::small_mnist::{config, mnist, spec};
 
 fn advance(run: &mut MnistRun, steps: usize) -> Vec<u64> {
     (0..steps).map(|_| run.advance(&mut || Ok(())).unwrap().double_value(&[0]).to_bits()).collect()
@@ -30,7 +30,7 @@ fn save(folder: &RunFolder, step: u64, run: &MnistRun, progress: OptimizerProgre
     checkpoint::save(checkpoint, folder, run.tensors()).unwrap();
 }
 
-/// The checkpoint of a step of such a training.
+/// Loads the checkpoint of a step of a training.
 fn load(folder: &RunFolder, step: u64, run: &MnistRun) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
     checkpoint::load(folder, step, &origin(), &run.state())
 }
@@ -40,7 +40,7 @@ fn complaint(folder: &RunFolder, step: u64, run: &MnistRun) -> String {
 }
 
 #[test]
-fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
+fn continues_bit_for_bit_from_a_loaded_checkpoint() {
     let data = mnist();
     for kind in RuleKind::ALL {
         let rule = kind.info().name;
@@ -62,7 +62,7 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
 }
 
 #[test]
-fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
+fn draws_weights_for_a_new_run_but_not_for_a_resumed_one() {
     let data = mnist();
     let norm = |run: &MnistRun| run.mlp.parameters().norm().double_value(&[]);
     let [mut begun, restored] = [0, 1].map(|_| MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap());
@@ -72,7 +72,7 @@ fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
 }
 
 #[test]
-fn a_checkpoint_of_another_training_is_refused() {
+fn refuses_a_checkpoint_of_another_training() {
     let data = mnist();
     let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
@@ -83,7 +83,7 @@ fn a_checkpoint_of_another_training_is_refused() {
 }
 
 #[test]
-fn damage_is_noticed_wherever_it_is() {
+fn detects_damage_at_any_byte() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
@@ -120,7 +120,7 @@ fn a_checkpoint_of_another_version_of_the_format_is_refused() {
 }
 
 #[test]
-fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
+fn refuses_a_checkpoint_without_a_product_of_decay_rates() {
     let run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     let mut one = progress(&run);
@@ -142,7 +142,7 @@ fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
 }
 
 #[test]
-fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
+fn tidying_removes_checkpoints_of_later_steps_first() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [70, 80] {
@@ -156,7 +156,7 @@ fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
 }
 
 #[test]
-fn the_last_two_the_best_and_some_are_kept() {
+fn tidying_keeps_the_last_two_the_best_and_every_nth() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
@@ -164,13 +164,13 @@ fn the_last_two_the_best_and_some_are_kept() {
         checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
     }
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
-    // Tensors without what makes them a checkpoint are none.
+    // Tensors without a description are no checkpoint.
     std::fs::write(folder.path().join("checkpoint-00000070.safetensors"), b"cut").unwrap();
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
 }
 
 #[test]
-fn a_checkpoint_of_another_run_or_step_is_not_used() {
+fn refuses_a_checkpoint_of_another_run_or_step() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 20, &run, progress(&run));
@@ -216,7 +216,7 @@ fn put(folder: &RunFolder, step: u64, file: &[u8]) {
 }
 
 #[test]
-fn crafted_tensors_are_refused_before_they_are_tensors() {
+fn refuses_crafted_tensors_before_allocating_them() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
@@ -250,11 +250,11 @@ fn crafted_tensors_are_refused_before_they_are_tensors() {
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("expected `parameters` of F32"), "{dtype:?} {shape:?}: {error}");
     }
-    // More than the model has numbers is not even read.
+    // More numbers than the model has are not even read.
     put(&folder, 5, &craft(U8, vec![50 << 20], 50 << 20));
     let error = complaint(&folder, 5, &run);
     assert!(error.contains("expected at most"), "{error}");
-    // A file that ends within its header, and one whose header says that it is huge.
+    // A file that ends within its header, and one whose header declares a huge length.
     for file in [&good[..100], &[0xff; 300]] {
         put(&folder, 5, file);
         complaint(&folder, 5, &run);
@@ -263,7 +263,7 @@ fn crafted_tensors_are_refused_before_they_are_tensors() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_neither_written_through_nor_read() {
+fn neither_writes_through_nor_reads_links() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     for extension in ["safetensors", "ron"] {
         let (place, folder) = folder();

@@ -1,4 +1,4 @@
-//! A run resumes with its own config and its own checkpoints.
+//! Resuming a run: with its own config, its own checkpoints, and those of older versions.
 
 use std::fs;
 
@@ -10,14 +10,14 @@ use valleyscope_training::checkpoint;
 use crate::faults::{
     Stage, curve, history, kill, kill_at, points, quick, scan, status, tensors, to_the_end, wait_for, worker,
 };
-use crate::small::rate;
+use crate::small_mnist::rate;
 
 fn change(run: &RunFolder, path: &str, value: &str) {
     let changed = Preset::read(&run.config()).unwrap().with(path, value).unwrap();
     fs::write(run.config(), changed.to_ron()).unwrap();
 }
 
-/// What stands in a run's checkpoints.
+/// Returns the bytes of a run's checkpoints.
 fn saved(run: &RunFolder) -> Vec<(u64, Vec<u8>)> {
     checkpoint::steps(run).unwrap().into_iter().map(|step| (step, tensors(run, step))).collect()
 }
@@ -27,7 +27,7 @@ fn warnings(run: &RunFolder) -> String {
 }
 
 #[test]
-fn a_changed_config_is_refused_until_it_is_put_back() {
+fn refuses_a_changed_config_until_it_is_restored() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -60,7 +60,7 @@ fn a_changed_config_is_refused_until_it_is_put_back() {
     assert!(!warnings(&run).contains("cannot be used"), "{}", warnings(&run));
 }
 
-/// Goes on with a run, and ends its worker when it has got so far.
+/// Resumes a run, and kills its worker at a step.
 fn kill_at_resumed(run: &RunFolder, step: u64) {
     let mut child = worker(run, true).spawn().unwrap();
     wait_for(run, &mut child, step);
@@ -68,7 +68,7 @@ fn kill_at_resumed(run: &RunFolder, step: u64) {
 }
 
 #[test]
-fn a_scan_with_other_axes_is_refused() {
+fn refuses_a_scan_with_other_axes() {
     let stage = Stage::new();
     let run = scan(&stage);
     kill_at(&run, 1);
@@ -105,7 +105,7 @@ fn copy_checkpoint(from: (&RunFolder, u64), to: (&RunFolder, u64)) {
 }
 
 #[test]
-fn checkpoints_of_another_run_or_step_are_not_used() {
+fn resuming_skips_checkpoints_of_another_run_or_step() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -129,7 +129,7 @@ fn checkpoints_of_another_run_or_step_are_not_used() {
 
 #[cfg(unix)]
 #[test]
-fn a_checkpoint_is_not_written_through_a_link() {
+fn saving_does_not_write_through_a_link() {
     let stage = Stage::new();
     let run = stage.run(quick(20));
     let victim = stage.place.path().join("victim");
