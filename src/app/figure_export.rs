@@ -1,4 +1,4 @@
-//! The dialog that exports the landscape as a figure for a paper: what `valleyscope figure` draws of its preset.
+//! The dialog that exports the landscape as a figure for a paper, as `valleyscope figure` draws its preset.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use super::live::Action;
 use super::theme;
 use crate::figure::{Figure, Format, Options, PAGE_MM, Trajectories};
 
-/// The dialog, while it is open, and the layout that was chosen last.
+/// The dialog of the export, and the last chosen layout.
 pub(super) struct FigureExport {
     open: bool,
     paper: FigureLayout,
@@ -20,7 +20,7 @@ pub(super) struct FigureExport {
     coming: Option<Coming>,
 }
 
-/// A figure on its way. The thread that makes it ends early once this is dropped.
+/// A figure in progress. Its thread ends early when this is dropped.
 struct Coming {
     file: Receiver<Result<Vec<u8>, String>>,
     steps: u64,
@@ -48,7 +48,7 @@ impl FigureExport {
         self.open
     }
 
-    /// Shows the dialog; answers with the file that is to be saved, or why there is none.
+    /// Shows the dialog; returns the action that saves the file or reports the failure.
     pub(super) fn ui(&mut self, ctx: &Context, preset: &LandscapePreset) -> Option<Action> {
         let (mut save, mut cancel) = (false, false);
         let modal = Modal::new(Id::unique("figure export")).frame(theme::dialog(&ctx.global_style()));
@@ -117,7 +117,7 @@ impl FigureExport {
     }
 }
 
-/// Makes the file of a preset's figure on a thread of its own.
+/// Starts a thread that makes the file of a preset's figure.
 fn begin(ctx: &Context, preset: &LandscapePreset, paper: FigureLayout, format: Format) -> Result<Coming, String> {
     let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
     let (sender, file) = channel();
@@ -126,7 +126,7 @@ fn begin(ctx: &Context, preset: &LandscapePreset, paper: FigureLayout, format: F
     let ctx = ctx.clone();
     std::thread::spawn(move || {
         while !trajectories.is_complete() {
-            // Only the dialog has the other one, as long as it waits.
+            // The dialog holds the other reference while it waits.
             if Arc::strong_count(&done) == 1 {
                 return;
             }
@@ -134,7 +134,7 @@ fn begin(ctx: &Context, preset: &LandscapePreset, paper: FigureLayout, format: F
             done.store(trajectories.step(), Ordering::Relaxed);
         }
         let made = paper.file(&Figure::landscape(&trajectories), format).map_err(|error| error.to_string());
-        // Nobody listens any more once the dialog is closed.
+        // The dialog may be closed.
         let _ = sender.send(made);
         ctx.request_repaint();
     });

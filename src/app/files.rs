@@ -1,5 +1,4 @@
-//! Opening and saving files without holding up the window: dialogs and disks are waited for on threads
-//! of their own.
+//! Opens and saves files without blocking the window: dialogs and disks are waited for on separate threads.
 
 mod content;
 
@@ -43,12 +42,12 @@ pub(super) enum FileEvent {
     },
     /// A folder was chosen for the data of trainings.
     DataFolder(PathBuf),
-    /// The failed operation, and the reason.
+    /// An operation failed, for this reason.
     Failed {
         title: String,
         reason: String,
     },
-    /// A file that was to be opened is not there any more.
+    /// The file to open no longer exists.
     Gone(PathBuf),
 }
 
@@ -61,12 +60,12 @@ enum Purpose {
     },
     /// A folder for raw arrays.
     Raw(RawPlan),
-    /// The folder of a training's data, and where the dialog begins.
+    /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
 }
 
 impl Purpose {
-    /// The title of the dialog, and the name of the field.
+    /// Returns the title of the dialog, and the name of the path field.
     fn words(&self) -> [&'static str; 2] {
         match self {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
@@ -76,7 +75,7 @@ impl Purpose {
         }
     }
 
-    /// The text of the button.
+    /// Returns the button's text.
     fn action(&self) -> &'static str {
         match self {
             Purpose::Open => "Open",
@@ -95,7 +94,7 @@ enum Answer {
     Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
 }
 
-/// The content of a file.
+/// The content of an opened file.
 enum Found {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
@@ -103,7 +102,7 @@ enum Found {
 }
 
 impl Found {
-    /// The preset, the sweep's result or the run at `path`.
+    /// Reads the preset, the sweep's result or the run at `path`.
     fn at(path: &Path) -> Result<Found, String> {
         if RunFolder::is_at(path) {
             return RunFolder::open(path).map(Found::Run).map_err(|error| error.to_string());
@@ -116,15 +115,15 @@ impl Found {
     }
 }
 
-/// A path that is typed because the system has no dialog to show.
+/// A dialog in which a path is typed because the system has no file dialog.
 struct PathEntry {
     purpose: Purpose,
     path: String,
 }
 
-/// Files on their way, and the small dialogs about them.
+/// File operations in progress, and their dialogs.
 pub(super) struct Files {
-    /// Ask the system for its file dialogs; without it paths are typed.
+    /// Uses the system's file dialogs if true; else paths are typed.
     native_dialogs: bool,
     /// The initial folder of dialogs about presets.
     folder: Option<PathBuf>,
@@ -134,11 +133,11 @@ pub(super) struct Files {
     answers: Receiver<Answer>,
     answer_to: Sender<Answer>,
     entry: Option<PathEntry>,
-    /// A file that exists already, and what would replace it.
+    /// An existing file, and the content that would replace it.
     replace: Option<(PathBuf, FileContent)>,
 }
 
-/// No one closes a dialog this fast: it was never shown.
+/// The shortest time in which a user can close a dialog; one that ends sooner was never shown.
 const NEVER_SHOWN: Duration = Duration::from_millis(400);
 
 impl Files {
@@ -147,12 +146,12 @@ impl Files {
         Files { native_dialogs, folder, exported_to: None, context, answers, answer_to, entry: None, replace: None }
     }
 
-    /// Asks for a preset's file and opens it.
+    /// Asks for a file and opens it.
     pub(super) fn ask_open(&mut self) {
         self.ask(Purpose::Open);
     }
 
-    /// Asks where to save.
+    /// Asks for a path and saves there.
     pub(super) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
         self.ask(Purpose::Save { content, suggested_name });
     }
@@ -162,12 +161,12 @@ impl Files {
         self.ask(Purpose::Raw(plan));
     }
 
-    /// Asks for the folder of a training's data, beginning in this one.
+    /// Asks for the folder of a training's data; the dialog starts at `begin`.
     pub(super) fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
         self.ask(Purpose::Data(begin));
     }
 
-    /// Reads a preset, or the result of a sweep.
+    /// Reads a preset, a sweep's result or a run.
     pub(super) fn open(&self, path: PathBuf) {
         self.in_background(move || {
             let found = Found::at(&path);
@@ -176,7 +175,7 @@ impl Files {
         });
     }
 
-    /// Writes a file; one that exists is replaced only after a question, unless `overwrite` says so.
+    /// Writes a file; asks before it replaces one, unless `overwrite` allows it.
     pub(super) fn save(&self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
         self.in_background(move || {
             let result = write(&path, &content, overwrite);
@@ -184,7 +183,7 @@ impl Files {
         });
     }
 
-    /// The outcomes of the requests since the last call.
+    /// Returns the outcomes of requests since the last call.
     pub(super) fn take_events(&mut self) -> Vec<FileEvent> {
         let mut events = Vec::new();
         while let Ok(answer) = self.answers.try_recv() {
@@ -258,8 +257,8 @@ impl Files {
         });
     }
 
-    /// The initial folder of a dialog: that of the presets, or for an export that of the last one, at first the user's
-    /// pictures or documents.
+    /// Returns the initial folder of a dialog: that of the presets, or for an export that of the last one, at first the
+    /// user's pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let is_picture = match purpose {
             Purpose::Open | Purpose::Save { content: FileContent::Preset(_), .. } => {
@@ -276,7 +275,7 @@ impl Files {
         folders.into_iter().flatten().find(|folder| folder.is_dir()).map(Path::to_owned)
     }
 
-    /// `overwrite` says whether the dialog has already asked about replacing exactly this path.
+    /// Handles a chosen path. `overwrite` is allowed if the dialog has already asked about replacing exactly this path.
     fn chosen(&self, purpose: Purpose, path: PathBuf, overwrite: Overwrite) {
         match purpose {
             Purpose::Open => self.open(path),
@@ -354,7 +353,7 @@ impl Files {
     fn in_background(&self, work: impl FnOnce() -> Answer + Send + 'static) {
         let (answer_to, context) = (self.answer_to.clone(), self.context.clone());
         std::thread::spawn(move || {
-            // Nobody listens any more once the window is closed.
+            // The window may be closed.
             let _ = answer_to.send(work());
             context.request_repaint();
         });

@@ -59,7 +59,7 @@ impl Help {
     }
 }
 
-/// A list of the optimizers, and beside it what is known of the chosen one.
+/// Shows the list of optimizers, and beside it the chosen one's description.
 fn optimizers(ui: &mut Ui, shown: &mut RuleKind) {
     let height = ui.available_height();
     ui.with_layout(Layout::left_to_right(Align::Min), |ui| {

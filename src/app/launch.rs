@@ -1,4 +1,4 @@
-//! Opening the window, and opening it again when the graphics fail.
+//! Opens the window, and reopens it when the graphics fail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use super::store::Store;
 use crate::result::SweepResult;
 
 const APP_ID: &str = "valleyscope";
-/// An app that fails sooner than this after its start would only fail again.
+/// The shortest life of an app that is restarted after a failure; one that fails sooner would only fail again.
 const SHORTEST_LIFE: Duration = Duration::from_secs(20);
 /// The environment variable with the reason for a restart after a failure.
 const RETURNED: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 /// The largest number of times that the window is reopened after its graphics device was lost.
 const MOST_RETURNS: u32 = 3;
 
-/// The document to open instead of the last session's.
+/// The document to open in place of the last session's.
 #[derive(Clone, Default)]
 pub struct Opened {
     pub preset: Option<Loaded>,
@@ -30,7 +30,7 @@ pub struct Opened {
     pub run: Option<RunFolder>,
 }
 
-/// Opens the window and stays until it is closed.
+/// Opens the window and returns when it is closed.
 pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let store = eframe::storage_dir(APP_ID).map(|folder| Store::new(folder.join("app.ron")));
     let mut report = returned().or_else(|| store.as_ref().and_then(Store::check));
@@ -66,7 +66,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
                         .context(GRAPHICS_HELP);
                 }
             },
-            // The adapter that was chosen does not work; there may be others.
+            // Another adapter may work.
             Ok(Err(eframe::Error::Wgpu(_))) if tried.count() > tried_before => (opened, report) = kept,
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
@@ -95,20 +95,20 @@ fn open(options: AppOptions, store: Option<&Store>, tried: &Tried) -> eframe::Re
         viewport,
         persistence_path: store.map(|store| store.path().to_owned()),
         wgpu_options: egui_wgpu::WgpuConfiguration { wgpu_setup: graphics::setup(tried), ..Default::default() },
-        // The bundled font has a glyph for everything that is shown.
+        // The bundled font has a glyph for all text.
         system_font_fallback: false,
         ..NativeOptions::default()
     };
     eframe::run_native(APP_ID, native, Box::new(|cc| Ok(Box::new(Valleyscope::new(cc, options)))))
 }
 
-/// Restarts the program; the event loop of one that has panicked cannot be reused. The session is in the store.
+/// Restarts the program, as the event loop cannot be reused after a panic. The session is in the store.
 fn come_back(reason: &str) -> std::io::Result<()> {
     let program = std::env::current_exe()?;
     std::process::Command::new(program).arg("app").env(RETURNED, reason).spawn().map(drop)
 }
 
-/// The message of a program that was restarted after a failure.
+/// Returns the message to show after a restart.
 fn returned() -> Option<(String, String)> {
     let reason = std::env::var(RETURNED).ok()?;
     let text = format!(
@@ -152,15 +152,15 @@ fn explained(error: eframe::Error) -> anyhow::Error {
     }
 }
 
-/// The library says first where in its source it failed, "os error at FILE:LINE: ", which helps nobody here.
+/// Makes an error without the library's source position, "os error at FILE:LINE: ".
 fn no_window(error: &str) -> anyhow::Error {
     let located = error.split_once("os error at ").and_then(|(_, located)| located.split_once(": "));
     let cause = located.map_or(error, |(_, cause)| cause);
     anyhow!("no window could be opened: {cause}\n\n{DISPLAY_HELP}")
 }
 
-/// Stores the session for the next start, or sets it aside where `suspect` says why it may have ended the window.
-/// Returns the outcome in words.
+/// Stores the session for the next start, or sets it aside if a `suspect` failure may come from it. Returns a message
+/// about the outcome.
 fn keep(store: Option<&Store>, session: Option<String>, suspect: Option<&String>) -> String {
     let Some(store) = store else { return "The session could not be kept.".to_owned() };
     let failed = |error| format!("The session could not be kept: cannot write {}: {error}.", store.path().display());

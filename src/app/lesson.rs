@@ -1,10 +1,10 @@
-//! The strip that walks through a lesson.
+//! The bar with a lesson's sentence and its navigation.
 
 use egui::{Align, Button, Label, Layout, RichText, Ui};
 
 use super::live::{Action, LandscapeAction, Requests};
 
-/// Shows the step `index` of `count`, with its sentence and the ways on and back.
+/// Shows the step `index` of `count`, with its sentence and the buttons of the lesson.
 pub(super) fn strip(ui: &mut Ui, index: usize, count: usize, text: &str, requests: &mut Requests) {
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{} / {count}", index + 1)).heading().strong());

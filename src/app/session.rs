@@ -1,4 +1,4 @@
-//! The session: the state of the app that is restored at its next start.
+//! The session: the state of the app that the next start restores.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl Session {
         ron::ser::to_string(self).expect("a session holds no value that RON cannot express")
     }
 
-    /// The contents of a stored text, or why it cannot be used.
+    /// Parses a stored session, or returns why it cannot be used.
     pub(super) fn restore(text: &str) -> Result<Session, String> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -59,7 +59,7 @@ impl Session {
     }
 }
 
-/// The preset that a stored text holds, if it is of the expected kind. `what` names the text.
+/// Parses a stored preset of the expected kind. `what` names it in the error.
 pub(super) fn stored_preset<P>(
     text: &str,
     what: &str,
@@ -71,7 +71,7 @@ pub(super) fn stored_preset<P>(
 }
 
 impl WindowState {
-    /// The state with values that are valid for a window.
+    /// Clamps the state to values that are valid for a window.
     fn sane(mut self) -> WindowState {
         self.layout.sizes = std::mem::take(&mut self.layout.sizes).sane();
         self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };

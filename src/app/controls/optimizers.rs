@@ -1,4 +1,4 @@
-//! One card for each optimizer.
+//! The cards of the optimizers.
 
 use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, Layout, RichText, TextEdit, Ui, vec2};
@@ -16,13 +16,13 @@ use crate::app::live::{Action, Live, Requests};
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
 
-/// The button that was pressed on a card.
+/// The button pressed on a card.
 enum Pressed {
     Explain,
     AsText,
     Duplicate,
     Remove,
-    /// The rule was changed for another; with a notice of what is new.
+    /// The rule was replaced; with a notice of the new settings.
     Exchanged(String),
 }
 
@@ -69,7 +69,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
     add_menu(ui, spec, room);
 }
 
-/// Opens the editor of a typed rule; of another, of a copy as text.
+/// Opens the editor of a typed rule, or of a typed copy of a built-in one.
 fn as_text(ui: &Ui, spec: &mut SimulationSpec, index: usize, requests: &mut Requests) {
     let optimizer = &spec.optimizers[index];
     let (id, rated) = (optimizer.id, optimizer.rule);
@@ -90,14 +90,14 @@ fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
     RuleEditor { of: ("landscape", id), owner }
 }
 
-/// One optimizer's card.
+/// The card of an optimizer.
 struct Card<'a> {
     name: &'a str,
-    /// The steps of the simulation, if it has an end.
+    /// The number of steps of the simulation, if it has an end.
     run: Option<u64>,
-    /// Another optimizer may be added.
+    /// True if another optimizer may be added.
     room: bool,
-    /// The last one, and the last enabled one, stay.
+    /// False for the last optimizer and for the last enabled one, which stay.
     removable: bool,
     last_enabled: bool,
     diverged: u32,
@@ -140,7 +140,7 @@ impl Card<'_> {
                 ui.label(warning.color(ui.visuals().warn_fg_color))
                     .on_hover_text("So many particles are no longer at a finite position.");
             }
-            // The hint is the name in force, so it looks like one.
+            // The hint is the present name, so it looks like text.
             ui.visuals_mut().weak_text_color = Some(ui.visuals().strong_text_color());
             let mut name = optimizer.name.clone().unwrap_or_default();
             let field = TextEdit::singleline(&mut name)
@@ -204,7 +204,7 @@ fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
 }
 
-/// The choice of the rule; a notice where it was changed.
+/// Shows the choice of the rule; returns a notice if it was replaced.
 fn exchange(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
     let choice = ui.horizontal(|ui| {
         ui.label("Rule")
@@ -214,7 +214,7 @@ fn exchange(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
     choice.inner
 }
 
-/// Gives an optimizer whose rule was changed a colour that no other has, and no name that was made of the rule before.
+/// Gives an optimizer with a new rule a unique colour, and removes a name made from the old rule.
 fn exchanged(spec: &mut SimulationSpec, index: usize) {
     let optimizer = &mut spec.optimizers[index];
     optimizer.name = kept_name(optimizer.name.take());
@@ -226,8 +226,8 @@ fn exchanged(spec: &mut SimulationSpec, index: usize) {
     }
 }
 
-/// The learning rate of a rule and how it changes in a run of so many steps, and the rule's hyperparameters in the order of
-/// its table.
+/// Shows the learning rate of a rule with its schedule in a run of `run` steps, and the rule's hyperparameters in the
+/// order of its table.
 fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule, run: Option<u64>) {
     Control(&LEARNING_RATE).show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
     schedule(ui, owner, &mut rule.schedule, run);
@@ -244,7 +244,7 @@ fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule, run: Option<u64>) {
     }
 }
 
-/// The choice that is made, beginning with one.
+/// Shows a hyperparameter's choices; returns the value of the chosen one.
 fn choose(ui: &mut Ui, owner: &str, of: &Hyperparameter, choices: &[HyperparameterChoice], mut value: f64) -> f64 {
     let shown = ui.horizontal_wrapped(|ui| {
         ui.label(of.label).on_hover_text(of.help);
@@ -278,7 +278,7 @@ fn duplicate(spec: &mut SimulationSpec, index: usize) {
     add(spec, copy);
 }
 
-/// Adds an optimizer with an id, a name and a colour that no other has; returns its id.
+/// Adds an optimizer with a unique id, name and colour; returns the id.
 fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) -> u32 {
     let highest = spec.optimizers.iter().map(|other| other.id).max().unwrap_or(0);
     let free = || (0..).find(|id| spec.optimizers.iter().all(|other| other.id != *id));

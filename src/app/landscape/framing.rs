@@ -1,5 +1,5 @@
-//! The visible part of the plane: initially that of the document, then moved by hand, fitted to the particles once, or
-//! following them.
+//! The part of the plane in view: initially the document's, then moved by hand, fitted once, or following the
+//! particles.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +11,22 @@ use super::interaction::start_xy;
 use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY, fitted, limited};
 use crate::app::{Document, Live};
 
-/// The largest number of particles of an ensemble that are used to find its box.
+/// The largest number of an ensemble's particles that are used to find its box.
 const ENOUGH_TO_FIT: usize = 2000;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
 
-/// The camera and what moves it.
+/// The camera and its automatic movements.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     camera: Option<Camera>,
-    /// The document's first camera when it was last looked at; another one means another document.
+    /// The document's initial camera in the last frame; a different one means another document.
     first_camera: Option<Camera>,
     follower: Follower,
     fit_requested: bool,
-    /// Run and step for which the follower aimed last.
+    /// The run and step for which the follower last aimed.
     aimed_at: Option<(u64, u64)>,
-    /// The box around the start and the shown ensembles that have not run away, if there are any, with
-    /// what it was made from.
+    /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
     bounds: Option<Bounds>,
     gathered: Option<Gathered>,
     /// The shown optimizers that have run away, and are not followed.
@@ -43,7 +42,7 @@ struct Gathered {
 }
 
 impl Framing {
-    /// The part of the plane in view.
+    /// Returns the camera.
     pub(super) fn camera(&self) -> Camera {
         self.camera.unwrap_or(Camera::HOME)
     }
@@ -52,7 +51,7 @@ impl Framing {
         &self.left_out
     }
 
-    /// Begins with the next document's own first look.
+    /// Makes the next document start with its own initial camera.
     pub(super) fn look_anew(&mut self) {
         self.camera = None;
     }
@@ -66,12 +65,12 @@ impl Framing {
         self.camera = Some(camera);
     }
 
-    /// Fits the shown particles and the start into the view with the next frame.
+    /// Fits the shown particles and the start into the view in the next frame.
     pub(super) fn request_fit(&mut self) {
         self.fit_requested = true;
     }
 
-    /// Sets the camera that the document requests, if it is another document.
+    /// Sets the document's initial camera, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
         let first = document.view.camera;
         if self.camera.is_none() || self.first_camera != first {
@@ -81,12 +80,12 @@ impl Framing {
         self.first_camera = first;
     }
 
-    /// Moves the camera by itself, to fit or to follow. `aspect` is the width of the canvas over its height.
+    /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.
     pub(super) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
         self.gather(document, live);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
-            // Where all have run away, the start is still shown.
+            // If all have run away, the view shows the start.
             let bounds = bounds.unwrap_or(Bounds::of_point(start_xy(document)));
             let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
             self.camera = Some(fitted(&bounds, aspect, least));
@@ -124,7 +123,7 @@ impl Framing {
             let run_before = self.aimed_at.map(|(run, _)| run);
             self.aimed_at = shown;
             match bounds {
-                // There is nothing to go after: the last place is as good as any.
+                // Without a target the camera stays.
                 None => self.follower.stop(),
                 Some(bounds) if run_before.is_some_and(|run| run != snapshot.run) => {
                     self.follower.aim_anew(first_look(document), &bounds, aspect);
@@ -155,7 +154,7 @@ fn first_look(document: &Document) -> Camera {
     limited(document.view.camera.unwrap_or(Camera::HOME))
 }
 
-/// The box around most of an ensemble's particles, without those that have run away.
+/// Returns the box around most of an ensemble's particles, without those that have run away.
 fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
     let newest = view.columns.len().saturating_sub(view.particles);
     let stride = view.particles.div_ceil(ENOUGH_TO_FIT).max(1);

@@ -1,4 +1,4 @@
-//! Information on a particle before a step of it was recorded.
+//! The readout of a particle before its step is recorded.
 
 use egui::{Grid, Ui};
 use valleyscope_engine::landscape::Landscape;

@@ -1,4 +1,4 @@
-//! Carrying out the requests of the tab's panels.
+//! Carries out the requests of the tab's panels.
 
 use std::path::PathBuf;
 
@@ -69,8 +69,8 @@ impl LandscapeTab {
         requests.actions.push(Action::Notify(notice));
     }
 
-    /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins; a step that only
-    /// sets a later pause goes on with the run of the step before.
+    /// Shows a lesson step. Its settings take effect from the start of a run, so that one begins; a step that only sets
+    /// a later pause continues the previous run.
     fn go_to_lesson_step(&mut self, ctx: &Context, index: usize, requests: &mut Requests) {
         let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.spec.clone());
         if let Err(error) = self.editor.go_to_step(index) {
@@ -93,7 +93,7 @@ impl LandscapeTab {
         Highlight::on(ctx, controls);
     }
 
-    /// Plays the run where the lesson's step asks for it, unless an animation has the engine for itself.
+    /// Plays the run if the lesson step asks for it, unless an animation has the engine for itself.
     pub(super) fn play_lesson_step(&mut self) {
         let plays = self.editor.lesson().is_some_and(|(index, lesson)| lesson[index].play);
         if plays && !self.animation.is_recording() {
@@ -103,13 +103,13 @@ impl LandscapeTab {
         }
     }
 
-    /// Whether the run has reached the step where it would pause.
+    /// Returns whether the run has reached the step where it would pause.
     fn is_finished_by(&self, steps: Option<u64>) -> bool {
         let step = self.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
         steps.is_some_and(|steps| step >= steps)
     }
 
-    /// Begins the document's run, unless an animation has the engine for itself.
+    /// Starts the document's run, unless an animation has the engine for itself.
     pub(super) fn begin_document(&mut self) {
         if !self.animation.is_recording() {
             self.engine.load(&self.editor.draft.document);

@@ -1,4 +1,4 @@
-//! The entries of the View menu for the drawing of the landscape.
+//! The landscape's entries of the View menu.
 
 use egui::Ui;
 use valleyscope_engine::parameter::{Extent, Parameter};
@@ -8,7 +8,7 @@ use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 use crate::app::controls::{Adjustable, Control};
 use crate::app::number;
 
-/// The drawing settings of the landscape.
+/// Shows the drawing settings of the landscape.
 pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     ui.menu_button("Colour map", |ui| {
         for colormap in Colormap::ALL {
@@ -31,7 +31,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     scale(ui, &mut view.scale);
 }
 
-/// Steps of trail, as the slider sees them.
+/// The number of trail steps as a slider's quantity.
 #[derive(Clone, Copy, PartialEq)]
 struct TrailSteps(u32);
 
@@ -52,7 +52,7 @@ impl Adjustable for TrailSteps {
     }
 }
 
-/// An end of the colour scale.
+/// An end of the colour scale as a slider's quantity.
 #[derive(Clone, Copy, PartialEq)]
 struct ScaleEnd(f64);
 
@@ -90,7 +90,7 @@ const SCALE_MAX: Parameter = Parameter::new("max", "Largest loss", Extent::logar
     .help("The loss at the end of the colour bar.")
     .paper("no such setting");
 
-/// The scale when it is first fixed.
+/// The initial scale when it is first fixed.
 const FIRST_SCALE: SymLog = SymLog { linear: 0.01, max: 10.0 };
 
 fn scale(ui: &mut Ui, scale: &mut Option<SymLog>) {

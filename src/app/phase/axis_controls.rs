@@ -9,7 +9,7 @@ use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepOptimizer, SweepSp
 use super::controls::finite;
 use crate::figure::axis_label;
 
-/// The controls of an axis: the quantity that varies, its ends, and the number of its values.
+/// Shows the controls of an axis: the quantity that varies, its ends, and the number of its values.
 pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     let spread = (axis.to - axis.from).abs();
     ui.horizontal(|ui| {
@@ -69,7 +69,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     });
 }
 
-/// The optimizers that have the hyperparameter of an axis, but keep their own value.
+/// Names the optimizers that have the hyperparameter of an axis, but keep their own value.
 pub(super) fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
     let Quantity::Of(hyperparameter, ids) = &axis.of else { return None };
     let others = having(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
@@ -81,12 +81,12 @@ pub(super) fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
     }
 }
 
-/// The optimizers that have a hyperparameter.
+/// Returns the optimizers that have a hyperparameter.
 fn having(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
     spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
 }
 
-/// The quantities that an axis can vary.
+/// Returns the quantities that an axis can vary.
 fn choices(spec: &SweepSpec) -> Vec<Quantity> {
     let mut choices = vec![
         Quantity::Sharpness,

@@ -1,4 +1,4 @@
-//! The settings of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
+//! The controls of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
 
 use egui::{DragValue, Label, RichText, Ui};
 use valleyscope_engine::parameter;
@@ -40,7 +40,7 @@ fn complain(ui: &mut Ui, fault: Option<&SpecError>) {
     }
 }
 
-/// A fault in the words of the window, which has labels where a preset's file has paths.
+/// Describes a fault by the labels of the window in place of a preset file's paths.
 fn in_words(fault: &SpecError) -> String {
     let words = fault.parts().map(|part| match part {
         Part::Words(words) => words.to_owned(),
@@ -53,7 +53,7 @@ fn in_words(fault: &SpecError) -> String {
     first.chain(letters).chain(['.']).collect()
 }
 
-/// The label of a field in the controls, by its path. A quantity that varies along an axis has no label of its own.
+/// Returns the label of the field at a path. A quantity that varies along an axis has no label of its own.
 fn label(field: &str) -> Option<String> {
     match field {
         "of" => None,
@@ -73,12 +73,12 @@ fn heading(ui: &mut Ui, text: &str) {
 
 const NAME_WIDTH: f32 = 104.0;
 
-/// A line with a name and something to change.
+/// Shows a row with a name and a control.
 pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     form::line(ui, NAME_WIDTH, name, help, add);
 }
 
-/// A field for a parameter, dragged or typed; a value out of its type's range is moved to the nearest end.
+/// Shows a field for a parameter, dragged or typed; a value out of its type's range is moved to the nearest end.
 macro_rules! number {
     ($ui:expr, $parameter:expr, $value:expr, $type:ty) => {{
         let (label, help) = ($parameter.label, $parameter.explanation());
@@ -94,7 +94,7 @@ macro_rules! number {
     }};
 }
 
-/// A number as it is typed; none where it is not finite, which leaves the old one.
+/// Parses a typed number; returns `None` unless it is finite, so that the old value stays.
 pub(super) fn finite(text: &str) -> Option<f64> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).map(|c| if c == '−' { '-' } else { c }).collect();
     text.parse().ok().filter(|number: &f64| number.is_finite())

@@ -1,4 +1,4 @@
-//! The map itself: picture, axes, marker, and what the pointer does on it.
+//! The map itself: picture, axes, marker, and pointer actions.
 
 use egui::accesskit::Role;
 use egui::{
@@ -11,20 +11,20 @@ use super::axes::Side;
 use super::picture::{Explained, MapPicture};
 use crate::figure::axis_label;
 
-/// Room for the labels of the rows, at the left.
+/// The space for the labels of the rows, at the left, in points.
 const LEFT: f32 = 64.0;
 const BOTTOM: f32 = 44.0;
-/// The distance from the map to the labels below it.
+/// The distance from the map to the labels below it, in points.
 const LABELS_BELOW: f32 = 6.0;
 const TOP: f32 = 8.0;
-/// Room for the colour bar and its labels, at the right.
+/// The space for the colour bar and its labels, at the right, in points.
 const RIGHT: f32 = 84.0;
-/// The space where there is no colour bar.
+/// The space at the right without a colour bar, in points.
 const NO_BAR: f32 = 16.0;
 
 /// The fraction of its colour that an outdated picture keeps.
 const FAINT: f32 = 0.5;
-/// The distance within which the marker can be grasped.
+/// The largest distance at which the marker is grabbed, in points.
 const GRASP: f32 = 16.0;
 
 /// A diagram and its picture.
@@ -33,34 +33,34 @@ pub(super) struct MapView<'a> {
     pub name: &'a str,
     pub diagram: &'a Diagram,
     pub picture: &'a MapPicture,
-    /// Whether space is left for a colour bar.
+    /// Leaves space for a colour bar if true.
     pub bar: bool,
-    /// Whether it is outdated, not of the settings under the controls, and drawn faded.
+    /// True if the map is not of the settings under the controls, and drawn faded.
     pub is_stale: bool,
 }
 
-/// The actions of the pointer and the keys.
+/// The pointer's and the keys' actions on a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pointed {
     pub hovered: Option<[usize; 2]>,
-    /// The pixel whose landscape is asked for.
+    /// The pixel whose landscape was requested.
     pub clicked: Option<[usize; 2]>,
-    /// The pixel that is to stay chosen.
+    /// The pixel to select.
     pub kept: Option<[usize; 2]>,
-    /// The pixel that keys went to.
+    /// The pixel to which keys moved.
     pub moved: Option<[usize; 2]>,
-    /// The values of row and column that the marker is dragged to.
+    /// The values of row and column to which the marker was dragged.
     pub dragged: Option<[f64; 2]>,
 }
 
-/// The area of the picture of a map that is drawn into an area, with or without a colour bar.
+/// Returns the area of the picture of a map that is drawn into an area, with or without a colour bar.
 pub(super) fn inside(ui: &Ui, area: Rect, bar: bool) -> Rect {
     let right = if bar { RIGHT } else { NO_BAR };
     let bottom = name_below(ui) + ui.text_style_height(&TextStyle::Body) + 2.0;
     Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, bottom.max(BOTTOM)))
 }
 
-/// The distance from the map to the name of the axis below it, which is below the labels.
+/// Returns the distance from the map to the name of the axis below it, which is below the labels.
 fn name_below(ui: &Ui) -> f32 {
     (LABELS_BELOW + ui.text_style_height(&TextStyle::Small)).max(22.0)
 }
@@ -99,24 +99,24 @@ pub(super) fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, ch
     let marker = marker.filter(|marker| marker.iter().all(|along| (0.0..=1.0).contains(along)));
     let marker = marker.map(|marker| place(frame, marker));
     if let Some(at) = marker {
-        // Not over the labels of the axes.
+        // Clipped before the labels of the axes.
         draw_marker(&painter.with_clip_rect(frame.expand(4.0)), at);
     }
     let mut pointed = point(ui, &response, frame, &sides, marker);
     pointed.moved = keys(ui, &response, spec.shape(), chosen);
-    // Enter and the space bar press what has the focus.
+    // Enter and the space bar press the focused control.
     if response.clicked() && response.interact_pointer_pos().is_none() {
         pointed.clicked = chosen;
     }
     pointed
 }
 
-/// The point of a position along rows and columns.
+/// Returns the point of a position along rows and columns.
 fn place(frame: Rect, [row, column]: [f64; 2]) -> Pos2 {
     pos2(frame.left() + frame.width() * column as f32, frame.bottom() - frame.height() * row as f32)
 }
 
-/// Handles the pointer. The marker is moved where it is grasped.
+/// Handles the pointer. The marker moves where it is grabbed.
 fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[Side<'_>; 2], marker: Option<Pos2>) -> Pointed {
     let at = |pointer: Pos2| {
         let along = (pointer - frame.min) / frame.size();
@@ -151,7 +151,7 @@ fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[Side<'_>; 2], marke
     }
 }
 
-/// The pixel to which the arrow keys move from the chosen one, while the map has the focus.
+/// Returns the pixel to which the arrow keys move from the chosen one, while the map has the focus.
 fn keys(ui: &Ui, response: &Response, shape: [usize; 2], chosen: Option<[usize; 2]>) -> Option<[usize; 2]> {
     if !response.has_focus() {
         return None;
@@ -203,7 +203,7 @@ fn draw_axes(ui: &Ui, painter: &egui::Painter, frame: Rect, diagram: &Diagram) {
     painter.add(egui::epaint::TextShape::new(left, galley, text).with_angle(-std::f32::consts::FRAC_PI_2));
 }
 
-/// The colour bar, beside the map.
+/// Draws the colour bar beside the map.
 fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, explained: &Explained) {
     let Some(scale) = &explained.scale else { return };
     let bar = Rect::from_min_size(pos2(frame.right() + 12.0, frame.top()), vec2(14.0, frame.height()));

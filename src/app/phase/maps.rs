@@ -1,4 +1,4 @@
-//! The maps in the middle: the present diagram's, and that of one beside it.
+//! The maps in the middle: the present diagram's, and a compared one beside it.
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
@@ -14,9 +14,9 @@ use crate::app::live::{Action, LandscapeAction, Requests};
 use crate::app::theme;
 use crate::figure::difference;
 
-/// A diagram narrower than this is of no use beside another, in points.
+/// The smallest useful width of a diagram beside another, in points.
 const NARROWEST: f32 = 280.0;
-/// Between two diagrams, in points.
+/// The gap between two diagrams, in points.
 const GAP: f32 = 8.0;
 
 impl PhasePanel {
@@ -97,7 +97,7 @@ impl PhasePanel {
         }
     }
 
-    /// A note on the settings of the picture, where these are not those under the controls.
+    /// Describes the settings of an outdated picture, if it is one.
     fn stale_note(&self) -> Option<String> {
         let seen = self.seen()?;
         // The picture is drawn by the displayed metric, whatever its diagram was computed for.
@@ -123,7 +123,7 @@ impl PhasePanel {
     }
 }
 
-/// Two halves of an area, beside each other or, where it is too narrow, one above the other.
+/// Splits an area into halves, side by side or, where it is too narrow, one above the other.
 fn halves(area: Rect) -> [Rect; 2] {
     let gap = vec2(GAP, GAP) / 2.0;
     if area.width() >= 2.0 * NARROWEST || area.width() > area.height() {
@@ -135,7 +135,7 @@ fn halves(area: Rect) -> [Rect; 2] {
     }
 }
 
-/// A diagram's title in two lines at most.
+/// Lays out a diagram's title in two lines at most.
 fn heading(ui: &Ui, title: String, width: f32) -> LayoutJob {
     let font = TextStyle::Small.resolve(ui.style());
     let mut job = LayoutJob::single_section(title, TextFormat::simple(font, ui.visuals().weak_text_color()));

@@ -1,5 +1,5 @@
-//! The phase diagrams' part of the window: choose axes and optimizers, watch the diagram become finer, and
-//! go from a pixel to its landscape and back.
+//! The phase diagram tab: choose axes and optimizers, watch the diagram become finer, and go from a pixel to its
+//! landscape and back.
 
 mod axes;
 mod axis_controls;

@@ -18,7 +18,7 @@ use crate::figure::optimizer_colors;
 
 const COLOR_HELP: &str = "Colour in the map and the plots. A change of it needs no new computation.";
 
-/// The optimizers, each with its rule and learning rates, and a menu that adds one.
+/// Shows the optimizers, each with its rule and learning rates, and a menu that adds one.
 pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
     let (mut removed, mut exchanged) = (None, None);
     let can_remove = spec.optimizers.len() > 2;
@@ -79,7 +79,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
     });
 }
 
-/// The colour of an optimizer where none is chosen for it; `colors` are those in use.
+/// Returns the default colour of an optimizer; `colors` are those in use.
 fn usual_color(spec: &SweepSpec, colors: &[[u8; 3]], index: usize) -> [u8; 3] {
     if spec.optimizers[index].color.is_none() {
         return colors[index];
@@ -119,8 +119,8 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
     id
 }
 
-/// Removes an optimizer whose rule was changed from the axes that vary a hyperparameter which it does not have, and a name that
-/// was made of the rule before.
+/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, and a name made
+/// from the old rule.
 fn exchange(spec: &mut SweepSpec, index: usize) {
     let optimizer = &mut spec.optimizers[index];
     optimizer.name = kept_name(optimizer.name.take());

@@ -25,20 +25,20 @@ pub(super) struct Explained {
     pub label: String,
 }
 
-/// A map's texture, renewed when the diagram or the look has changed.
+/// The texture of a map, renewed when the diagram or the look has changed.
 #[derive(Default)]
 pub(super) struct MapPicture {
     texture: Option<TextureHandle>,
     /// The sweep that the texture shows.
     spec: Option<Arc<SweepSpec>>,
     pub explained: Option<Explained>,
-    /// The look, the version and the colour of unknown cells of the texture, or of the one being made.
+    /// The look, the version and the colour of unknown cells of the newest texture, which may still be in progress.
     wanted: Option<(MapLook, u64, [u8; 3])>,
     coming: Option<Receiver<(MapImage, Explained, Arc<SweepSpec>)>>,
     asked: Option<Instant>,
 }
 
-/// While a diagram fills in, its picture is renewed no more often than this.
+/// The smallest time between pictures of a diagram that fills in.
 const BETWEEN: Duration = Duration::from_millis(60);
 /// The additional time between pictures for each cell, which is copied for the drawing thread.
 const PER_CELL: Duration = Duration::from_nanos(1000);
@@ -48,17 +48,17 @@ impl MapPicture {
         self.texture.as_ref()
     }
 
-    /// The sweep that is seen.
+    /// Returns the sweep of the visible picture.
     pub(super) fn spec(&self) -> Option<&Arc<SweepSpec>> {
         self.spec.as_ref()
     }
 
-    /// Whether a colour bar belongs to it.
+    /// Returns whether the map has a colour bar.
     pub(super) fn has_bar(&self) -> bool {
         self.explained.as_ref().is_some_and(|explained| explained.scale.is_some())
     }
 
-    /// Takes a finished picture, and requests another where it is out of date.
+    /// Takes a finished picture, and requests another where it is outdated.
     pub(super) fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
@@ -95,7 +95,7 @@ impl MapPicture {
                 label: look.map.quantity(look.metric),
             };
             let image = look.map.image_with(&filled, look.metric, unknown);
-            // Nobody listens any more once the panel is gone.
+            // The panel may be gone.
             let _ = sender.send((image, explained, Arc::clone(diagram.spec())));
             ctx.request_repaint();
         });
@@ -111,7 +111,7 @@ impl MapPicture {
     }
 }
 
-/// An image whose sides have at most `most` pixels. Of a larger one, some rows and columns are left out.
+/// Converts an image to at most `most` pixels a side; some rows and columns of a larger one are left out.
 fn within(image: &MapImage, most: usize) -> ColorImage {
     let [width, height] = [image.width, image.height].map(|side| side.min(most));
     let rows = (0..height).map(|y| y * image.height / height);

@@ -1,4 +1,4 @@
-//! Running, pausing and cancelling a sweep, and how far it has come.
+//! The buttons that run, pause and discard a sweep, and its progress.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use valleyscope_experiments::preset::SweepPreset;
 
 use super::panel::PhasePanel;
 
-/// Height of the progress bar.
+/// The height of the progress bar, in points.
 const BAR: f32 = 6.0;
 
 /// The relation of the settings under the controls to the computed ones.
 struct Standing {
-    /// Whether it is another sweep than that of the newest diagram.
+    /// True if the settings differ from the newest diagram's.
     is_other: bool,
-    /// Whether it waits for Run.
+    /// True if the settings wait for Run.
     waits: bool,
     is_complete: bool,
     is_begun: bool,
 }
 
 impl PhasePanel {
-    /// The buttons, and the progress below them.
+    /// Shows the buttons, and the progress below them.
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
         ui.add_space(4.0);
         let SweepPreset { title, description, .. } = self.named();
@@ -60,7 +60,7 @@ impl PhasePanel {
         let is_other = **diagram.spec() != self.editor.draft.sweep;
         Standing {
             is_other,
-            // Changes that are followed are computed automatically, and invalid settings wait for a correction.
+            // Followed changes are computed automatically, and invalid settings wait for a correction.
             waits: is_other && !self.follow_changes && fault.is_none(),
             is_complete: diagram.is_complete() && !is_other,
             is_begun: diagram.known_near([0, 0]).is_some() && !diagram.is_complete(),
@@ -119,11 +119,11 @@ impl PhasePanel {
     }
 }
 
-/// A bar and two lines, always.
+/// Shows a bar and two lines, even if empty.
 fn progress_lines(ui: &mut Ui, part: f32, lines: [String; 2]) {
     ui.add(ProgressBar::new(part).desired_height(BAR));
     for line in lines {
-        // Also an empty line has its height.
+        // An empty line keeps its height.
         let line = if line.is_empty() { " " } else { &line };
         ui.add(Label::new(RichText::new(line).small().weak()).truncate());
     }
@@ -133,7 +133,7 @@ fn why_not(fault: Option<&SpecError>) -> &'static str {
     if fault.is_some() { "A setting can't be used" } else { "The diagram is complete" }
 }
 
-/// The rate of a sweep, and the remaining time.
+/// Formats the rate of a sweep, and the remaining time.
 fn pace(progress: &Progress) -> String {
     if progress.steps == 0 {
         return "starting".to_owned();
@@ -142,13 +142,13 @@ fn pace(progress: &Progress) -> String {
     format!("{} steps/s{left}", count(progress.rate()))
 }
 
-/// The steps and the time of a complete sweep.
+/// Formats the steps and the time of a complete sweep.
 fn took(progress: &Progress) -> String {
     let (steps, rate) = (count(progress.steps as f64), count(progress.rate()));
     format!("{steps} steps in {} ({rate} steps/s)", time(progress.elapsed))
 }
 
-/// A large number in words.
+/// Formats a large number in words.
 fn count(number: f64) -> String {
     match number {
         n if n >= 1e9 => format!("{:.1} billion", n / 1e9),
@@ -158,7 +158,7 @@ fn count(number: f64) -> String {
     }
 }
 
-/// A span of time in words, rounded up.
+/// Formats a duration in words, rounded up.
 pub(super) fn time(span: Duration) -> String {
     let secs = span.as_secs() + 1;
     match secs {

@@ -1,4 +1,4 @@
-//! The phase diagrams as a tab of the window.
+//! The phase diagram tab's implementation of [`Tab`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::figure::as_changed;
 /// The settings under the controls, to restore in the next session.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SweepMemory {
-    /// A preset's text.
+    /// The present preset's text.
     preset: String,
     /// The preset as last opened or saved.
     clean: String,
@@ -133,7 +133,7 @@ impl Tab for PhasePanel {
 }
 
 impl PhasePanel {
-    /// Restores the settings of the last session. They are not computed before a run is requested.
+    /// Restores the settings of the last session. They are not computed until a run is requested.
     fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
         let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
         let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
@@ -146,7 +146,7 @@ impl PhasePanel {
     }
 }
 
-/// The sweep under the controls at a first start.
+/// Returns the sweep of a first start.
 fn first_sweep() -> SweepPreset {
     let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
         Preset::Sweep(preset) => Some(preset.clone()),

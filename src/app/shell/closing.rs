@@ -1,4 +1,4 @@
-//! Closing the window: diagrams that took long to compute are not dropped without a question.
+//! Asks before closing the window drops diagrams that took long to compute.
 
 use egui::{Context, ViewportCommand};
 
@@ -7,7 +7,7 @@ use crate::app::quit::{self, QuitAnswer, Quitting};
 use crate::app::tabs::TabName;
 
 impl Valleyscope {
-    /// Holds a request to close the window back where diagrams would be lost. Presets and trainings need no question: the
+    /// Cancels a request to close the window if diagrams would be lost. Presets and trainings need no question: the
     /// session keeps unsaved settings, and trainings go on without the window. A window whose graphics device is lost
     /// cannot show one.
     pub(super) fn hold_close(&mut self, ctx: &Context) {
@@ -24,7 +24,7 @@ impl Valleyscope {
         }
     }
 
-    /// Shows the question, and closes the window where it is so answered.
+    /// Shows the question, and closes the window if the user agrees.
     pub(super) fn show_quit_question(&mut self, ctx: &Context) {
         if self.quitting != Quitting::Asked {
             return;
@@ -51,7 +51,7 @@ impl Valleyscope {
         }
     }
 
-    /// The first tab with results that closing the window would drop.
+    /// Returns the first tab with results that closing the window would drop.
     fn tab_with_losses(&self) -> Option<TabName> {
         let has_losses = |tab: &TabName| !self.tabs.get(*tab).losses(self.worth_asking).lines.is_empty();
         TabName::ALL.iter().copied().find(has_losses)

@@ -1,4 +1,4 @@
-//! Drawing: the panels, and what appears above them.
+//! Draws the panels, and the dialogs above them.
 
 use egui::{Context, Panel, Ui};
 use valleyscope_runs::atomic_file::Overwrite;

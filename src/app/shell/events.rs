@@ -1,4 +1,4 @@
-//! Taking in what has happened outside: in the engine, on disk, in the graphics driver.
+//! Handles events from outside: of the engine, the disk and the graphics driver.
 
 use std::path::Path;
 

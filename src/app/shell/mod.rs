@@ -1,4 +1,4 @@
-//! The app as a whole: it brings the tabs, the dialogs and the files together.
+//! The app as a whole, which connects the tabs, the dialogs and the files.
 
 mod actions;
 mod closing;
@@ -58,13 +58,13 @@ pub struct Valleyscope {
     catalog: PresetCatalog,
     context: Context,
     faults: Option<GraphicsFaults>,
-    /// Whether the device is lost; the window is about to close.
+    /// True once the device is lost; the window is about to close.
     device_lost: bool,
     exit_state: ExitState,
     quitting: Quitting,
-    /// The computing time from which on a diagram is not dropped without a question.
+    /// The computing time from which dropping a diagram needs a question.
     worth_asking: Duration,
-    /// The window's title as it was set last.
+    /// The window's title as it was last set.
     title: String,
     /// The last session's text, where it could not be used, until it is set aside.
     unreadable: Option<String>,
@@ -116,7 +116,7 @@ impl Valleyscope {
         app
     }
 
-    /// Shows what the program was begun with.
+    /// Opens the documents given at the start.
     fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
         if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
@@ -133,22 +133,22 @@ impl Valleyscope {
         }
     }
 
-    /// The document under the controls.
+    /// Returns the document under the controls.
     pub fn document(&self) -> &Document {
         self.tabs.landscape.document()
     }
 
-    /// The phase diagrams.
+    /// Returns the phase diagram's panel.
     pub fn phase(&self) -> &PhasePanel {
         &self.tabs.phase
     }
 
-    /// The real workloads.
+    /// Returns the training panel.
     pub fn training(&self) -> &TrainingPanel {
         &self.tabs.training
     }
 
-    /// The running simulation as the panels see it.
+    /// Returns the running simulation.
     pub fn live(&self) -> &Live {
         self.tabs.landscape.live()
     }
@@ -164,7 +164,7 @@ impl Valleyscope {
     }
 }
 
-/// The stored session; one that can't be used is reported.
+/// Parses the stored session; reports one that can't be used.
 fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
     match Session::restore(text) {
         Ok(restored) => Some(restored),

@@ -1,4 +1,4 @@
-//! The curves of the selected runs.
+//! The plots of the selected runs.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::app::plot::Zoom;
 use crate::app::typed::TypedField;
 use crate::figure::Format;
 
-/// Narrower plots are put below each other, in points.
+/// The smallest width of plots beside each other, in points.
 const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
-/// Longer menus are scrolled.
+/// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 420.0;
 
 /// The state of the plots.
@@ -39,7 +39,7 @@ pub(super) struct Charts {
     cache: CurveCache,
 }
 
-/// What was asked for in the toolbar.
+/// An action of the toolbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartAction {
     Table,
@@ -47,12 +47,12 @@ pub(super) enum ChartAction {
 }
 
 impl Charts {
-    /// Shows everything again.
+    /// Resets all plots to their whole ranges.
     pub(super) fn look_anew(&mut self) {
         self.zoom.reset();
     }
 
-    /// Shows the curves, with a note above their legend.
+    /// Shows the plots, with a note above their legend.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
@@ -75,9 +75,9 @@ impl Charts {
         offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
-    /// What the plots show, to be exported as a figure.
+    /// Returns the contents of the plots, to be exported as a figure.
     pub(super) fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
-        /// More than a printer shows in a column of a journal.
+        /// The number of columns for a printed figure: more than a printer shows in a column of a journal.
         const COLUMNS: usize = 1500;
         let shown = self.shown(groups);
         let x = self.zoom.x.unwrap_or_else(|| self.everything(groups, &shown));
@@ -150,7 +150,7 @@ impl Charts {
         asked
     }
 
-    /// The choice of the axes that are logarithmic.
+    /// Shows the choice of the axes that are logarithmic.
     fn log_axes(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>]) {
         stays_open("Log axes").ui(ui, |ui| {
             let can = self.choices.horizontal != Horizontal::Clock;
@@ -176,7 +176,7 @@ impl Charts {
         let size = ui.available_size();
         let most = ((size.x / NARROWEST) as usize).clamp(1, shown.len().min(3));
         let rows = shown.len().div_ceil(most);
-        // Four plots are two by two, where there is room for three beside each other.
+        // Four plots are two by two, where there is room for three side by side.
         let columns = shown.len().div_ceil(rows);
         let gap = ui.spacing().item_spacing;
         let cell = vec2(
@@ -204,7 +204,7 @@ impl Charts {
         }
     }
 
-    /// The range of places that holds all curves.
+    /// Returns the range of places that holds all curves.
     fn everything(&self, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) -> [f64; 2] {
         let tracks =
             groups.iter().flat_map(|group| shown.iter().filter_map(|info| group.drawn.tracks.get(&info.metric()?)));
@@ -246,7 +246,7 @@ impl Charts {
         self.zoom.apply(metric, shown.gesture, whole, least);
     }
 
-    /// The vertical range of a plot that is not zoomed.
+    /// Returns the vertical range's choice for a plot that is not zoomed.
     fn fit(&self, groups: &[NamedCurves<'_>], info: &MetricInfo) -> Fit {
         if self.choices.whole_range {
             return Fit::Everything;
@@ -255,7 +255,7 @@ impl Charts {
         let of = |group: &NamedCurves<'_>, metric| group.drawn.tracks.get(&metric)?.initial();
         let own = || groups.iter().filter_map(|group| of(group, info.metric()?));
         Fit::Sensible(match (info.better, &info.unit) {
-            // The first training loss comes earlier than the first evaluation, mostly before a divergence.
+            // The first training loss precedes the first evaluation, mostly before a divergence.
             (Better::Lower, _) if info.name.contains("loss") => {
                 let initial = groups.iter().filter_map(|group| of(group, MetricId::LOSS));
                 Ceiling::of_losses(initial, scale).or_else(|| Ceiling::of_losses(own(), scale))
@@ -265,29 +265,29 @@ impl Charts {
         })
     }
 
-    /// The curves of a metric, those first over which others are drawn.
+    /// Returns the curves of a metric, in drawing order.
     fn curves<'a>(&mut self, groups: &'a [NamedCurves<'_>], metric: MetricId, look: TrackLook) -> Vec<ChartCurve<'a>> {
-        // Over tokens only text has a place.
+        // Only runs on text have places over tokens.
         let has_place = |track: &Track| track.len() == 0 || track.reach(look.horizontal, look.scales[0]).is_some();
         let tracks = groups.iter().filter_map(|group| Some((group, group.drawn.tracks.get(&metric)?)));
         let (drawn, tracks): (Vec<_>, Vec<_>) = tracks.filter(|(_, track)| has_place(track)).unzip();
         let lines = self.cache.lines(metric, &tracks, look);
         let curves = drawn.into_iter().zip(tracks).zip(lines);
         let mut curves: Vec<_> = curves.map(|((group, track), lines)| ChartCurve { group, track, lines }).collect();
-        // What forks share with other runs is drawn below the curves of those.
+        // The points that forks share with other runs are drawn below the others' curves.
         curves.sort_by_key(|curve| curve.lines.fork.is_none());
         curves
     }
 }
 
-/// Reads a weight for smoothing.
+/// Parses a weight for smoothing.
 fn smoothing(typed: &str) -> Result<f64, String> {
     let (value, most) = (text::read(typed)?, Choices::MOST_SMOOTHING);
     let refused = || format!("Smoothing must be a number from 0 to {most}, found {value}");
     (0.0..=most).contains(&value).then_some(value).ok_or_else(refused)
 }
 
-/// The files that the plots are saved as.
+/// The export formats of the plots.
 const FILES: [(ChartAction, &str); 4] = [
     (ChartAction::Figure(Format::Png), "Figure as PNG…"),
     (ChartAction::Figure(Format::Svg), "Figure as SVG…"),
@@ -295,7 +295,7 @@ const FILES: [(ChartAction, &str); 4] = [
     (ChartAction::Table, "All points as CSV…"),
 ];
 
-/// What the runs log; before one is shown, what runs usually log.
+/// Returns the metrics that the runs log; without runs, the usual ones.
 fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
     let offered = union(groups.iter().map(|group| &group.drawn.metrics[..]));
     if offered.is_empty() { USUAL.map(MetricId::info).to_vec() } else { offered }

@@ -1,4 +1,4 @@
-//! A line with a name in it that is cut where there is no room for all of the line.
+//! A line of text whose name is cut where space is scarce.
 
 use egui::{Color32, Label, Response, RichText, Role, TextStyle, Ui, WidgetInfo};
 
@@ -13,7 +13,7 @@ pub(super) fn line_with_name(ui: &mut Ui, color: Color32, parts: [&str; 3]) -> R
     shown
 }
 
-/// The longest text that fits: all parts, or as much of the second as there is room for.
+/// Returns the longest text that fits: all parts, or as much of the second as there is room for.
 fn cut(parts: [&str; 3], fits: impl Fn(&str) -> bool) -> String {
     let [before, name, after] = parts;
     let whole = parts.concat();

@@ -1,4 +1,4 @@
-//! Small dialogs about one run: its title and note, and the question before it is deleted.
+//! The dialogs about one run: its title and note, and the questions before it is deleted, forked or resumed.
 
 use egui::{Context, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
 use valleyscope_experiments::preset::Preset;
@@ -7,7 +7,7 @@ use valleyscope_runs::{Notes, RunFolder};
 
 use crate::app::theme;
 
-/// A dialog that is open.
+/// An open dialog about a run.
 pub(super) enum Dialog {
     Describe {
         run: RunFolder,
@@ -19,30 +19,30 @@ pub(super) enum Dialog {
     Delete {
         run: RunFolder,
         title: String,
-        /// The message on a worker that may still be running.
+        /// The warning about a worker that may still be running.
         lost: Option<String>,
     },
     Fork {
         run: RunFolder,
         title: String,
         training: Box<Preset>,
-        /// Steps of its checkpoints, and which of them is chosen.
+        /// The steps of its checkpoints, and the index of the chosen one.
         steps: Vec<u64>,
         chosen: usize,
     },
-    /// Its worker may still be at work.
+    /// Asks whether to resume a run whose worker may still be running.
     Resume { run: RunFolder, title: String, lost: String },
-    /// The trash has refused it.
+    /// Asks whether to delete a run for good after the trash has refused it.
     RemoveForGood { run: RunFolder, reason: String },
 }
 
-/// The decision.
+/// The user's decision in a dialog.
 pub(super) enum DialogDecision {
     Write(RunFolder, Notes),
     Trash(RunFolder),
     Resume(RunFolder),
     Remove(RunFolder),
-    /// Load the settings of a run into the controls, to continue from its checkpoint.
+    /// Loads the settings of a run into the controls, to continue from its checkpoint.
     Fork {
         run: RunFolder,
         step: u64,
@@ -150,7 +150,7 @@ impl Dialog {
     }
 }
 
-/// The choice of the checkpoint, the newest first.
+/// Shows the choice of the checkpoint, the newest first.
 fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
     let name = |index: usize| {
         let newest = if index + 1 == steps.len() { ", the newest" } else { "" };

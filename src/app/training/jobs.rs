@@ -1,4 +1,4 @@
-//! Background jobs of the tab, each on a thread of its own: asking the worker for its devices, starting, resuming,
+//! The background jobs of the tab, each on a thread of its own: querying the worker's devices, starting, resuming,
 //! deleting.
 
 use std::path::{Path, PathBuf};
@@ -22,9 +22,9 @@ use super::update::{Update, WorkerState};
 use super::watcher::{self, WatcherCommand};
 use crate::app::wake::Wake;
 
-/// The worker has this long to begin.
+/// The time limit for the worker's start.
 const AT_WORK: Duration = Duration::from_secs(120);
-/// Updates that wait to be taken.
+/// The capacity of the queue of updates.
 const MOST_UPDATES: usize = 64;
 
 /// The paths of runs and of the worker, and its installation.
@@ -32,7 +32,7 @@ const MOST_UPDATES: usize = 64;
 pub struct TrainingPaths {
     /// The folder of runs.
     pub runs: Option<PathBuf>,
-    /// The worker, in place of the one that is found.
+    /// The worker to use in place of the one that is found.
     pub worker: Option<PathBuf>,
     /// The folder of the worker's set-up.
     pub worker_folder: Option<WorkerFolder>,
@@ -50,21 +50,21 @@ impl TrainingPaths {
         }
     }
 
-    /// Whether a set-up brings the worker that is looked for: it does not where another is named.
+    /// Returns whether a set-up would provide the worker: not if another one is named.
     pub fn can_be_set_up(&self) -> bool {
         let named = WorkerProgram::named(self.worker.as_deref());
         named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
     }
 }
 
-/// The background threads, as seen from the window, with which they begin and end.
+/// The handle of the background threads, which end when it is dropped.
 pub(super) struct TrainingJobs {
     places: TrainingPaths,
     wake: Wake,
     outbox: SyncSender<Update>,
     updates: Receiver<Update>,
     commands: Sender<WatcherCommand>,
-    /// Lives as long as the window.
+    /// A token that lives as long as the window.
     window: Arc<()>,
 }
 
@@ -86,7 +86,7 @@ impl TrainingJobs {
         let _ = self.commands.send(command);
     }
 
-    /// Finds the worker and asks what it can use.
+    /// Finds the worker and queries its devices.
     pub(super) fn find_worker(&self) {
         let named = self.places.worker.clone();
         self.in_background(move |send| {
@@ -104,7 +104,7 @@ impl TrainingJobs {
         self.in_background(move |send| send(Update::InstallBegun(command.begin(&folder))));
     }
 
-    /// Asks the set-up of the worker to end.
+    /// Requests the end of the worker's set-up.
     pub(super) fn cancel_install(&self) {
         let Some(folder) = self.places.worker_folder.clone() else { return };
         self.in_background(move |send| {
@@ -115,7 +115,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Determines the data of a training, and whether it fits, where the worker's devices are known.
+    /// Determines the data of a training, and whether it fits, if the worker's devices are known.
     pub(super) fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
         let folder = self.places.runs.clone();
         self.in_background(move |send| {
@@ -224,7 +224,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Removes a run for ever.
+    /// Deletes a run for good.
     pub(super) fn remove(&self, run: RunFolder) {
         self.in_background(move |send| match remove(&run) {
             Ok(()) => send(Update::Removed(run)),
@@ -236,7 +236,7 @@ impl TrainingJobs {
         let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
         std::thread::spawn(move || {
             work(&|update| {
-                // Nobody listens any more once the window is closed.
+                // The window may be closed.
                 let _ = outbox.send(update);
                 wake.now();
             });
@@ -256,8 +256,8 @@ fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(),
     CapacityReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
 }
 
-/// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, the window gets
-/// that as an update.
+/// Finds the worker and queries it again, as it may have been replaced. Sends the window an update if it cannot be
+/// used.
 fn worker_for(named: Option<&Path>, send: &dyn Fn(Update)) -> Result<(WorkerProgram, Handshake), String> {
     let worker = WorkerProgram::find(named).and_then(|worker| Ok((worker.handshake()?, worker)));
     let worker = worker.map(|(has, worker)| (worker, has));
@@ -275,7 +275,7 @@ impl ForkPoint {
     }
 }
 
-/// Lets the worker begin with a run, which has a checkpoint if it is a fork.
+/// Starts the worker on a run, which has a checkpoint if it is a fork.
 fn begin(
     worker: &WorkerProgram,
     run: &RunFolder,
@@ -293,7 +293,7 @@ enum Outcome {
     Finished,
     /// The run of this name was stopped.
     Stopped(String),
-    /// The next window continues it.
+    /// The window was closed; the next one continues the queue.
     WindowClosed,
 }
 
@@ -330,7 +330,7 @@ fn work_off(
 
 enum Wait {
     Ended(Status),
-    /// The run's folder is not there any more.
+    /// The run's folder no longer exists.
     Gone,
     WindowClosed,
 }

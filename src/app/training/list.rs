@@ -14,21 +14,21 @@ use super::summary::Summary;
 use crate::app::controls::color_swatch;
 use crate::app::number;
 
-/// Height of a run in the list.
+/// The height of a run in the list, in points.
 const ROW: f32 = 58.0;
 
-/// The gap between two of them, and above them.
+/// The gap between runs, and above the first, in points.
 const BETWEEN: f32 = 4.0;
 const HEAD: f32 = 40.0;
-/// Size of the button for a run's colour.
+/// The size of the button for a run's colour, in points.
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 
-/// The height of a list of `runs` runs.
+/// Returns the height of a list of `runs` runs.
 pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
 
-/// The sort key of the list.
+/// The sort order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     #[default]
@@ -53,7 +53,7 @@ impl Sort {
     }
 
     fn order(self, a: &Summary, b: &Summary) -> Ordering {
-        // Unknown values and NaN come last.
+        // Unknown values and NaN are last.
         let number = |a: Option<f64>, b: Option<f64>| {
             let value = |it: Option<f64>| it.filter(|it| !it.is_nan()).unwrap_or(f64::INFINITY);
             value(a).total_cmp(&value(b))
@@ -78,11 +78,11 @@ pub(super) struct List {
 
 /// An action in the list.
 pub(super) enum Chosen {
-    /// Only this run is shown.
+    /// Shows only this run.
     Only(RunFolder),
-    /// This run is shown besides the others, or not any more.
+    /// Shows this run besides the others, or hides it.
     Toggled(RunFolder),
-    /// This run's curves get a colour, or their optimizer's again.
+    /// Sets the colour of this run's curves; `None` restores its optimizer's.
     Colored(RunFolder, Option<[u8; 3]>),
 }
 
@@ -123,7 +123,7 @@ impl List {
         self.search.clear();
     }
 
-    /// The search as it is typed now, for the runs of the list and of the plots.
+    /// Returns the typed search, for the runs of the list and of the plots.
     pub(super) fn search(&self) -> Search {
         Search { words: self.search.to_lowercase().split_whitespace().map(str::to_owned).collect() }
     }
@@ -135,7 +135,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Whether the texts of the run contain all words.
+    /// Returns whether the texts of the run contain all words.
     pub(super) fn finds(&self, run: &Summary) -> bool {
         if self.words.is_empty() {
             return true;
@@ -210,7 +210,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Cho
     chosen
 }
 
-/// A sign that the run is not well; the words come with all else at the pointer.
+/// Shows a warning sign for a run with problems, which the tooltip lists.
 fn mark(ui: &mut Ui, concerns: &[Concern]) {
     let Some(gravest) = concerns.first() else { return };
     let visuals = ui.visuals();
@@ -255,14 +255,14 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     RichText::new(text).small().color(color)
 }
 
-/// The second part of what it is called, and the last loss, that on the test data if there is one.
+/// Formats the second line of a run's entry: its subtitle and the last loss, on the test data if evaluated.
 fn facts(run: &Summary) -> String {
     let [_, second] = run.heading();
     let parts = [losses(run), run.synthetic.clone().unwrap_or_default(), second];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
-/// The newest evaluation, or else the last loss; empty where there is neither.
+/// Formats the newest evaluation, or else the last loss; empty without either.
 fn losses(run: &Summary) -> String {
     match (evaluated(run), run.loss) {
         (words, Some(loss)) if words.is_empty() => format!("loss {}", significant(loss, 3)),
@@ -270,7 +270,7 @@ fn losses(run: &Summary) -> String {
     }
 }
 
-/// The newest evaluation, such as `test 0.123 · 97.3 %`.
+/// Formats the newest evaluation, such as `test 0.123 · 97.3 %`.
 fn evaluated(run: &Summary) -> String {
     let words = run.evaluated.iter().map(|(info, value)| match info.unit {
         Unit::Fraction => format!("{:.1} %", 100.0 * value),
@@ -282,7 +282,7 @@ fn evaluated(run: &Summary) -> String {
     words.collect::<Vec<_>>().join(" · ")
 }
 
-/// The summary of a run in words.
+/// Describes a run in words.
 fn about(run: &Summary) -> String {
     let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
     let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));

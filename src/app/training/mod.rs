@@ -1,7 +1,7 @@
-//! The real workloads' part of the window: start trainings, watch them, and compare their curves.
+//! The training tab: start trainings, watch them, and compare their curves.
 //!
-//! The window's thread never reads a file here. One thread knows which runs there are ([`watcher`]), one reads whole
-//! runs and makes their curves ([`plotter`]), and short-lived ones start, install and delete ([`jobs`]).
+//! The window's thread never reads a file here. One thread lists the runs ([`watcher`]), one reads whole runs and makes
+//! their curves ([`plotter`]), and short-lived ones start, install and delete ([`jobs`]).
 
 mod chart;
 mod charts;

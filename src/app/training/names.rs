@@ -1,7 +1,7 @@
 //! Distinct names of curves in legends.
 //!
 //! Runs are named by their optimizers and the settings that differ, unless the user has given them a title, and by
-//! their workloads where there are several.
+//! their workloads if there are several.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::app::number;
 /// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
-    /// Empty where none was given, or where all curves have the same title and are distinguished by a mark.
+    /// The title; empty if none was given, or if all curves share it and are distinguished by a mark.
     pub title: String,
     /// The distinction from others of the same title; empty where none is needed. Without a title, at least the
     /// optimizer.
@@ -23,7 +23,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The main part of the name, and the distinction if that is another text.
+    /// Returns the main part of the name, and the distinction if that is another text.
     pub(super) fn parts(&self) -> [&str; 2] {
         if self.title.is_empty() { [&self.mark, ""] } else { [&self.title, &self.mark] }
     }
@@ -36,7 +36,7 @@ impl Name {
     }
 }
 
-/// The facts about a curve.
+/// The facts from which a curve is named.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     /// The title given by the user; empty where it is named by its settings.
@@ -50,18 +50,18 @@ pub(super) struct Known {
     pub traits: Traits,
     /// The first run's folder.
     pub folder: String,
-    /// Runs of which it is the mean.
+    /// The number of runs of which it is the mean.
     pub runs: usize,
 }
 
-/// Learning rate, batch size, steps, seed and fork in words, as far as they are known: they distinguish runs that are not
-/// told apart by their settings.
+/// The learning rate, batch size, steps, seed and fork in words, as far as they are known. They distinguish runs of
+/// equal settings.
 pub(super) type Traits = [Option<String>; 5];
 
 /// The index of the seed among the traits.
 const SEED: usize = 3;
 
-/// The facts about the curve of a run, or of the mean of several that begins with it.
+/// Collects the facts about the curve of a run, or of the mean of several that begins with it.
 pub(super) fn known(run: &Summary, runs: usize) -> Known {
     let [rate, batch_size, seed] = numbers(run);
     let steps = run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps)));
@@ -93,9 +93,9 @@ fn numbers(run: &Summary) -> [Option<String>; 3] {
     ]
 }
 
-/// Sets the texts of the settings of runs in a list so that they are distinct: the workload, where there are several,
-/// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
-/// The steps are shown with the status.
+/// Sets the texts of the settings of runs in a list so that they are distinct: the workload, if there are several, the
+/// optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends. The
+/// steps are shown with the status.
 pub(super) fn word_settings(runs: &mut [Summary]) {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
@@ -126,8 +126,8 @@ pub(super) fn word_settings(runs: &mut [Summary]) {
 type Family = Option<&'static str>;
 
 impl Summary {
-    /// The name of the run in a list: its settings and then its title, or the other way round for a scan, which has
-    /// many settings, and where the user has given it a title. The second is empty where no settings are known.
+    /// Returns the name of the run in a list as settings and title. The title comes first for a scan, which has many
+    /// settings, and if the user has given it. The second is empty where no settings are known.
     pub fn heading(&self) -> [String; 2] {
         let settings = self.settings.clone();
         if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
@@ -137,24 +137,24 @@ impl Summary {
         }
     }
 
-    /// The title of its curve: the one that the user has given it, or where no settings are known, whatever it is
-    /// called. Empty where its settings say enough.
+    /// Returns the title of its curve: the user's, or the default title where no settings are known. Empty where its
+    /// settings are enough.
     pub fn own_title(&self) -> &str {
         let has_settings = !self.optimizer.is_empty() && !self.is_scan;
         if has_settings { &self.notes.title } else { &self.title }
     }
 
-    /// The heading in one piece.
+    /// Returns the heading in one piece.
     pub fn in_full(&self) -> String {
         let [first, second] = self.heading();
         if second.is_empty() { first } else { format!("{first} ({second})") }
     }
 }
 
-/// A name for each. Curves of one title are distinguished by their optimizers, the settings that differ among them, and
-/// where these are equal, by as few traits as possible, or else by their folders. A title shared by all of several curves is
-/// left out. Those without a title are named by their optimizers, and distinguished in the same way. Where there are several
-/// workloads, each name includes its own.
+/// Returns a distinct name for each curve. Curves of one title are distinguished by their optimizers, the settings that
+/// differ among them, and where these are equal, by as few traits as possible, or else by their folders. A title shared
+/// by all of several curves is left out. Curves without a title are named by their optimizers, and distinguished in the
+/// same way. With several workloads, each name includes its own.
 pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
@@ -185,8 +185,8 @@ pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     names.collect()
 }
 
-/// The workload of a curve where there are several, its optimizer, and the settings in which it differs from others of its
-/// title.
+/// Returns the parts of a curve's name: its workload if there are several, its optimizer, and the settings in which it
+/// differs from others of its title.
 fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
     let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
     let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
@@ -199,7 +199,8 @@ fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
     family.into_iter().chain(optimizer).chain(settings).collect()
 }
 
-/// The first traits that together distinguish all of these, or all in which they differ where that is not enough.
+/// Returns the first traits that together distinguish all of these, or all in which they differ where that is not
+/// enough.
 fn telling(same: &[&Known]) -> BTreeSet<usize> {
     let mut telling: BTreeSet<usize> = BTreeSet::new();
     for index in 0..same[0].traits.len() {
@@ -217,7 +218,7 @@ fn telling(same: &[&Known]) -> BTreeSet<usize> {
     telling
 }
 
-/// The hyperparameters of a rule that are not its usual ones, in words.
+/// Formats the hyperparameters of a rule that differ from their defaults.
 pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual && !it.words.is_empty()).map(|it| it.words).collect()
@@ -235,7 +236,7 @@ mod tests {
         Known { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
     }
 
-    /// A curve of a training with this rule.
+    /// Makes a curve of a training with this rule.
     fn of_rule(rule: RuleSpec, folder: &str) -> Known {
         let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
         let known = known("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);

@@ -14,7 +14,7 @@ use crate::app::form::small_button;
 use crate::app::number;
 use crate::app::typed::TypedField;
 
-/// The height of the table is at most this, in points.
+/// The largest height of the table, in points.
 const HIGHEST: f32 = 150.0;
 
 /// The state of the table.
@@ -23,12 +23,12 @@ pub(super) struct Reaching {
     pub is_open: bool,
     /// The typed loss, in place of the loss that all runs reach.
     typed: Option<f64>,
-    /// The first run of the group with which the others are compared, in place of the slowest.
+    /// The first run of the baseline's group, in place of the slowest group.
     baseline: Option<RunFolder>,
     found: Option<Found>,
 }
 
-/// The crossings found in these tracks.
+/// The crossings of the loss in these tracks.
 struct Found {
     metric: MetricId,
     typed: Option<f64>,
@@ -57,7 +57,7 @@ impl Found {
             && self.tracks.iter().zip(tracks).all(is_same)
     }
 
-    /// The group that takes the most steps.
+    /// Returns the group that takes the most steps.
     fn slowest(&self) -> Option<usize> {
         let steps = |index: &usize| self.crossings[*index].map(|crossing| crossing.step);
         let known = (0..self.crossings.len()).filter(|index| steps(index).is_some());
@@ -66,7 +66,7 @@ impl Found {
 }
 
 impl Reaching {
-    /// The loss to reach, if it is one of this metric.
+    /// Returns the loss to reach, if it is one of this metric.
     pub(super) fn level(&self, metric: MetricId) -> Option<f64> {
         self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
     }
@@ -121,8 +121,8 @@ impl Reaching {
     }
 }
 
-/// The loss by which the groups are compared: that of an evaluation on other data than those of training, where all are
-/// evaluated, and else that of training.
+/// Returns the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
+/// have it, else the training loss.
 fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, MetricId)> {
     let losses = infos.iter().filter(|info| info.better == Better::Lower);
     let losses = losses.filter_map(|info| Some((info, info.metric()?)));
@@ -133,7 +133,7 @@ fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(
     losses.clone().find(is_evaluated).or_else(|| losses.clone().find(|(_, metric)| *metric == MetricId::LOSS))
 }
 
-/// One group, with whether it is the baseline and where that reaches the loss; says whether it is to be the baseline.
+/// Shows the row of a group and its relation to the baseline; returns whether the user chose it as the baseline.
 fn row(
     ui: &mut Ui,
     group: &NamedCurves<'_>,
@@ -165,7 +165,7 @@ fn row(
     is_chosen
 }
 
-/// A duration such as `12.5 s` or `1:02:03`.
+/// Formats a duration such as `12.5 s` or `1:02:03`.
 fn duration(seconds: f64) -> String {
     if seconds < 100.0 {
         return format!("{seconds:.1} s");

@@ -1,4 +1,4 @@
-//! The display of a worker that is not ready, and its installation.
+//! The status of a worker that is not ready, and its installation.
 
 use egui::{
     Button, CollapsingHeader, Context, Label, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, TextStyle, Ui,
@@ -13,22 +13,22 @@ use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::app::theme;
 
-/// A request for the worker.
+/// An action on the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerAction {
     LookAgain,
     Cancel,
 }
 
-/// The worker's part of the panel.
+/// The worker's card in the panel.
 #[derive(Default)]
 pub(super) struct WorkerCard {
     pub installation: Option<Installation>,
-    /// The command that installs it is on its way.
+    /// True while the command that installs it is starting.
     pub begins: bool,
-    /// Why it did not begin.
+    /// The reason why the installation did not begin.
     pub refused: Option<String>,
-    /// Whether the user is asked if it may begin.
+    /// True while the user is asked to confirm the installation.
     asking: bool,
 }
 
@@ -99,7 +99,7 @@ impl WorkerCard {
         });
     }
 
-    /// Shows the outcome of the last set-up, if it was not a worker.
+    /// Shows the outcome of the last set-up, if it did not provide a worker.
     fn ended(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
@@ -122,7 +122,7 @@ impl WorkerCard {
         });
     }
 
-    /// Asks before a large download; true when the set-up is to start.
+    /// Asks before a large download; returns true when the set-up is to start.
     pub(super) fn agrees(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
         let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
             return false;
@@ -149,7 +149,7 @@ impl WorkerCard {
     }
 }
 
-/// Why and where the command is typed.
+/// Explains why and where the command is typed.
 fn by_hand(places: &TrainingPaths) -> String {
     match &places.install {
         _ if !places.can_be_set_up() => {
@@ -200,7 +200,7 @@ fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) ->
     cancelled.then_some(WorkerAction::Cancel)
 }
 
-/// The end of what the set-up has said.
+/// Shows the end of the set-up's log.
 fn log(ui: &mut Ui, installation: &Installation, requests: &mut Requests) {
     if installation.log.is_empty() {
         return;

@@ -17,7 +17,7 @@ use crate::app::training::scan_view;
 use crate::app::training::summary::Summary;
 
 impl TrainingPanel {
-    /// The facts about a curve for its name.
+    /// Collects the facts from which a curve is named.
     fn known(&self, drawn: &RunCurves) -> Known {
         let (first, runs) = (&drawn.runs[0], drawn.runs.len());
         match self.summary(first) {
@@ -26,7 +26,7 @@ impl TrainingPanel {
         }
     }
 
-    /// The title that all curves have, where no name says it.
+    /// Returns the title that all curves share, if their names leave it out.
     fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
         let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
         let first = title(groups.first()?)?;
@@ -39,7 +39,7 @@ impl TrainingPanel {
         self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
     }
 
-    /// The curves of the chosen runs, or the scan that was chosen last.
+    /// Shows the curves of the chosen runs, or the last chosen scan.
     pub(super) fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
             let text = if self.runs.is_empty() {
@@ -64,7 +64,7 @@ impl TrainingPanel {
         let named = self.drawn.iter().zip(distinct(&known));
         let groups: Vec<NamedCurves<'_>> =
             named.map(|(drawn, name)| NamedCurves { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
-        // The scan that was chosen last hides the curves, of which it has none.
+        // A scan has no curves; the last chosen one hides those of other runs.
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();
         let scan = scan.filter(|group| group.drawn.runs.last() == focus);

@@ -1,4 +1,4 @@
-//! The real workloads as a tab of the window.
+//! The training tab's implementation of `Tab`.
 
 use std::path::PathBuf;
 

@@ -13,7 +13,7 @@ use crate::app::training::update::{Update, WorkerState};
 use crate::app::training::watcher::WatcherCommand;
 
 impl TrainingPanel {
-    /// Takes the updates of the threads, also while the panel is not shown.
+    /// Takes the updates of the threads, even while the panel is not shown.
     pub(super) fn tick(&mut self, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
         self.exports.poll(requests);
@@ -57,7 +57,7 @@ impl TrainingPanel {
                     self.editor.fork_begun(&fork);
                     self.forks = false;
                 }
-                // A search that was typed before would hide the new run.
+                // An earlier search would hide the new run.
                 self.list.clear_search();
                 self.threads().jobs.send(WatcherCommand::Look);
                 // Shown runs stay shown.
@@ -83,7 +83,7 @@ impl TrainingPanel {
         }
     }
 
-    /// A set-up that has ended well has brought a worker, which is looked for.
+    /// Looks for the worker after a successful set-up.
     fn follow_set_up(&mut self, installation: Installation) {
         let before = self.worker_card.installation.replace(installation);
         let now = self.worker_card.installation.as_ref();
@@ -103,7 +103,7 @@ impl TrainingPanel {
         let is_there = |run: &RunFolder| runs.iter().any(|known| known.run == *run);
         let before = self.selected.clone();
         let known = |run: &RunFolder| self.runs.iter().any(|known| known.run == *run);
-        // One that was there is gone; one that never was is still to be found.
+        // Drops runs that are gone, and keeps those that are still to be found.
         self.selected.retain(|run| is_there(run) || !known(run));
         let recalled = std::mem::take(&mut self.recalled).into_iter();
         let found =
@@ -129,7 +129,7 @@ impl TrainingPanel {
         self.sync_selection();
     }
 
-    /// The run that is shown in words.
+    /// Returns the run that is read in detail.
     pub(super) fn focus(&self) -> Option<&Summary> {
         let last = self.selected.last()?;
         self.runs.iter().find(|run| run.run == *last)
@@ -148,7 +148,7 @@ impl TrainingPanel {
         self.sync_curves();
     }
 
-    /// The selected runs that the search finds. One of which nothing is known yet is not left out.
+    /// Returns the selected runs that match the search, and those without a summary yet.
     pub(super) fn plotted(&self) -> Vec<RunFolder> {
         let search = self.list.search();
         let is_found = |run: &&RunFolder| self.summary(run).is_none_or(|summary| search.finds(summary));

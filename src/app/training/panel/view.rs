@@ -1,4 +1,4 @@
-//! The panel on the screen.
+//! Draws the training panel.
 
 use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Sides, Ui};
 use valleyscope_experiments::preset::Preset;
@@ -108,12 +108,12 @@ impl TrainingPanel {
         });
     }
 
-    /// The run under the controls, as a preset of its own.
+    /// Returns the run under the controls, as a preset of its own.
     fn training(&self) -> Option<Preset> {
         self.editor.preset().trainings().into_iter().nth(self.editor.chosen())
     }
 
-    /// The fault that prevents the start of the run under the controls.
+    /// Returns the fault that prevents the start of the run under the controls.
     fn fault(&self) -> Option<TrainingFault> {
         let training = self.training();
         let device = || missing_device(training.as_ref()?, &self.worker);
@@ -167,7 +167,7 @@ impl TrainingPanel {
         }
     }
 
-    /// The worker's handshake, if it is ready.
+    /// Returns the worker's handshake, if it is ready.
     fn handshake(&self) -> Option<&Handshake> {
         if let WorkerState::Ready(handshake) = &self.worker { Some(handshake) } else { None }
     }
@@ -195,7 +195,7 @@ impl TrainingPanel {
         }
     }
 
-    /// The checkpoint that the run is to begin with, if it is a fork.
+    /// Shows the checkpoint from which the run begins, if it is a fork.
     fn fork_line(&mut self, ui: &mut Ui) {
         let Some(ForkPoint { run, step }) = &self.editor.presets.saved_state().fork else { return };
         let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
@@ -305,13 +305,13 @@ fn show_found(ui: &mut Ui, OutlookAnswer { data, capacity }: &OutlookAnswer) {
     }
 }
 
-/// Why a training cannot have the device that it names, if it cannot.
+/// Returns why a training cannot have the device that it names, if it cannot.
 fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
     let (DeviceChoice::Cuda(number), WorkerState::Ready(has)) = (training.device()?, worker) else { return None };
     has.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
 }
 
-/// The message for a run whose worker is on another machine and whose heartbeat is old.
+/// Returns the warning for a run whose worker is on another machine and whose heartbeat is old.
 fn lost(run: &Summary) -> Option<String> {
     run.status.is_lost().then(|| {
         format!(
