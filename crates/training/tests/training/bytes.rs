@@ -5,8 +5,8 @@ use std::fs;
 use sha2::{Digest, Sha256};
 
 use crate::faults::{Stage, expect, valleyscope};
-use crate::scan_parts::named;
 use crate::programs::WORKER;
+use crate::scan_parts::named;
 
 /// The processor, then arguments of `valleyscope train` after `$`, and below each the SHA-256 of a checkpoint's tensors.
 const GOLDEN: &str = include_str!("data/bytes.txt");
