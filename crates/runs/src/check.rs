@@ -17,7 +17,7 @@ use super::findings::{Findings, replace, set_aside};
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::{Lock, LockRefusal, LockState};
-use super::losses;
+use super::lost_lines;
 use super::notes::Notes;
 use super::plain_file;
 use super::reader::RunReader;

@@ -17,7 +17,7 @@ use super::events_file::{EventsFile, KeepCopy, is_full};
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::{self, Lock, LockOwner, LockRefusal};
-use super::losses;
+use super::lost_lines;
 use super::reader::RunReader;
 
 /// The interval between two checks for lines to be written.
