@@ -22,7 +22,7 @@ use super::follower::Follower;
 use super::group::Group;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
-use super::saved::SavedRun;
+use super::saved_run::SavedRun;
 use super::worker::{Ended, Work};
 
 /// A preset that the worker can train.

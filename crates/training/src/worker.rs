@@ -22,7 +22,7 @@ use super::follower::{share_config, share_data, share_stop};
 use super::group::{Group, LocalProcesses, RankEnv};
 use super::progress::ProgressLines;
 use super::rank_arguments::RankArguments;
-use super::saved;
+use super::saved_run;
 use super::thread_spin::ThreadSpin;
 use super::trainer::{Instruments, Trainer, TrainerError};
 use super::training::{ObtainResult, Obtained, TrainedSpec, Training, trained};
@@ -86,8 +86,8 @@ pub fn main() -> ExitCode {
     }
     let outcome = match args.command {
         Some(Command::Run { folder, resume, ranks }) => run(&folder, resume, &ranks, &devices),
-        Some(Command::Export { folder, step, out }) => Ok(saved::export(&folder, step, &out)),
-        Some(Command::Evaluate { folder, step, set }) => Ok(saved::evaluate(&folder, step, &set, &devices)),
+        Some(Command::Export { folder, step, out }) => Ok(saved_run::export(&folder, step, &out)),
+        Some(Command::Evaluate { folder, step, set }) => Ok(saved_run::evaluate(&folder, step, &set, &devices)),
         None => {
             eprintln!("expected a command or `--handshake`; see --help");
             return ExitCode::from(2);
