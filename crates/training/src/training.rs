@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use tch::{Device, Tensor};
 use valleyscope_engine::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::workload::{NOT_TOGETHER, RunSpec, RunsPreset, Workload, for_each_workload};
+use valleyscope_experiments::workload::{ONE_PROCESS_ONLY, RunSpec, RunsPreset, Workload, for_each_workload};
 use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, WholeLoss};
 
 use super::checkpoint::{NamedTensors, TrainingState};
@@ -32,7 +32,7 @@ pub trait Trained: Workload {
 
     /// Takes part in the training of which another process writes the run.
     fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<Ended> {
-        anyhow::bail!(NOT_TOGETHER)
+        anyhow::bail!(ONE_PROCESS_ONLY)
     }
 
     /// Writes a model that a run has saved into a folder, in the form that other programs read.

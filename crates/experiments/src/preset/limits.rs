@@ -16,7 +16,7 @@ const LONGEST_TEXT: usize = 1 << 16;
 /// The largest number of elements of a list, except for the changes of a recorded session.
 const MOST_ELEMENTS: usize = 10_000;
 
-/// The first text that exceeds a limit, with its message.
+/// Returns the first text that exceeds a limit, with its message.
 pub(super) fn exceeded(text: &str) -> Option<(Range<usize>, String)> {
     long_line(text).or_else(|| {
         let mut walk = Walk::new(text);

@@ -54,10 +54,10 @@ pub enum TextError {
 }
 
 /// Advice for tokens that cannot be used.
-pub(super) const MAKE_ANEW: &str = "make the tokens anew by `valleyscope data text`";
+pub(super) const REMAKE_ADVICE: &str = "make the tokens anew by `valleyscope data text`";
 
 impl TextError {
-    /// Whether the text was not found, as opposed to being wrong.
+    /// Returns whether the text was not found, as opposed to being wrong.
     pub fn is_absence(&self) -> bool {
         matches!(self, TextError::NotThere(_) | TextError::NoText(_))
     }

@@ -8,7 +8,7 @@ pub(super) struct Skeleton {
     pub curves: &'static [&'static [usize]],
 }
 
-/// The ways to write a digit.
+/// Returns the ways to write a digit.
 pub(super) fn of(digit: u8) -> &'static [Skeleton] {
     match digit {
         0 => ZERO,
