@@ -37,7 +37,7 @@ pub(super) struct SimulateArgs {
     /// Record the start, every K-th step and the last
     #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = every)]
     every: NonZeroU64,
-    /// Write to this file, replacing what is there; without it, CSV goes to stdout
+    /// Write to this file, replacing it if it exists; without it, CSV goes to stdout
     #[arg(long, value_name = "FILE.csv|FILE.npz")]
     out: Option<PathBuf>,
 }
@@ -101,7 +101,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The preset with the changes of the command line.
+/// Returns the preset with the changes of the command line.
 fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
     if !matches!(loaded.preset, Preset::Landscape(_)) {
@@ -114,8 +114,8 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let Preset::Landscape(mut preset) = super::changed(&loaded.preset, &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
-    // A schedule of the learning rate spans the steps that are taken, except in a recorded session, which is repeated as it
-    // was for as many steps.
+    // A schedule of the learning rate spans the steps to take. A recorded session keeps its schedule, as it is repeated
+    // exactly.
     if preset.changes.is_empty() {
         preset.simulation.steps = args.steps.or(preset.simulation.steps);
     }
@@ -128,7 +128,7 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     Ok(preset)
 }
 
-/// The number of recorded steps: the start, every `every`-th and the last.
+/// Returns the number of recorded steps: the start, every `every`-th and the last.
 fn recorded(steps: u64, every: NonZeroU64) -> u64 {
     steps.div_ceil(every.get()).saturating_add(1)
 }
@@ -149,7 +149,7 @@ fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: NonZeroU
     if size <= limit {
         return Ok(());
     }
-    // The first row is always recorded, so a little more than in proportion.
+    // The interval is slightly larger than in proportion, as the first row is always recorded.
     let enough = (steps as f64 / recorded as f64 * size as f64 / limit as f64 * 1.01).ceil();
     Err(Failure::BadInput(anyhow!(
         "recording {recorded} steps would make {what}, which is too much; record fewer with --every {enough} or more, or \

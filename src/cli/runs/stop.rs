@@ -1,4 +1,4 @@
-//! `valleyscope runs stop`.
+//! `valleyscope runs stop`: asks a worker to save a checkpoint and end.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, 
 
 use crate::cli::{Failure, say};
 
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The time limit for the end of a worker, after which the command gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -55,11 +55,11 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
         if asked.elapsed() >= PATIENCE {
             return Err(Failure::Failed(anyhow!("{}", not_yet(&name, &status, answered))));
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Advice for a worker that has not ended.
+/// Returns advice for a worker that has not ended.
 fn not_yet(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {

@@ -9,7 +9,7 @@ use valleyscope_engine::sweep::{Precision, Quantity, SweepSpec};
 use crate::cli::Failure;
 
 #[derive(clap::Args)]
-pub(super) struct SweepRequest {
+pub(super) struct SweepOverrides {
     /// Rows and columns of the diagram, over the same ranges [default: the preset's]
     #[arg(long, value_name = "ROWSxCOLS", allow_hyphen_values = true, value_parser = Grid::parse)]
     grid: Option<Grid>,
@@ -27,8 +27,8 @@ pub(super) struct SweepRequest {
     seed: Option<u64>,
 }
 
-impl SweepRequest {
-    /// The sweep with these changes, checked.
+impl SweepOverrides {
+    /// Returns the sweep with these changes, checked.
     pub(super) fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
         if let Some(Grid { rows, columns }) = self.grid {
             (spec.rows.count, spec.columns.count) = (rows, columns);
