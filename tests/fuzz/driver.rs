@@ -1,4 +1,4 @@
-//! Runs a target on case after case, and sees to it that none panics, hangs, or takes too much memory.
+//! Runs a target on many cases, and fails if one panics, hangs, or takes too much memory.
 
 use std::env;
 use std::fs;
@@ -12,33 +12,34 @@ use std::time::{Duration, Instant};
 use crate::memory;
 use crate::mutate::{Random, mutated};
 
-/// What takes inputs.
+/// A target of fuzzing.
 pub struct Target {
-    /// As of its test, and of the folder of its corpus.
+    /// The name of the target's test, and of the folder of its corpus.
     pub name: &'static str,
-    /// Inputs to begin with, besides those of the corpus.
+    /// The first inputs, besides those of the corpus.
     pub seeds: Vec<Vec<u8>>,
-    /// What inputs are made of.
+    /// Words from which inputs are made.
     pub words: &'static [&'static str],
-    /// Bytes that a case may take at one time.
+    /// The largest number of bytes that a case may hold at one time.
     pub memory: usize,
-    /// Cases of a short run.
+    /// The number of cases of a short run.
     pub cases: u64,
 }
 
-/// So long nothing takes that ends, on however slow a machine.
+/// A time limit that no case exceeds unless it hangs, even on a slow machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// The memory is the whole program's, so one target runs after another.
+/// Memory is counted for the whole program, so targets run one after another.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 static CASE: AtomicU64 = AtomicU64::new(0);
 
-/// The number of the case that runs.
+/// Returns the number of the case that runs.
 pub fn case() -> u64 {
     CASE.load(Ordering::Relaxed)
 }
 
-/// Checks a target with its seeds, then with so many cases, or for so many minutes as `VALLEYSCOPE_FUZZ_MINUTES` says.
+/// Checks a target with its seeds, then with its number of cases, or for the number of minutes in
+/// `VALLEYSCOPE_FUZZ_MINUTES`.
 ///
 /// `VALLEYSCOPE_FUZZ_SEED` chooses other cases, and `VALLEYSCOPE_FUZZ_CASE` repeats a single one.
 pub fn fuzz(target: &Target, mut check: impl FnMut(&[u8])) {
@@ -57,7 +58,7 @@ pub fn fuzz(target: &Target, mut check: impl FnMut(&[u8])) {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| watch(&ended));
-        // Also where a case panics.
+        // The watch ends also if a case panics.
         let _end = End(&ended, watch.thread().clone());
         if let Some(case) = number("VALLEYSCOPE_FUZZ_CASE") {
             return run(case, &of_case(case));
@@ -115,7 +116,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// The inputs that are kept for a target, in the order of their names.
+/// Returns the stored inputs of a target, in the order of their names.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name);
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };

@@ -1,8 +1,8 @@
-//! Whatever a file or a command line holds, it is read or refused: no panic, no hang, a bounded amount of memory. What
-//! is read is written and read again as equal.
+//! Fuzzing: any file or command line is read or refused, without a panic or a hang, and in bounded memory. What is read
+//! is written and read again as equal.
 //!
 //! Each test is a target. It tries the seeds and the files in `corpus/`, then inputs made from them. `cargo xtask fuzz`
-//! does the same for as long as one likes. An input that is found to do harm is mended, and put into the corpus.
+//! runs targets for any length of time. An input that is found to do harm is mended, and put into the corpus.
 
 mod driver;
 mod files;

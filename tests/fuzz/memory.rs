@@ -1,11 +1,11 @@
-//! How much memory the program has taken, counted where it is taken.
+//! An allocator that counts the program's memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// No case may ever take more: the program ends at once, before the machine is short of memory.
+/// A limit of bytes at which the program ends at once, before the machine is short of memory.
 const MOST: usize = 3 << 30;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
@@ -16,14 +16,14 @@ pub struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Begins to look for the peak anew, and returns what is taken now.
+/// Resets the peak, and returns the number of allocated bytes.
 pub fn start() -> usize {
     let taken = TAKEN.load(Ordering::Relaxed);
     PEAK.store(taken, Ordering::Relaxed);
     taken
 }
 
-/// The most that was taken at one time since the start.
+/// Returns the largest number of bytes that were allocated at one time since the start.
 pub fn peak() -> usize {
     PEAK.load(Ordering::Relaxed)
 }
@@ -45,7 +45,7 @@ fn give_back(size: usize) {
     TAKEN.fetch_sub(size, Ordering::Relaxed);
 }
 
-// SAFETY: all is left to the system's allocator; only sizes are counted.
+// SAFETY: all calls are passed to the system's allocator; only sizes are counted.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         take(layout.size());

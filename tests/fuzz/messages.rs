@@ -1,4 +1,4 @@
-//! Messages name what a user knows.
+//! Checks that messages use only words that a user knows.
 
 /// Words of the program's source, of the RON reader and of serde.
 const FOREIGN: [&str; 39] = [
@@ -43,7 +43,7 @@ const FOREIGN: [&str; 39] = [
     "PointCount",
 ];
 
-/// Sees to it that a message holds no word of the source, beside those that stand in the input itself.
+/// Checks that a message contains no word of the source, except for those in the input itself.
 #[track_caller]
 pub fn expect_plain(message: &str, input: &str) {
     for word in FOREIGN {

@@ -1,6 +1,6 @@
-//! Inputs made from good ones: damaged, cut, put together and blown up.
+//! Inputs made from valid ones: damaged, cut, joined and enlarged.
 
-/// Random numbers that are the same everywhere and for ever (SplitMix64), so that a case is known by its number.
+/// Random numbers that are the same everywhere and forever (SplitMix64), so that a number identifies a case.
 pub struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 where that is 0.
+    /// Returns a number below `end`; 0 where that is 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// Numbers at which something may turn over.
+/// Numbers near limits and overflows.
 const NUMBERS: [&str; 22] = [
     "0",
     "-0",
@@ -56,7 +56,7 @@ const NUMBERS: [&str; 22] = [
 const WHOLE: [u64; 12] =
     [0, 1, 0x7f, 0xff, 0x100, 0x7fff, 0xffff, 0x10000, 0x7fff_ffff, 0xffff_ffff, 1 << 32, u64::MAX];
 
-/// One to six changes of one of the seeds. `words` are what such inputs are made of.
+/// Returns one of the seeds with one to six changes, in which `words` may be inserted.
 pub fn mutated(seeds: &[Vec<u8>], words: &[&str], random: &mut Random) -> Vec<u8> {
     let mut input = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(6) {
@@ -111,7 +111,7 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&str], random: &mut R
         10 => input.truncate(at),
         11 if filled => {
             let part = input[at..end].to_vec();
-            // Now and then very often.
+            // A repetition is now and then very long.
             let most = if random.below(50) == 0 { 100_000 } else { 1000 };
             let count = random.below(most / part.len() + 2);
             input.splice(at..at, part.repeat(count));
@@ -124,7 +124,7 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&str], random: &mut R
     }
 }
 
-/// The next run of bytes of a kind at or behind `at`.
+/// Returns the next sequence of bytes of a kind at or after `at`.
 fn run_of(input: &[u8], at: usize, of: impl Fn(u8) -> bool) -> Option<(usize, usize)> {
     let from = at + input[at..].iter().position(|byte| of(*byte))?;
     let length = input[from..].iter().position(|byte| !of(*byte)).unwrap_or(input.len() - from);

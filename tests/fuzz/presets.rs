@@ -1,4 +1,4 @@
-//! Presets, and single fields of them as `--set` has them.
+//! Presets, and single fields as set by `--set`.
 
 use valleyscope_experiments::preset::{Preset, PresetError, built_ins};
 
@@ -70,7 +70,7 @@ const WORDS: &[&str] = &[
     "\u{202e}",
 ];
 
-/// The name of 30,000 letters and the list behind it once took 6 GB.
+/// Returns crafted presets. The name of 30,000 letters and the list after it once took 6 GB.
 fn crafted() -> Vec<Vec<u8>> {
     let long_name = format!("Landscape(version: 1, {}: [{}])", "a".repeat(30_000), "0, ".repeat(65_000));
     let deep = format!("Landscape(version: 1, title: {})", "[".repeat(5000));
@@ -79,7 +79,8 @@ fn crafted() -> Vec<Vec<u8>> {
     [long_name, deep, digits, nested].map(String::into_bytes).into()
 }
 
-/// What parses is written and read back as equal; what does not is refused with a message that names what is in the file.
+/// Checks that a parsed preset is written and read back as equal, and that another is refused with a message about the
+/// file's content.
 fn check(outcome: Result<Preset, PresetError>, input: &str) {
     match outcome {
         Ok(preset) => {

@@ -1,4 +1,4 @@
-//! Results of sweeps: `phase.npz`, and the checkpoint of a sweep that goes on.
+//! Results of sweeps: `phase.npz`, and checkpoints.
 
 use std::fs;
 use std::io::Cursor;
@@ -14,7 +14,7 @@ use crate::driver::{Target, fuzz};
 
 const WORDS: &[&str] = &["PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "\u{93}NUMPY", "'<f8'", "'<U9'", "()", "(2, 2)"];
 
-/// A small sweep, all of its pixels.
+/// Returns a small sweep and all of its pixels.
 fn small() -> (SweepSpec, Vec<Finished>) {
     let preset = &built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("it is built in").preset;
     let Preset::Sweep(preset) = preset else { panic!("fig2a is no sweep") };
@@ -39,7 +39,7 @@ fn put(bytes: &mut [u8], at: usize, number: u32) {
     }
 }
 
-/// Makes the checksums in an archive right, so that more than them is tried.
+/// Corrects the checksums in an archive, so that fuzzing reaches the code after them.
 fn mend_archive(bytes: &mut [u8]) {
     let heads: Vec<usize> =
         bytes.windows(4).enumerate().filter(|(_, b)| *b == b"PK\x01\x02").map(|(at, _)| at).collect();
@@ -81,7 +81,8 @@ pub fn results() {
     });
 }
 
-/// A head of 16 bytes, a text whose length is the last of them, a checksum, and records of equal length with one each.
+/// Corrects the checksums in a checkpoint: after a header of 16 bytes, which end with the length of the text, and the
+/// text; and at the end of each record.
 fn mend_checkpoint(bytes: &mut [u8], record: usize) {
     let Some(head) = u32_at(bytes, 12).and_then(|text| text.checked_add(16)) else { return };
     if let Some(content) = bytes.get(..head) {

@@ -71,7 +71,7 @@ fn collect(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The characters of all string and character literals of a Rust or RON source, with their lines.
+/// Returns the characters of all string and character literals of a Rust or RON source, with their lines.
 fn shown(source: &str) -> Vec<(usize, char)> {
     let mut reader = Reader { rest: source.chars().peekable(), line: 1, shown: Vec::new() };
     let mut before = ' ';
@@ -115,7 +115,7 @@ impl Reader<'_> {
         self.shown.push((self.line - usize::from(c == '\n'), c));
     }
 
-    /// After the opening `/*`; comments nest.
+    /// Skips a block comment after its `/*`; comments nest.
     fn block_comment(&mut self) {
         let mut depth = 1;
         while depth > 0 {
@@ -128,7 +128,7 @@ impl Reader<'_> {
         }
     }
 
-    /// After the opening quote.
+    /// Reads a string after its opening quote.
     fn string(&mut self) {
         loop {
             match self.next() {
@@ -139,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    /// After the backslash. Escapes of control characters show nothing.
+    /// Reads an escape after its backslash. Control characters are not shown.
     fn escape(&mut self) {
         match self.next() {
             Some('u') => {
@@ -153,7 +153,7 @@ impl Reader<'_> {
         }
     }
 
-    /// After an `r` that may begin a raw string.
+    /// Reads a raw string, if one begins after an `r`.
     fn raw_string(&mut self) {
         let mut hashes = 0;
         while self.eat('#') {
@@ -176,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// After a single quote: `'c'` is a character, `'a` a lifetime.
+    /// Reads a character or a lifetime after a single quote: `'c'` or `'a`.
     fn character_or_lifetime(&mut self) {
         if self.eat('\\') {
             self.escape();

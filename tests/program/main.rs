@@ -9,7 +9,6 @@ mod doctor;
 mod figures;
 mod foreign_folders;
 mod glyphs;
-mod place;
 mod plain_files;
 mod presets;
 #[cfg(unix)]
@@ -18,6 +17,7 @@ mod put_program;
 mod regret;
 mod runs;
 mod runs_command;
+mod sandbox;
 mod scan_run;
 mod simulate;
 mod sweep_command;
