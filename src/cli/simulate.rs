@@ -72,9 +72,10 @@ const MAX_TABLE_ROWS: u64 = 100_000_000;
 pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let format = Format::of(args.out.as_deref())?;
     let preset = preset(args)?;
-    let steps = args.steps.or(preset.planned_steps()).ok_or_else(|| {
-        Failure::BadInput(anyhow!("the preset does not say how many steps to take; say it with --steps N"))
-    })?;
+    let steps = args
+        .steps
+        .or(preset.planned_steps())
+        .ok_or_else(|| Failure::BadInput(anyhow!("the preset has no number of steps; give one with --steps N")))?;
     let record = preset.record();
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;

@@ -98,7 +98,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
         let folder = run.path().display();
         match status {
             Ok(Status::Finished) if lacks_end(run) => say(format_args!(
-                "the run has finished, and its last checkpoint is gone or damaged: it goes on from the one before"
+                "the run has finished, and its last checkpoint is gone or damaged: it continues from the one before"
             )),
             Ok(Status::Finished) => {
                 say(format_args!("the run in {folder} has finished; there is nothing left to train"));
@@ -115,7 +115,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
             }
             Ok(Status::Running(_)) => {
                 return Err(Failure::BadInput(anyhow!(
-                    "the run in {folder} is being trained already; `valleyscope runs watch {folder}` shows how it gets on"
+                    "the run in {folder} is being trained already; `valleyscope runs watch {folder}` shows its progress"
                 )));
             }
             _ => {}
@@ -137,7 +137,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
     let beside = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
     let parent = args.runs.clone().or(beside).or_else(runs_folder);
-    let parent = parent.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
+    let parent = parent.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
     trainings.iter().try_for_each(|training| check_capacity(training, &has, &parent))?;
     let interrupt = Interrupt::listen()?;
     let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
@@ -276,9 +276,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         ("--part", "part", args.part.is_some()),
     ] {
         if given && settings.iter().any(|(set, _)| set == key) {
-            return Err(Failure::BadInput(anyhow!(
-                "{option} and --set {key}=… say the same thing twice; give one of them"
-            )));
+            return Err(Failure::BadInput(anyhow!("{option} and --set {key}=… set the same field; give one of them")));
         }
     }
     if let Some(device) = &args.device {

@@ -83,9 +83,9 @@ pub enum ArchiveError {
     Read(#[from] io::Error),
     #[error("it is no NPZ archive: it does not begin like one")]
     Foreign,
-    #[error("it is cut short: the list of arrays that ends an NPZ archive, or what it points to, is not there")]
+    #[error("it is cut short: the list of arrays at an NPZ archive's end, or a part that it names, is missing")]
     Cut,
-    #[error("its list of arrays is longer than {} MiB, which that of no result is", LONGEST_LIST >> 20)]
+    #[error("its list of arrays is longer than {} MiB, more than in any result", LONGEST_LIST >> 20)]
     ListTooLong,
     #[error(
         "its `{0}` is encrypted, or compressed in another way than by `np.savez_compressed`; save it with `np.savez`"

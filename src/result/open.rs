@@ -27,7 +27,7 @@ pub enum ResultError {
         SweepResult::ARRAYS
     )]
     Archive { origin: String, source: ArchiveError },
-    #[error("the spec in {origin} is at fault: {source}")]
+    #[error("the spec in {origin} is invalid: {source}")]
     Spec { origin: String, source: Box<PresetError> },
     #[error("{origin} contradicts itself: expected {expected}, found {found}")]
     Contradiction { origin: String, expected: String, found: String },

@@ -51,7 +51,7 @@ pub enum RawFailure {
     Row { name: String, source: io::Error },
     #[error("cancelled")]
     Cancelled,
-    #[error("a thread of the sweep has failed; what it said is in the terminal")]
+    #[error("a thread of the sweep has failed; its message is in the terminal")]
     Thread,
 }
 

@@ -71,7 +71,7 @@ fn fetch(folder: &Path) -> Result<(), Failure> {
         progress.finish();
     }
     if matches!(outcome, Err(DataError::Download(DownloadError::Cancelled))) {
-        say(format_args!("what has arrived is kept in {}; the same command goes on from there", folder.display()));
+        say(format_args!("the received part is kept in {}; the same command resumes there", folder.display()));
     }
     outcome.map_err(failure)?;
     let mnist = mnist::read_folder(folder).map_err(failure)?;

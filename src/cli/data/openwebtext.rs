@@ -52,7 +52,7 @@ fn fetch(folder: &Path, interrupt: &Interrupt) -> Result<(), Failure> {
         Ok(()) => Ok(()),
         Err(DownloadError::Cancelled) => {
             let folder = folder.display();
-            say(format_args!("what has arrived is kept in {folder}; the same command goes on from there"));
+            say(format_args!("the received part is kept in {folder}; the same command resumes there"));
             Err(Failure::Interrupted)
         }
         Err(error) => Err(Failure::Failed(error.into())),

@@ -31,11 +31,11 @@ pub(super) fn make(
     finish(shown.as_ref());
     let folder = out.display();
     if matches!(outcome, Err(TextError::Cancelled)) {
-        say(format_args!("what is done is kept in {folder}; the same command goes on from there"));
+        say(format_args!("the finished part is kept in {folder}; the same command resumes there"));
     }
     let Meta { train, val, vocabulary_size, .. } = outcome.map_err(failure)?;
     say(format_args!(
-        "tokens now in {folder}: {} to learn from and {} to validate with, of a vocabulary of {vocabulary_size}{}",
+        "tokens are in {folder}: {} for training and {} for validation, of a vocabulary of {vocabulary_size}{}",
         train.tokens,
         val.tokens,
         shown.and_then(|shown| shown.rate()).map(|rate| format!("; {rate}")).unwrap_or_default()

@@ -169,7 +169,7 @@ fn candidates(place: &RunsLocation) -> Result<Vec<Candidate>, Failure> {
     for run in place.list()? {
         match candidate(&run) {
             Ok(candidate) => candidates.push(candidate),
-            Err(error) => say(format_args!("{} is passed over: {error}", run.name())),
+            Err(error) => say(format_args!("{} is skipped: {error}", run.name())),
         }
     }
     Ok(candidates)

@@ -72,7 +72,7 @@ impl RunsLocation {
             return Ok(RunsLocation { folder: folder.to_owned() });
         }
         let folder = runs_folder();
-        let folder = folder.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
+        let folder = folder.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
         Ok(RunsLocation { folder })
     }
 

@@ -41,7 +41,7 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
             }
             Reply::Signalled => say(format_args!("{name} has not answered for long; its process was asked to end")),
             Reply::NotSignalled(reason) => {
-                say(format_args!("{name} has not answered for long, and its process is left alone: {reason}"));
+                say(format_args!("{name} has not answered for long, and its process is not ended: {reason}"));
             }
             Reply::Answered { .. } | Reply::Waiting | Reply::Gone => {}
         }
@@ -49,7 +49,7 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
             say(format_args!("{name} has ended at step {step}: {status}"));
             return match status {
                 Status::Stopped | Status::Finished => Ok(()),
-                other => Err(Failure::Failed(anyhow!("it was not stopped in order: {}", other.word()))),
+                other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.word()))),
             };
         }
         if asked.elapsed() >= PATIENCE {

@@ -99,7 +99,7 @@ impl Watch {
         match reply {
             Some(Reply::Signalled) => self.say("the worker has not answered for long; its process was asked to end"),
             Some(Reply::NotSignalled(reason)) => {
-                self.say(&format!("the worker has not answered for long, and its process is left alone: {reason}"));
+                self.say(&format!("the worker has not answered for long, and its process is not ended: {reason}"));
             }
             _ => {}
         }

@@ -95,9 +95,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let known = keeper.diagram.clone();
     if known.complete() > 0 {
         let all = spec.shape().iter().product::<usize>();
-        say(format_args!("going on with {} of {all} pixels known", known.complete()));
+        say(format_args!("resuming with {} of {all} pixels known", known.complete()));
     } else if args.resume {
-        say(format_args!("nothing of this sweep is known in {}, so that it begins", args.out.display()));
+        say(format_args!("no pixel of this sweep is known in {}; it starts from the beginning", args.out.display()));
     }
     let outcome = runner.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
     let outcome = outcome.and_then(|done| keeper.save().map(|()| done));

@@ -39,7 +39,7 @@ pub(super) fn compute(args: &SweepArgs, preset: SweepPreset, part: SweepPart) ->
         return Ok(());
     }
     if known.complete() > 0 {
-        say(format_args!("going on with {} of the {all} pixels of part {part} known", known.complete()));
+        say(format_args!("resuming with {} of the {all} pixels of part {part} known", known.complete()));
     }
     let runner = SweepRunner::open(args.threads, args.precision)?;
     let is_done = |pixel @ [row, column]: [usize; 2]| {

@@ -86,7 +86,7 @@ impl SweepRunner {
         let done = sweep.progress();
         outcome?;
         if done.pixels < done.all_pixels && !self.interrupt.is_raised() {
-            return Err(anyhow!("a thread of the sweep has failed; what it said stands above").into());
+            return Err(anyhow!("a thread of the sweep has failed; its message is above").into());
         }
         Ok(done)
     }

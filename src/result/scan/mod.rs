@@ -58,9 +58,7 @@ pub enum ScanError {
     Other { found: String },
     #[error("the axes of the scan cannot be used: {0}")]
     Axes(String),
-    #[error(
-        "no grid point of the scan is complete yet; the first comes when an optimizer is through with a batch size"
-    )]
+    #[error("no grid point of the scan is complete yet; the first is complete when an optimizer finishes a batch size")]
     Empty,
 }
 

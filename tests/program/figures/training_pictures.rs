@@ -79,7 +79,7 @@ fn the_furthest_run_of_each_training_is_drawn_and_missing_ones_named() {
     let broken = RunFolder::create(sandbox.path(), "broken", "Mnist(").expect("a run can be made");
     let (said, svg) = drawn(&sandbox, "fig3-cpu");
     for words in [
-        format!("{} is passed over: ", broken.name()),
+        format!("{} is skipped: ", broken.name()),
         format!("run 1 of 3, Adam, β₂ 0.95, ω 0.1, is {}, step 1\u{2009}000 of 1\u{2009}000", furthest.name()),
         "run 3 of 3, FOCUS, ω 0.2, was not found in .; `valleyscope train fig3-cpu --runs .` trains all 3".to_owned(),
     ] {

@@ -69,7 +69,7 @@ fn a_killed_part_resumes() {
     let bytes = fs::read(sandbox.join(file)).unwrap();
     fs::write(sandbox.join(file), &bytes[..bytes.len() - 100]).unwrap();
     let said = sandbox.good(&part(&sweep, "2/2", "parts"));
-    assert!(said.contains("going on with") && said.contains("of the 1000 pixels of part 2/2"), "{said}");
+    assert!(said.contains("resuming with") && said.contains("of the 1000 pixels of part 2/2"), "{said}");
     assert!(sandbox.good(&part(&sweep, "2/2", "parts")).contains("part 2/2 is complete"));
     expect_error(
         &sandbox.run(&merge),

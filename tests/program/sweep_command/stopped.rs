@@ -226,7 +226,7 @@ fn a_full_disk_counts_the_pixels_that_it_holds() {
         assert!((1..20).contains(&saved), "{saved}");
         let resume: &[&str] = if more.is_empty() { &["--resume"] } else { &[] };
         let said = sandbox.good(&with(&sweep, resume));
-        assert_eq!(number_before(all, said.split("going on with").nth(1).unwrap()), saved, "{said}");
+        assert_eq!(number_before(all, said.split("resuming with").nth(1).unwrap()), saved, "{said}");
     }
 }
 
@@ -248,5 +248,5 @@ fn a_full_disk_is_reported_and_costs_nothing_else() {
 fn going_on_where_nothing_is_says_that_it_begins() {
     let sandbox = Sandbox::new();
     let said = sandbox.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
-    assert!(said.contains("nothing of this sweep is known in out"), "{said}");
+    assert!(said.contains("no pixel of this sweep is known in out"), "{said}");
 }

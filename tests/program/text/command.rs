@@ -23,7 +23,7 @@ fn makes_tokens_and_reports_their_number() {
     put(sandbox.path(), "text.txt", &TEXT[..50_000]);
     let run = |args: &[&str]| command(&sandbox, args).output().unwrap();
     let output = run(&["text.txt", "--out", "char", "--tokenizer", "char", "--val-fraction", "0.2"]);
-    expect(&output, 0, &["now in char: 40000 to learn from and 10000 to validate with", "tokens a second"]);
+    expect(&output, 0, &["are in char: 40000 for training and 10000 for validation", "tokens a second"]);
     expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2", "a vocabulary of 50257"]);
     let before = results(&sandbox.join("gpt2"));
     expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2"]);
@@ -63,7 +63,7 @@ fn wrong_usage_and_bad_text_exit_with_2_and_unusable_files_with_1() {
 fn text_that_is_too_short_for_both_parts_is_refused() {
     let sandbox = Sandbox::new();
     let run = |args: &[&str]| command(&sandbox, args).output().unwrap();
-    let least = "expected text of at least 65 characters to learn from and as many to validate with";
+    let least = "expected text of at least 65 characters for training and as many for validation";
     for (length, found) in [(0, "found 0 and 0 in text.txt"), (2, "found 1 and 1"), (640, "found 576 and 64")] {
         put(sandbox.path(), "text.txt", &TEXT[..length]);
         for tokenizer in ["gpt2", "char"] {

@@ -154,7 +154,7 @@ fn unfinished_tokens_of_other_text_are_left_alone() {
     assert!(matches!(error, TextError::OtherJob(_)));
     says(&error, &["unfinished tokens of other text", "--force"]);
     let error = Corpus::open(&out, 8).unwrap_err();
-    says(&error, &["finished", "goes on from there"]);
+    says(&error, &["finished", "resumes there"]);
 }
 
 /// `meta.json` describes the text that was tokenized.

@@ -39,7 +39,7 @@ fn killed_or_interrupted_work_resumes_to_the_same_bytes() {
 
     let child = start_and_wait(&sandbox, &args);
     signal("INT", child.id());
-    expect(&child.wait_with_output().unwrap(), 130, &["what is done is kept in out", "interrupted"]);
+    expect(&child.wait_with_output().unwrap(), 130, &["the finished part is kept in out", "interrupted"]);
 
     expect(&command(&sandbox, &args).output().unwrap(), 0, &["now in out"]);
     let whole = ["text.txt", "--out", "whole"];

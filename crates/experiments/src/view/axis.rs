@@ -17,7 +17,7 @@ pub enum AxisScale {
 }
 
 impl AxisScale {
-    /// the place of a value on the axis; not finite where it has none.
+    /// Returns the place of a value on the axis; not finite where it has none.
     pub fn place(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => value,

@@ -78,7 +78,7 @@ impl<'a> Field<'a> {
         Field::new(name, help, Value::Whole(value))
     }
 
-    /// a choice between values with names.
+    /// Returns a choice between values with names.
     pub fn choice<T: Copy + PartialEq>(
         name: &'static str,
         help: &'static str,

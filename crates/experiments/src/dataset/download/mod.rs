@@ -54,17 +54,17 @@ pub enum DownloadError {
     #[error("cannot use {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error(
-        "the disk is full: {} takes {missing} more bytes; free some space and try again, which goes on from what has \
-         arrived", path.display()
+        "the disk is full: {} takes {missing} more bytes; free some space and try again, which resumes the \
+         download", path.display()
     )]
     DiskFull { path: PathBuf, missing: u64 },
     #[error(
-        "no mirror gave {name}: {}; try again later, which goes on from what has arrived, or get the files by other \
+        "no mirror gave {name}: {}; try again later, which resumes the download, or get the files by other \
          means and name their folder",
         answers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
     NoMirror { name: String, answers: Vec<Refusal> },
-    #[error("the download was cancelled; trying again goes on from what has arrived")]
+    #[error("the download was cancelled; trying again resumes it")]
     Cancelled,
 }
 

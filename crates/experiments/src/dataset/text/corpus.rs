@@ -182,7 +182,7 @@ impl Description {
             remedy,
         };
         if folder.join(STATE_FILE).exists() {
-            let remedy = "repeat the `valleyscope data text` that made them, which goes on from there";
+            let remedy = "repeat the `valleyscope data text` that made them, which resumes there";
             return Err(bad("finished files of tokens", "unfinished ones", remedy));
         }
         let meta = Meta::read(folder)?;

@@ -49,7 +49,7 @@ pub enum TextError {
     UnknownCharacter(char),
     #[error("there is no home folder to keep tokens in; set HOME, or make the tokens by `valleyscope data text`")]
     NoCache,
-    #[error("the work on the text was cancelled; trying again goes on from what is done")]
+    #[error("the work on the text was cancelled; trying again resumes it")]
     Cancelled,
 }
 

@@ -72,7 +72,7 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
     let to_validate_with = characters - to_learn_from;
     if to_learn_from.min(to_validate_with) < SHORTEST_PART {
         return Err(TextError::Unusable {
-            expected: format!("text of at least {SHORTEST_PART} characters to learn from and as many to validate with"),
+            expected: format!("text of at least {SHORTEST_PART} characters for training and as many for validation"),
             found: match files {
                 [file] => format!("{to_learn_from} and {to_validate_with} in {}", file.path.display()),
                 _ => format!("{to_learn_from} and {to_validate_with} in {} files", files.len()),
