@@ -110,7 +110,7 @@ fn nearest_contour(loss: Loss, position: f32) -> Contour {
     if loss.is_relative && level == ground.center_level {
         distance_px = abs(ground.center_gap + loss.above_center) / max(loss_per_px, 1e-30);
     }
-    // On steep walls the lines would merge into a moiré: they fade where they come close.
+    // On steep walls the lines would merge into a moiré: they fade where they are close.
     let spacing_px = 1.0 / levels_per_px;
     let coverage = inside(distance_px - 0.5 * ground.contour_width_px) * smoothstep(3.0, 7.0, spacing_px);
     return Contour(level / ground.contours, coverage);

@@ -99,7 +99,7 @@ impl Golden {
                 (RuleKind::Sgd, "beta1") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "momentum") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "beta2") => number("alpha"),
-                // Unless the golden says otherwise: sums of the gradients themselves, roots in each step, and no
+                // Unless the golden specifies otherwise: sums of the gradients themselves, roots in each step, and no
                 // grafting.
                 (RuleKind::Shampoo, "beta1") => number("beta1").or(Some(0.0)),
                 (RuleKind::Shampoo | RuleKind::Soap, "interval") => number("frequency").or(Some(1.0)),

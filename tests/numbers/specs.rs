@@ -98,7 +98,8 @@ pub fn simulation(sigma: f64, count: u64, rules: &[RatedRule]) -> SimulationSpec
     }
 }
 
-/// Every registered rule, with the paper's values for its toy model but for the learning rate; some in several ways.
+/// Returns every registered rule, with the paper's values for its toy model except for the learning rate; some in
+/// several variants.
 pub fn all_rules(learning_rate: f64) -> Vec<RatedRule> {
     let mut rules = vec![
         adam(learning_rate, 0.9, 0.999, 0.1),

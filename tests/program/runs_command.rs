@@ -270,7 +270,7 @@ fn watching_ends_if_the_folder_disappears() {
     assert!(matches!(code, Some(1 | 2)), "{code:?}");
 }
 
-/// Returns a worker of this protocol, a script that says all that happens in a moment.
+/// Returns a worker of this protocol, a script that records a whole training in a moment.
 #[cfg(unix)]
 fn worker(sandbox: &Sandbox, protocol: u32) -> PathBuf {
     let answer = Handshake { protocol, ..Handshake::default() }.to_line();

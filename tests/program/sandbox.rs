@@ -77,7 +77,7 @@ pub fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// What the program wrote to both outputs.
+/// Returns what the program wrote to both outputs.
 pub fn said(output: &Output) -> String {
     let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{stdout}{stderr}")

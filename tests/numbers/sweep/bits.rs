@@ -1,4 +1,4 @@
-//! The same bits with every kind of vector, on any number of threads, in any order and in parts.
+//! Equality of bits with every kind of vector, on any number of threads, in any order and in parts.
 
 use std::sync::Arc;
 

@@ -230,7 +230,7 @@ fn simultaneous_downloads_do_not_interfere() {
 fn a_full_disk_is_reported_and_received_bytes_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(Way::Good);
-    // A limit on the size of files, of 64 KiB, stands in for a full disk. It needs a process of its own.
+    // A limit of 64 KiB on the size of files imitates a full disk. It needs a separate process.
     let script =
         "trap '' XFSZ; ulimit -f 128; exec \"$@\" --exact datasets::download::into_a_full_disk --ignored --nocapture";
     let mut shell = Command::new("sh");

@@ -1,5 +1,5 @@
 //! A worker in a process of its own, which trains nothing but does all else that a worker does: it records events,
-//! saves checkpoints, hears commands and signals, and resumes.
+//! saves checkpoints, receives commands and signals, and resumes.
 //!
 //! It is this test program itself, told by an environment variable to be the worker.
 

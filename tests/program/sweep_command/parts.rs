@@ -184,7 +184,7 @@ fn missing_repeated_foreign_and_damaged_parts_are_named() {
     sandbox.good(&small("1/2", "halves"));
     let output = sandbox.run(&["sweep", "--merge", "parts", "halves", "--out", "merged"]);
     expect_error(&output, 2, &["number of parts is", "merge only parts of one sweep"]);
-    // This file contains another part than its name says.
+    // This file's content is another part than its name.
     fs::create_dir(sandbox.join("renamed")).unwrap();
     fs::copy(sandbox.join("parts/part-3-of-8.bin"), sandbox.join("renamed/part-1-of-8.bin")).unwrap();
     expect_error(&sandbox.run(&small("1/8", "renamed")), 2, &["its `part` is 3/8, and 1/8 is asked for"]);

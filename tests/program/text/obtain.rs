@@ -115,7 +115,7 @@ fn text_is_tokenized_into_the_cache_once() {
     put(place.path(), "text.txt", &TEXT[..40_001]);
     get(&folder(place.path()), CHAR, &sources).unwrap();
     assert_eq!(count(cache.path()), 3, "other tokens and other text have folders of their own");
-    // What is damaged there is made again.
+    // Damaged tokens there are made again.
     fs::write(made.join("train.bin"), "damaged").unwrap();
     put(place.path(), "text.txt", &TEXT[..40_000]);
     let (again, _) = get(&folder(place.path()), GPT2, &sources).unwrap();

@@ -215,7 +215,7 @@ fn changed_unfinished_tokens_are_made_again() {
 fn invalid_utf8_is_reported_with_its_byte() {
     let folder = tempfile::tempdir().unwrap();
     let good = TEXT.as_bytes();
-    // Also where a character lies across two of the parts that are read at once.
+    // Errors are found also where a character lies across two parts that are read separately.
     for (before, rest, offset) in [
         (&good[..300_000], &b"\xff and more"[..], 300_000),
         (&good[..(1 << 18) - 1], "é".as_bytes(), 0),

@@ -1,4 +1,4 @@
-//! Limits on the size of a preset's text. They are checked before it is parsed, as it may come from anybody.
+//! Limits on the size of a preset's text. They are checked before it is parsed, as anybody may have written it.
 
 use std::ops::Range;
 

@@ -141,7 +141,7 @@ pub(super) struct Walk<'t> {
 struct Group<'t> {
     /// The index of the next element, in a list.
     next: Option<usize>,
-    /// The key of the value that comes next.
+    /// The key of the next value.
     pending: Option<Key<'t>>,
     /// The value that is being read.
     open: Option<Open<'t>>,

@@ -179,7 +179,7 @@ fn field<'t>(value: &'t str, key: &str) -> Option<&'t str> {
     Some(&value[Outline::of(value).exact(key)?])
 }
 
-/// Returns the error without its position in the text, which the user who sets a field has not seen.
+/// Returns the error without its position in the text, which a user who sets a field does not see.
 fn cannot_set(assignment: &str, error: PresetError) -> PresetError {
     match error {
         PresetError::Content(fault) => {

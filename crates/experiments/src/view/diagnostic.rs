@@ -26,7 +26,7 @@ pub struct DiagnosticValue {
     pub max: f64,
 }
 
-/// How the spread over particles is drawn.
+/// The drawing of the spread over particles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Band {
     /// Mean ± standard deviation.

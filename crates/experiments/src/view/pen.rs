@@ -35,7 +35,7 @@ impl Pen {
     /// The number of distinct pens of one colour.
     pub const COUNT: usize = SHADES * Dash::ALL.len();
 
-    /// One of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
+    /// Returns one of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
     pub fn new(color: [u8; 3], number: usize) -> Pen {
         let number = number % Self::COUNT;
         Pen { color, shade: number % SHADES, dash: Dash::ALL[number / SHADES] }

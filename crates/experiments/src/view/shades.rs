@@ -69,7 +69,7 @@ pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
 }
 
 /// Returns the distance of two colours in OKLab, about as large as it looks: black and white are 1 apart, and 0.02 is
-/// about the least that is seen.
+/// about the least visible distance.
 pub fn color_distance(a: [u8; 3], b: [u8; 3]) -> f32 {
     distance(oklab(a.map(linear)), oklab(b.map(linear)))
 }

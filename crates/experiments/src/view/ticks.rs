@@ -137,7 +137,7 @@ impl Ticks {
         if !(low > 0.0 && high > low && high.is_finite()) {
             return Ticks::default();
         }
-        // The tolerance lets an end count that is a power of ten but for rounding.
+        // The tolerance includes an end that is a power of ten up to rounding.
         let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
         if last - first >= 2 || (last > first && most < 4) {
             let exponents = (first..=last).step_by(((last - first + 1) as usize).div_ceil(most.max(1)));

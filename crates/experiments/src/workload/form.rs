@@ -31,7 +31,7 @@ impl<'a> Section<'a> {
 pub struct Field<'a> {
     pub name: &'static str,
     pub help: &'static str,
-    /// Its path in the run, for errors of the rules between fields; empty for a field that no rule refuses.
+    /// The field's path in the run, for errors of rules between fields; empty for a field that no rule refuses.
     pub path: &'static str,
     pub value: Value<'a>,
 }

@@ -72,7 +72,7 @@ pub trait RunSpec: Clone {
         (fits > 0).then_some(fits)
     }
 
-    /// Returns the data that it would use if it began now; see [`Workload::outlook`].
+    /// Returns the data that the training would use if it began now; see [`Workload::outlook`].
     fn outlook(&self) -> OutlookResult;
 
     /// Returns the model's settings in words, without its kind: a training continues only from checkpoints of an equal

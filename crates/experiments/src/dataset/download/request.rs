@@ -38,7 +38,7 @@ impl HttpRequest {
     pub(super) fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
         let (sender, answers) = sync_channel(WAITING);
         thread::spawn(move || {
-            // If the receiver is gone, nobody needs the error.
+            // If the receiver was dropped, nobody needs the error.
             if let Err(reason) = get(&url, from, patience, &sender) {
                 let _ = sender.send(Err(reason));
             }
@@ -46,8 +46,8 @@ impl HttpRequest {
         HttpRequest { answers, heard: Instant::now().into(), patience }
     }
 
-    /// Returns the next part of the response if it comes soon; an error if the connection broke, or nothing came for
-    /// too long.
+    /// Returns the next part of the response if it arrives within the time; an error if the connection broke, or
+    /// nothing arrived for too long.
     pub(super) fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
         match self.answers.recv_timeout(time) {
             Ok(answer) => {

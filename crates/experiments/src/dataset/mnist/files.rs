@@ -85,7 +85,7 @@ pub(super) fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
 }
 
 fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
-    // Some archives have a dot before the kind. The names of downloaded and checked files come first.
+    // Some archives have a dot before the kind. The names of downloaded and checked files are tried first.
     let dotted = name.replacen("-idx", ".idx", 1);
     let names = [name, &dotted].map(|name| [format!("{name}.gz"), name.to_owned()]).concat();
     names.into_iter().map(|name| folder.join(name)).find(|path| path.is_file())

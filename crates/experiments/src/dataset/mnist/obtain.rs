@@ -34,7 +34,7 @@ impl MnistSources {
 
 /// Returns the digits that a preset requests, with warnings about them.
 ///
-/// `say` gets a line from time to time about long work.
+/// `say` receives a line from time to time about long work.
 pub fn obtain(
     choice: &DataChoice,
     sources: &MnistSources,

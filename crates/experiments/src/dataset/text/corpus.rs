@@ -29,7 +29,7 @@ pub struct Corpus {
 pub struct Sequences {
     /// Sequences × context.
     pub inputs: Vec<u16>,
-    /// For each of the inputs the token that follows.
+    /// The tokens that follow the inputs.
     pub targets: Vec<u16>,
 }
 
@@ -194,7 +194,7 @@ impl Description {
     }
 }
 
-/// Refuses files of other lengths than `meta.json` says, and too short ones.
+/// Refuses files whose lengths differ from `meta.json`, and too short ones.
 fn check_counts(folder: &Path, meta: Option<&Meta>, counts: [u64; 2], context: usize) -> Result<(), TextError> {
     for (split, count) in Split::ALL.into_iter().zip(counts) {
         let bad = |expected: String, remedy| TextError::Bad {

@@ -49,7 +49,7 @@ pub fn cache_folder() -> Result<PathBuf, TextError> {
 /// Returns the corpus that a preset requests, with warnings about it.
 ///
 /// A folder has `train.bin` and `val.bin`, or files ending in `.txt`, which are tokenized into the cache; the path of
-/// one text file does too. `say` gets a line from time to time about long work.
+/// one text file does too. `say` receives a line from time to time about long work.
 pub fn obtain(
     choice: &DataChoice,
     wanted: TextNeeds,

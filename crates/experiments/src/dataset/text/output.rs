@@ -164,8 +164,8 @@ impl TokenFiles<'_> {
         TokenFiles::open(folder, plan, state, lock).map(Begun::Unfinished)
     }
 
-    /// Opens the files and truncates them to the lengths in the state. Where their bytes are not those that were written, the
-    /// work begins anew.
+    /// Opens the files and truncates them to the lengths in the state. If their bytes have changed since they were
+    /// written, the work starts over.
     fn open<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,

@@ -40,7 +40,7 @@ pub struct PreparationProgress {
 pub enum Stage {
     /// Everything is read once, for its sum, its characters and to check that it is UTF-8.
     Reading,
-    /// The unfinished tokens in the folder are not those that were written there, and are made anew.
+    /// The unfinished tokens in the folder have changed since they were written, and are made again.
     Restarting,
     Tokenizing,
 }
@@ -119,7 +119,7 @@ fn tokenize(
         let tokenized: Vec<_> = batch.par_iter().map(|block| tokens(&job.plan.tokenizer, block)).collect();
         for (block, tokens) in batch.iter().zip(tokenized) {
             let tokens = tokens.map_err(|error| match error {
-                // All characters were seen when the text was read.
+                // All characters are known from reading the text.
                 TextError::UnknownCharacter(_) => TextError::Changed(job.files[block.file].path.clone()),
                 other => other,
             });

@@ -14,7 +14,7 @@ use super::TextError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     pub path: PathBuf,
-    /// Its name in `meta.json`: the file's name, or its path in the named folder.
+    /// The name in `meta.json`: the file's name, or its path in the named folder.
     pub name: String,
 }
 

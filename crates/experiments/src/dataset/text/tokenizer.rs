@@ -21,7 +21,7 @@ pub enum Tokenizer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alphabet {
     characters: Vec<char>,
-    /// By code point, up to the last of the characters.
+    /// The tokens by code point, up to the last of the characters.
     tokens: Vec<u16>,
 }
 

@@ -14,8 +14,8 @@ use super::{Digits, Mnist, MnistSource, PIXELS, WHOLE};
 /// The default seed of the synthetic digits.
 pub const SYNTHETIC_SEED: u64 = 1998;
 
-/// Draws as many images as MNIST has, drawn with a pen along skeletons of the digits that are bent, slanted, scaled
-/// and jittered at random. They are not MNIST, and figures made with them say nothing about it.
+/// Draws as many images as MNIST has, drawn with a pen along skeletons of the digits that are bent, slanted, scaled and
+/// jittered at random. They are not MNIST, and figures made with them allow no conclusion about it.
 pub fn synthetic_digits(seed: u64) -> Mnist {
     let [train, test] = [0, 1].map(|part| digits(Key::new(seed).at(part), WHOLE[part as usize]));
     Mnist { train, test, source: MnistSource::Synthetic }
