@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub use partial_file::sum;
 
-use part::{PartialFile, has_sum};
+use partial_file::{PartialFile, has_sum};
 use request::{HttpRequest, ServerResponse};
 
 use crate::dataset::lock;
