@@ -102,8 +102,8 @@ fn no_point_of_the_box_is_better_than_the_best() {
             let mut sums = vec![0.0; places.len()];
             for step in 1..=STEPS {
                 sequence.advance(step);
-                for (sum, sandbox) in sums.iter_mut().zip(&places) {
-                    *sum += sequence.loss(sandbox, &mut vec![0.0; dimension]);
+                for (sum, place) in sums.iter_mut().zip(&places) {
+                    *sum += sequence.loss(place, &mut vec![0.0; dimension]);
                 }
             }
             let (least, gap) = sequence.least();

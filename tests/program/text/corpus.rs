@@ -62,7 +62,7 @@ fn offsets_depend_only_on_key_step_and_batch_and_cover_all_places() {
     // χ² of 20 places has 19 degrees of freedom; it exceeds 43.8 once in a thousand times.
     let expected = drawn.len() as f64 / 20.0;
     let deviation =
-        |sandbox| (drawn.iter().filter(|&&offset| offset == sandbox).count() as f64 - expected).powi(2) / expected;
+        |place| (drawn.iter().filter(|&&offset| offset == place).count() as f64 - expected).powi(2) / expected;
     let chi_squared: f64 = (0..20).map(deviation).sum();
     assert!(chi_squared < 43.8, "{chi_squared}");
     assert_eq!(Offsets::new(key, 11, 10).batch(5, 5, 3), [0, 0, 0], "there is one place");

@@ -28,7 +28,7 @@ fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
 
 /// Returns a pack of documents.
 fn pack(documents: &[Vec<u8>]) -> Vec<u8> {
-    let named = documents.iter().enumerate().map(|(sandbox, text)| (format!("{sandbox:07}-page.txt"), text.clone()));
+    let named = documents.iter().enumerate().map(|(index, text)| (format!("{index:07}-page.txt"), text.clone()));
     let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).unwrap();
     writer.write_all(&archive(&named.collect::<Vec<_>>())).unwrap();
     writer.finish().unwrap()
@@ -36,7 +36,7 @@ fn pack(documents: &[Vec<u8>]) -> Vec<u8> {
 
 /// Returns the documents of a pack of this number.
 fn documents(number: usize) -> Vec<Vec<u8>> {
-    let document = |sandbox: usize| TEXT[number * 5_000 + sandbox * 311..][..300].trim().as_bytes().to_vec();
+    let document = |place: usize| TEXT[number * 5_000 + place * 311..][..300].trim().as_bytes().to_vec();
     (0..12).map(document).collect()
 }
 

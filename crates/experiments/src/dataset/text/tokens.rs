@@ -74,10 +74,10 @@ impl Tokens {
         };
         match tokens.iter().position(|&token| usize::from(token) >= vocabulary) {
             None => Ok(tokens),
-            Some(storage) => Err(TextError::Bad {
+            Some(index) => Err(TextError::Bad {
                 path: self.path.clone(),
                 expected: format!("tokens smaller than {vocabulary}, the size of the vocabulary"),
-                found: format!("{} as token {}", tokens[storage], at + storage as u64),
+                found: format!("{} as token {}", tokens[index], at + index as u64),
                 remedy: REMAKE_ADVICE,
             }),
         }
