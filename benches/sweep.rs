@@ -1,4 +1,4 @@
-//! How many optimizer steps a second a sweep makes.
+//! Optimizer steps per second of a sweep.
 //!
 //! `cargo bench --bench sweep`. A step is one run moved once by one optimizer; the pixels are those of the
 //! paper's Fig. 2a.
@@ -27,7 +27,7 @@ fn fig2a() -> SweepSpec {
     preset.sweep.clone()
 }
 
-/// Fig. 2a with one of the optimizers, or with all of its own.
+/// Returns Fig. 2a with one of the optimizers, or with all of its own.
 fn with_optimizer(name: &str) -> SweepSpec {
     let mut spec = fig2a();
     let typed = || {
@@ -42,10 +42,10 @@ fn with_optimizer(name: &str) -> SweepSpec {
     spec
 }
 
-/// Behind the name of a built-in rule that is written as text.
+/// The suffix of the name of a built-in rule that is written as text.
 const TYPED: &str = " as text";
 
-/// Every optimizer, some of them also as text, and those of Fig. 2a together.
+/// Returns the names of every optimizer, some of them also as text, and of those of Fig. 2a together.
 fn optimizers() -> Vec<&'static str> {
     let typed = ["FOCUS as text", "Signum as text", "Adam as text"];
     RuleKind::ALL.iter().map(|kind| kind.info().name).chain(typed).chain(["all"]).collect()
@@ -88,14 +88,14 @@ fn pixel_with_plain_instructions(bencher: Bencher<'_, '_>) {
     bench_pixel(bencher, &fig2a(), Backend::with_instructions(Precision::Single, Instructions::all()[0]));
 }
 
-/// Coordinates a second, half of them a step on the plane.
+/// Measures coordinates per second, half of them a step on the plane.
 #[divan::bench]
 fn pixel_in_100_dimensions(bencher: Bencher<'_, '_>) {
     let spec = SweepSpec { dimension: Dimension::clamped(100), ..fig2a() };
     bench_pixel(bencher, &spec, Backend::new(Precision::Single));
 }
 
-/// A sixteenth of the pixels of Fig. 2a, in a pool.
+/// Measures a sixteenth of the pixels of Fig. 2a, in a pool.
 #[divan::bench(args = [1, 2], sample_count = 5)]
 fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
     let mut spec = fig2a();
@@ -109,8 +109,8 @@ fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
     });
 }
 
-/// Pictures of Fig. 2a on one thread, with all learning rates and steps and 8 replicates: the coarsest of 3 × 4 pixels,
-/// and the first picture of 12 × 13 after it.
+/// Measures pictures of Fig. 2a on one thread, with all learning rates and steps and 8 replicates: the coarsest of 3 ×
+/// 4 pixels, and the first picture of 12 × 13 after it.
 #[divan::bench(args = ["coarsest", "first"], sample_count = 10)]
 fn picture(bencher: Bencher<'_, '_>, which: &str) {
     let (spec, pool) = (Arc::new(fig2a()), Pool::new(1).expect("threads can be started"));

@@ -22,10 +22,10 @@ pub(super) struct Args {
     /// Seed of the losses
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write all records to this table, replacing what is there
+    /// Write all records to this table, replacing the file if it exists
     #[arg(long, value_name = "FILE.csv")]
     out: Option<PathBuf>,
-    /// Draw R(T)/√T with the bound into this file, replacing what is there
+    /// Draw R(T)/√T with the bound into this file, replacing it if it exists
     #[arg(long, value_name = "FILE.png|.svg|.pdf")]
     figure: Option<PathBuf>,
 }
@@ -106,7 +106,7 @@ fn report(courses: &[RegretCurve], steps: u64) -> String {
     let heading = ["losses", "d", "γ", "R(T)/√T", "bound/√T", "R(T) ~", "R(T) > bound"];
     let [losses, dimension, gamma, regret, bound, growth, above] = heading;
     let mut line = |[losses, d, gamma, regret, bound, growth, above]: [&str; 7]| {
-        // Writing into a text does not fail.
+        // Writing into a string does not fail.
         let _ = writeln!(text, "{losses:<11}{d:>4}{gamma:>6}{regret:>12}{bound:>12}{growth:>9}  {above}");
     };
     line([losses, dimension, gamma, regret, bound, growth, above]);

@@ -49,9 +49,10 @@ const MAX_TABLE_ROWS: u64 = 100_000_000;
 pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let format = Format::of(args.out.as_deref())?;
     let preset = preset(args)?;
-    let steps = args.steps.or(preset.planned_steps()).ok_or_else(|| {
-        Failure::BadInput(anyhow!("the preset does not say how many steps to take; say it with --steps N"))
-    })?;
+    let steps = args
+        .steps
+        .or(preset.planned_steps())
+        .ok_or_else(|| Failure::BadInput(anyhow!("the preset has no number of steps; give one with --steps N")))?;
     let record = preset.record();
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
@@ -78,7 +79,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The preset with the changes of the command line.
+/// Returns the preset with the changes of the command line.
 fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
     if !matches!(loaded.preset, Preset::Landscape(_)) {
@@ -91,8 +92,8 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let Preset::Landscape(mut preset) = super::changed(&loaded.preset, &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
-    // A schedule of the learning rate spans the steps that are taken, except in a recorded session, which is repeated as it
-    // was for as many steps.
+    // A schedule of the learning rate spans the steps to take. A recorded session keeps its schedule, as it is repeated
+    // exactly.
     if preset.changes.is_empty() {
         preset.simulation.steps = args.steps.or(preset.simulation.steps);
     }
@@ -126,7 +127,7 @@ fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: u64) -> 
     if size <= limit {
         return Ok(());
     }
-    // The first row is always recorded, so a little more than in proportion.
+    // The interval is slightly larger than in proportion, as the first row is always recorded.
     let enough = (steps as f64 / recorded as f64 * size as f64 / limit as f64 * 1.01).ceil();
     Err(Failure::BadInput(anyhow!(
         "recording {recorded} steps would make {what}, which is too much; record fewer with --every {enough} or more, or \

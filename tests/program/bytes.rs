@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::place::{Place, expect_code};
+use crate::sandbox::{Sandbox, expect_code};
 
 /// Commands after `$`, and below each the SHA-256 of the files that it writes.
 const GOLDEN: &str = include_str!("bytes.txt");
@@ -17,13 +17,13 @@ fn sha256(path: &Path) -> String {
 
 #[test]
 fn commands_write_the_bytes_of_before() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let mut differing = Vec::new();
     for line in GOLDEN.lines().filter(|line| !line.starts_with('#')) {
         if let Some(command) = line.strip_prefix("$ valleyscope ") {
-            expect_code(&place.run(&command.split(' ').collect::<Vec<_>>()), 0);
+            expect_code(&sandbox.run(&command.split(' ').collect::<Vec<_>>()), 0);
         } else if let Some((expected, file)) = line.split_once("  ") {
-            let found = sha256(&place.join(file));
+            let found = sha256(&sandbox.join(file));
             if found != expected {
                 differing.push(format!("{found}  {file}"));
             }

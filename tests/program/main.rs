@@ -10,7 +10,6 @@ mod doctor;
 mod figures;
 mod foreign_folders;
 mod glyphs;
-mod place;
 mod plain_files;
 mod presets;
 #[cfg(unix)]
@@ -19,6 +18,7 @@ mod put_program;
 mod regret;
 mod runs;
 mod runs_command;
+mod sandbox;
 mod scan_run;
 mod simulate;
 mod sweep_command;

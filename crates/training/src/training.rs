@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use tch::{Device, Tensor};
 use valleyscope_engine::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::workload::{NOT_TOGETHER, RunSpec, RunsPreset, Workload, for_each_workload};
+use valleyscope_experiments::workload::{ONE_PROCESS_ONLY, RunSpec, RunsPreset, Workload, for_each_workload};
 use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, WholeLoss};
 
 use super::checkpoint::{NamedTensors, TrainingState};
@@ -32,7 +32,7 @@ pub trait Trained: Workload {
 
     /// Takes part in a training whose run another process writes.
     fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<Ended> {
-        anyhow::bail!(NOT_TOGETHER)
+        anyhow::bail!(ONE_PROCESS_ONLY)
     }
 
     /// Writes a saved model of a run into a folder, in a format that other programs read.

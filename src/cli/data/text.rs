@@ -12,7 +12,7 @@ use crate::cli::{Failure, one_of};
 
 #[derive(clap::Args)]
 pub(crate) struct TextArgs {
-    /// Text in UTF-8: files, or folders, of which all files are taken that end in .txt
+    /// Text in UTF-8: files, or folders whose files that end in .txt are read
     #[arg(required = true, value_name = "FILES")]
     files: Vec<PathBuf>,
     /// The folder for the tokens
@@ -21,10 +21,10 @@ pub(crate) struct TextArgs {
     /// What a token stands for: parts of words as for GPT-2, or a character
     #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = one_of(&TokenizerKind::ALL, TokenizerKind::name))]
     tokenizer: TokenizerKind,
-    /// How much of the text is for validation
+    /// Fraction of the text for validation
     #[arg(long, value_name = "F", allow_hyphen_values = true, default_value_t = VALIDATION_FRACTION)]
     val_fraction: f64,
-    /// Replace other tokens that are in the folder, or give up unfinished ones
+    /// Replace other tokens in the folder, finished or not
     #[arg(long)]
     force: bool,
 }

@@ -22,7 +22,7 @@ pub struct Facts {
     pub display: Option<Display>,
     /// The variable that names the display, with its value.
     pub display_name: String,
-    /// False where it is certain that no server answers for the display.
+    /// Whether a server may answer for the display; false only where it is certain that none does.
     pub display_answers: bool,
     /// Requirements of the window that this machine lacks.
     pub missing: Vec<&'static Need>,
@@ -49,7 +49,7 @@ pub struct Adapter {
 /// A folder that the program writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderFacts {
-    /// Its contents.
+    /// The contents of the folder.
     pub holds: &'static str,
     pub path: PathBuf,
     pub exists: bool,
@@ -97,7 +97,7 @@ impl Facts {
     }
 }
 
-/// The display's name for users, and whether a server answers for it, as far as can be determined.
+/// Returns the display's name for users, and whether a server answers for it, as far as can be determined.
 fn look_at(display: Option<Display>) -> (String, bool) {
     let value = |name: &str| env::var(name).unwrap_or_default();
     match display {
@@ -119,7 +119,7 @@ fn look_at(display: Option<Display>) -> (String, bool) {
     }
 }
 
-/// The socket of an X11 display on this machine, such as `:0` or `:0.1`.
+/// Returns the socket of an X11 display on this machine, such as `:0` or `:0.1`.
 fn x11_socket(display: &str) -> Option<PathBuf> {
     let number = display.strip_prefix(':')?.split('.').next()?;
     Some(PathBuf::from(format!("/tmp/.X11-unix/X{number}")))

@@ -1,4 +1,4 @@
-//! A sweep in its pool: what it delivers, in which order, how it counts, and how it ends.
+//! A sweep in its pool: results, their order, progress and ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use valleyscope_engine::sweep::{
 
 use super::specs::{count, fig2a, runs};
 
-/// A first picture rests on so many replicates, and has at least so many rows and columns.
+/// The number of replicates of a first picture, and the smallest number of its rows and columns.
 const PREVIEW: usize = 8;
 const PREVIEW_SHAPE: [usize; 2] = [12, 13];
 
-/// Few steps and learning rates at many pixels.
+/// Returns a spec of few steps and learning rates at many pixels.
 fn light(shape: [usize; 2]) -> Arc<SweepSpec> {
     let mut spec = SweepSpec { steps: StepCount::clamped(40), replicates: Replicates::clamped(11), ..fig2a(shape) };
     let rates = LearningRates { count: count(3), ..LearningRates::default() };
@@ -30,12 +30,12 @@ fn start(threads: usize, spec: &Arc<SweepSpec>, work: PixelOrder, known: impl Fn
     Sweep::start(&pool, Arc::clone(spec), Backend::new(Precision::Single), work, false, known, || ())
 }
 
-/// All that a sweep delivers until it has ended.
+/// Returns all that a sweep delivers until its end.
 fn delivered(sweep: &Sweep) -> Vec<Finished> {
     sweep.finished().iter().collect()
 }
 
-/// Cells compare by their numbers' text, in which one NaN is like another.
+/// Returns a cell's numbers as text, in which all NaNs are equal.
 fn text(cell: &Cell) -> String {
     format!("{cell:?}")
 }
@@ -45,7 +45,7 @@ fn cell_alone(spec: &SweepSpec, pixel: [usize; 2], replicates: usize) -> Cell {
 }
 
 #[test]
-fn coarse_to_fine_ends_with_the_cells_of_row_by_row() {
+fn coarse_to_fine_gives_the_cells_of_row_by_row() {
     let spec = light([25, 27]);
     let rows: HashMap<_, _> = delivered(&start(1, &spec, PixelOrder::RowByRow, |_| false))
         .into_iter()
@@ -72,14 +72,15 @@ fn the_first_picture_covers_the_diagram_and_is_not_computed_again() {
     let all = delivered(&sweep);
     let previews: Vec<_> = all.iter().take_while(|finished| finished.cell.replicates == PREVIEW).collect();
     assert!(previews.len() >= PREVIEW_SHAPE[0] * PREVIEW_SHAPE[1], "{} pixels", previews.len());
-    // One in every block of 2 × 2.
+    // The picture has one pixel in every block of 2 × 2.
     let mut seen = [[false; 14]; 13];
     previews.iter().for_each(|finished| seen[finished.pixel[0] / 2][finished.pixel[1] / 2] = true);
     assert!(seen.iter().flatten().all(|seen| *seen));
     for finished in previews.iter().step_by(17) {
         assert_eq!(text(&finished.cell), text(&cell_alone(&spec, finished.pixel, PREVIEW)));
     }
-    // On one thread nothing else comes between; then every pixel comes whole, first those of the picture.
+    // On one thread the picture is finished first; then every pixel is computed with all replicates, first those of the
+    // picture.
     let then = &all[previews.len()..];
     assert!(then.iter().all(|finished| finished.cell.replicates == 11));
     let pixels = |all: &[Finished]| all.iter().map(|finished| finished.pixel).collect::<Vec<_>>();
@@ -89,7 +90,7 @@ fn the_first_picture_covers_the_diagram_and_is_not_computed_again() {
 }
 
 #[test]
-fn coarser_pictures_come_before_the_first_picture() {
+fn coarser_pictures_precede_the_first_picture() {
     let spec = light([96, 100]);
     let sweep = start(1, &spec, PixelOrder::CoarseToFine, |_| false);
     let mut diagram = Diagram::new(Arc::clone(&spec));
@@ -161,7 +162,7 @@ fn progress_adds_up_and_wakes() {
     assert_eq!((progress.steps as f64, progress.pixels), (spec.total_steps(), 42));
     assert_eq!(sweep.progress().elapsed, progress.elapsed, "time stands still after the end");
     assert!(progress.rate() > 0.0 && progress.left().is_some_and(|left| left.is_zero()));
-    // The last call may still be under way.
+    // The last call may not have returned yet.
     assert!(woken.load(Ordering::SeqCst) >= count);
 }
 
@@ -178,7 +179,7 @@ fn steps_of_uneven_pixels_add_up() {
     assert_eq!(spec.point(0, 1).steps.get(), 20);
 }
 
-/// The whole would take days; the test ends because a cancelled sweep does.
+/// The whole sweep would take days; the test ends because the sweep is cancelled.
 #[test]
 fn a_cancelled_sweep_ends_and_keeps_what_is_finished() {
     let mut spec = (*light([25, 27])).clone();

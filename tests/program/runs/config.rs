@@ -1,4 +1,4 @@
-//! Whether a run goes on with the config that it was begun with.
+//! Comparison of a run's config with the one with which it began.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::{ConfigError, RunConfig};
 use valleyscope_runs::{Event, EventRecord, GridPoint, RunFolder, RunReader, Started};
 
-/// A run of a built-in preset, with fields set.
+/// Returns a run of a built-in preset, with fields set.
 fn run_of(name: &str, set: &[(&str, &str)]) -> (tempfile::TempDir, RunFolder) {
     let preset = built_ins().iter().find(|preset| preset.name == name).unwrap().preset.clone();
     let set = set.iter().fold(preset, |preset, (path, value)| preset.with(path, value).unwrap());
@@ -36,7 +36,7 @@ fn change(run: &RunFolder, path: &str, value: &str) {
     fs::write(run.config(), changed.to_ron()).unwrap();
 }
 
-/// Fields that differ, as `field: before -> now`.
+/// Returns the fields that differ, as `field: before -> now`.
 #[track_caller]
 fn differences(run: &RunFolder) -> Vec<String> {
     match check(run) {
@@ -58,7 +58,7 @@ fn the_first_event_holds_the_config_and_its_hash() {
 }
 
 #[test]
-fn what_is_computed_may_not_change() {
+fn settings_that_affect_results_may_not_change() {
     for (path, value, expected) in [
         ("steps", "50", "steps: 400 -> 50"),
         ("learning_rate", "0.1", "learning_rate: 0.001 -> 0.1"),
@@ -115,7 +115,7 @@ fn words_comments_and_places_may_change() {
         check(&run).unwrap();
     }
     let text = fs::read_to_string(run.config()).unwrap();
-    // As where a field is left out that has a default.
+    // A version without this field wrote this.
     let defaulted = text.lines().filter(|line| !line.contains("eval_every")).collect::<Vec<_>>().join("\n\n");
     assert_ne!(defaulted, text);
     fs::write(run.config(), format!("// My notes.\n{defaulted}")).unwrap();
@@ -132,7 +132,7 @@ fn values_from_files_are_shown_safely_and_shortly() {
 }
 
 #[test]
-fn finished_grid_points_say_what_they_are_of() {
+fn finished_grid_points_determine_the_scan() {
     let grid = vec![vec![0.5; 3]; 20];
     let point = GridPoint {
         index: [1, 2],

@@ -47,7 +47,7 @@ step,time,wall_s,loss,lr,grad_norm,tokens_per_s,test_loss,test_accuracy
 }
 
 #[test]
-fn any_metric_has_a_column_whether_each_event_holds_it_or_not() {
+fn any_metric_has_a_column_even_if_some_events_lack_it() {
     let [loss, scale, ratio] = ["loss", "loss_scale", "update_ratio"].map(|name| MetricId::named(name).unwrap());
     let train = |values: Vec<(MetricId, f64)>| Event::Train(values.into_iter().collect());
     let history = history(vec![

@@ -56,12 +56,12 @@ pub enum ForkError {
 }
 
 impl Fork {
-    /// The training of the run itself, for a fork without changes.
+    /// Returns the training of the run itself, for a fork without changes.
     pub fn training(&self) -> Result<Preset, ForkError> {
         self.config().map(|(config, _)| config.preset)
     }
 
-    /// The config that the run was begun with, and its hash.
+    /// Returns the config with which the run began, and its hash.
     fn config(&self) -> Result<(RunConfig, String), ForkError> {
         let mut reader = RunReader::brief(self.run.clone());
         reader.poll().map_err(|source| ForkError::File { path: self.run.events(), source })?;
@@ -79,8 +79,8 @@ impl Fork {
     ///
     /// # Errors
     ///
-    /// Where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder cannot
-    /// be written. Then nothing of it is left. The other run is never changed.
+    /// Returns an error where there is no such checkpoint, it is damaged, or is not of the training's model, and where
+    /// the folder cannot be written. Then nothing of it is left. The other run is never changed.
     pub fn create(&self, parent: &Path, stem: &str, training: &Preset) -> Result<(RunFolder, Forked), ForkError> {
         let (_, config_sha256) = self.config()?;
         let mut forked = Forked::default();

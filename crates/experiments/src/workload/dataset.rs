@@ -39,7 +39,7 @@ impl DatasetFiles {
 /// The data that a training would use if it began now, as far as can be determined without reading them all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// In words, such as `tokens in FOLDER`.
+    /// The data in words, such as `tokens in FOLDER`.
     pub data: String,
     /// Whether the data would be synthetic without being requested.
     pub is_fallback: bool,
@@ -47,10 +47,10 @@ pub struct Outlook {
     pub warnings: Vec<String>,
 }
 
-/// Why a training could not begin, where data are missing or cannot be used.
+/// The data of a training, or the reason why it could not begin with missing or unusable data.
 pub type OutlookResult = Result<Outlook, Box<dyn Error + Send + Sync>>;
 
-/// The words for a run's data without the folder that the files were in.
+/// Returns the words for a run's data without the folder that the files were in.
 pub fn without_folder(data: &str) -> &str {
     match data.split_once(", in ") {
         Some((what, _)) if !what.starts_with("files in ") => what,

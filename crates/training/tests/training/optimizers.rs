@@ -10,7 +10,7 @@ use valleyscope_training::{FlatOptimizer, GradientQueries, ParameterLayout, Quer
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::law;
-use crate::oracle::{Parameter, Seen};
+use crate::oracle::{Parameter, StepInput};
 use crate::small_mnist::{spec, uniform};
 
 const MODELS: usize = 3;
@@ -141,7 +141,7 @@ fn every_rule_follows_its_formulas_step_by_step() {
                     for (model, rate) in RATES.into_iter().enumerate() {
                         let range = layout.range(index, model);
                         let parameter = &mut oracle[index][model];
-                        let seen = Seen {
+                        let seen = StepInput {
                             gradient: &gradients[range.clone()],
                             gradient_at: &|place| place.iter().map(|place| SLOPE * place).collect(),
                             curvature: &|| vec![curvature(t); range.len()],

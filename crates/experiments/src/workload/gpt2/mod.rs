@@ -64,7 +64,7 @@ pub struct Gpt2Spec {
     pub eval_batches: EvaluationBatches,
     #[serde(default = "CheckpointInterval::of::<1000>")]
     pub checkpoint_every: CheckpointInterval,
-    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_every: Option<CheckpointInterval>,
     /// Text that the model writes while it learns.
@@ -85,7 +85,8 @@ pub struct Gpt2Spec {
     /// Processes on this machine that share each batch; others may start them instead.
     #[serde(default = "Processes::of::<1>", skip_serializing_if = "is_one")]
     pub processes: Processes,
-    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    /// Whether each of several processes keeps the optimizer's memory for a part of the parameters only, and steps
+    /// these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shard_optimizer: bool,
     #[serde(default)]
@@ -129,7 +130,7 @@ const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attenti
 const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
 
 impl Gpt2Spec {
-    /// The requirements on the tokens of its data.
+    /// Returns the requirements on the tokens of its data.
     pub fn wanted(&self) -> TextNeeds {
         TextNeeds { tokenizer: self.tokenizer, context: self.shape.context as usize }
     }
@@ -145,7 +146,7 @@ impl Gpt2Spec {
         ))
     }
 
-    /// The size of the model and of its steps, in words; empty for an invalid shape.
+    /// Returns the size of the model and of its steps, in words; empty for an invalid shape.
     fn size(&self) -> String {
         if self.shape.check().is_err() {
             return String::new();
@@ -154,7 +155,7 @@ impl Gpt2Spec {
         format!("{parameters} parameters, {tokens} tokens a step")
     }
 
-    /// The number of tokens of a step.
+    /// Returns the number of tokens of a step.
     pub fn tokens_per_step(&self) -> u64 {
         (self.batch_size.get() * self.accumulation.get()) as u64 * u64::from(self.shape.context)
     }
@@ -336,7 +337,7 @@ pub const LOSS_SCALE: MetricId = MetricId::of("loss_scale");
 /// Skipped steps so far, whose gradients were not finite in float16.
 pub const SKIPPED: MetricId = MetricId::of("skipped");
 
-/// The metrics that a run logs.
+/// Returns the metrics that a run logs.
 fn metrics() -> Vec<MetricInfo> {
     let own = |metric: MetricId, title: &str, unit, scale, better, source| MetricInfo {
         name: metric.name().to_owned(),

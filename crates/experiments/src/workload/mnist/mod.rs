@@ -66,7 +66,7 @@ pub struct MnistSpec {
     pub eval_every: EvaluationInterval,
     #[serde(default = "CheckpointInterval::of::<100>")]
     pub checkpoint_every: CheckpointInterval,
-    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_every: Option<CheckpointInterval>,
     #[serde(default)]
@@ -78,7 +78,8 @@ pub struct MnistSpec {
     /// Processes on this machine that share each batch; others may start them instead.
     #[serde(default = "Processes::of::<1>", skip_serializing_if = "is_one")]
     pub processes: Processes,
-    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    /// Whether each of several processes keeps the optimizer's memory for a part of the parameters only, and steps
+    /// these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shard_optimizer: bool,
     #[serde(default)]
@@ -144,10 +145,10 @@ impl RunSpec for MnistSpec {
     fn needs(&self, batch: u64) -> Needs {
         let bytes = if self.precision == FloatType::Float64 { 8 } else { 4 };
         let [train, test] = mnist::WHOLE.map(|count| count as u64);
-        // All images, and the tensors of the passes of a batch; all test images are one batch.
+        // Memory holds all images and the tensors of a batch's passes; all test images are one batch.
         let (pixels, units) = (SIZES[0] as u64, SIZES.iter().sum::<i64>() as u64);
         let activations = ((train + test) * pixels + batch.max(test) * units * 4) * bytes;
-        // Of each layer the weight and bias of a normalisation, and those of a linear layer.
+        // Each layer has the weight and bias of a normalisation, and those of a linear layer.
         let of_layer = |sides: &[i64]| [(2, vec![sides[0]]), (1, vec![sides[1], sides[0]]), (1, vec![sides[1]])];
         let tensors: Vec<(u64, Vec<i64>)> = SIZES.windows(2).flat_map(of_layer).collect();
         let parameters = SIZES.windows(2).map(|sides| (sides[0] * (sides[1] + 2) + sides[1]) as u64).sum::<u64>();

@@ -1,4 +1,4 @@
-//! Rules between the fields of a preset, and others that their types do not express.
+//! Validation of presets: rules between fields, and others that their types do not express.
 
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use valleyscope_engine::spec_error::SpecError;
@@ -11,7 +11,7 @@ fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T,
     Err(SpecError::new(path, complaint))
 }
 
-/// The first rule that the preset breaks.
+/// Checks the preset, and returns the first rule that it breaks.
 pub(super) fn check(preset: &Preset) -> Result<(), SpecError> {
     match preset {
         Preset::Landscape(preset) => check_landscape(preset),
@@ -125,8 +125,8 @@ fn check_lesson(preset: &LandscapePreset) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Checks that a step of a lesson that goes on with the run of the previous one has steps to take. `before` is where that
-/// pauses, and `pause` where this does.
+/// Checks that a step of a lesson that continues the previous step's run has steps to take. `before` is where the
+/// previous one pauses, and `pause` where this one does.
 fn check_pause(number: usize, step: &LessonStep, before: Option<u64>, pause: Option<u64>) -> Result<(), SpecError> {
     match (before, pause) {
         (Some(before), Some(pause)) if step.goes_on() && pause <= before => broken(

@@ -8,13 +8,13 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Diagram, PartLabel, SweepPart};
 use valleyscope_experiments::preset::SweepPreset;
 
-use super::computing::Workshop;
 use super::folder::refused;
-use super::{Keeper, SweepArgs};
+use super::runner::SweepRunner;
+use super::{DiagramStore, SweepArgs};
 use crate::cli::{Failure, in_one_line, say};
 use crate::sweep_checkpoint::SweepCheckpoint;
 
-/// Computes what is missing of a part.
+/// Computes the missing pixels of a part.
 pub(super) fn compute(args: &SweepArgs, preset: SweepPreset, part: SweepPart) -> Result<(), Failure> {
     let SweepPreset { title, description, sweep: spec, .. } = preset;
     let [rows, columns] = spec.shape();
@@ -31,7 +31,7 @@ pub(super) fn compute(args: &SweepArgs, preset: SweepPreset, part: SweepPart) ->
     let numbers = SweepPart::numbers(part.count(), &spec);
     let all = numbers.iter().filter(|number| **number == part.number()).count();
     let spec = Arc::new(spec);
-    let mut keeper = Keeper::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
+    let mut keeper = DiagramStore::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
     let known = keeper.diagram.clone();
     let ready = format!("when all parts are there: valleyscope sweep --merge {0} --out FOLDER", args.out.display());
     if known.complete() == all {
@@ -39,13 +39,13 @@ pub(super) fn compute(args: &SweepArgs, preset: SweepPreset, part: SweepPart) ->
         return Ok(());
     }
     if known.complete() > 0 {
-        say(format_args!("going on with {} of the {all} pixels of part {part} known", known.complete()));
+        say(format_args!("resuming with {} of the {all} pixels of part {part} known", known.complete()));
     }
-    let workshop = Workshop::open(args.threads, args.precision)?;
+    let runner = SweepRunner::open(args.threads, args.precision)?;
     let is_done = |pixel @ [row, column]: [usize; 2]| {
         numbers[row * columns + column] != part.number() || known.cell(pixel).is_some()
     };
-    let outcome = workshop.compute(Arc::clone(&spec), args.raw, is_done, &mut keeper);
+    let outcome = runner.compute(Arc::clone(&spec), args.raw, is_done, &mut keeper);
     let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
     let how_to_go_on = || {
         let (checkpoint, place) = (&keeper.checkpoint, path.display());
@@ -66,11 +66,11 @@ pub(super) fn compute(args: &SweepArgs, preset: SweepPreset, part: SweepPart) ->
         say(format_args!("{}", how_to_go_on()));
         return Err(Failure::Interrupted);
     }
-    say(format_args!("{}; part {part} is in {}; {ready}", workshop.speed(&done), path.display()));
+    say(format_args!("{}; part {part} is in {}; {ready}", runner.speed(&done), path.display()));
     Ok(())
 }
 
-/// The file of a part in a folder, which may have those of other parts, and which is made.
+/// Returns the file of a part in a folder, which is created if needed and may contain other parts.
 fn file(folder: &Path, part: SweepPart) -> Result<PathBuf, Failure> {
     let place = folder.display();
     if folder.exists() && !folder.is_dir() {

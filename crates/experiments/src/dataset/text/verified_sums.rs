@@ -11,7 +11,7 @@ use valleyscope_runs::plain_file::{self, Links};
 
 use super::TextError;
 
-/// A file that had a sum when it was of this length and time.
+/// A record that a file of this length and time had this sum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CheckedFile {
     path: PathBuf,
@@ -25,7 +25,7 @@ impl CheckedFile {
     /// The longest record, in bytes.
     const LONGEST: u64 = 1 << 16;
 
-    /// A file as it is now.
+    /// Returns the record of a file in its current state.
     pub(super) fn of(path: &Path, sha256: &str) -> Result<CheckedFile, TextError> {
         let look = || {
             let found = fs::metadata(path)?;
@@ -37,7 +37,7 @@ impl CheckedFile {
         Ok(CheckedFile { path, bytes, modified, sha256: sha256.to_owned() })
     }
 
-    /// Whether a folder has this record.
+    /// Returns whether a folder has this record.
     pub(super) fn is_in(&self, folder: &Path) -> bool {
         let text = plain_file::read_text(&self.place(folder), Links::Refused, Self::LONGEST);
         text.is_ok_and(|text| serde_json::from_str(&text).is_ok_and(|known: CheckedFile| known == *self))

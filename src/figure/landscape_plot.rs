@@ -16,13 +16,13 @@ use super::scale::Scale;
 use super::style::{CURVE_WIDTH, LINE};
 use super::trajectories::{Ensemble, Trajectories};
 
-/// Height over width.
+/// The height of the plot over its width.
 pub(super) const ASPECT: f64 = 0.84;
 /// The width of the view over that of the drawn trajectories in its middle.
 const ROOM: f64 = 1.16;
 /// The narrowest view, in spreads of the start.
 const LEAST_SPREADS: f64 = 40.0;
-/// A position further than this from the origin has run away.
+/// The distance from the origin beyond which a position has run away.
 const RUN_AWAY: f64 = 1e4;
 
 // Lengths in points.
@@ -30,10 +30,10 @@ const RUN_AWAY: f64 = 1e4;
 const PIXEL: f64 = 1.0 / 3.0;
 /// The size of a cell of the grid for contour lines.
 const CELL: f64 = 1.5;
-/// Contour lines closer than this would run into each other, and are left out.
+/// The smallest distance between contour lines; closer ones would merge, and are left out.
 const CLOSEST: f64 = 2.0;
 const CONTOUR_WIDTH: f64 = 0.5;
-/// As in the window.
+/// The opacity of contour lines, as in the window.
 const CONTOUR_OPACITY: f64 = 0.3;
 const PARTICLE_WIDTH: f64 = 0.35;
 const PARTICLE_OPACITY: f64 = 0.45;
@@ -41,12 +41,12 @@ const PARTICLE_OPACITY: f64 = 0.45;
 const HALO: f64 = 2.2;
 /// Radius of the marker at an end, in font sizes.
 const END: f64 = 0.32;
-/// Points of a path no further than this from the one before are left out.
+/// The smallest distance between points of a path; closer ones are left out.
 const FINEST: f64 = 0.25;
 
 /// The landscape with trajectories.
 #[derive(Clone, Debug)]
-pub(super) struct Ground {
+pub(super) struct LandscapePlot {
     landscape: Landscape,
     view: ViewSettings,
     scale: SymLog,
@@ -66,8 +66,8 @@ struct Track {
     particles: Vec<Vec<[f64; 2]>>,
 }
 
-impl Ground {
-    pub(super) fn of(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Ground {
+impl LandscapePlot {
+    pub(super) fn of(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> LandscapePlot {
         let (spec, view) = (trajectories.spec(), trajectories.view());
         let landscape = spec.landscape.landscape();
         let start = [spec.start.x.get(), spec.start.y.get()];
@@ -88,7 +88,7 @@ impl Ground {
             mean: ensemble.mean.to_vec(),
             particles: ensemble.particles.to_vec(),
         };
-        let mut ground = Ground {
+        let mut ground = LandscapePlot {
             landscape,
             scale,
             horizontal: axis("x", 0),
@@ -104,25 +104,25 @@ impl Ground {
         ground
     }
 
-    /// From the left end of the label of its vertical axis to its frame.
+    /// Returns the width from the left end of the vertical axis' label to the frame.
     pub(super) fn gutter(&self, height: f64, em: f64) -> f64 {
         self.vertical.gutter(height, em)
     }
 
-    /// From its frame to the right end of its colour bar.
+    /// Returns the width from the frame to the right end of the colour bar.
     pub(super) fn bar_width(&self, height: f64, em: f64) -> f64 {
         self.bar.width(height, em)
     }
 
-    /// Whether the optimizer's final mean is in view.
+    /// Returns whether the optimizer's final mean is in view.
     pub(super) fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
         ensemble.mean.last().is_some_and(|[x, y]| {
             [self.horizontal.part(*x), self.vertical.part(*y)].iter().all(|part| (0.0..=1.0).contains(part))
         })
     }
 
-    /// The tracks, those that lead furthest from the start first: optimizers follow the same floor, and a longer track
-    /// drawn later would hide a shorter one.
+    /// Returns the tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the
+    /// same floor, and a longer track drawn later would hide a shorter one.
     fn longest_first(&self) -> Vec<&Track> {
         let length = |track: &&Track| {
             let [x, y] = track.mean.last().copied().unwrap_or(self.start);
@@ -172,7 +172,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The losses at the middles of the cells of a grid, from the top.
+    /// Returns the losses at the middles of the cells of a grid, from the top.
     fn losses(&self, [columns, rows]: [usize; 2]) -> Vec<f64> {
         let along = |axis: &CurveAxis, part: f64| axis.range[0] + part * (axis.range[1] - axis.range[0]);
         let y = |row: usize| along(&self.vertical, 1.0 - (row as f64 + 0.5) / rows as f64);
@@ -194,14 +194,14 @@ impl Ground {
         MapImage { width, height, rgba: self.losses([width, height]).into_iter().flat_map(color).collect() }
     }
 
-    /// The stroke of a contour line: dark on light colours and light on dark ones, the same all along a line.
+    /// Returns the stroke of a contour line: dark on light colours and light on dark ones, the same all along a line.
     fn contour_stroke(&self, level: f64) -> Stroke {
         let color = against(self.view.colormap.rgb(self.scale.position(level)));
         Stroke { color, width: CONTOUR_WIDTH, dash: Dash::Solid, opacity: CONTOUR_OPACITY }
     }
 }
 
-/// The camera that shows all means and most of the particles, except for optimizers that have run away.
+/// Returns the camera that shows all means and most of the particles, except for optimizers that have run away.
 fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
     let is_here = |place: &[f64; 2]| place.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
     let here: Vec<_> = ensembles.iter().filter(|ensemble| ensemble.mean.last().is_some_and(is_here)).collect();
@@ -224,7 +224,7 @@ fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
     Camera { center, width: (ROOM * width.max(height / ASPECT)).max(least).max(1e-9) }
 }
 
-/// Black or white, whichever has more contrast with a colour.
+/// Returns black or white, whichever has more contrast with a colour.
 fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
     const LIGHT: f64 = 0.45 * 255.0;
     let luminance = 0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue);
@@ -233,19 +233,19 @@ fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
 
 /// A landscape in its frame.
 struct Frame<'a> {
-    ground: &'a Ground,
+    ground: &'a LandscapePlot,
     area: Area,
 }
 
 impl Frame<'_> {
-    /// The position of a place on the paper, clamped far outside.
+    /// Returns the position of a place on the paper, clamped far outside.
     fn at(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let [part, height] =
             [self.ground.horizontal.part(x), self.ground.vertical.part(y)].map(|part| part.clamp(-10.0, 11.0));
         [self.area.x + part * self.area.width, self.area.bottom() - height * self.area.height]
     }
 
-    /// Points per unit of the plane.
+    /// Returns the number of points per unit of the plane.
     fn scale(&self) -> f64 {
         let [low, high] = self.ground.horizontal.range;
         self.area.width / (high - low)
@@ -273,7 +273,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The valley's axes through the origin: u along its floor, v across.
+    /// Draws the valley's axes through the origin: u along its floor, v across.
     fn draw_valley_axes(&self, canvas: &mut Canvas, em: f64) {
         let stroke = Stroke { color: [255; 3], width: 0.6, dash: Dash::Dashed, opacity: 0.8 };
         let origin = self.at([0.0, 0.0]);
@@ -289,14 +289,14 @@ impl Frame<'_> {
         }
     }
 
-    /// The part inside the frame of the line through a point along a direction, in that direction.
+    /// Returns the part inside the frame of the line through a point along a direction, in that direction.
     fn across(&self, through: [f64; 2], direction: [f64; 2]) -> Option<[[f64; 2]; 2]> {
         let Area { x, y, .. } = self.area;
         let edges = [[x, self.area.right()], [y, self.area.bottom()]];
         let (mut from, mut to) = (f64::NEG_INFINITY, f64::INFINITY);
         for side in 0..2 {
             let ends = edges[side].map(|edge| (edge - through[side]) / direction[side]);
-            // Along an edge both are infinite, or NaN on it, and neither narrows the range.
+            // For a line along an edge both are infinite, or NaN on the edge, and neither narrows the range.
             from = from.max(ends[0].min(ends[1]));
             to = to.min(ends[0].max(ends[1]));
         }
@@ -304,7 +304,8 @@ impl Frame<'_> {
         (from < to).then(|| [at(from), at(to)])
     }
 
-    /// A path on the paper, up to its first position that is not finite, without points too close to be distinguished.
+    /// Returns a path on the paper, up to its first position that is not finite, without points too close to be
+    /// distinguished.
     fn path(&self, places: &[[f64; 2]]) -> Vec<[f64; 2]> {
         let mut path: Vec<[f64; 2]> = Vec::new();
         let finite = places.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
@@ -331,7 +332,7 @@ impl Frame<'_> {
         }
     }
 
-    /// A cross, as in the window.
+    /// Draws the start as a cross, as in the window.
     fn draw_start(&self, canvas: &mut Canvas, em: f64) {
         let [x, y] = self.at(self.ground.start);
         let arms = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[along, across]| {

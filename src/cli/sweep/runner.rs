@@ -13,7 +13,7 @@ use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 
-/// The sweep that a user gives by a name or a file.
+/// Loads the sweep that a user gives by a name or a file.
 pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
     match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
         Preset::Sweep(preset) => Ok(preset),
@@ -28,7 +28,7 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
 }
 
 /// The thread pool, the machine and the interrupt for computing sweeps.
-pub(crate) struct Workshop {
+pub(crate) struct SweepRunner {
     pub pool: Pool,
     pub machine: Backend,
     pub interrupt: Interrupt,
@@ -38,20 +38,20 @@ pub(crate) struct Workshop {
 pub(crate) trait Taker {
     fn take(&mut self, finished: Finished) -> Result<(), Failure>;
 
-    /// Called several times a second.
+    /// Does periodic work; called several times a second.
     fn keep_up(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-impl Workshop {
-    /// A workshop with this number of threads, or as many as the machine runs at the same time.
-    pub(crate) fn open(threads: Option<u64>, precision: sweep::Precision) -> Result<Workshop, Failure> {
+impl SweepRunner {
+    /// Creates a runner with this number of threads, or as many as the machine runs at the same time.
+    pub(crate) fn open(threads: Option<u64>, precision: sweep::Precision) -> Result<SweepRunner, Failure> {
         let all = || available_parallelism().map_or(1, |threads| threads.get());
         let threads = threads.map_or_else(all, |threads| threads as usize);
         let pool =
             Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
-        Ok(Workshop { pool, machine: Backend::new(precision), interrupt: Interrupt::listen()? })
+        Ok(SweepRunner { pool, machine: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
     /// Computes all pixels except those that are `known`. An interruption ends it early, without an error.
@@ -87,12 +87,12 @@ impl Workshop {
         let done = sweep.progress();
         outcome?;
         if done.pixels < done.all_pixels && !self.interrupt.is_raised() {
-            return Err(anyhow!("a thread of the sweep has failed; what it said stands above").into());
+            return Err(anyhow!("a thread of the sweep has failed; its message is above").into());
         }
         Ok(done)
     }
 
-    /// The speed of the work, with threads and instructions, in words.
+    /// Describes the speed of the work, with threads and instructions.
     pub(crate) fn speed(&self, done: &sweep::Progress) -> String {
         let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
         let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };

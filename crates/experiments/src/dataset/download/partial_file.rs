@@ -14,7 +14,7 @@ pub(super) struct PartialFile<'a> {
     length: u64,
 }
 
-/// The path of the part of a file.
+/// Returns the path of the part of a file.
 pub(super) fn path(target: &Path) -> PathBuf {
     with_suffix(target, ".part")
 }
@@ -25,13 +25,13 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Whether a file exists and has the expected sum.
+/// Returns whether a file exists and has the expected sum.
 pub(super) fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
     let right_length = path.metadata().is_ok_and(|found| found.len() == wanted.bytes);
     right_length && File::open(path).and_then(|mut file| sum(&mut file)).is_ok_and(|sum| sum == wanted.sha256)
 }
 
-/// The SHA-256 of the rest of a file, in hexadecimal.
+/// Returns the SHA-256 of the rest of a file, in hexadecimal.
 pub fn sum(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];

@@ -7,7 +7,7 @@ use valleyscope_engine::sweep::{Quantity, SweepSpec};
 use crate::cli::{Failure, whole};
 
 #[derive(clap::Args)]
-pub(super) struct SweepRequest {
+pub(super) struct SweepOverrides {
     /// Rows and columns of the diagram, over the same ranges [default: the preset's]
     #[arg(long, value_name = "ROWSxCOLS", allow_hyphen_values = true, value_parser = grid)]
     grid: Option<[PointCount; 2]>,
@@ -25,8 +25,8 @@ pub(super) struct SweepRequest {
     seed: Option<u64>,
 }
 
-impl SweepRequest {
-    /// The sweep with these changes, checked.
+impl SweepOverrides {
+    /// Returns the sweep with these changes, checked.
     pub(super) fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
         if let Some([rows, columns]) = self.grid {
             (spec.rows.count, spec.columns.count) = (rows, columns);

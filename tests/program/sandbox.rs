@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// An empty folder that is a user's home and the program's working directory. It is removed at the end.
-pub struct Place {
+/// An empty folder that is a user's home and the program's working directory, removed when dropped.
+pub struct Sandbox {
     home: TempDir,
 }
 
-impl Place {
-    pub fn new() -> Place {
-        Place { home: tempfile::tempdir().unwrap() }
+impl Sandbox {
+    pub fn new() -> Sandbox {
+        Sandbox { home: tempfile::tempdir().unwrap() }
     }
 
     pub fn path(&self) -> &Path {
@@ -26,23 +26,23 @@ impl Place {
         self.path().join(name)
     }
 
-    /// Where runs are unless another folder is named.
+    /// Returns the default folder of runs.
     pub fn runs(&self) -> PathBuf {
         self.join("valleyscope/runs")
     }
 
-    /// The command with this folder as its home, and without a network.
+    /// Returns the command with this folder as its home, and without a network.
     pub fn at_home(&self, mut command: Command) -> Command {
         command.current_dir(self.path());
         for variable in ["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env(variable, self.path());
         }
-        // A proxy that nobody runs.
+        // Nobody listens at this proxy.
         command.env("ALL_PROXY", "http://127.0.0.1:9");
         command
     }
 
-    /// The program with arguments.
+    /// Returns the program with arguments.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.at_home(Command::new(env!("CARGO_BIN_EXE_valleyscope")));
         command.args(args);
@@ -77,7 +77,7 @@ pub fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// What the program wrote to both outputs.
+/// Returns what the program wrote to both outputs.
 pub fn said(output: &Output) -> String {
     let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{stdout}{stderr}")
@@ -111,7 +111,7 @@ fn expect_words(said: &str, words: &[&str]) {
     }
 }
 
-/// Waits for something that comes sooner or later.
+/// Waits until `come` returns true.
 #[track_caller]
 pub fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
     let begun = Instant::now();
