@@ -58,7 +58,7 @@ def gpt2_config(args, shape, **fields):
         "eval_every": 1000000,
         "eval_batches": 1,
         "checkpoint_every": 1000000,
-        "data": "StandIn",
+        "data": "Synthetic",
         "device": ron_device(args),
     } | fields
     sides = ", ".join(f"{name}: {value}" for name, value in sides.items())
@@ -286,7 +286,7 @@ def rate_words(rate, mfu_of_rate, memory):
 
 def scan(args, place, limit):
     config = call([args.valleyscope, "presets", "show", "fig2cd"], limit)
-    changes = {"data": "StandIn", "device": ron_device(args)}
+    changes = {"data": "Synthetic", "device": ron_device(args)}
     if args.quick:
         changes |= {"batch_sizes": "[64, 128]", "replicates": "1", "steps": "5"}
         config = re.sub(r"count: \d+", "count: 2", config)

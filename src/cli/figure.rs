@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use self::plan::{FigureComputer, Plan, Source};
-use super::{Failure, say};
+use super::{Failure, one_of, say};
 use crate::figure::{FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
@@ -33,7 +33,7 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "FILE.png|.svg|.pdf|DIR")]
     out: PathBuf,
     /// Write figures of --all in this format only
-    #[arg(long, value_name = "png|svg|pdf", value_parser = format)]
+    #[arg(long, value_name = "png|svg|pdf", value_parser = one_of(&Format::ALL, Format::extension))]
     format: Option<Format>,
     /// Folder that contains the runs of a preset of trainings [default: runs in the user's folder for data]
     #[arg(long, value_name = "DIR")]
@@ -50,11 +50,6 @@ pub(super) struct FigureArgs {
     /// Show winners paler where they are less certain: full at 100 %, palest at 50 % and below
     #[arg(long)]
     certainty: bool,
-}
-
-fn format(text: &str) -> Result<Format, String> {
-    let found = Format::ALL.into_iter().find(|format| format.extension() == text);
-    found.ok_or_else(|| format!("expected png, svg or pdf, found {text}"))
 }
 
 pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {

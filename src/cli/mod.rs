@@ -19,10 +19,12 @@ mod sweep;
 mod train;
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
@@ -208,6 +210,21 @@ fn assignment(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("expected KEY=VALUE, such as noise=0.5 or learning_rate=0.01".to_owned()),
     }
+}
+
+/// Returns a parser of whole numbers in a range.
+fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let [from, to] = [range.start(), range.end()];
+        number.ok_or_else(|| format!("expected a whole number from {from} to {to}, found {text}"))
+    }
+}
+
+/// Returns a parser of the names of some values.
+fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
+    let value = move |text: String| *all.iter().find(|value| name(**value) == text).expect("its name is listed");
+    PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
 }
 
 /// Returns the preset with the changes of `--set`. If a rule replaces another, prints which hyperparameters are new.

@@ -11,13 +11,13 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use super::interrupt::Interrupt;
 use super::output::print;
 use super::progress::{ProgressLine, ProgressUnit};
-use super::{Failure, say};
+use super::{Failure, say, whole};
 use crate::figure::{Format, Options};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Steps of each sequence of losses
-    #[arg(long, value_name = "N", default_value = "100000", allow_hyphen_values = true, value_parser = steps)]
+    #[arg(long, value_name = "N", default_value = "100000", allow_hyphen_values = true, value_parser = whole(1..=1_000_000))]
     steps: u64,
     /// Seed of the losses
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -28,13 +28,6 @@ pub(super) struct Args {
     /// Draw R(T)/√T with the bound into this file, replacing it if it exists
     #[arg(long, value_name = "FILE.png|.svg|.pdf")]
     figure: Option<PathBuf>,
-}
-
-const MOST_STEPS: u64 = 1_000_000;
-
-fn steps(text: &str) -> Result<u64, String> {
-    let steps = text.parse().ok().filter(|steps| (1..=MOST_STEPS).contains(steps));
-    steps.ok_or_else(|| format!("expected a whole number of steps from 1 to {MOST_STEPS}, found {text}"))
 }
 
 const DIMENSIONS: [usize; 3] = [1, 10, 100];

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, StdoutLock, Write};
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -14,7 +13,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use super::interrupt::Interrupt;
 use super::output::on_stdout;
 use super::progress::{ProgressLine, ProgressUnit};
-use super::{Failure, say};
+use super::{Failure, say, whole};
 use crate::export::{TrajectoryArrays, TrajectoryTable};
 
 #[derive(clap::Args)]
@@ -23,45 +22,23 @@ pub(super) struct SimulateArgs {
     #[arg(value_name = "PRESET")]
     preset: OsString,
     /// Steps to take [default: the preset's]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = step_count)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
     steps: Option<u64>,
     /// Particles of each optimizer, 1 to 10000 [default: the preset's]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = particle_count)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     particles: Option<ParticleCount>,
     /// Seed of the starting positions and of the noise [default: the preset's]
-    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = seed)]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
     seed: Option<u64>,
     /// Set a field of the preset, such as noise=0.5 or optimizers[0].rule.schedule.warmup=100; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
     /// Record the start, every K-th step and the last
-    #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = every)]
-    every: NonZeroU64,
+    #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = whole(1..=u64::MAX))]
+    every: u64,
     /// Write to this file, replacing it if it exists; without it, CSV goes to stdout
     #[arg(long, value_name = "FILE.csv|FILE.npz")]
     out: Option<PathBuf>,
-}
-
-fn whole(text: &str, expected: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected {expected}, found {text}"))
-}
-
-fn step_count(text: &str) -> Result<u64, String> {
-    whole(text, &format!("a whole number of steps from 0 to {}", u64::MAX))
-}
-
-fn particle_count(text: &str) -> Result<ParticleCount, String> {
-    let count = whole(text, "a whole number of particles from 1 to 10000")?;
-    ParticleCount::new(count).map_err(|error| error.to_string())
-}
-
-fn seed(text: &str) -> Result<u64, String> {
-    whole(text, &format!("a seed, a whole number from 0 to {}", u64::MAX))
-}
-
-fn every(text: &str) -> Result<NonZeroU64, String> {
-    let expected = format!("a whole number of steps from 1 to {}", u64::MAX);
-    NonZeroU64::new(whole(text, &expected)?).ok_or_else(|| format!("expected {expected}, found {text}"))
 }
 
 /// The memory limit for the arrays of an NPZ file.
@@ -89,7 +66,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
             return Err(Failure::Interrupted);
         }
         simulation.advance();
-        if simulation.step() % args.every == 0 || simulation.step() == steps {
+        if simulation.step().is_multiple_of(args.every) || simulation.step() == steps {
             recorder.record(&simulation)?;
         }
         progress.update(simulation.step());
@@ -130,11 +107,11 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
 }
 
 /// Returns the number of recorded steps: the start, every `every`-th and the last.
-fn recorded(steps: u64, every: NonZeroU64) -> u64 {
-    steps.div_ceil(every.get()).saturating_add(1)
+fn recorded(steps: u64, every: u64) -> u64 {
+    steps.div_ceil(every).saturating_add(1)
 }
 
-fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: NonZeroU64) -> Result<(), Failure> {
+fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: u64) -> Result<(), Failure> {
     let recorded = recorded(steps, every);
     let (size, limit, what) = match format {
         Format::Npz => {

@@ -133,7 +133,7 @@ fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>
 fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
     let started = runs.iter().filter_map(|run| run.history.started());
     let mut notes: Vec<Swatch> = Vec::new();
-    for started in started.filter(|started| started.learns_from_synthetic_data()) {
+    for started in started.filter(|started| started.synthetic) {
         let note = Swatch { color: None, text: started.data.clone() };
         if !notes.contains(&note) {
             notes.push(note);

@@ -73,7 +73,7 @@ const MAGIC: [u8; 8] = *b"\x89vssweep";
 impl SweepCheckpoint {
     /// The usual name of the file, beside the results.
     pub const FILE: &str = "checkpoint.bin";
-    pub const VERSION: u32 = 4;
+    pub const VERSION: u32 = 1;
 
     /// Opens the file of a sweep, or creates it. With `keep_runs` it also contains the runs of all pixels.
     pub fn open(

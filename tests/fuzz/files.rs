@@ -22,8 +22,9 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes all")
 }
 
-/// Tries files in the IDX format; the first byte of an input determines which file it replaces.
-pub fn idx() {
+/// The first byte of an input is the number of the file that the rest replaces.
+#[test]
+fn idx() {
     let good = tempfile::tempdir().expect("a folder");
     write_folder(&Mnist { train: digits(3), test: digits(2), source: MnistSource::Synthetic }, good.path())
         .expect("written");
@@ -36,12 +37,12 @@ pub fn idx() {
             seeds.push([&[index], &content[..]].concat());
         }
     }
-    // The headers declare a million images, and the largest number.
+    // The heads of a million images, and of as many as there can be numbers.
     for count in [[0, 0x0f, 0x42, 0x40], [0xff; 4]] {
         let head = [&[0, 0, 8, 3], &count[..], &[0, 0, 0, 28, 0, 0, 0, 28]].concat();
         seeds.extend([gzipped(&head), head].map(|content| [&[0], &content[..]].concat()));
     }
-    let target = Target { name: "idx", seeds, words: &[], memory: 96 << 20, cases: 1000 };
+    let target = Target { name: "idx", seeds, words: "", memory: 96 << 20, cases: 1000 };
     let mut turn = 0_u32;
     fuzz(&target, |input| {
         turn += 1;
@@ -55,7 +56,7 @@ pub fn idx() {
         fs::write(&path, before).expect("there is room");
         checks.expect("all files can be read");
         match read {
-            // Writing waits for the disk, so it is tried only now and then.
+            // That waits for the disk.
             Ok(read) if turn.is_multiple_of(32) => {
                 let copy = tempfile::tempdir().expect("a folder");
                 write_folder(&read, copy.path()).expect("there is room");

@@ -12,7 +12,7 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::driver::{Target, fuzz};
 
-const WORDS: &[&str] = &["PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "\u{93}NUMPY", "'<f8'", "'<U9'", "()", "(2, 2)"];
+const WORDS: &str = "PK\x03\x04 PK\x01\x02 PK\x05\x06 \u{93}NUMPY '<f8' '<U9' () (2,2)";
 
 /// Returns a small sweep and all of its pixels.
 fn small() -> (SweepSpec, Vec<Finished>) {
@@ -54,7 +54,8 @@ fn mend_archive(bytes: &mut [u8]) {
     }
 }
 
-pub fn results() {
+#[test]
+fn npz() {
     let (spec, pixels) = small();
     let mut diagram = Diagram::new(Arc::new(spec));
     pixels.into_iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
@@ -97,7 +98,8 @@ fn mend_checkpoint(bytes: &mut [u8], record: usize) {
     }
 }
 
-pub fn checkpoints() {
+#[test]
+fn sweep_checkpoints() {
     let (spec, pixels) = small();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("checkpoint.bin");
@@ -109,7 +111,7 @@ pub fn checkpoints() {
     drop(checkpoint);
     let seed = fs::read(&path).expect("it is there");
     let record = (seed.len() - head as usize) / pixels.len();
-    let target = Target { name: "sweep_checkpoints", seeds: vec![seed], words: &[], memory: 32 << 20, cases: 500 };
+    let target = Target { name: "sweep_checkpoints", seeds: vec![seed], words: "", memory: 32 << 20, cases: 500 };
     let mut turn = 0_u32;
     fuzz(&target, |input| {
         let mut input = input.to_vec();

@@ -91,11 +91,11 @@ fn wrong_usage_exits_with_2() {
 fn a_wrong_number_is_refused_with_expected_and_found_value() {
     let sandbox = Sandbox::new();
     for (option, value, expected) in [
-        ("--steps", "-3", "expected a whole number of steps from 0 to 18446744073709551615, found -3"),
-        ("--particles", "few", "expected a whole number of particles from 1 to 10000, found few"),
-        ("--seed", "-1", "expected a seed, a whole number from 0 to 18446744073709551615, found -1"),
+        ("--steps", "-3", "expected a whole number from 0 to 18446744073709551615, found -3"),
+        ("--particles", "few", "particles must be a whole number from 1 to 10000, found few"),
+        ("--seed", "-1", "expected a whole number from 0 to 18446744073709551615, found -1"),
         ("--seed", "18446744073709551616", "from 0 to 18446744073709551615, found 18446744073709551616"),
-        ("--every", "0", "expected a whole number of steps from 1 to 18446744073709551615, found 0"),
+        ("--every", "0", "expected a whole number from 1 to 18446744073709551615, found 0"),
     ] {
         expect_error(&sandbox.run(&["simulate", "fig1c", option, value]), 2, &[option, expected]);
     }

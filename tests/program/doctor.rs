@@ -1,8 +1,9 @@
 //! The doctor's report, on this machine and on invented ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use valleyscope::cli::doctor::{Adapter, Facts, FolderFacts, Processor, SystemMemory, WorkerCheck, WorkerFacts};
+use valleyscope_experiments::workload::DatasetFiles;
 use valleyscope_machine::{self as machine, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
 use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
 
@@ -61,10 +62,12 @@ fn desktop() -> Facts {
 
 #[test]
 fn the_folder_of_training_data_is_shown() {
-    let of = |lacks: Option<&str>| Facts { data: Some(("/data".into(), lacks.map(str::to_owned))), ..desktop() };
-    let shown = [None, Some("there is no train-images")].map(|lacks| of(lacks).to_string());
-    assert!(shown[0].contains("VALLEYSCOPE_DATA=/data (has MNIST's files)"), "{}", shown[0]);
-    assert!(shown[1].contains("VALLEYSCOPE_DATA=/data (no MNIST: there is no train-images)"), "{}", shown[1]);
+    let files = |lacking_in| DatasetFiles { title: "Letters", cache: || None, lacking_in };
+    let all = files(|_| None).words_of(Path::new("/data"));
+    let none = files(|folder| Some(format!("no a.txt in {}", folder.display()))).words_of(Path::new("/data"));
+    let shown = Facts { data: Some(("/data".into(), vec![all, none])), ..desktop() }.to_string();
+    let expected = "VALLEYSCOPE_DATA=/data (has the files of Letters; no Letters: no a.txt in /data)";
+    assert!(shown.contains(expected), "{shown}");
     assert!(!desktop().to_string().contains("VALLEYSCOPE_DATA"));
 }
 

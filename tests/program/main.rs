@@ -1,5 +1,6 @@
 //! The command line and the files of the program, without its window.
 
+mod bytes;
 mod commands;
 mod data_command;
 #[path = "../support/data_folder.rs"]

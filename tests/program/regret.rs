@@ -186,7 +186,7 @@ fn the_command_writes_a_table_and_a_figure() {
         (["--out", "r.txt"], ["--out must be a file that ends in .csv", "r.txt"]),
         (["--figure", "r.gif"], ["--figure must be a file that ends in .png, .svg or .pdf", "r.gif"]),
         (["--steps", "0"], ["from 1 to 1000000", "found 0"]),
-        (["--steps", "many"], ["expected a whole number of steps", "found many"]),
+        (["--steps", "many"], ["expected a whole number from 1", "found many"]),
     ] {
         let (code, _, stderr) = regret(&args);
         assert!(code == Some(2) && words.iter().all(|word| stderr.contains(word)), "{args:?}: {stderr}");

@@ -3,6 +3,8 @@
 //! A value of one of these types is always finite and inside its range, wherever it came from: a preset, a slider or
 //! the command line. An error states the expected range and the value found.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// A number outside the range of the quantity it was meant for.
@@ -211,14 +213,19 @@ macro_rules! count {
 
             /// The count, or the reason why there is none.
             pub fn new(count: u64) -> Result<Self, OutOfRange> {
-                match u32::try_from(count) {
-                    Ok(count) if (Self::MIN..=Self::MAX).contains(&count) => Ok($type(count)),
-                    _ => Err(OutOfRange {
-                        name: Self::NAME,
-                        expected: format!("a whole number from {} to {}", Self::MIN, Self::MAX),
-                        found: count.to_string(),
-                    }),
-                }
+                let known = u32::try_from(count).ok().filter(|count| (Self::MIN..=Self::MAX).contains(count));
+                known.map($type).ok_or_else(|| Self::refused(&count.to_string()))
+            }
+
+            fn refused(found: &str) -> OutOfRange {
+                let expected = format!("a whole number from {} to {}", Self::MIN, Self::MAX);
+                OutOfRange { name: Self::NAME, expected, found: found.to_owned() }
+            }
+
+            /// The count `N`, which is checked at compile time.
+            pub const fn of<const N: u32>() -> Self {
+                const { assert!(Self::MIN <= N && N <= Self::MAX) };
+                $type(N)
             }
 
             /// The nearest count.
@@ -239,6 +246,14 @@ macro_rules! count {
             fn enter(&mut self, count: u64) -> Result<(), OutOfRange> {
                 *self = Self::new(count)?;
                 Ok(())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = OutOfRange;
+
+            fn from_str(text: &str) -> Result<Self, OutOfRange> {
+                text.parse().map_err(|_| Self::refused(text)).and_then(Self::new)
             }
         }
 

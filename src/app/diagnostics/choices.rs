@@ -7,7 +7,6 @@ use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 /// The switches of the plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct PlotChoices {
     pub shown: BTreeSet<DiagnosticMetric>,
     /// Metrics on a logarithmic axis.

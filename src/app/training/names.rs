@@ -54,23 +54,48 @@ pub(super) struct Known {
     pub runs: usize,
 }
 
-/// Learning rate, batch size, steps, seed and fork in words, as far as they are known: they distinguish runs that are not
-/// told apart by their settings.
-pub(super) type Traits = [Option<String>; 5];
+/// Facts in words, as far as they are known: they distinguish runs that are not told apart by their settings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Traits {
+    pub learning_rate: Option<String>,
+    pub batch_size: Option<String>,
+    pub steps: Option<String>,
+    pub seed: Option<String>,
+    pub fork: Option<String>,
+}
 
-/// The index of the seed among the traits.
-const SEED: usize = 3;
+impl Traits {
+    fn of(run: &Summary) -> Traits {
+        let steps = run.steps.filter(|_| !run.is_scan);
+        Traits {
+            learning_rate: run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
+            batch_size: run.batch_size.map(|size| format!("batch {size}")),
+            steps: steps.map(|steps| format!("{} steps", grouped(steps))),
+            seed: run.seed.map(|seed| format!("seed {seed}")),
+            fork: forked(run),
+        }
+    }
+
+    /// All traits, in the order in which they are tried and named.
+    fn list(&self) -> [&Option<String>; 5] {
+        let Traits { learning_rate, batch_size, steps, seed, fork } = self;
+        [learning_rate, batch_size, steps, seed, fork]
+    }
+
+    /// The known ones among those at some places in the list.
+    fn words(&self, places: &BTreeSet<usize>) -> Vec<String> {
+        places.iter().filter_map(|place| self.list()[*place].clone()).collect()
+    }
+}
 
 /// The facts about the curve of a run, or of the mean of several that begins with it.
 pub(super) fn known(run: &Summary, runs: usize) -> Known {
-    let [rate, batch_size, seed] = numbers(run);
-    let steps = run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps)));
     Known {
         title: run.own_title().to_owned(),
         family: run.family,
         optimizer: optimizer(run).unwrap_or_default(),
         settings: run.shown.clone(),
-        traits: [rate, batch_size, steps, seed, forked(run)],
+        traits: Traits::of(run),
         folder: run.run.name(),
         runs,
     }
@@ -85,14 +110,6 @@ fn optimizer(run: &Summary) -> Option<String> {
     Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty())
 }
 
-fn numbers(run: &Summary) -> [Option<String>; 3] {
-    [
-        run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
-        run.batch_size.map(|size| format!("batch {size}")),
-        run.seed.map(|seed| format!("seed {seed}")),
-    ]
-}
-
 /// Sets the texts of the settings of runs in a list so that they are distinct: the workload, where there are several,
 /// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
 /// The steps are shown with the status.
@@ -105,7 +122,11 @@ pub(super) fn word_settings(runs: &mut [Summary]) {
     for members in families.into_values() {
         let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
         let words = differing(&members.iter().map(|index| of_list(&runs[*index])).collect::<Vec<_>>());
-        let numbers: Vec<_> = members.iter().map(|index| numbers(&runs[*index])).collect();
+        let numbers = |index: &usize| {
+            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(&runs[*index]);
+            [learning_rate, batch_size, seed]
+        };
+        let numbers: Vec<_> = members.iter().map(numbers).collect();
         for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
             let run = &mut runs[index];
             let differs = |place: usize| numbers.iter().any(|other| other[place] != own[place]);
@@ -163,15 +184,12 @@ pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
         let both = curves.iter().zip(&words);
         let same: Vec<&Known> =
             both.filter(|(other, words)| other.title == curve.title && *words == own).map(|(other, _)| other).collect();
-        let mut marks = telling(&same);
-        let mark = |known: &Known, traits: &BTreeSet<usize>| -> Vec<String> {
-            traits.iter().filter_map(|index| known.traits[*index].clone()).collect()
-        };
-        let twins = same.iter().filter(|other| mark(other, &marks) == mark(curve, &marks)).count();
+        let marks = telling(&same);
+        let twins = same.iter().filter(|other| other.traits.words(&marks) == curve.traits.words(&marks)).count();
         // The seed of one of them is not that of a mean.
-        marks.retain(|index| *index != SEED || curve.runs == 1);
+        let seed = curve.traits.seed.clone().filter(|_| curve.runs == 1);
         let mut words = own.clone();
-        words.extend(mark(curve, &marks));
+        words.extend(Traits { seed, ..curve.traits.clone() }.words(&marks));
         if twins > 1 {
             words.push(curve.folder.clone());
         }
@@ -202,16 +220,15 @@ fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
 /// The first traits that together distinguish all of these, or all in which they differ where that is not enough.
 fn telling(same: &[&Known]) -> BTreeSet<usize> {
     let mut telling: BTreeSet<usize> = BTreeSet::new();
-    for index in 0..same[0].traits.len() {
-        let of = |known: &&Known| telling.iter().map(|index| known.traits[*index].clone()).collect::<Vec<_>>();
-        let mut seen: Vec<_> = same.iter().map(of).collect();
+    for (place, first) in same[0].traits.list().into_iter().enumerate() {
+        let mut seen: Vec<_> = same.iter().map(|known| known.traits.words(&telling)).collect();
         seen.sort();
         seen.dedup();
         if seen.len() == same.len() {
             break;
         }
-        if same.iter().any(|other| other.traits[index] != same[0].traits[index]) {
-            telling.insert(index);
+        if same.iter().any(|other| other.traits.list()[place] != first) {
+            telling.insert(place);
         }
     }
     telling
@@ -225,11 +242,12 @@ pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Name, distinct};
+    use super::{Known, Name, Traits, distinct};
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
     fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
-        let traits = [Some(rate), Some(batch), None, Some(seed), None].map(|text| text.map(str::to_owned));
+        let [learning_rate, batch_size, seed_words] = [rate, batch, seed].map(|text| Some(text.to_owned()));
+        let traits = Traits { learning_rate, batch_size, seed: seed_words, ..Traits::default() };
         let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
         let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
         Known { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }

@@ -7,8 +7,8 @@ use valleyscope_experiments::dataset::text::{Preparation, VALIDATION_FRACTION, f
 use valleyscope_experiments::workload::TokenizerKind;
 
 use super::tokens::{self, failure};
-use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::{Failure, one_of};
 
 #[derive(clap::Args)]
 pub(crate) struct TextArgs {
@@ -19,7 +19,7 @@ pub(crate) struct TextArgs {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// The tokenizer: gpt2 for parts of words, or char for single characters
-    #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = tokenizer)]
+    #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = one_of(&TokenizerKind::ALL, TokenizerKind::name))]
     tokenizer: TokenizerKind,
     /// Fraction of the text for validation
     #[arg(long, value_name = "F", allow_hyphen_values = true, default_value_t = VALIDATION_FRACTION)]
@@ -27,10 +27,6 @@ pub(crate) struct TextArgs {
     /// Replace other tokens in the folder, finished or not
     #[arg(long)]
     force: bool,
-}
-
-fn tokenizer(name: &str) -> Result<TokenizerKind, String> {
-    TokenizerKind::from_name(name).ok_or_else(|| "expected gpt2 or char".to_owned())
 }
 
 pub(super) fn run(args: &TextArgs) -> Result<(), Failure> {

@@ -2,9 +2,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
-use valleyscope_experiments::dataset::mnist;
 use valleyscope_experiments::preset::Library;
 use valleyscope_experiments::run::SystemMemory;
+use valleyscope_experiments::workload::{DATASETS, DatasetFiles};
 use valleyscope_machine::{self as machine, Display, Look, Need, PackageManager, Packages};
 use valleyscope_runs::runs_folder;
 
@@ -28,8 +28,8 @@ pub struct Facts {
     pub missing: Vec<&'static Need>,
     pub worker: WorkerFacts,
     pub folders: Vec<FolderFacts>,
-    /// The folder searched for MNIST besides the cache, and why it is not found there.
-    pub data: Option<(PathBuf, Option<String>)>,
+    /// The folder searched for datasets besides the cache, and descriptions of whether they are there.
+    pub data: Option<(PathBuf, Vec<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
 }
@@ -141,11 +141,14 @@ fn is_served(_socket: &Path) -> bool {
     true
 }
 
-/// Returns the folder that the variable for training data names, and the reason why no data are found there.
-fn data() -> Option<(PathBuf, Option<String>)> {
+fn data() -> Option<(PathBuf, Vec<String>)> {
     let folder = valleyscope_experiments::dataset::named_folder()?;
-    let lacks = mnist::look_in(&folder).err().map(|error| error.to_string());
-    Some((folder, lacks))
+    let words = downloaded().map(|files| files.words_of(&folder)).collect();
+    Some((folder, words))
+}
+
+fn downloaded() -> impl Iterator<Item = &'static DatasetFiles> {
+    DATASETS.iter().filter_map(|dataset| dataset.files.as_ref())
 }
 
 fn folders() -> Vec<FolderFacts> {
@@ -159,13 +162,13 @@ fn folders() -> Vec<FolderFacts> {
         presets.map(|path| FolderFacts::look("presets", path, config_variable)),
         data.map(|path| FolderFacts::look("session", path, data_variable)),
         runs_folder().map(|path| FolderFacts::look("runs", path, data_variable)),
-        // Nothing is written where the files exist already.
-        mnist::cache_folder()
-            .ok()
-            .filter(|path| mnist::look_in(path).is_err())
-            .map(|path| FolderFacts::look("MNIST", path, cache_variable)),
     ];
-    folders.into_iter().flatten().collect()
+    let caches = downloaded().filter_map(|DatasetFiles { title, cache, lacking_in }| {
+        // Nothing is written where the files exist already.
+        let folder = cache().filter(|path| lacking_in(path).is_some())?;
+        Some(FolderFacts::look(title, folder, cache_variable))
+    });
+    folders.into_iter().flatten().chain(caches).collect()
 }
 
 impl FolderFacts {

@@ -134,8 +134,8 @@ impl fmt::Display for Facts {
             };
             line(f, folder.holds, &format!("{} ({state})", folder.path.display()))?;
         }
-        if let Some((folder, lacks)) = &self.data {
-            let found = lacks.as_ref().map_or_else(|| "has MNIST's files".to_owned(), |why| format!("no MNIST: {why}"));
+        if let Some((folder, datasets)) = &self.data {
+            let found = datasets.join("; ");
             line(f, "data", &format!("{}={} ({found})", FOLDER_VARIABLE, folder.display()))?;
         }
         let problems = self.problems();

@@ -82,7 +82,7 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
 
 /// Returns the mark of synthetic data, whose numbers are not those of real ones.
 fn synthetic(history: &RunHistory) -> String {
-    let started = history.started().filter(|started| started.learns_from_synthetic_data());
+    let started = history.started().filter(|started| started.synthetic);
     started.map_or_else(String::new, |started| format!(" ({})", started.data))
 }
 

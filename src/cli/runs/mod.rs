@@ -80,7 +80,7 @@ enum Command {
         /// Write to this file, replacing it if it exists
         #[arg(long, value_name = "FILE.csv|.npz")]
         out: Option<PathBuf>,
-        /// Write the model of a GPT-2 into this folder, which must be new or empty
+        /// Write the model of a checkpoint into this folder, which must be new or empty
         #[arg(long, value_name = "DIR")]
         model: Option<PathBuf>,
         /// The worker that reads the model [default: the one beside valleyscope, or the installed one]

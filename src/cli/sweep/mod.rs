@@ -20,7 +20,7 @@ use valleyscope_experiments::preset::{Preset, SweepPreset};
 
 use self::folder::{FolderState, ResultFolder};
 use self::overrides::SweepOverrides;
-use super::{Failure, in_one_line, say};
+use super::{Failure, in_one_line, one_of, say, whole};
 use crate::figure::as_changed;
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep_checkpoint::SweepCheckpoint;
@@ -53,10 +53,10 @@ pub(super) struct SweepArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
     /// Number of threads [default: as many as the processor runs at the same time]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = overrides::threads)]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole(1..=1024))]
+    threads: Option<u64>,
     /// The floating-point type of the runs: f32, or f64 as a check
-    #[arg(long, value_name = "f32|f64", default_value = "f32", value_parser = overrides::precision)]
+    #[arg(long, value_name = "f32|f64", default_value = "f32", value_parser = one_of(&Precision::ALL, Precision::name))]
     precision: Precision,
     /// Also write the final metrics of all runs, in the arrays of the paper
     #[arg(long)]

@@ -46,8 +46,9 @@ pub(crate) trait Taker {
 
 impl SweepRunner {
     /// Creates a runner with this number of threads, or as many as the machine runs at the same time.
-    pub(crate) fn open(threads: Option<usize>, precision: sweep::Precision) -> Result<SweepRunner, Failure> {
-        let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, |threads| threads.get()));
+    pub(crate) fn open(threads: Option<u64>, precision: sweep::Precision) -> Result<SweepRunner, Failure> {
+        let all = || available_parallelism().map_or(1, |threads| threads.get());
+        let threads = threads.map_or_else(all, |threads| threads as usize);
         let pool =
             Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
         Ok(SweepRunner { pool, machine: Machine::new(precision), interrupt: Interrupt::listen()? })

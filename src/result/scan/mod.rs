@@ -102,7 +102,7 @@ impl ScanResult {
             scores: ScanScores::of(&axes, points.iter().flatten()),
             spec: config.to_owned(),
             data: without_folder(&started.data).to_owned(),
-            is_synthetic: started.learns_from_synthetic_data(),
+            is_synthetic: started.synthetic,
             seed,
             precision,
             version,

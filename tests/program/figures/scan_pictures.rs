@@ -4,7 +4,7 @@ use resvg::usvg::roxmltree::{Document, Node};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Options};
 use valleyscope::result::scan::ScanResult;
-use valleyscope_runs::ScanAxes;
+use valleyscope_runs::{ScanAxes, Started};
 
 use super::scan_files::{improvement, opened, score};
 use crate::scan_run::{DATA, axes, config, places, point, scan, started, write};
@@ -231,7 +231,10 @@ fn one_replicate_has_no_error_bars() {
 #[test]
 fn digits_that_are_not_mnist_are_named() {
     let data = "digits drawn by Valleyscope, not MNIST";
-    let svg = drawn(&of(&axes(), data, &places(&axes(), true)), 85.0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let begun = Started { synthetic: true, ..started(&axes(), data) };
+    let points = places(&axes(), true).into_iter().map(|place| point(&axes(), place));
+    let svg = drawn(&opened(&write(folder.path(), begun, points)), 85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
     assert!(texts(&document).iter().any(|(text, ..)| *text == data));
     assert!(!drawn(&whole(), 85.0).contains("not MNIST"));

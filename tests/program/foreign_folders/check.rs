@@ -38,16 +38,16 @@ fn trained(sandbox: &Sandbox) -> (RunFolder, RunSession) {
 fn checkpoint(run: &RunFolder, step: u64, config: &str) {
     let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
     let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
-    let text = |crc32: u32| {
+    let text = |text_sum: u32, crc32: u32| {
         format!(
-            "(version: 3, step: {step}, wall_s: 1.0, beta1_power: 0.5, beta2_power: 0.5, best: None, data: \"digits\", \
-             config: \"{config}\", since: None, bytes: {}, crc32: {crc32})",
+            "(version: 1, step: {step}, wall_s: 1.0, optimizer_steps: {step}, powers: {{}}, best: None, data: \"digits\", \
+             config: \"{config}\", preset: \"\", since: None, bytes: {}, text_sum: {text_sum}, crc32: {crc32})",
             tensors.len()
         )
     };
-    let sum = crc32fast::hash(&[&tensors[..], text(0).as_bytes()].concat());
+    let sum = crc32fast::hash(&[&tensors[..], text(0, 0).as_bytes()].concat());
     fs::write(file(run, step, "safetensors"), &tensors).unwrap();
-    fs::write(file(run, step, "ron"), text(sum)).unwrap();
+    fs::write(file(run, step, "ron"), text(crc32fast::hash(text(0, sum).as_bytes()), sum)).unwrap();
 }
 
 fn file(run: &RunFolder, step: u64, extension: &str) -> std::path::PathBuf {
@@ -132,13 +132,13 @@ fn damage_is_reported_and_repaired_without_loss() {
         ("damaged", "checkpoint-00000040.safetensors", "checksum"),
         ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
         ("whole", "checkpoints", "1, of steps 20"),
-        ("note", "commands.jsonl", "lines that are no commands, and are refused: 1"),
+        ("note", "commands.jsonl", "invalid lines, which are refused: 1"),
     ];
     let mendable = [
         ("config.ron", "`batch_size`"),
         ("events.jsonl", "13 bytes"),
         ("events.jsonl", "line 3 cannot be read; what was recorded there is lost"),
-        ("checkpoint-00000080.safetensors", "no whole checkpoint"),
+        ("checkpoint-00000080.safetensors", "is an incomplete checkpoint"),
         ("checkpoint-00000090.ron", "no tensors"),
     ];
     let useless = [("reserve", "killed"), (".valleyscope-aB3dE5.tmp", "never finished")];
@@ -228,7 +228,7 @@ fn a_recorded_loss_is_only_a_note() {
     expect(&check(&[]), 1, &[("mendable", "events.jsonl", "line 5 is missing")]);
     assert!(fs::read_to_string(run.events()).unwrap() == damaged);
     let record =
-        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be had back");
+        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be recovered");
     expect(&check(&["--mend"]), 0, &[record, ("note", "status", "stopped, step 40")]);
     let mended = fs::read_to_string(run.events()).unwrap();
     let warning = mended.strip_prefix(&damaged).unwrap();
@@ -251,8 +251,8 @@ fn a_resumed_run_records_lost_events() {
     let (run, session) = trained(&sandbox);
     drop(session);
     fs::remove_file(run.events()).unwrap();
-    let check = || sandbox.run(&["runs", "check", "mnist"]);
-    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` goes on")]);
+    let check = || place.run(&["runs", "check", "mnist"]);
+    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` resumes")]);
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
     drop(session);
@@ -274,8 +274,8 @@ fn a_cut_line_is_kept_even_if_it_is_the_only_one() {
     fs::write(run.events(), cut).unwrap();
     // The config is older than the two minutes in which a worker may begin.
     fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    let output = sandbox.run(&["runs", "check", "mnist", "--mend"]);
-    expect(&output, 0, &[("mended", "events.jsonl", "it is kept in events-damaged-1.jsonl")]);
+    let output = place.run(&["runs", "check", "mnist", "--mend"]);
+    expect(&output, 0, &[("mended", "events.jsonl", "a copy of the file from before is events-damaged-1.jsonl")]);
     assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
     assert!(fs::read(run.events()).unwrap().is_empty());
 }
@@ -290,10 +290,10 @@ fn a_cut_line_is_reported_even_if_a_worker_may_run_elsewhere() {
     let (run, session) = trained(&sandbox);
     drop(session);
     OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
-    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     fs::write(run.lock(), lock).unwrap();
-    let check = |more: &[&str]| sandbox.run(&[&["runs", "check", "mnist"], more].concat());
-    let told = [("note", "status", "last heard"), ("note", "events.jsonl", "13 bytes that are no whole line")];
+    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
+    let told = [("note", "status", "last seen"), ("note", "events.jsonl", "13 bytes of an incomplete line")];
     expect(&check(&[]), 0, &told);
     let refused = check(&["--mend"]);
     assert!(said(&refused).contains("may still be trained, on another machine"), "{}", said(&refused));
@@ -321,9 +321,9 @@ fn the_only_tensors_are_not_moved() {
     for step in [20, 40] {
         fs::remove_file(file(&run, step, "ron")).unwrap();
     }
-    // A worker that was killed while it saved the first checkpoint leaves this.
-    let first = ("mendable", "checkpoint-00000040.safetensors", "the file .ron that says what it is is not beside it");
-    expect(&sandbox.run(&["runs", "check", "mnist"]), 1, &[first]);
+    // As of a worker that was killed while it saved the first one.
+    let first = ("mendable", "checkpoint-00000040.safetensors", "its description, the file .ron, is missing");
+    expect(&place.run(&["runs", "check", "mnist"]), 1, &[first]);
     let mut session = RunSession::begin(&run).unwrap();
     let (step, saved) = line(40);
     session.record(step, saved).unwrap();

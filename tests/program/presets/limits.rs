@@ -142,7 +142,7 @@ fn a_choice_may_be_spelled_as_on_a_command_line() {
         ("fig3-cpu", "optimizer", "Focus(decay: Parameters)", &["focus(decay: parameters)"]),
         ("mnist", "optimizer", "Sgd", &["sgd", "sGd"]),
         ("mnist", "not_finite", "GoOn", &["go_on", "go-on", "goon"]),
-        ("mnist", "data", "StandIn", &["stand-in"]),
+        ("mnist", "data", "Synthetic", &["synthetic"]),
     ] {
         let exact = built_in(name).with(path, exact).unwrap();
         for other in others {
@@ -204,7 +204,7 @@ fn files_that_are_not_regular_are_no_presets_of_a_user() {
     use valleyscope_experiments::preset::Library;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    make_fifo(&at("pipe.ron"));
+    make_fifo(at("pipe.ron"));
     std::os::unix::fs::symlink("/dev/zero", at("zeros.ron")).unwrap();
     std::fs::write(at("good.txt"), GOOD).unwrap();
     std::os::unix::fs::symlink("good.txt", at("linked.ron")).unwrap();

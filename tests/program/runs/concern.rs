@@ -61,7 +61,7 @@ fn a_worker_that_is_silent_far_longer_than_before_is_stalled() {
     let running = Status::Running(None);
     let quick = steps(10);
     assert_eq!(concerns(&running, &quick, 90 + 600), []);
-    let words = "its worker lives, but has recorded nothing for 12 min; before, no pause was longer than 10 s";
+    let words = "its worker is alive, but has recorded nothing for 12 min; before, no pause was longer than 10 s";
     assert_eq!(concerns(&running, &quick, 90 + 720), [(ConcernKind::Stalled, words.to_owned())]);
     let slow = steps(100);
     assert_eq!(concerns(&running, &slow, 900 + 1900), [], "its steps take long");

@@ -109,13 +109,13 @@ fn words_comments_and_places_may_change() {
     let (_place, run) = run_of("mnist", &[]);
     write(&run, vec![Event::Started(started(&run))]);
     for (path, value) in
-        [("title", "Another title"), ("description", "Other words"), ("data", "StandIn"), ("device", "Cuda(3)")]
+        [("title", "Another title"), ("description", "Other words"), ("data", "Synthetic"), ("device", "Cuda(3)")]
     {
         change(&run, path, value);
         check(&run).unwrap();
     }
     let text = fs::read_to_string(run.config()).unwrap();
-    // A version without this field wrote this.
+    // As where a field is left out that has a default.
     let defaulted = text.lines().filter(|line| !line.contains("eval_every")).collect::<Vec<_>>().join("\n\n");
     assert_ne!(defaulted, text);
     fs::write(run.config(), format!("// My notes.\n{defaulted}")).unwrap();
@@ -123,41 +123,10 @@ fn words_comments_and_places_may_change() {
 }
 
 #[test]
-fn runs_of_earlier_versions_are_compared_by_their_first_event() {
-    let old = |run: &RunFolder| Started { config: String::new(), config_sha256: String::new(), ..started(run) };
-    for (preset, path, value, field) in [
-        ("mnist", "steps", "50", "steps"),
-        ("mnist", "optimizer", "Adam", "optimizer"),
-        ("mnist", "learning_rate", "0.1", "learning_rate"),
-        ("mnist", "batch_size", "8", "batch_size"),
-        ("mnist", "seed", "8", "seed"),
-        ("fig2cd", "batch_sizes", "[4, 2]", "batch_sizes"),
-        ("fig2cd", "steps", "50", "steps"),
-        ("fig2cd", "replicates", "2", "replicates"),
-        ("fig2cd", "learning_rates.to", "0.5", "learning_rates"),
-    ] {
-        let (_place, run) = run_of(preset, &[]);
-        write(&run, vec![Event::Started(old(&run))]);
-        check(&run).unwrap();
-        change(&run, path, value);
-        let found = differences(&run);
-        assert!(found.len() == 1 && found[0].starts_with(&format!("{field}: ")), "{found:?}");
-    }
-    // Facts that were not recorded are not compared.
-    let (_place, run) = run_of("mnist", &[]);
-    write(&run, vec![Event::Started(Started::default())]);
-    check(&run).unwrap();
-}
-
-#[test]
 fn values_from_files_are_escaped_and_shortened() {
-    let (_place, run) = run_of("mnist", &[]);
-    let begun = Started {
-        config: String::new(),
-        optimizer: format!("\u{1b}]52;c;eA==\u{7}{}", "x".repeat(90_000)),
-        ..started(&run)
-    };
-    write(&run, vec![Event::Started(begun)]);
+    let (_place, run) = run_of("fig2cd", &[]);
+    let optimizer = format!("\u{1b}]52;c;eA==\u{7}{}", "x".repeat(90_000));
+    write(&run, vec![Event::GridPoint(GridPoint { optimizer, ..GridPoint::default() })]);
     let said = check(&run).unwrap_err().to_string();
     assert!(said.contains("\\u{1b}]52") && !said.contains('\u{1b}') && said.len() < 2000, "{said}");
 }

@@ -97,7 +97,7 @@ fn a_living_run_is_not_removed() {
 fn a_run_on_another_machine_is_removed_only_after_a_long_silence() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#).unwrap();
+    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#).unwrap();
     let heard = |seconds| {
         let beat = Timestamp::now() - Duration::from_secs(seconds);
         fs::write(run.heartbeat(), format!("{beat}\n")).unwrap();

@@ -129,7 +129,7 @@ fn a_worker_counts_as_running_whatever_its_clock() {
     let sandbox = tempfile::tempdir().unwrap();
     let run = new_run(sandbox.path());
     drop(valleyscope_runs::RunSession::begin(&run).unwrap());
-    let owner = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let owner = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     let script =
         format!("exec 9> \"$2/lock\"\nflock 9\necho '{owner}' >&9\nwhile [ -e \"$2/go-on\" ]; do sleep 0.05; done");
     let going_on = run.path().join("go-on");
@@ -159,7 +159,7 @@ fn a_worker_that_has_held_the_run_and_failed_has_begun() {
     let sandbox = tempfile::tempdir().unwrap();
     let run = new_run(sandbox.path());
     drop(valleyscope_runs::RunSession::begin(&run).unwrap());
-    let owner = r#"{\"host\":\"$(uname -n)\",\"pid\":1,\"started\":\"2026-03-01T12:00:00Z\"}"#;
+    let owner = r#"{\"host\":\"$(uname -n)\",\"pid\":1,\"started\":\"2026-03-01T12:00:00Z\",\"lines\":0}"#;
     let script = format!("echo \"{owner}\" > \"$2/lock\"\necho 'the loss is not finite' >&2\nexit 1");
     let launched = program(&sandbox, &script).start(&run, true, None).unwrap();
     wait_until("the end", || launched.exit().is_some());

@@ -147,7 +147,7 @@ fn a_copy_is_inactive_here_and_trained_by_the_same_worker_elsewhere() {
     assert!(heard(status(&copy)) < 60);
     let later = Timestamp::now() + Duration::from_secs(600);
     assert!((599..700).contains(&heard(status_at(&copy, later))));
-    assert!(status_at(&copy, later).word().starts_with("last heard 10 min ago"), "{}", status_at(&copy, later));
+    assert!(status_at(&copy, later).word().starts_with("last seen 10 min ago"), "{}", status_at(&copy, later));
     session.record(1, Event::Finished).unwrap();
     fs::copy(run.events(), copy.events()).unwrap();
     assert_eq!(status(&copy), Status::Finished);
@@ -161,7 +161,7 @@ fn another_machines_heartbeat_is_reported_as_it_is() {
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
     assert!(matches!(status(&run), Status::Crashed { .. }), "it said no goodbye");
-    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#).unwrap();
+    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#).unwrap();
     let now = Timestamp::now() + Duration::from_secs(1000);
     let beat = now - Duration::from_secs(42);
     fs::write(run.heartbeat(), format!("{beat}\n")).unwrap();

@@ -67,7 +67,7 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
         (&["--all"], ["--out", "required"]),
         (&["--all", "--out", "f.svg"], ["--out must be a folder", "f.svg"]),
         (&["--all", "--out", "all", "--width-mm", "21"], ["too narrow", "21"]),
-        (&["--all", "--out", "all", "--format", "jpg"], ["png, svg or pdf", "jpg"]),
+        (&["--all", "--out", "all", "--format", "jpg"], ["possible values: png, svg, pdf", "jpg"]),
         (&["fig2a", "--all", "--out", "all"], ["--all", "cannot be used with"]),
         (&["fig2a", "--format", "svg", "--out", "f.svg"], ["--format is for --all", "leave it out"]),
         (&["./none", "--out", "f.svg"], ["there is no ./none", "folder of results"]),

@@ -14,19 +14,23 @@ fn wrong_options_say_what_was_expected_and_found() {
         ("--grid", "-1x5", "found -1x5"),
         ("--grid", "0x5", "expected"),
         ("--grid", "100000x100000", "from 1 to 10000, found 100000"),
-        ("--grid", "5x99999999999999999999", "each side of a grid must be a whole number from 1 to 10000, found 9999"),
+        (
+            "--grid",
+            "5x99999999999999999999",
+            "each side of a grid must be a whole number from 1 to 10000, found 5x9999",
+        ),
         ("--grid", "10000x10000", "100000000 pixels, more than 1000000"),
         ("--lrs", "0", "found 0"),
         ("--lrs", "many", "found many"),
         ("--replicates", "0", "found 0"),
         ("--steps", "0", "found 0"),
         ("--steps", "NaN", "found NaN"),
-        ("--seed", "-1", "expected a seed"),
+        ("--seed", "-1", "expected a whole number from 0"),
         ("--threads", "0", "found 0"),
         ("--threads", "100000", "from 1 to 1024"),
         ("--set", "noise=-1", "--set noise=-1: noise must be a number from 0 to 100, found -1"),
         ("--set", "optimizers[9].schedule.warmup=3", "the preset has no `sweep.optimizers[9].schedule`"),
-        ("--precision", "f16", "expected f32 or f64, found f16"),
+        ("--precision", "f16", "possible values: f32, f64"),
     ] {
         let output = sandbox.run(&["sweep", "fig2a", "--out", "out", option, value]);
         let word = if expected == "expected" { "0" } else { expected };

@@ -42,7 +42,7 @@ fn wrong_usage_and_bad_text_exit_with_2_and_unusable_files_with_1() {
     let run = |args: &[&str]| command(&sandbox, args).output().unwrap();
     expect(&run(&["--out", "out"]), 2, &["FILES"]);
     expect(&run(&["text.txt"]), 2, &["--out"]);
-    expect(&run(&["text.txt", "--out", "out", "--tokenizer", "bpe"]), 2, &["expected gpt2 or char"]);
+    expect(&run(&["text.txt", "--out", "out", "--tokenizer", "bpe"]), 2, &["possible values: gpt2, char"]);
     for fraction in ["0", "-1", "1", "NaN"] {
         let said = ["val_fraction must be a number from 0.0001 to 0.9", fraction];
         expect(&run(&["text.txt", "--out", "out", "--val-fraction", fraction]), 2, &said);

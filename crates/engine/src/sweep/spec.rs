@@ -17,15 +17,15 @@ pub struct SweepSpec {
     #[serde(default)]
     pub landscape: LandscapeSpec,
     /// d. In two dimensions the valley is turned by φ; in more, it has a random direction, one a sweep.
-    #[serde(default = "two_dimensions")]
+    #[serde(default = "Dimension::of::<2>")]
     pub dimension: Dimension,
     /// σ
     pub noise: Noise,
     #[serde(default)]
     pub seed: u64,
-    #[serde(default = "thousand_steps")]
+    #[serde(default = "StepCount::of::<1000>")]
     pub steps: StepCount,
-    #[serde(default = "fifty_replicates")]
+    #[serde(default = "Replicates::of::<50>")]
     pub replicates: Replicates,
     /// Each coordinate starts at a draw from Normal(0, spread).
     #[serde(default = "start_spread")]
@@ -43,18 +43,6 @@ pub struct SweepSpec {
     pub columns: Axis,
     /// 2 to [`SweepSpec::MAX_OPTIMIZERS`], each with an id of its own.
     pub optimizers: Vec<SweepOptimizer>,
-}
-
-fn two_dimensions() -> Dimension {
-    Dimension::clamped(2)
-}
-
-fn thousand_steps() -> StepCount {
-    StepCount::clamped(1000)
-}
-
-fn fifty_replicates() -> Replicates {
-    Replicates::clamped(50)
 }
 
 fn start_spread() -> StartSpread {

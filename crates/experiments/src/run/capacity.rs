@@ -68,9 +68,11 @@ impl CapacityReport {
         let needs = needs.of_processes(processes);
         let fits = capacity.memory.filter(|_| processes == 1);
         let fits = fits.and_then(|memory| workload.fitting(0, memory, capacity.is_gpu()));
+        let with = workload.with_smaller_batches();
+        let fits = fits.map(|fits| format!("a batch_size of at most {fits}{with}"));
         Some(CapacityReport {
             needs: capacity.words(&needs),
-            lacks: capacity.lacks(&needs, fits),
+            lacks: capacity.lacks(&needs, fits.as_deref()),
             warning: capacity.warns(&needs),
         })
     }
@@ -96,19 +98,17 @@ impl Capacity {
         Capacity { device, memory, disk: free_disk(runs), threads }
     }
 
-    /// Returns the reason why a training would not fit, with a remedy; `fits` is the largest `batch_size` that fits
-    /// into memory, if there is one.
-    pub fn lacks(&self, needs: &Needs, fits: Option<u64>) -> Option<String> {
+    /// Returns the reason why a training would not fit, with a remedy; `fits` names a `batch_size` that fits into
+    /// memory, if there is one.
+    pub fn lacks(&self, needs: &Needs, fits: Option<&str>) -> Option<String> {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         let memory = needs.memory(self.is_gpu());
         if is_less(self.memory, memory) {
             let ([needed, there], of) = (sizes(memory, self.memory?), self.device_words());
-            let change = fits.map_or_else(
-                || "a smaller model".to_owned(),
-                |fits| format!("a batch_size of at most {fits} (of GPT-2 with more accumulation), a smaller model"),
-            );
+            let batch = fits.map_or_else(String::new, |fits| format!("{fits}, "));
             return Some(format!(
-                "the training needs about {needed} of memory, and {of} has {there}; take {change}, or another device"
+                "the training needs about {needed} of memory, and {of} has {there}; take {batch}a smaller model, or \
+                 another device"
             ));
         }
         if is_less(self.disk, needs.disk) {

@@ -107,8 +107,8 @@ impl RunConfig {
         Ok(RunConfig { preset, text })
     }
 
-    /// Returns the config with which a run with this history began: the one in its events or, where an older version
-    /// did not record it there, its `config.ron`.
+    /// Returns the config with which a run with this history began: the one in its events or, if their first line is
+    /// lost, its `config.ron`.
     pub fn begun(run: &RunFolder, history: &RunHistory) -> Result<RunConfig, ConfigError> {
         match history.started().map(|started| &started.config).filter(|config| !config.is_empty()) {
             None => RunConfig::read(run),
@@ -147,25 +147,21 @@ impl RunConfig {
 
     /// Checks that a run with this history can resume with the config, which must compute the same as the one that the
     /// run was begun with. Comments, the title, the description, the place of the data (which have a fingerprint of
-    /// their own) and the device may differ. For a run of an older version, whose events do not hold the config, only
-    /// the facts in its events are compared.
+    /// their own) and the device may differ.
     ///
     /// # Errors
     ///
     /// Returns [`ConfigError::Changed`] with the fields that differ.
     pub fn check(&self, history: &RunHistory) -> Result<(), ConfigError> {
-        let now = self.started();
-        let differences = match history.started() {
-            None => Vec::new(),
-            Some(before) if before.config.is_empty() => facts_that_differ(before, &now),
-            Some(before) if before.config == self.text => Vec::new(),
-            Some(before) => differing_fields(&RunConfig::parse_begun(&before.config)?.preset, &self.preset),
+        let begun = history.started().map(|started| started.config.as_str()).filter(|text| !text.is_empty());
+        let differences = match begun {
+            Some(begun) if begun != self.text => differing_fields(&RunConfig::parse_begun(begun)?.preset, &self.preset),
+            _ => Vec::new(),
         };
         if !differences.is_empty() {
-            let kept = history.started().is_some_and(|before| !before.config.is_empty());
-            return Err(ConfigError::Changed { differences, kept });
+            return Err(ConfigError::Changed { differences, kept: true });
         }
-        let differences = points_that_differ(history, now.scan.as_ref());
+        let differences = points_that_differ(history, self.started().scan.as_ref());
         if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, kept: false }) }
     }
 
@@ -216,38 +212,6 @@ pub fn compute_the_same(one: &str, other: &str) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if differing_fields(&one, &other).is_empty())
 }
 
-/// Returns the recorded facts in a run's first event that differ from the current config.
-fn facts_that_differ(before: &Started, now: &Started) -> Vec<Difference> {
-    let mut differences = Vec::new();
-    let mut compare = |field: &str, before: String, now: String| {
-        if !before.is_empty() && before != now {
-            differences.push(Difference::new(field, &before, &now));
-        }
-    };
-    fn text(value: Option<impl ToString>) -> String {
-        value.map_or_else(String::new, |value| value.to_string())
-    }
-    compare("kind", before.kind.clone(), now.kind.clone());
-    compare("precision", before.precision.clone(), now.precision.clone());
-    compare("seed", text(before.seed), text(now.seed));
-    match (&before.scan, &now.scan) {
-        (Some(before), Some(now)) => {
-            compare("optimizers", before.optimizers.join(", "), now.optimizers.join(", "));
-            compare("batch_sizes", format!("{:?}", before.batch_sizes), format!("{:?}", now.batch_sizes));
-            compare("learning_rates", rounded(&before.learning_rates), rounded(&now.learning_rates));
-            compare("replicates", before.replicates.to_string(), now.replicates.to_string());
-            compare("steps", before.steps.to_string(), now.steps.to_string());
-        }
-        _ => {
-            compare("optimizer", before.optimizer.clone(), now.optimizer.clone());
-            compare("learning_rate", text(before.learning_rate), text(now.learning_rate));
-            compare("batch_size", text(before.batch_size), text(now.batch_size));
-            compare("steps", text(Some(before.steps).filter(|&steps| steps > 0)), now.steps.to_string());
-        }
-    }
-    differences
-}
-
 /// Returns the differences shown by a scan's finished grid points, which record their settings, also where the first
 /// event is lost.
 fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Difference> {
@@ -276,12 +240,6 @@ fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Diff
         }
     }
     differences.into_iter().collect()
-}
-
-/// Rounds numbers for comparison: powers may differ in their last digits between machines.
-fn rounded(numbers: &[f64]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(|number| format!("{number:.9e}")).collect();
-    format!("[{}]", numbers.join(", "))
 }
 
 /// The fields that need not be equal for a run to resume. The data have a fingerprint.

@@ -15,7 +15,7 @@ use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{ChoiceError, first_usable};
 use valleyscope_runs::{Event, EventRecord};
 use valleyscope_runs::{FolderError, RunFolder};
-use valleyscope_runs::{Forked, link_checkpoint, seal};
+use valleyscope_runs::{Forked, link_checkpoint, with_crc};
 
 use super::config::{ConfigError, RunConfig};
 use crate::preset::Preset;
@@ -40,11 +40,6 @@ pub enum ForkError {
     File { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Choice(#[from] ChoiceError),
-    #[error(
-        "the checkpoint of step {step} of the run {run} does not say how it was trained, as a version before has written \
-         it; resume that run, which then saves one that does"
-    )]
-    Untold { run: String, step: u64 },
     #[error(
         "the run {run} is of the kind {expected}, and the settings are of the kind {found}; a fork goes on with the same model"
     )]
@@ -104,7 +99,7 @@ impl Fork {
             let record =
                 EventRecord { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
             write(&folder.config(), &training.to_ron())?;
-            write(&folder.events(), &(seal(&record.to_line(), 1) + "\n"))
+            write(&folder.events(), &(with_crc(&record.to_line(), 1) + "\n"))
         })?;
         Ok((run, forked))
     }
@@ -112,9 +107,6 @@ impl Fork {
     /// Checks that a training can continue from the checkpoint; returns whether it has the same update rule.
     fn check(&self, training: &Preset, checkpoint: &Checkpoint) -> Result<bool, ForkError> {
         let (run, step) = (self.run.name(), checkpoint.step);
-        if checkpoint.preset.is_empty() {
-            return Err(ForkError::Untold { run, step });
-        }
         // The run may be a fork itself, with other settings than those that the checkpoint was trained with.
         let before = Preset::parse(&checkpoint.preset, &Checkpoint::file_name(step));
         let before = before.map_err(|error| ForkError::Config { run: run.clone(), source: error.into() })?;

@@ -25,16 +25,12 @@ pub struct Sharing {
 impl Sharing {
     /// Returns the settings of a single process.
     pub fn none() -> Sharing {
-        Sharing { processes: one_process(), shard_optimizer: false }
+        Sharing { processes: Processes::of::<1>(), shard_optimizer: false }
     }
 }
 
-pub(super) fn one_process() -> Processes {
-    Processes::clamped(1)
-}
-
 pub(super) fn is_one(processes: &Processes) -> bool {
-    *processes == one_process()
+    *processes == Processes::of::<1>()
 }
 
 /// Floating-point precision of the parameters and of everything computed with them.
@@ -65,7 +61,6 @@ pub enum DataChoice {
     /// A folder that holds the files.
     Folder(String),
     /// Synthetic digits or text. They are not MNIST, and not a real corpus.
-    #[serde(rename = "StandIn")]
     Synthetic,
 }
 

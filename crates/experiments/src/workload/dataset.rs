@@ -1,4 +1,5 @@
 use std::error::Error;
+use std::path::{Path, PathBuf};
 
 /// The words for a workload's dataset in forms and messages.
 #[derive(Debug)]
@@ -11,6 +12,28 @@ pub struct Dataset {
     pub folder: &'static str,
     /// The synthetic data that replace it where nothing else is found.
     pub synthetic: &'static str,
+    /// The files of a dataset that the program downloads.
+    pub files: Option<DatasetFiles>,
+}
+
+/// The files of a dataset, which can be in any folder.
+#[derive(Debug)]
+pub struct DatasetFiles {
+    /// The name of the dataset for users, such as `MNIST`.
+    pub title: &'static str,
+    /// The folder of the user into which they are downloaded.
+    pub cache: fn() -> Option<PathBuf>,
+    /// Returns the reason why a folder lacks some of the files, without reading them.
+    pub lacking_in: fn(&Path) -> Option<String>,
+}
+
+impl DatasetFiles {
+    /// Describes whether the files are in a folder.
+    pub fn words_of(&self, folder: &Path) -> String {
+        let title = self.title;
+        (self.lacking_in)(folder)
+            .map_or_else(|| format!("has the files of {title}"), |why| format!("no {title}: {why}"))
+    }
 }
 
 /// The data that a training would use if it began now, as far as can be determined without reading them all.

@@ -21,7 +21,7 @@ mod scan;
 mod settings;
 
 pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, Sharing, TokenizerKind};
-pub use dataset::{Dataset, Outlook, OutlookResult, without_folder};
+pub use dataset::{Dataset, DatasetFiles, Outlook, OutlookResult, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
@@ -53,6 +53,9 @@ macro_rules! for_each_workload {
 }
 pub use for_each_workload;
 
+/// The datasets of all workloads.
+pub static DATASETS: [&Dataset; 2] = [&mnist::MNIST, &gpt2::TEXT];
+
 /// A preset that a worker trains.
 pub trait Workload {
     /// Returns the name for users, such as `MNIST classifier`.
@@ -61,7 +64,7 @@ pub trait Workload {
     /// Returns the name that distinguishes its runs from those of other workloads, such as `MNIST`.
     fn family(&self) -> &'static str;
 
-    /// The title in menus, one line.
+    /// Returns the title in menus, one line.
     fn title(&self) -> &str;
 
     /// One sentence about the experiment.
@@ -133,6 +136,9 @@ pub trait Workload {
 
     /// Returns the largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
+
+    /// Returns [`RunSpec::WITH_SMALLER_BATCHES`]; empty for a scan.
+    fn with_smaller_batches(&self) -> &'static str;
 
     /// Removes names of runs and of scanned optimizers that come from another preset and belong to other settings.
     fn forget_names_of(&mut self, other: &dyn Workload);

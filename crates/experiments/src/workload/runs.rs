@@ -32,6 +32,8 @@ pub trait RunSpec: Clone {
     /// The name that distinguishes its runs from those of other workloads.
     const FAMILY: &'static str;
     const DATASET: &'static Dataset;
+    /// The compensation for a smaller `batch_size`, in words that follow a batch size; empty if there is none.
+    const WITH_SMALLER_BATCHES: &'static str = "";
 
     /// Returns the fields that trainings of all workloads have.
     fn common(&self) -> Common<'_>;
@@ -253,6 +255,10 @@ where
 
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64> {
         self.runs.get(run)?.fitting(memory, on_gpu)
+    }
+
+    fn with_smaller_batches(&self) -> &'static str {
+        S::WITH_SMALLER_BATCHES
     }
 
     fn forget_names_of(&mut self, other: &dyn Workload) {

@@ -16,7 +16,7 @@ use valleyscope_engine::quantity::{
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Started, Unit};
 
-use super::choices::{is_one, one_process};
+use super::choices::is_one;
 use super::form::{Field, Form, Section, Value};
 use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
@@ -47,22 +47,22 @@ pub struct Gpt2Spec {
     /// Sequences of a micro-batch.
     pub batch_size: SequenceCount,
     /// Micro-batches of a step.
-    #[serde(default = "no_accumulation")]
+    #[serde(default = "Accumulation::of::<1>")]
     pub accumulation: Accumulation,
     pub steps: TrainingSteps,
     /// The seed of the initial weights and of the sequences of the batches.
     #[serde(default)]
     pub seed: u64,
     /// Steps from one point of the training curve to the next.
-    #[serde(default = "log_every")]
+    #[serde(default = "LoggingInterval::of::<10>")]
     pub log_every: LoggingInterval,
     /// Steps from one evaluation to the next.
-    #[serde(default = "eval_every")]
+    #[serde(default = "EvaluationInterval::of::<1000>")]
     pub eval_every: EvaluationInterval,
     /// Batches of an evaluation, always the same.
-    #[serde(default = "eval_batches")]
+    #[serde(default = "EvaluationBatches::of::<200>")]
     pub eval_batches: EvaluationBatches,
-    #[serde(default = "checkpoint_every")]
+    #[serde(default = "CheckpointInterval::of::<1000>")]
     pub checkpoint_every: CheckpointInterval,
     /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub struct Gpt2Spec {
     #[serde(default)]
     pub device: DeviceChoice,
     /// Processes on this machine that share each batch; others may start them instead.
-    #[serde(default = "one_process", skip_serializing_if = "is_one")]
+    #[serde(default = "Processes::of::<1>", skip_serializing_if = "is_one")]
     pub processes: Processes,
     /// Whether each of several processes keeps the optimizer's memory for a part of the parameters only, and steps
     /// these.
@@ -100,7 +100,7 @@ pub struct Gpt2Spec {
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
     pub every: SampleInterval,
-    #[serde(default = "sample_tokens")]
+    #[serde(default = "SampleTokens::of::<100>")]
     pub tokens: SampleTokens,
     #[serde(default = "temperature")]
     pub temperature: SampleTemperature,
@@ -108,39 +108,16 @@ pub struct Sampling {
     pub top_k: Option<TopK>,
 }
 
-fn no_accumulation() -> Accumulation {
-    Accumulation::clamped(1)
-}
-
-fn log_every() -> LoggingInterval {
-    LoggingInterval::clamped(10)
-}
-
-fn eval_every() -> EvaluationInterval {
-    EvaluationInterval::clamped(1000)
-}
-
-fn eval_batches() -> EvaluationBatches {
-    EvaluationBatches::clamped(200)
-}
-
-fn checkpoint_every() -> CheckpointInterval {
-    CheckpointInterval::clamped(1000)
-}
-
-fn sample_tokens() -> SampleTokens {
-    SampleTokens::clamped(100)
-}
-
 fn temperature() -> SampleTemperature {
     SampleTemperature::clamped(0.8)
 }
 
-static TEXT: Dataset = Dataset {
+pub(super) static TEXT: Dataset = Dataset {
     name: "text",
     automatic: "Automatic: text in the folder that VALLEYSCOPE_DATA names, else text that the program makes up",
     folder: "train.bin and val.bin of tokens, or files of text",
     synthetic: "Made-up text (no real corpus)",
+    files: None,
 };
 const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
@@ -188,6 +165,7 @@ impl RunSpec for Gpt2Spec {
     const NAME: &'static str = "GPT-2, pre-training";
     const FAMILY: &'static str = "GPT-2";
     const DATASET: &'static Dataset = &TEXT;
+    const WITH_SMALLER_BATCHES: &'static str = " with more accumulation";
 
     fn common(&self) -> Common<'_> {
         Common {

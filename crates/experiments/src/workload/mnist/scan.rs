@@ -4,7 +4,7 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
 
-use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook, steps};
+use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
 use crate::preset::{FormatVersion, Preset};
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
@@ -35,9 +35,9 @@ pub struct MnistScanSpec {
     pub batch_sizes: Vec<BatchSize>,
     #[serde(default = "learning_rates")]
     pub learning_rates: LearningRates,
-    #[serde(default = "replicates")]
+    #[serde(default = "Replicates::of::<3>")]
     pub replicates: Replicates,
-    #[serde(default = "steps")]
+    #[serde(default = "TrainingSteps::of::<400>")]
     pub steps: TrainingSteps,
     #[serde(default)]
     pub seed: u64,
@@ -57,10 +57,6 @@ const STEP_COST: u64 = 16;
 
 fn learning_rates() -> LearningRates {
     LearningRates { from: LearningRate::clamped(1e-4), to: LearningRate::clamped(1.0), count: PointCount::clamped(20) }
-}
-
-fn replicates() -> Replicates {
-    Replicates::clamped(3)
 }
 
 impl MnistScanSpec {
@@ -219,6 +215,10 @@ impl Workload for MnistScanPreset {
 
     fn fitting(&self, _: usize, _: u64, _: bool) -> Option<u64> {
         None
+    }
+
+    fn with_smaller_batches(&self) -> &'static str {
+        ""
     }
 
     fn forget_names_of(&mut self, other: &dyn Workload) {

@@ -1,22 +1,22 @@
-//! Parallel loops over parts of a task, on the threads that libtorch uses for its products.
+//! Parallel loops over parts of a task, on libtorch's own OpenMP threads.
 //!
-//! Threads of our own would compete with libtorch's: those spin until the next product, each on a processor, as
-//! [`super::waiting`] says. PyTorch on Linux comes with GNU OpenMP, whose entry point for a parallel region is an
-//! ordinary function. Elsewhere the calling thread does all parts.
+//! Threads of our own would compete with libtorch's, each of which spins on a processor until the next product
+//! ([`super::waiting`]). PyTorch on Linux ships GNU OpenMP, whose entry point for a parallel region is an ordinary
+//! function. On other systems the calling thread does all parts.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The smallest number of elements in a part that is worth another thread.
+/// The smallest number of elements in a part that justifies another thread.
 const SMALLEST: usize = 1 << 13;
-/// The largest number of parts. It does not depend on the number of threads, and so sums over the parts do not.
+/// The largest number of parts. It does not depend on the number of threads, and so neither do sums over the parts.
 const MOST_PARTS: usize = 32;
 
-/// The number of rows of a part, where each row has `width` elements.
+/// Returns the number of rows in a part, for rows of `width` elements.
 pub(crate) fn rows_of_a_part(rows: usize, width: usize) -> usize {
     rows.div_ceil(MOST_PARTS).max(SMALLEST.div_ceil(width)).clamp(1, rows.max(1))
 }
 
-/// Does the work for all items, each on some thread.
+/// Runs `work` on all items, each on some thread.
 pub(crate) fn share<I: Iterator<Item: Send> + Send>(items: I, work: impl Fn(I::Item) + Sync) {
     if items.size_hint().1 == Some(1) {
         return items.for_each(work);
@@ -24,30 +24,30 @@ pub(crate) fn share<I: Iterator<Item: Send> + Send>(items: I, work: impl Fn(I::I
     let items = Mutex::new(items);
     let take_all = || {
         loop {
-            // The lock is free again before the work begins.
+            // The lock is released before the work begins.
             let next = items.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(item) = next else { return };
             work(item);
         }
     };
     match usize::try_from(tch::get_num_threads()) {
-        Ok(threads) if threads > 1 => openmp::on_threads(threads, &take_all),
+        Ok(threads) if threads > 1 => gomp::on_threads(threads, &take_all),
         _ => take_all(),
     }
 }
 
 #[cfg(target_os = "linux")]
-mod openmp {
+mod gomp {
     use std::ffi::{c_uint, c_void};
     use std::sync::OnceLock;
 
     use libloading::os::unix::Library;
 
     /// `void GOMP_parallel(void (*work)(void *), void *data, unsigned threads, unsigned flags)`: calls the work on each
-    /// thread of a team, of which the caller is one, and returns when all have finished.
+    /// thread of a team that includes the caller, and returns when all have finished.
     type Parallel = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void, c_uint, c_uint);
 
-    /// The function in libtorch's OpenMP library, if that is GNU's.
+    /// Returns the function in libtorch's OpenMP library, if that is GNU's.
     fn parallel() -> Option<Parallel> {
         static FOUND: OnceLock<Option<Parallel>> = OnceLock::new();
         *FOUND.get_or_init(|| {
@@ -56,11 +56,11 @@ mod openmp {
         })
     }
 
-    /// Calls the work on each of `threads` threads at once.
+    /// Runs `work` on each of `threads` threads at once.
     pub(super) fn on_threads<W: Fn() + Sync>(threads: usize, work: &W) {
-        /// A panic ends the process here, as it cannot unwind through C.
+        /// Calls the work. A panic ends the process here, as it cannot unwind through C.
         unsafe extern "C" fn call<W: Fn() + Sync>(work: *mut c_void) {
-            // SAFETY: it is the work below, which lives until all threads have finished.
+            // SAFETY: it points to the work below, which lives until all threads have finished.
             unsafe { (*work.cast::<W>().cast_const())() }
         }
         match parallel() {
@@ -74,7 +74,7 @@ mod openmp {
 }
 
 #[cfg(not(target_os = "linux"))]
-mod openmp {
+mod gomp {
     pub fn on_threads<W: Fn() + Sync>(_threads: usize, work: &W) {
         work();
     }

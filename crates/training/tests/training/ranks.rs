@@ -1,4 +1,4 @@
-//! Several processes that train together: the same losses, and one that dies, hangs or loses its connection.
+//! Trainings by several ranks: equal losses, and ranks that die, hang or lose their connection.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use valleyscope_runs::{self as run, MetricId, RunCommand, RunFolder, Status};
 
 use crate::faults::{Stage, curve, expect, history, kill, kill_at, quick, scan, status, wait_for, worker};
 use crate::gpt2_run::tiny;
-use crate::parts::{named, train};
-use crate::small::rate;
+use crate::scan_parts::{named, train};
+use crate::small_mnist::rate;
 
 fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     let mut command = worker(run, resume);
@@ -18,7 +18,7 @@ fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     command
 }
 
-/// A config in which the processes divide the optimizer's memory.
+/// Sets a run's config to divide the optimizer's states among the ranks.
 fn divided(run: RunFolder) -> RunFolder {
     let path = run.path().join(RunFolder::CONFIG);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -32,7 +32,7 @@ fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
     curve(run).into_iter().map(|(step, loss)| (step, f64::from_bits(loss))).collect()
 }
 
-/// Trains runs with as many processes, and compares the curves with that of the first.
+/// Trains each run with its number of processes, and compares the curves with that of the first.
 #[track_caller]
 fn equal_losses(what: &str, runs: &[(RunFolder, usize)], within: f64) {
     for (run, processes) in runs {
@@ -57,9 +57,9 @@ fn equal_losses(what: &str, runs: &[(RunFolder, usize)], within: f64) {
 }
 
 #[test]
-fn any_number_of_processes_has_the_losses_of_one_on_mnist() {
+fn any_number_of_ranks_has_the_losses_of_one_on_mnist() {
     let stage = Stage::new();
-    // What a rule asks of a batch is of the whole batch, too: of the same images or of labels that the model draws.
+    // A rule's queries concern the whole batch too: the same images, or labels that the model draws.
     let kinds = ["FOCUS", "Sophia", "MARS", "Muon", "Schedule-Free"];
     for (name, precision, counts, within) in kinds
         .map(|name| (name, FloatType::Float64, &[1, 2][..], 1e-12))
@@ -77,7 +77,7 @@ fn any_number_of_processes_has_the_losses_of_one_on_mnist() {
 }
 
 #[test]
-fn any_number_of_processes_has_the_losses_of_one_on_gpt2() {
+fn any_number_of_ranks_has_the_losses_of_one_on_gpt2() {
     let stage = Stage::new();
     let usual = [("steps", "20"), ("log_every", "1"), ("eval_every", "20"), ("sample", "None"), ("clip", "0.5")];
     let compare = |counts: &[usize], within, settings: &[(&str, &str)]| {
@@ -94,7 +94,7 @@ fn any_number_of_processes_has_the_losses_of_one_on_gpt2() {
 }
 
 #[test]
-fn processes_that_divide_the_optimizers_memory_have_the_losses_of_one() {
+fn ranks_with_divided_states_have_the_losses_of_one() {
     let stage = Stage::new();
     let of = |kind, settings: &[(&str, &str)]| {
         let name = format!("{kind:?}");
@@ -114,9 +114,9 @@ fn processes_that_divide_the_optimizers_memory_have_the_losses_of_one() {
     equal_losses("MNIST", &runs, 1e-12);
 }
 
-/// A checkpoint is the whole state, whoever has saved it.
+/// A checkpoint has the whole state, whichever number of ranks has saved it.
 #[test]
-fn a_run_with_divided_memory_goes_on_with_any_number_of_processes() {
+fn a_run_with_divided_states_resumes_with_any_number_of_ranks() {
     let stage = Stage::new();
     let optimizer = RuleSpec::in_training(RuleKind::Adam);
     let spec = |steps| {
@@ -141,7 +141,7 @@ fn a_run_with_divided_memory_goes_on_with_any_number_of_processes() {
     }
 }
 
-/// The processes that a process has started.
+/// Returns the processes that a process has started.
 fn children(of: &Child) -> Vec<u32> {
     let path = format!("/proc/{0}/task/{0}/children", of.id());
     std::fs::read_to_string(path).unwrap().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
@@ -151,7 +151,7 @@ fn signal(name: &str, pid: u32) {
     assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
 }
 
-/// Waits for the end of a process, which must come in under a minute.
+/// Waits for the end of a process, which must follow within a minute.
 #[track_caller]
 fn ends(mut child: Child) {
     let begun = Instant::now();
@@ -165,7 +165,7 @@ fn ends(mut child: Child) {
 fn end(pids: &[u32]) {
     let begun = Instant::now();
     for pid in pids {
-        // A process that has ended stays until its parent knows, and says so.
+        // An ended process stays as a zombie until its parent waits for it.
         let lives = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
         while lives() {
             assert!(begun.elapsed() < Duration::from_secs(60), "{pid} goes on");
@@ -184,7 +184,7 @@ fn failed(run: &RunFolder, words: &str) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_process_that_dies_or_hangs_ends_all_and_the_run_goes_on_with_any_number() {
+fn a_dead_or_silent_rank_ends_all_and_the_run_resumes_with_any_number() {
     let stage = Stage::new();
     let precision = FloatType::Float64;
     let long = || MnistSpec { precision, ..quick(200) };
@@ -210,7 +210,7 @@ fn a_process_that_dies_or_hangs_ends_all_and_the_run_goes_on_with_any_number() {
     end(&others);
     failed(&run, &format!("rank 1 (process {} on ", others[0]));
 
-    // That of rank 0 takes the others with it, also one that is stopped.
+    // The death of rank 0 ends the others too, even a stopped one.
     let mut child = together(&run, true, 3).spawn().unwrap();
     wait_for(&run, &mut child, 75);
     let others = children(&child);
@@ -227,7 +227,7 @@ fn a_process_that_dies_or_hangs_ends_all_and_the_run_goes_on_with_any_number() {
     }
 }
 
-/// The first process that a process starts, as soon as it is there.
+/// Waits for the first process that a process starts.
 #[cfg(target_os = "linux")]
 fn first_child(of: &Child) -> u32 {
     let begun = Instant::now();
@@ -242,7 +242,7 @@ fn first_child(of: &Child) -> u32 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_process_that_dies_before_the_first_step_ends_all() {
+fn a_rank_that_dies_before_the_first_step_ends_all() {
     let stage = Stage::new();
     // When it starts, and while the processes meet or get their data.
     for delay_ms in [0, 300, 600] {
@@ -258,7 +258,7 @@ fn a_process_that_dies_before_the_first_step_ends_all() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_by_several_is_stopped_and_goes_on() {
+fn a_run_of_several_ranks_stops_and_resumes() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));
     // By a command, and by the signal that torchrun and SLURM send to each process.
@@ -283,7 +283,7 @@ fn a_run_by_several_is_stopped_and_goes_on() {
 }
 
 #[test]
-fn processes_of_a_run_that_cannot_begin_or_diverges_all_fail() {
+fn all_ranks_fail_if_a_run_cannot_begin_or_diverges() {
     let stage = Stage::new();
     let run = stage.run(quick(20));
     assert!(worker(&run, false).output().unwrap().status.success());
@@ -302,10 +302,10 @@ fn processes_of_a_run_that_cannot_begin_or_diverges_all_fail() {
     let run = stage.run(wild);
     let [mut leads, mut follows] = [0, 1].map(|rank| ranked(&run, rank, port));
     assert_eq!([leads.wait().unwrap().code(), follows.wait().unwrap().code()], [Some(1), Some(1)]);
-    failed(&run, "not a finite number");
+    failed(&run, "no longer finite");
 }
 
-/// A process as torchrun starts it.
+/// Starts a process like torchrun.
 fn ranked(run: &RunFolder, rank: usize, port: u16) -> Child {
     let mut command = worker(run, true);
     command.args(["--timeout", "6"]).env("MASTER_ADDR", "localhost").env("MASTER_PORT", port.to_string());
@@ -318,7 +318,7 @@ fn free_port() -> u16 {
 }
 
 #[test]
-fn processes_that_others_start_meet_by_their_environment() {
+fn externally_started_ranks_meet_by_their_environment() {
     let stage = Stage::new();
     let [alone, run] = [(); 2].map(|()| stage.run(MnistSpec { precision: FloatType::Float64, ..quick(20) }));
     assert!(worker(&alone, false).output().unwrap().status.success());
@@ -335,10 +335,10 @@ fn processes_that_others_start_meet_by_their_environment() {
     assert_eq!(started.processes, Some(2));
 }
 
-/// The last line of a process's log says why it ended.
+/// The last line of a process's log has the reason for its end.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_connection_that_is_cut_ends_all() {
+fn a_cut_connection_ends_all_ranks() {
     use rustix::net::sockopt::socket_acceptconn;
     use rustix::net::{Shutdown, shutdown};
     use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -352,7 +352,7 @@ fn a_connection_that_is_cut_ends_all() {
     for open in std::fs::read_dir(format!("/proc/{}/fd", follows.id())).unwrap() {
         let number: i32 = open.unwrap().file_name().to_str().unwrap().parse().unwrap();
         let open = pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
-        // Of files and sockets that listen it is not known.
+        // Files and listening sockets have no peer.
         if let Ok(open) = open
             && !socket_acceptconn(&open).unwrap_or(true)
         {
@@ -367,7 +367,7 @@ fn a_connection_that_is_cut_ends_all() {
     assert!(log.lines().last().unwrap().contains("resume the run"), "{log}");
 }
 
-/// What is in a run's folder: names and bytes of all files.
+/// Returns names and bytes of all files in a run's folder.
 fn content(run: &RunFolder) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let paths = std::fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
@@ -376,7 +376,7 @@ fn content(run: &RunFolder) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn too_many_processes_are_refused_before_any_is_started_and_nothing_is_changed() {
+fn refuses_too_many_ranks_before_starting_any() {
     let stage = Stage::new();
     let settings = [("steps", "3"), ("batch_size", "4"), ("accumulation", "1")];
     let run = tiny(&stage, &settings);
@@ -395,7 +395,7 @@ fn too_many_processes_are_refused_before_any_is_started_and_nothing_is_changed()
     expect(&first.output().unwrap(), 1, &said);
     assert!(content(&run) == before);
 
-    // By the program, which makes no folder for it, and resumes nothing so.
+    // The program creates no folder for it, and resumes no run.
     let there = || named(&stage, "").len();
     let before = there();
     let settings = settings.map(|(key, value)| format!("--set={key}={value}"));
@@ -414,15 +414,17 @@ fn too_many_processes_are_refused_before_any_is_started_and_nothing_is_changed()
 }
 
 #[test]
-fn what_cannot_be_trained_together_is_refused() {
+fn refuses_trainings_that_ranks_cannot_share() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("batch_size", "1"), ("accumulation", "2")]);
     let output = together(&run, false, 3).output().unwrap();
     expect(&output, 1, &["expected at most 2 processes, one for each sequence of a step", "found 3"]);
     assert!(!run.events().exists(), "nothing is written");
-    for (kind, why) in [("Muon", "steps whole parameters"), ("ScheduleFree", "takes gradients where its memory")] {
+    for (kind, why) in
+        [("Muon", "steps whole parameters"), ("ScheduleFree", "takes gradients at parameters from its states")]
+    {
         let run = divided(tiny(&stage, &[("optimizer", kind), ("batch_size", "4")]));
-        expect(&together(&run, false, 2).output().unwrap(), 1, &["leave `shard_optimizer` out", why]);
+        expect(&together(&run, false, 2).output().unwrap(), 1, &["omit `shard_optimizer`", why]);
     }
     let run = scan(&stage);
     expect(&together(&run, false, 2).output().unwrap(), 1, &["found a scan"]);

@@ -1,4 +1,4 @@
-//! A scan trained in parts, and the runs of its parts put together.
+//! A scan trained in parts, and the merging of their runs.
 
 use std::process::Output;
 
@@ -7,7 +7,7 @@ use valleyscope_runs::{Event, RunFolder, RunSession, Status};
 use crate::faults::{Stage, expect, history, points, scan, status, valleyscope};
 use crate::programs::WORKER;
 
-/// `valleyscope` with its runs in the stage's folder.
+/// Runs `valleyscope train` with its runs in the stage's folder.
 pub fn train(stage: &Stage, args: &[&str]) -> Output {
     let runs = stage.place.path().join("runs");
     let usual = ["train", "--worker", WORKER, "--runs", runs.to_str().unwrap()];
@@ -19,7 +19,7 @@ fn runs(stage: &Stage, args: &[&str]) -> Output {
     valleyscope(stage, &[&["runs", "--runs", runs.to_str().unwrap()], args].concat())
 }
 
-/// The runs whose names begin so, in order.
+/// Returns the runs whose names begin with `stem`, in order.
 pub fn named(stage: &Stage, stem: &str) -> Vec<RunFolder> {
     let mut runs = RunFolder::list(&stage.place.path().join("runs")).unwrap();
     runs.retain(|run| run.name().starts_with(stem));
@@ -27,14 +27,14 @@ pub fn named(stage: &Stage, stem: &str) -> Vec<RunFolder> {
     runs
 }
 
-/// The arrays of a scan's run.
+/// Returns the arrays of a scan's run.
 fn arrays(stage: &Stage, run: &RunFolder) -> Vec<u8> {
     let out = stage.place.path().join("scan.npz");
     expect(&runs(stage, &["export", &run.name(), "--out", out.to_str().unwrap()]), 0, &[]);
     std::fs::read(out).unwrap()
 }
 
-/// The preset of the stage's scan, as a file of this name.
+/// Returns the preset of the stage's scan, as a file of this name.
 fn preset(stage: &Stage, name: &str) -> String {
     let path = stage.place.path().join(name);
     std::fs::copy(scan(stage).config(), &path).unwrap();
@@ -42,7 +42,7 @@ fn preset(stage: &Stage, name: &str) -> String {
 }
 
 #[test]
-fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
+fn merged_parts_of_a_scan_equal_the_whole_byte_for_byte() {
     let stage = Stage::new();
     expect(&train(&stage, &[&preset(&stage, "whole.ron")]), 0, &["finished"]);
     let [whole] = named(&stage, "whole").try_into().unwrap();
@@ -55,7 +55,7 @@ fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
     let of_parts: Vec<_> = [&first, &third].map(|run| points(run).len()).into();
     assert!(of_parts.iter().all(|count| (2..=3).contains(count)), "{of_parts:?} of 8");
 
-    // What is there so far is named, and can be drawn.
+    // The existing parts are named, and can be drawn.
     let merge = |names: &[&str]| runs(&stage, &[&["merge"], names].concat());
     let said = format!("{} of 8 grid points are in ", of_parts.iter().sum::<usize>());
     expect(&merge(&[&first.name(), &third.name()]), 1, &[&said, "part 2/3 is missing"]);
@@ -80,7 +80,7 @@ fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
     assert_ne!(merged, incomplete);
     for run in [&merged, &incomplete] {
         assert_eq!(status(run), Status::Finished);
-        // Those that were missing have been trained last.
+        // The missing points were trained last.
         let losses = |run| points(run).into_iter().map(|(index, _, losses)| (index, losses)).collect::<Vec<_>>();
         assert_eq!(losses(run), losses(&whole), "{}", run.name());
         assert!(arrays(&stage, run) == arrays(&stage, &whole), "{}", run.name());
@@ -95,7 +95,7 @@ fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
 }
 
 #[test]
-fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
+fn merging_names_a_stopped_part_and_refuses_foreign_runs() {
     let stage = Stage::new();
     let whole = scan(&stage);
     let preset = preset(&stage, "small.ron");
@@ -144,13 +144,13 @@ fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
     let words = format!("{} is left out, as its beginning cannot be read: its events.jsonl is damaged", second.name());
     expect(&merge(&[&first, &second]), 1, &["4 of 8 grid points are in", &words, "line 1 cannot be read"]);
     std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
-    // Into a folder that is not there yet.
+    // Into a new folder.
     let new = stage.place.path().join("merged").join("runs");
     let parts = [&first, &second].map(|run| run.path().to_str().unwrap().to_owned());
     let merged = valleyscope(&stage, &["runs", "--runs", new.to_str().unwrap(), "merge", &parts[0], &parts[1]]);
     expect(&merged, 1, &["7 of 8 grid points are in", new.to_str().unwrap()]);
     assert_eq!(RunFolder::list(&new).unwrap().len(), 1);
-    // One that has not begun.
+    // A run that has not begun.
     let config = first.config_text().unwrap();
     let begun = RunFolder::create(&stage.place.path().join("runs"), "small-begun", &config).unwrap();
     let words = format!("{} has not begun, and is left out", begun.name());
@@ -169,7 +169,7 @@ fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
 
 /// Losses belong to the config that their part was begun with.
 #[test]
-fn parts_whose_configs_were_edited_are_not_merged() {
+fn refuses_to_merge_parts_with_edited_configs() {
     let stage = Stage::new();
     let preset = preset(&stage, "small.ron");
     for part in ["1/2", "2/2"] {
@@ -205,7 +205,7 @@ fn parts_whose_configs_were_edited_are_not_merged() {
 }
 
 #[test]
-fn what_has_no_such_part_is_refused() {
+fn refuses_a_part_that_does_not_exist() {
     let stage = Stage::new();
     let preset = preset(&stage, "small.ron");
     expect(&train(&stage, &[&preset, "--part", "1/9"]), 2, &["is 1/9: expected at most 8 parts"]);

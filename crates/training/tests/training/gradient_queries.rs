@@ -1,4 +1,4 @@
-//! What models answer an optimizer: gradients at other parameters, and the curvature.
+//! Queries of an optimizer to a model: gradients at other parameters, and the curvature.
 
 use std::ops::Range;
 use std::process::Command;
@@ -10,11 +10,11 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec};
 use valleyscope_training::gpt2::{Gpt2, Gpt2Run};
 use valleyscope_training::mnist::{Batch, Images, Mlp};
-use valleyscope_training::{Questions, TrainError, Training, drawn_labels, uniforms};
+use valleyscope_training::{GradientQueries, TrainError, Training, drawn_labels, uniforms};
 
 use crate::faults::expect;
 use crate::programs::valleyscope_program;
-use crate::small::digits;
+use crate::small_mnist::digits;
 
 const BATCH: usize = 20;
 
@@ -26,12 +26,12 @@ fn mlp(models: usize) -> Mlp {
     mlp
 }
 
-/// A batch for each model.
+/// Returns a batch for each model.
 fn batch(models: usize) -> Result<Batch, TrainError> {
     batch_of(0..models)
 }
 
-/// The batches of some of the models.
+/// Returns the batches of some of the models.
 fn batch_of(models: Range<usize>) -> Result<Batch, TrainError> {
     let digits = digits(300, 9);
     let images = Images::new(&digits.images, &digits.labels, Kind::Double, Device::Cpu)?;
@@ -44,32 +44,32 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
 }
 
 #[test]
-fn the_gradient_at_other_parameters_is_that_of_the_same_batch() {
+fn computes_the_gradient_at_other_parameters_for_the_same_batch() {
     let [mut model, mut moved] = [(); 2].map(|()| mlp(2));
     let place = model.parameters() * 0.9;
     moved.parameters().shallow_clone().copy_(&place);
     let _ = moved.differentiate(batch(2).unwrap()).unwrap();
     let _ = model.differentiate(batch(2).unwrap()).unwrap();
     let before = [model.parameters(), model.gradients(), model.statistics()].map(numbers);
-    let questions = Questions { gradient_at: Some(place), curvature: false };
-    let answers = model.answers(questions, &[Key::new(1), Key::new(2)], || batch(2)).unwrap();
+    let queries = GradientQueries { gradient_at: Some(place), curvature: false };
+    let answers = model.query_results(queries, &[Key::new(1), Key::new(2)], || batch(2)).unwrap();
     assert_eq!(numbers(answers.gradient_elsewhere.as_ref().unwrap()), numbers(moved.gradients()));
     assert!(answers.curvature.is_none());
-    assert_eq!([model.parameters(), model.gradients(), model.statistics()].map(numbers), before, "all is as it was");
+    assert_eq!([model.parameters(), model.gradients(), model.statistics()].map(numbers), before, "nothing has changed");
 }
 
-/// Of the bias of an output k the gradient is the mean of p − y over the batch, so the mean of B g² over drawn labels is
+/// The gradient of the bias of an output k is the mean of p − y over the batch, so the mean of B g² over drawn labels is
 /// the mean of p (1 − p).
 #[test]
-fn the_curvature_of_output_biases_is_the_variance_of_their_labels() {
+fn curvature_of_output_biases_is_the_variance_of_their_labels() {
     const DRAWS: u64 = 600;
     let mut model = mlp(1);
     let images = batch(1).unwrap().images;
     let last = model.layout().segments().len() - 1;
     let mut sum = vec![0.0; 10];
     for draw in 0..DRAWS {
-        let questions = Questions { gradient_at: None, curvature: true };
-        let answers = model.answers(questions, &[Key::new(draw)], || batch(1)).unwrap();
+        let queries = GradientQueries { gradient_at: None, curvature: true };
+        let answers = model.query_results(queries, &[Key::new(draw)], || batch(1)).unwrap();
         let of_bias = numbers(&model.layout().view(answers.curvature.as_ref().unwrap(), last));
         sum.iter_mut().zip(of_bias).for_each(|(sum, of_bias)| *sum += of_bias);
     }
@@ -83,7 +83,7 @@ fn the_curvature_of_output_biases_is_the_variance_of_their_labels() {
     }
 }
 
-/// The logits of a training batch through libtorch's own layers.
+/// Returns the logits of a training batch through libtorch's own layers.
 fn by_layers(mlp: &Mlp, images: &Tensor) -> Tensor {
     let part = |index| mlp.layout().view(mlp.parameters(), index).get(0);
     let mut x = images.get(0);
@@ -97,7 +97,7 @@ fn by_layers(mlp: &Mlp, images: &Tensor) -> Tensor {
 }
 
 #[test]
-fn a_label_is_drawn_where_the_shares_before_it_end() {
+fn draws_the_label_at_the_quantile() {
     let logits = Tensor::from_slice(&[0.2_f64.ln(), 0.3_f64.ln(), 0.5_f64.ln()]).repeat([6, 1]);
     let uniforms = Tensor::from_slice(&[0.0, 0.19, 0.21, 0.49, 0.51, 0.999_999]);
     let drawn: Vec<i64> = drawn_labels(&logits, &uniforms).unwrap().try_into().unwrap();
@@ -105,7 +105,7 @@ fn a_label_is_drawn_where_the_shares_before_it_end() {
 }
 
 #[test]
-fn uniform_numbers_are_those_of_their_keys() {
+fn draws_uniform_numbers_from_the_streams_of_keys() {
     let keys = [Key::new(1), Key::new(2)];
     let both = uniforms(&keys, 1000, Device::Cpu).unwrap();
     assert_eq!(numbers(&both.get(1)), numbers(&uniforms(&keys[1..], 1000, Device::Cpu).unwrap()));
@@ -115,8 +115,8 @@ fn uniform_numbers_are_those_of_their_keys() {
     assert!((mean - 0.5).abs() < 4.0 / (12.0 * all.len() as f64).sqrt(), "{mean}");
 }
 
-/// A training of GPT-2 in which all sequences are the same, with a learning rate that leaves the parameters where they
-/// are, and a copy of its model.
+/// Returns a training of GPT-2 in which all sequences are the same, with a learning rate that leaves the parameters
+/// where they are, and a copy of its model.
 pub fn gpt2(rule: &str, precision: Gpt2Precision) -> (Gpt2Run, Gpt2, Tensor) {
     const CONTEXT: usize = 64;
     let folder = tempfile::tempdir().unwrap();
@@ -157,12 +157,12 @@ fn remembered(run: &Gpt2Run, key: &str) -> Tensor {
     state.unwrap().1.to_kind(Kind::Double).copy()
 }
 
-/// Of the bias of the last normalization, whose product with the embeddings is added to the logits, the gradient for one
-/// token is the mean of the embeddings by the prediction, less that of the label: over drawn labels the mean of B g² is the
-/// embeddings' variance by the prediction, in the mean over the tokens. It is neither clipped nor scaled, and the
-/// micro-batches draw different labels.
+/// The product of the last normalisation's bias with the embeddings is added to the logits. So its gradient for one token
+/// is the mean of the embeddings by the prediction, less that of the label; over drawn labels the mean of B g² is the
+/// embeddings' variance by the prediction, in the mean over the tokens. The curvature is neither clipped nor scaled, and
+/// the micro-batches draw different labels.
 #[test]
-fn the_curvature_of_gpt2_is_the_variance_of_what_labels_add() {
+fn curvature_of_gpt2_is_the_variance_of_the_labels_embeddings() {
     for (precision, draws) in [(Gpt2Precision::Float64, 600_u32), (Gpt2Precision::Float16, 200)] {
         let (mut run, model, tokens) = gpt2("Sophia(beta2: 0, interval: 1)", precision);
         let named = |name: &str| model.layout().segments().iter().position(|segment| segment.name == name).unwrap();
@@ -173,7 +173,7 @@ fn the_curvature_of_gpt2_is_the_variance_of_what_labels_add() {
         let embeddings = model.layout().view(model.parameters(), embeddings).get(0);
         let variance = shares.matmul(&embeddings.square()) - shares.matmul(&embeddings).square();
         let expected = numbers(&variance.mean_dim(&[0_i64][..], false, Kind::Double));
-        // The first step asks for no curvature.
+        // The first step has no query for the curvature.
         let _ = run.advance(&mut || Ok(())).unwrap();
         let mut sum = vec![0.0; expected.len()];
         for _ in 0..draws {
@@ -192,10 +192,10 @@ fn the_curvature_of_gpt2_is_the_variance_of_what_labels_add() {
     }
 }
 
-/// Where the parameters do not move, the gradient at the previous ones is that of the step, clipped like it: so MARS adds
+/// If the parameters do not move, the gradient at the previous ones equals that of the step, clipped like it, so MARS adds
 /// nothing to it.
 #[test]
-fn the_gradient_of_gpt2_at_the_previous_parameters_is_that_of_the_step() {
+fn gpt2_gradient_at_unmoved_previous_parameters_equals_that_of_the_step() {
     for (precision, allowed) in [(Gpt2Precision::Float64, 1e-5), (Gpt2Precision::Float16, 1e-3)] {
         let (mut run, ..) = gpt2("Mars(form: Exact, beta1: 0.9, gamma: 1)", precision);
         let states = [1, 2].map(|_| {
@@ -211,17 +211,16 @@ fn the_gradient_of_gpt2_at_the_previous_parameters_is_that_of_the_step() {
     }
 }
 
-/// A model of a stack answers what it would answer alone.
 #[test]
-fn the_curvatures_of_a_stack_are_those_of_its_models() {
-    let curvature = || Questions { gradient_at: None, curvature: true };
+fn curvatures_of_a_stack_equal_those_of_single_models() {
+    let curvature = || GradientQueries { gradient_at: None, curvature: true };
     let keys = [Key::new(1), Key::new(2)];
     let mut stack = mlp(2);
-    let both = stack.answers(curvature(), &keys, || batch(2)).unwrap().curvature.unwrap();
+    let both = stack.query_results(curvature(), &keys, || batch(2)).unwrap().curvature.unwrap();
     for model in 0..2 {
         let mut alone = Mlp::new(1, Kind::Double, Device::Cpu).unwrap();
         alone.initialize(0, Key::new(5).at(model as u64)).unwrap();
-        let of_model = alone.answers(curvature(), &keys[model..=model], || batch_of(model..model + 1)).unwrap();
+        let of_model = alone.query_results(curvature(), &keys[model..=model], || batch_of(model..model + 1)).unwrap();
         for segment in 0..alone.layout().segments().len() {
             let expected = numbers(&alone.layout().view(of_model.curvature.as_ref().unwrap(), segment));
             let found = numbers(&stack.layout().view(&both, segment).get(model as i64));

@@ -1,4 +1,4 @@
-//! Models that runs have saved: written in Hugging Face's form, and evaluated on all data, by the programs themselves.
+//! Saved models of runs: exported in Hugging Face's format, and evaluated on all data, by the programs themselves.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn runs(stage: &Stage, args: &[&str], worker: bool) -> Output {
     valleyscope(stage, &[&["runs"], args, &place, worker].concat())
 }
 
-/// A run of GPT-2 that has come to its end.
+/// Returns a finished run of GPT-2.
 fn trained(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let run = tiny(stage, settings);
     let output = to_the_end(&run, false);
@@ -34,12 +34,12 @@ fn trained(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     run
 }
 
-/// The parameters of a checkpoint, as bytes.
+/// Returns the parameters of a checkpoint, as bytes.
 fn parameters(run: &RunFolder, step: u64) -> Vec<u8> {
     SafeTensors::deserialize(&tensors(run, step)).unwrap().tensor("parameters").unwrap().data().to_vec()
 }
 
-/// The model of [`tiny`] from an exported folder.
+/// Returns the model of [`tiny`] from an exported folder.
 fn imported(folder: &Path) -> Gpt2 {
     let shape = Gpt2Shape {
         layers: 2,
@@ -57,7 +57,7 @@ fn imported(folder: &Path) -> Gpt2 {
 }
 
 #[test]
-fn a_run_that_begins_with_an_exported_model_has_its_numbers() {
+fn a_run_starts_from_an_exported_model() {
     let stage = Stage::new();
     let run = trained(&stage, &[("keep_every", "20")]);
     let name = run.name();
@@ -86,7 +86,7 @@ fn a_run_that_begins_with_an_exported_model_has_its_numbers() {
 }
 
 #[test]
-fn half_precision_is_exported_with_all_digits() {
+fn exports_single_precision_of_a_half_precision_run() {
     let stage = Stage::new();
     let run = trained(&stage, &[("precision", "BFloat16"), ("steps", "10")]);
     let folder = stage.place.path().join("model");
@@ -102,7 +102,7 @@ fn half_precision_is_exported_with_all_digits() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_refused_and_leaves_nothing() {
+fn a_refused_export_leaves_nothing() {
     let stage = Stage::new();
     let run = trained(&stage, &[("steps", "20")]);
     let name = run.name();
@@ -121,9 +121,9 @@ fn what_cannot_be_exported_is_refused_and_leaves_nothing() {
     let mnist = stage.run(quick(10));
     expect(&export(&mnist.name()), 2, &["has no checkpoint"]);
     assert!(to_the_end(&mnist, false).status.success());
-    expect(&export(&mnist.name()), 1, &["models of MNIST have no form that other programs read"]);
+    expect(&export(&mnist.name()), 1, &["models of MNIST cannot be exported"]);
     assert!(!folder.exists() && !table.exists());
-    // What is in a folder stays.
+    // Files in a folder are kept.
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("config.json"), "mine").unwrap();
     expect(&export(&name), 2, &["a new or an empty folder", "name another"]);
@@ -137,7 +137,7 @@ fn what_cannot_be_exported_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn the_whole_validation_part_is_evaluated_window_by_window() {
+fn evaluates_the_whole_validation_part_window_by_window() {
     let stage = Stage::new();
     let text = stage.place.path().join("text.txt");
     fs::write(&text, synthetic_text().chars().take(6000).collect::<String>()).unwrap();
@@ -173,7 +173,7 @@ fn the_whole_validation_part_is_evaluated_window_by_window() {
     assert!((number - expected).abs() < 1e-4, "{said} {expected}");
     let count = valleyscope_experiments::view::ticks::grouped(32 * windows);
     assert!(said.starts_with("validation loss ") && said.ends_with(&format!(" over {count} tokens\n")), "{said}");
-    // Data that have moved are the same; others are said to be others.
+    // Moved data count as the same; other data cause a warning.
     let moved = stage.place.path().join("moved");
     fs::rename(&tokens, &moved).unwrap();
     expect(&runs(&stage, &["evaluate", &name], true), 1, &["tokens"]);
@@ -194,7 +194,7 @@ fn the_whole_validation_part_is_evaluated_window_by_window() {
 }
 
 #[test]
-fn the_loss_of_mnist_is_that_of_its_evaluations() {
+fn evaluating_mnist_repeats_the_recorded_evaluation() {
     let stage = Stage::new();
     let run = stage.run(quick(10));
     assert!(to_the_end(&run, false).status.success());

@@ -1,7 +1,7 @@
 //! Exporting and evaluating a saved model of a run.
 //!
 //! The worker does this, as `valleyscope` has no libtorch: `valleyscope-train export` and `evaluate` print a line of
-//! JSON. Only the model's tensors are taken from a checkpoint, whatever the state of its optimizer, and nothing is
+//! JSON. Only the model's tensors are read from a checkpoint, whatever the state of its optimizer, and nothing is
 //! written into the run.
 
 use std::path::Path;
@@ -18,8 +18,8 @@ use valleyscope_runs::{CheckpointOrigin, Forked, RunFolder, RunReader, WholeLoss
 use super::checkpoint::{NamedTensors, OPTIMIZER};
 use super::device::Devices;
 use super::error::TrainError;
+use super::thread_spin::ThreadSpin;
 use super::training::{MeanLoss, Obtained, TrainedSpec, Training, restore_tensors, trained};
-use super::waiting::Waiting;
 
 /// A run and one of its checkpoints.
 #[derive(Debug)]
@@ -32,11 +32,11 @@ pub struct SavedRun {
 }
 
 impl SavedRun {
-    /// The run in a folder, with some fields of its config changed.
+    /// Opens the run in a folder, with some fields of its config changed.
     ///
     /// # Errors
     ///
-    /// Where there is no run, or its config is not the one that it was begun with.
+    /// Fails if there is no run, or its config is not the one that it was begun with.
     pub fn open(folder: &Path, step: u64, settings: &[(String, String)]) -> anyhow::Result<SavedRun> {
         let run = RunFolder::open(folder)?;
         let mut reader = RunReader::brief(run.clone());
@@ -56,18 +56,19 @@ impl SavedRun {
     ///
     /// # Errors
     ///
-    /// Where the checkpoint cannot be read, is damaged, of another run, or lacks one of these tensors.
+    /// Fails if the checkpoint cannot be read, is damaged, is of another run, or lacks one of these tensors.
     pub fn restore(&self, tensors: &NamedTensors<'_>) -> Result<(), TrainError> {
         let saved = super::checkpoint::load_model(&self.run, self.step, &self.origin, self.forked.as_ref(), tensors);
         let saved = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
         restore_tensors(tensors, &saved)
     }
 
-    /// The loss of the model over all held-out data.
+    /// Computes the loss of the model over all held-out data.
     pub fn evaluate<S: TrainedSpec>(&self, spec: &S, devices: &Devices) -> anyhow::Result<WholeLoss> {
         let device = devices.open(spec.common().device, 0)?;
         let obtained = spec.obtain(&mut say, &|| false).map_err(anyhow::Error::from_boxed)?;
-        let Obtained { data, source, fingerprint, warnings, .. } = obtained.context("nobody has asked to stop")?;
+        let Obtained { data, source, fingerprint, warnings, .. } =
+            obtained.context("obtaining the data was cancelled")?;
         warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
         let mut training = spec.begin(data, device)?;
         let mut tensors = training.tensors();
@@ -86,18 +87,18 @@ impl SavedRun {
     }
 }
 
-/// Writes the model of a run's checkpoint into a folder, and reports the outcome.
+/// Writes the model of a run's checkpoint into a folder, and prints the outcome.
 pub(super) fn export(run: &Path, step: u64, folder: &Path) -> ExitCode {
     answer(SavedRun::open(run, step, &[]).and_then(|saved| trained(&saved.preset)?.export(&saved, folder)))
 }
 
-/// Answers with the loss of a run's checkpoint over all held-out data.
+/// Prints the loss of a run's checkpoint over all held-out data.
 pub(super) fn evaluate(run: &Path, step: u64, settings: &[(String, String)], devices: &Devices) -> ExitCode {
-    let _waiting = Waiting::adapt();
+    let _spin = ThreadSpin::adapt();
     answer(SavedRun::open(run, step, settings).and_then(|saved| trained(&saved.preset)?.evaluate(&saved, devices)))
 }
 
-/// Answers the calling program with a line of JSON.
+/// Prints the outcome for the calling program as a line of JSON.
 fn answer(outcome: anyhow::Result<impl Serialize>) -> ExitCode {
     let outcome = outcome.map_err(|error| format!("{error:#}"));
     println!("{}", serde_json::to_string(&outcome).expect("an answer holds nothing that JSON cannot express"));
@@ -108,7 +109,7 @@ fn say(line: &str) {
     eprintln!("{}", visible_lines(line));
 }
 
-/// Reports the progress of an evaluation from time to time.
+/// Prints the progress of an evaluation from time to time.
 fn progress() -> impl FnMut(u64, u64) {
     const INTERVAL: Duration = Duration::from_secs(10);
     let mut said = Instant::now();

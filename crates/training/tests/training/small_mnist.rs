@@ -1,14 +1,14 @@
-//! A small set of images that can be told apart, and runs on it.
+//! A small set of distinguishable images, and runs on it.
 
 use std::path::{Path, PathBuf};
 
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource};
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{DataChoice, DeviceChoice, MnistPreset, MnistSpec};
 
-/// Uniform on [0, 1), from a counter.
+/// Returns a number from [0, 1) for a counter, uniformly distributed.
 pub fn uniform(counter: u64) -> f64 {
     let mut z = counter.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ pub fn uniform(counter: u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Ten noisy patterns of bright pixels; some pixels are always dark, as in MNIST.
+/// Draws ten noisy patterns of bright pixels; some pixels are always dark, as in MNIST.
 pub fn digits(count: usize, seed: u64) -> Digits {
     let labels: Vec<u8> = (0..count).map(|image| (image * 7 % 10) as u8).collect();
     let pixel = |image: usize, pixel: usize| {
@@ -37,7 +37,7 @@ pub fn mnist() -> Mnist {
     Mnist { train: digits(1000, 1), test: digits(200, 2), source: MnistSource::Synthetic }
 }
 
-/// The same as files in a folder.
+/// Writes the digits as files into a folder.
 pub fn write(folder: &Path) {
     let Mnist { train, test, .. } = mnist();
     for (name, Digits { images, labels }) in [("train", train), ("t10k", test)] {
@@ -54,13 +54,15 @@ pub fn rate(rate: f64) -> LearningRate {
     LearningRate::new(rate).unwrap()
 }
 
-/// A run on the processor, with the rule of this name.
+/// Returns a run on the processor, with the rule of this name.
 pub fn spec(rule: &str) -> MnistSpec {
-    let rule = RuleSpec::in_training(RuleKind::named(rule).unwrap());
-    MnistSpec { device: DeviceChoice::Cpu, ..MnistSpec::new(rule, rate(1e-3)) }
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
+    let Preset::Mnist(MnistPreset { runs, .. }) = mnist else { panic!("mnist is no training of MNIST") };
+    let optimizer = RuleSpec::in_training(RuleKind::named(rule).unwrap());
+    MnistSpec { device: DeviceChoice::Cpu, optimizer, ..runs[0].clone() }
 }
 
-/// The text of a run's config on the data in a folder.
+/// Returns the text of a run's config on the data in a folder.
 pub fn config(spec: MnistSpec, data: PathBuf) -> String {
     let spec = MnistSpec { data: DataChoice::Folder(data.to_str().unwrap().to_owned()), ..spec };
     let preset = MnistPreset {

@@ -1,36 +1,36 @@
-//! The steps since the last point of the training curve.
+//! The losses of the steps since the last point of the training curve.
 
 use tch::Tensor;
 use valleyscope_runs::Checkpoint;
 
 use super::error::TrainError;
 
-/// The data for the training curve of the steps since its last point.
+/// Accumulates the losses of the steps since the last point of the training curve.
 #[derive(Default)]
-pub(super) struct Since {
-    /// The sum of the losses.
+pub(super) struct LossWindow {
+    /// The sum of this session's losses.
     loss: Option<Tensor>,
-    /// The sum so far, of an earlier session, until the next step.
+    /// The sum of an earlier session's losses, until the next step.
     before: Option<f64>,
     pub steps: u64,
-    /// Seconds of training at its beginning.
+    /// Seconds of training at the beginning of the window.
     pub wall_s: f64,
 }
 
-impl Since {
-    /// No steps yet, from this second of training on.
-    pub(super) fn beginning(wall_s: f64) -> Since {
-        Since { wall_s, ..Since::default() }
+impl LossWindow {
+    /// Creates an empty window that begins at this second of training.
+    pub(super) fn beginning(wall_s: f64) -> LossWindow {
+        LossWindow { wall_s, ..LossWindow::default() }
     }
 
-    pub(super) fn restored(checkpoint: &Checkpoint) -> Since {
+    pub(super) fn restored(checkpoint: &Checkpoint) -> LossWindow {
         match checkpoint.since {
-            Some((steps, sum, wall_s)) => Since { before: Some(sum), loss: None, steps, wall_s },
-            None => Since::beginning(checkpoint.wall_s),
+            Some((steps, sum, wall_s)) => LossWindow { before: Some(sum), loss: None, steps, wall_s },
+            None => LossWindow::beginning(checkpoint.wall_s),
         }
     }
 
-    /// The values for a checkpoint; exact, as a double holds every single.
+    /// Returns the values for a checkpoint; they are exact, as a double holds every single.
     pub(super) fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
         Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
     }
@@ -54,7 +54,7 @@ impl Since {
         })
     }
 
-    /// The mean loss. Waits for the device.
+    /// Returns the mean loss. Blocks on the device.
     pub(super) fn mean(&self) -> Result<f64, TrainError> {
         Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
     }

@@ -1,4 +1,4 @@
-//! The tensors of a checkpoint, read and checked in one pass over their file.
+//! Reads and checks the tensors of a checkpoint in one pass over their file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,18 +13,18 @@ use super::error::TrainError;
 
 /// The expected contents of a file of tensors.
 pub(super) struct ExpectedTensors<'a> {
-    /// Tensors of these names, types and shapes.
+    /// Names, types and shapes of the expected tensors.
     pub tensors: &'a NamedTensors<'a>,
     /// The largest length of the file without its header, in bytes.
     pub most: u64,
-    /// Whether there may be a tensor of another name.
+    /// Returns whether a tensor of another name is skipped.
     pub passes_over: &'a dyn Fn(&str) -> bool,
 }
 
 impl ExpectedTensors<'_> {
-    /// The tensors in the file of a checkpoint, which has this text beside it.
+    /// Reads the tensors' file of a checkpoint, whose description is `text`.
     ///
-    /// The training's own tensors are not changed: damage may show only at the end.
+    /// The training's own tensors stay unchanged: damage may show only at the end of the file.
     pub(super) fn read(
         &self,
         path: &Path,
@@ -45,7 +45,7 @@ impl ExpectedTensors<'_> {
         }
         let mut file = Summed { file, sum: crc32fast::Hasher::new(), read: 0 };
         let tensors = self.take(&mut file, length, path);
-        // Where bytes have changed, that is the error to report, whatever it has caused.
+        // Changed bytes are the error to report, whatever else they have caused.
         file.skip(u64::MAX).map_err(failed)?;
         if file.read != length {
             return Err(wrong_length(file.read));
@@ -108,10 +108,10 @@ struct Summed {
 }
 
 impl Summed {
-    /// Bytes that are read at a time, few enough to be still in the cache when they are summed.
+    /// The number of bytes read at a time, few enough to stay in the cache until they are summed.
     const PIECE: usize = 1 << 18;
 
-    /// The length of the header and, if it is plausible, the header.
+    /// Reads the length of the header and, if it is plausible, the header.
     fn header(&mut self) -> io::Result<Vec<u8>> {
         let mut header = Vec::new();
         self.take(8).read_to_end(&mut header)?;
@@ -122,7 +122,7 @@ impl Summed {
         Ok(header)
     }
 
-    /// Reads `bytes` bytes, or to the end, only for the sum.
+    /// Reads `bytes` bytes, or to the end, for the sum only.
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let mut piece = vec![0; Self::PIECE];
         let mut rest = self.take(bytes);
@@ -141,8 +141,9 @@ impl Read for Summed {
     }
 }
 
-/// The bytes of a tensor's numbers.
+/// Returns the bytes of a tensor's numbers.
 fn bytes_mut(tensor: &mut Tensor) -> &mut [u8] {
-    // SAFETY: it is contiguous and in the processor's memory, nothing else refers to it, and it lives as long as the slice.
+    // SAFETY: it is contiguous and in the processor's memory, nothing else refers to it, and it lives as long as the
+    // slice.
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), bytes_of(tensor)) }
 }

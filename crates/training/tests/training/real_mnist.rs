@@ -6,9 +6,9 @@ use valleyscope_training::Training;
 use valleyscope_training::mnist::MnistRun;
 
 use crate::data_folder::data_folder;
-use crate::small::{rate, spec};
+use crate::small_mnist::{rate, spec};
 
-/// Rates near the best of a scan of Fig. 2c; 400 steps with batches of 128, as in the paper.
+/// The rates are near the best of a scan of Fig. 2c; 400 steps with batches of 128, as in the paper.
 #[test]
 fn every_optimizer_learns_mnist() {
     let Some(folder) = data_folder("every_optimizer_learns_mnist") else { return };
