@@ -10,7 +10,8 @@ const WORDS: &str = "( ) [ ] { } , : \" \\ \\u{3b2} // /* */ r#\" \"# b\" ' Some
     optimizers runs scan changes lesson view camera rule learning_rates rows columns count steps data Folder( Cuda( \
     Of(LearningRate,[0]) Steps Log \u{feff} 0x 0b1 1_000 _ βα \u{202e}";
 
-/// Long names, lists, numbers and comments: their text is short beside what a careless reader would make of it.
+/// Returns presets with long names, lists, numbers and comments, which a careless reader would expand to far more
+/// memory than their text.
 fn crafted() -> Vec<Vec<u8>> {
     let long_name = format!("Landscape(version: 1, {}: [{}])", "a".repeat(30_000), "0, ".repeat(65_000));
     let deep = format!("Landscape(version: 1, title: {})", "[".repeat(5000));
