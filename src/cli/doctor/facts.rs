@@ -53,7 +53,7 @@ pub struct FolderFacts {
     pub holds: &'static str,
     pub path: PathBuf,
     pub exists: bool,
-    /// Why nothing can be written there.
+    /// The reason why nothing can be written there.
     pub refusal: Option<String>,
     /// The environment variable that moves it.
     pub variable: &'static str,

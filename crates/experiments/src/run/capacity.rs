@@ -52,7 +52,7 @@ const LONG_STEP: f64 = 60.0;
 pub struct CapacityReport {
     /// The requirements in words, such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
     pub needs: String,
-    /// Why the training would not fit, with a remedy; none if it fits.
+    /// The reason why the training would not fit, with a remedy; none if it fits.
     pub lacks: Option<String>,
     /// A warning before its start.
     pub warning: Option<String>,

@@ -21,7 +21,7 @@ pub struct RunConfig {
     text: String,
 }
 
-/// Why a run's config cannot be used.
+/// The reason why a run's config cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error(transparent)]
