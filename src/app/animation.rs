@@ -1,7 +1,7 @@
 //! Saves the landscape, step by step, as a GIF or as a folder of pictures.
 //!
-//! The engine is driven deterministically: restarted, advanced by a number of steps, waited for, and drawn off screen.
-//! At the end it is back at its step.
+//! The engine is restarted, advanced by a number of steps, waited for, and drawn off screen, frame by frame. The
+//! recording ends by restoring the engine's step.
 
 mod caption;
 mod encoder;
@@ -22,9 +22,9 @@ use super::picture_export::choose_size;
 use super::{Action, Document, Live, PictureSize, Requests, native_dialog};
 use recording::{EnginePosition, Recording};
 
-/// More frames than this are refused: their files' numbers have five digits.
+/// The largest number of frames: file names have five digits.
 const MOST_FRAMES: u64 = 99_999;
-/// The allowed frame rates: GIF players slow down faster ones.
+/// The allowed frame rates: GIF players slow down faster animations.
 const FRAMES_PER_SEC: std::ops::RangeInclusive<u32> = 1..=50;
 
 /// The settings of a recording.
@@ -36,14 +36,14 @@ pub struct Settings {
     pub frames_per_sec: u32,
     pub size: PictureSize,
     pub format: AnimationFormat,
-    /// The GIF, or the folder to make.
+    /// The path of the GIF, or of the folder to make.
     pub target: PathBuf,
-    /// Repeat the session with its changes of settings; else start over with the present ones.
+    /// Repeats the session with its changes of settings if true; else records the present settings from step 0.
     pub replay: bool,
 }
 
 impl Settings {
-    /// Suggested settings for a run at `step`: about 200 frames.
+    /// Suggests settings for a run at `step`, with about 200 frames.
     fn suggested(step: u64) -> Settings {
         let to_step = step.max(100);
         let folder = directories::UserDirs::new()
@@ -61,18 +61,18 @@ impl Settings {
         }
     }
 
-    /// The number of frames: one every so many steps, and one of the last step.
+    /// Returns the number of frames: one every `stride` steps, and one of the last step.
     pub fn frames(&self) -> u64 {
         self.to_step.saturating_sub(self.from_step).div_ceil(self.every.max(1)) + 1
     }
 
-    /// The step of a frame, counted from 0. The last frame is that of the last step, also where the frames before are not a
-    /// whole number of strides away from it.
+    /// Returns the step of a frame, counted from 0. The last frame shows the last step, even where that is not a whole
+    /// number of strides after the first.
     pub fn step_of(&self, frame: u64) -> u64 {
         self.from_step.saturating_add(frame.saturating_mul(self.every.max(1))).min(self.to_step)
     }
 
-    /// Why this cannot be recorded, if it cannot.
+    /// Returns why these settings cannot be recorded, if they cannot.
     pub fn problem(&self) -> Option<String> {
         if self.from_step > self.to_step {
             return Some(format!("The last step ({}) is before the first ({}).", self.to_step, self.from_step));
@@ -81,7 +81,7 @@ impl Settings {
             return Some(format!("{} frames are too many; at most {MOST_FRAMES}.", self.frames()));
         }
         if self.target.file_name().is_none() {
-            return Some("Say where to save it.".to_owned());
+            return Some("Choose where to save it.".to_owned());
         }
         match self.target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
@@ -96,7 +96,7 @@ impl Settings {
         taken.then(|| format!("{} exists already. Choose another name.", self.target.display()))
     }
 
-    /// Whether a file would be replaced.
+    /// Returns whether the recording would replace a file.
     fn replaces(&self) -> bool {
         self.format == AnimationFormat::Gif && self.target.is_file()
     }
@@ -106,29 +106,29 @@ fn is_empty_folder(path: &std::path::Path) -> bool {
     std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The landscape that is recorded.
+/// The landscape to record, with its simulation.
 pub struct Subject<'a> {
     pub panel: &'a mut LandscapePanel,
     pub document: &'a mut Document,
     pub live: &'a mut Live,
 }
 
-/// The dialog, and the recording once it has begun.
+/// The dialog of the export, and the recording in progress.
 #[derive(Default)]
 pub struct AnimationExport {
     state: State,
-    /// The session so far, on its way from the engine.
+    /// The pending record of the session so far.
     session: Option<Receiver<Record>>,
-    /// The number of changes of settings in it that are seen, after its start.
+    /// The number of visible changes of settings in the session after its start.
     changes: usize,
-    /// The last chosen settings.
+    /// The settings of the last export.
     settings: Option<Settings>,
-    /// The checked settings, their problem if any, and whether they replace a file: the disk is checked only when they
-    /// change.
+    /// The checked settings, their problem if any, and whether they replace a file. Kept so that the disk is checked
+    /// only when the settings change.
     checked: Option<(Settings, Option<String>, bool)>,
-    /// Whether the system has file dialogs to show.
+    /// True where the system has file dialogs.
     can_pick: bool,
-    /// A native file dialog that is open.
+    /// The open file dialog's pending result.
     picking: Option<Receiver<Option<PathBuf>>>,
 }
 
@@ -154,12 +154,12 @@ impl AnimationExport {
         }
     }
 
-    /// While this is so, nothing else may send commands to the engine.
+    /// Returns whether a recording is in progress. Nothing else may then send commands to the engine.
     pub fn is_recording(&self) -> bool {
         matches!(self.state, State::Recording(_))
     }
 
-    /// While it records, whether the run will play when it is back at its step.
+    /// Returns, during a recording, whether the run will play once its step is restored.
     pub fn plays_after(&self) -> Option<bool> {
         match &self.state {
             State::Recording(recording) => Some(recording.plays_after()),
@@ -167,12 +167,12 @@ impl AnimationExport {
         }
     }
 
-    /// Whether the dialog or a recording is on the screen.
+    /// Returns whether the dialog or a recording is on the screen.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, State::Closed)
     }
 
-    /// Starts at once with these settings, without the dialog.
+    /// Starts a recording with these settings, without the dialog.
     pub fn start(&mut self, settings: Settings, ctx: &Context, mut subject: Subject<'_>, requests: &mut Requests) {
         self.state = match Recording::start(settings.clone(), ctx, &mut subject, requests) {
             Ok(recording) => State::Recording(Box::new(recording)),
@@ -185,7 +185,7 @@ impl AnimationExport {
         self.settings = Some(settings);
     }
 
-    /// To be called once a frame after the panel was drawn, whether open or not.
+    /// Shows the dialog or advances the recording. Call once a frame after the panel was drawn, even while closed.
     pub fn ui(&mut self, ctx: &Context, mut subject: Subject<'_>, requests: &mut Requests) {
         match &mut self.state {
             State::Closed => {}
@@ -222,7 +222,7 @@ impl AnimationExport {
         if let Some(record) = self.session.as_ref().and_then(|session| session.try_recv().ok()) {
             self.session = None;
             self.changes = record.changes.iter().filter(|change| change.step > 0 && is_seen(&change.set)).count();
-            // What was changed on the way is what there is to see.
+            // By default the export repeats the changes of the session.
             settings.replay = self.changes > 0;
         }
         let mut answer = Answer::None;
@@ -235,7 +235,10 @@ impl AnimationExport {
             ui.add_space(6.0);
             let secs = settings.frames() as f64 / f64::from(settings.frames_per_sec);
             ui.weak(format!("{} frames, {secs:.1} seconds.", grouped(settings.frames())));
-            ui.weak("The run begins anew for this. When it is done, the run is back where it is now, and goes on if it plays.");
+            ui.weak(
+                "The export restarts the run. Afterwards the run returns to its present step, and continues if \
+                     it was playing.",
+            );
             if self.checked.as_ref().is_none_or(|(checked, ..)| checked != settings) {
                 self.checked = Some((settings.clone(), settings.problem(), settings.replaces()));
             }
@@ -264,7 +267,8 @@ impl AnimationExport {
     }
 }
 
-/// Whether a setting changes a frame. The step at which a run pauses does not: all asked for steps are recorded.
+/// Returns whether a setting changes a frame. The step at which a run pauses does not, as the recording goes to its own
+/// last step.
 fn is_seen(setting: &Setting) -> bool {
     !matches!(setting, Setting::Steps(_))
 }
@@ -275,7 +279,7 @@ enum Answer {
     Start(Settings),
 }
 
-/// The settings, and whether a place shall be chosen in a file dialog.
+/// Shows the settings; returns whether to choose a path in a file dialog.
 fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, subject: &Subject<'_>, can_pick: bool) -> bool {
     let mut pick = false;
     egui::Grid::new("animation settings").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
@@ -287,7 +291,7 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, subject: 
         ui.end_row();
         let label = ui.label("Steps a frame");
         ui.add(DragValue::new(&mut settings.every).range(1..=1_000_000))
-            .on_hover_text("The last step has a frame of its own where it is fewer steps after the frame before.")
+            .on_hover_text("The last step always gets a frame, even after fewer steps.")
             .labelled_by(label.id);
         ui.end_row();
         let label = ui.label("Frames a second");
@@ -318,7 +322,7 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, subject: 
             }
             pick = ui
                 .add_enabled(can_pick, egui::Button::new("Choose…"))
-                .on_hover_text("Choose the place in a file dialog")
+                .on_hover_text("Choose the path in a file dialog")
                 .on_disabled_hover_text("This desktop offers no file dialogs. Type the path instead.")
                 .clicked();
         });
@@ -327,7 +331,7 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, subject: 
     pick
 }
 
-/// The choice between the session with its changes of settings and the present settings, where they differ.
+/// Chooses between the recorded session and the present settings, where they differ.
 fn choose_settings(ui: &mut Ui, replay: &mut bool, changes: usize) {
     if changes == 0 {
         ui.label("as they are now").on_hover_text("No setting was changed since step 0.");
@@ -336,13 +340,13 @@ fn choose_settings(ui: &mut Ui, replay: &mut bool, changes: usize) {
     ui.vertical(|ui| {
         let with = if changes == 1 { "its change".to_owned() } else { format!("its {changes} changes") };
         ui.radio_value(replay, true, format!("as the session went, with {with}"))
-            .on_hover_text("Repeat the session, with each change of a setting at its step.");
+            .on_hover_text("Replay the session, with each change of a setting at its step.");
         ui.radio_value(replay, false, "as they are now, from step 0 on")
-            .on_hover_text("Start over with the present settings. No change is seen.");
+            .on_hover_text("Restart with the present settings, without the changes.");
     });
 }
 
-/// Opens the system's file dialog; the answer comes when the user gives it.
+/// Opens the system's file dialog; the receiver gets the chosen path, or `None`.
 fn pick_target(ctx: &Context, settings: &Settings) -> Receiver<Option<PathBuf>> {
     let (answer, picked) = channel();
     let mut dialog = rfd::FileDialog::new().set_title("Save the animation");
@@ -357,7 +361,7 @@ fn pick_target(ctx: &Context, settings: &Settings) -> Receiver<Option<PathBuf>> 
     }
     let ctx = ctx.clone();
     std::thread::spawn(move || {
-        // The dialog that asked may be closed by now.
+        // The receiving dialog may be closed.
         let _ = answer.send(dialog.save_file());
         ctx.request_repaint();
     });

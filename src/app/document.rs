@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ViewSettings;
 
-/// Everything under the controls. Panels change it in place; the app compares it with what the engine
-/// runs and sends the difference.
+/// The simulation and its view, as set by the controls. Panels change it in place; the app sends the engine the
+/// difference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     pub spec: SimulationSpec,
@@ -14,7 +14,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// The document with the settings of `spec`, a run of it, in force.
+    /// Returns the document with the settings of `spec`, a run of this document.
     pub fn in_force(&self, spec: &SimulationSpec) -> Document {
         let mut document = self.clone();
         for setting in self.spec.settings_to(spec).unwrap_or_default() {

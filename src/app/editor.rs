@@ -1,4 +1,4 @@
-//! The editor that each tab has: the draft under the controls, undo, and the preset that it is saved as.
+//! The editor of a tab: the draft, its undo history, and the preset that it is saved as.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,45 +12,46 @@ use super::saved_states::SavedStates;
 
 /// The value that the user edits in a tab.
 pub(super) trait Draft: Clone + PartialEq {
-    /// The state in which it was opened or saved.
+    /// The state in which the draft was opened or saved.
     type Saved;
 
-    /// Whether there are changes that were not saved.
+    /// Returns whether the draft has unsaved changes.
     fn differs_from(&self, saved: &Self::Saved) -> bool;
 
-    /// The saved state once `written` is in `file`, in the place of `before`; none where it is a preset of another tab.
+    /// Returns the saved state after `written` was saved to `file` in place of `before`; `None` for a preset of another
+    /// tab.
     fn saved_as(written: PresetDraft, file: &Path, before: &Self::Saved) -> Option<Self::Saved>;
 
-    /// Takes title and description from a preset that was saved in its place, where they are part of the draft.
-    fn take_words(&mut self, preset: &Preset);
+    /// Takes title and description from a preset saved in place of the draft, if they are part of the draft.
+    fn take_description(&mut self, preset: &Preset);
 }
 
-/// A preset that may be saved.
+/// A preset that is ready to be saved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PresetDraft {
     pub preset: Preset,
-    /// The saved state of the editor that it replaces when it is saved; none for a copy beside the draft.
+    /// The number of the saved state that it replaces; `None` for a copy beside the draft.
     pub replaces: Option<usize>,
-    /// The step of the lesson at which the draft is, from 0.
+    /// The index of the draft's lesson step, from 0.
     pub lesson_step: usize,
-    /// Whether the preset that it replaces has recorded changes, which it leaves out.
+    /// True if the replaced preset has recorded changes, which this one leaves out.
     pub drops_changes: bool,
 }
 
-/// A way in the history of an editor.
+/// A direction in an editor's undo history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HistoryStep {
     Undo,
     Redo,
 }
 
-/// The editor of a tab, whatever its draft is.
+/// The interface of a tab's editor, independent of its draft's type.
 pub(super) trait AnyEditor {
-    /// The preset's file, and whether it may be replaced without a question. The first time it is someone's work,
-    /// perhaps with comments.
+    /// Returns the preset's file, and whether saving may replace it without a question. A file that this program has
+    /// not written needs one, as it may hold comments.
     fn target(&self) -> Option<(&Path, Overwrite)>;
 
-    fn go_in_history(&mut self, step: HistoryStep);
+    fn undo_or_redo(&mut self, step: HistoryStep);
 
     /// Records that a preset was written to a file.
     fn saved(&mut self, written: PresetDraft, file: &Path);
@@ -62,7 +63,7 @@ impl<D: Draft> AnyEditor for Editor<D> {
         Some((self.file()?, overwrite))
     }
 
-    fn go_in_history(&mut self, step: HistoryStep) {
+    fn undo_or_redo(&mut self, step: HistoryStep) {
         let revision = self.revision();
         let found = match step {
             HistoryStep::Undo => self.history.undo(&revision),
@@ -80,7 +81,7 @@ impl<D: Draft> AnyEditor for Editor<D> {
     }
 }
 
-/// The state of an editor in words, and whether undo and redo are possible.
+/// A description of an editor's state for the window's title and menus.
 pub(super) struct EditorStatus {
     pub title: String,
     pub description: String,
@@ -93,9 +94,9 @@ pub(super) struct EditorStatus {
 #[derive(Debug)]
 struct SavedState<S> {
     content: S,
-    /// The file that Save writes to; none for a built-in preset.
+    /// The file that Save writes to; `None` for a built-in preset.
     file: Option<PathBuf>,
-    /// The file was written by this run of the program, so that its comments are not someone's work.
+    /// True if this process wrote the file, so that it holds no comments of the user.
     written_here: bool,
 }
 
@@ -105,14 +106,14 @@ impl<S> SavedState<S> {
     }
 }
 
-/// The state to which undo goes back.
+/// A state that undo restores.
 #[derive(Clone, PartialEq)]
 struct Revision<D> {
     draft: D,
     saved_state: usize,
 }
 
-/// A draft with what it was saved as and its past.
+/// A draft with its saved state and its undo history.
 pub(super) struct Editor<D: Draft> {
     pub draft: D,
     saved_states: SavedStates<SavedState<D::Saved>>,
@@ -120,31 +121,31 @@ pub(super) struct Editor<D: Draft> {
 }
 
 impl<D: Draft> Editor<D> {
-    /// An editor without a past. `file` is that of `saved`, from which the draft may differ.
+    /// Makes an editor with an empty history. `file` belongs to `saved`, from which the draft may differ.
     pub(super) fn new(draft: D, saved: D::Saved, file: Option<PathBuf>) -> Editor<D> {
         let saved_states = SavedStates::new(SavedState::opened(saved, file));
         Editor { draft, saved_states, history: UndoHistory::default() }
     }
 
-    /// Opens another preset. Undo brings the present one back.
+    /// Opens another preset. Undo restores the present one.
     pub(super) fn open(&mut self, draft: D, saved: D::Saved, file: Option<PathBuf>) {
         self.change(|editor| editor.replace(draft, saved, file));
     }
 
-    /// Opens another preset without a mark in the history, which notices it like any change.
+    /// Opens another preset without a mark in the history, which records it like any change.
     pub(super) fn replace(&mut self, draft: D, saved: D::Saved, file: Option<PathBuf>) {
         self.saved_states.open(SavedState::opened(saved, file));
         self.draft = draft;
     }
 
-    /// Changes the draft in a step of its own: undo leads to what was before, whatever came shortly before or after.
+    /// Changes the draft in an undo step of its own, however soon other changes precede or follow.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut Self)) {
         self.history.mark(&self.revision());
         change(self);
         self.history.mark(&self.revision());
     }
 
-    /// The state in which the draft was opened or saved.
+    /// Returns the state in which the draft was opened or saved.
     pub(super) fn saved_state(&self) -> &D::Saved {
         &self.saved_states.present().content
     }
@@ -153,7 +154,7 @@ impl<D: Draft> Editor<D> {
         &mut self.saved_states.present_mut().content
     }
 
-    /// The number of the saved state: another one where another preset was opened.
+    /// Returns the number of the saved state, which differs for each opened preset.
     pub(super) fn saved_state_number(&self) -> usize {
         self.saved_states.number()
     }
@@ -162,22 +163,22 @@ impl<D: Draft> Editor<D> {
         self.saved_states.present().file.as_deref()
     }
 
-    /// There are changes that were not saved.
+    /// Returns whether the draft has unsaved changes.
     pub(super) fn is_dirty(&self) -> bool {
         self.draft.differs_from(self.saved_state())
     }
 
-    /// The draft as this preset, to be saved in the place of what it was opened as.
+    /// Makes a draft of `preset` that replaces the saved state when it is saved.
     pub(super) fn preset_draft(&self, preset: Preset) -> PresetDraft {
         PresetDraft { preset, replaces: Some(self.saved_states.number()), lesson_step: 0, drops_changes: false }
     }
 
-    /// Records that a preset was written to `file`; another one may have been opened meanwhile. Returns the saved
-    /// state, where it replaces one that undo can still reach.
+    /// Records that a preset was written to `file`, even if another was opened meanwhile. Returns the saved state if it
+    /// replaces one that undo can still reach.
     pub(super) fn saved(&mut self, written: PresetDraft, file: &Path) -> Option<&D::Saved> {
         let number = written.replaces?;
         if number == self.saved_states.number() {
-            self.draft.take_words(&written.preset);
+            self.draft.take_description(&written.preset);
         }
         let state = self.saved_states.get_mut(number)?;
         let content = D::saved_as(written, file, &state.content)?;
@@ -196,8 +197,8 @@ impl<D: Draft> Editor<D> {
         }
     }
 
-    /// Records the draft in each frame, for undo. While a change is not stored yet, further frames are requested.
-    pub(super) fn remember(&mut self, ctx: &Context) {
+    /// Records the draft for undo, once a frame. Requests further frames until a change is stored.
+    pub(super) fn record_for_undo(&mut self, ctx: &Context) {
         let revision = self.revision();
         self.history.feed(ctx.time(), &revision);
         if self.history.is_in_flux() {

@@ -1,4 +1,4 @@
-//! The link to the simulation's thread: the state that was sent to it, and the changes still to be sent.
+//! The connection to the simulation's thread: the state that was sent to it, and pending changes.
 
 use std::sync::mpsc::{Receiver, channel};
 
@@ -8,20 +8,20 @@ use super::document::Document;
 use super::live::Live;
 use super::playback::PlaybackPace;
 
-/// The engine, and the state that was sent to it last.
+/// The engine, and the state that was last sent to it.
 pub(super) struct EngineLink {
     engine: Engine,
     spec: SimulationSpec,
     pace: PlaybackPace,
     trail_steps: u32,
-    /// Whether the engine holds at its step.
+    /// True while the engine holds at its step.
     is_held: bool,
-    /// A replayed session shows in the document; the number of the run before it.
+    /// The number of the run before a replayed session, while the replay updates the document.
     replayed_after: Option<u64>,
 }
 
 impl EngineLink {
-    /// Starts a paused simulation. `wake` is called from its thread when there is a new snapshot.
+    /// Starts a paused simulation. Its thread calls `wake` for each new snapshot.
     pub(super) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> EngineLink {
         let spec = document.spec.clone();
         let engine = Engine::spawn(spec.clone(), wake);
@@ -30,8 +30,8 @@ impl EngineLink {
         EngineLink { engine, spec, pace, trail_steps: document.view.trail_steps, is_held: false, replayed_after: None }
     }
 
-    /// Sends the engine what has changed since the last call: settings act in its next step, anything
-    /// else begins the run again. Answers what it was that made it begin again.
+    /// Sends the engine the changes since the last call: settings act in its next step, other changes restart the run.
+    /// Returns the reason for a restart.
     pub(super) fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
         let mut begun_by = None;
         if self.spec != document.spec {
@@ -44,7 +44,7 @@ impl EngineLink {
                     }
                 }
                 None => {
-                    begun_by = Some(what_begins_again(&self.spec, &document.spec));
+                    begun_by = Some(restart_reason(&self.spec, &document.spec));
                     self.replayed_after = None;
                     self.engine.send(EngineCommand::Load(Box::new(document.spec.clone())));
                 }
@@ -62,7 +62,7 @@ impl EngineLink {
         begun_by
     }
 
-    /// Begins a recorded session again; its changes show in `document` as they happen.
+    /// Replays a recorded session; its changes appear in `document` as they happen.
     pub(super) fn replay(&mut self, document: &mut Document, record: Record, live: &Live) {
         self.replayed_after = Some(live.snapshot.as_ref().map_or(0, |snapshot| snapshot.run));
         self.spec = record.spec.clone();
@@ -70,14 +70,14 @@ impl EngineLink {
         self.engine.send(EngineCommand::Replay(Box::new(record)));
     }
 
-    /// Begins `document` at step 0, also where nothing in it has changed.
+    /// Starts `document` at step 0, even if it is unchanged.
     pub(super) fn load(&mut self, document: &Document) {
         self.replayed_after = None;
         self.spec = document.spec.clone();
         self.engine.send(EngineCommand::Load(Box::new(self.spec.clone())));
     }
 
-    /// Holds a playing run at its step, or lets it go on.
+    /// Holds a playing run at its step, or releases it.
     pub(super) fn hold(&mut self, is_held: bool) {
         if self.is_held != is_held {
             self.is_held = is_held;
@@ -105,19 +105,19 @@ impl EngineLink {
         self.send(EngineCommand::Restart);
     }
 
-    /// Requests the session so far; the answer comes through the receiver.
+    /// Requests the record of the session so far; the receiver gets it.
     pub(super) fn record(&self) -> Receiver<Record> {
         let (sender, receiver) = channel();
         self.send(EngineCommand::Record(sender));
         receiver
     }
 
-    /// The next snapshot, if there is one.
+    /// Returns the next snapshot, if any.
     pub(super) fn next_snapshot(&self) -> Option<Snapshot> {
         self.engine.try_snapshot()
     }
 
-    /// Brings the changes of a replayed session that have happened by now into the document.
+    /// Applies the changes of a replayed session that have happened by now to the document.
     pub(super) fn show_replayed(&mut self, document: &mut Document, snapshot: &Snapshot) {
         if self.replayed_after.is_none_or(|before| snapshot.run <= before) {
             return;
@@ -133,8 +133,8 @@ impl EngineLink {
     }
 }
 
-/// The change between two simulations that requires a restart, in words.
-fn what_begins_again(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
+/// Returns a description of the change that requires a restart.
+fn restart_reason(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
     let ids = |spec: &SimulationSpec| -> Vec<u32> { spec.optimizers.iter().map(|optimizer| optimizer.id).collect() };
     if from.seed != to.seed {
         "the seed has changed"

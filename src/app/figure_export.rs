@@ -1,4 +1,4 @@
-//! The dialog that exports the landscape as a figure for a paper: what `valleyscope figure` draws of its preset.
+//! The dialog that exports the landscape as a figure for a paper, as `valleyscope figure` draws its preset.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use super::live::Action;
 use super::theme;
 use crate::figure::{Figure, Format, Options, PAGE_MM, Trajectories};
 
-/// The dialog, while it is open, and the layout that was chosen last.
+/// The dialog of the export, and the last chosen layout.
 pub(super) struct FigureExport {
     open: bool,
     paper: FigureLayout,
     format: Format,
-    coming: Option<Coming>,
+    coming: Option<PendingFigure>,
 }
 
-/// A figure on its way. The thread that makes it ends early once this is dropped.
-struct Coming {
+/// A figure in progress. Its thread ends early when this is dropped.
+struct PendingFigure {
     file: Receiver<Result<Vec<u8>, String>>,
     steps: u64,
     done: Arc<AtomicU64>,
@@ -48,7 +48,7 @@ impl FigureExport {
         self.open
     }
 
-    /// Shows the dialog; answers with the file that is to be saved, or why there is none.
+    /// Shows the dialog; returns the action that saves the file or reports the failure.
     pub(super) fn ui(&mut self, ctx: &Context, preset: &LandscapePreset) -> Option<Action> {
         let (mut save, mut cancel) = (false, false);
         let modal = Modal::new(Id::unique("figure export")).frame(theme::dialog(&ctx.global_style()));
@@ -89,7 +89,7 @@ impl FigureExport {
                 ctx.request_repaint_after(std::time::Duration::from_millis(50));
                 return None;
             }
-            Err(TryRecvError::Disconnected) => Err("The thread that draws it has failed.".to_owned()),
+            Err(TryRecvError::Disconnected) => Err("The thread that draws the figure failed.".to_owned()),
         };
         Some(self.answer(made))
     }
@@ -117,16 +117,21 @@ impl FigureExport {
     }
 }
 
-/// Makes the file of a preset's figure on a thread of its own.
-fn begin(ctx: &Context, preset: &LandscapePreset, paper: FigureLayout, format: Format) -> Result<Coming, String> {
+/// Starts a thread that makes the file of a preset's figure.
+fn begin(
+    ctx: &Context,
+    preset: &LandscapePreset,
+    paper: FigureLayout,
+    format: Format,
+) -> Result<PendingFigure, String> {
     let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
     let (sender, file) = channel();
     let done = Arc::new(AtomicU64::new(0));
-    let coming = Coming { file, steps: trajectories.steps(), done: Arc::clone(&done) };
+    let coming = PendingFigure { file, steps: trajectories.steps(), done: Arc::clone(&done) };
     let ctx = ctx.clone();
     std::thread::spawn(move || {
         while !trajectories.is_complete() {
-            // Only the dialog has the other one, as long as it waits.
+            // The dialog holds the other reference while it waits.
             if Arc::strong_count(&done) == 1 {
                 return;
             }
@@ -134,7 +139,7 @@ fn begin(ctx: &Context, preset: &LandscapePreset, paper: FigureLayout, format: F
             done.store(trajectories.step(), Ordering::Relaxed);
         }
         let made = paper.file(&Figure::landscape(&trajectories), format).map_err(|error| error.to_string());
-        // Nobody listens any more once the dialog is closed.
+        // The dialog may be closed.
         let _ = sender.send(made);
         ctx.request_repaint();
     });

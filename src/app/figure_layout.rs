@@ -1,4 +1,4 @@
-//! The layout of exported figures, and its choice in a menu.
+//! The layout of exported figures, and its controls in a menu.
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{DragValue, Grid, PopupCloseBehavior, Response, Ui};
@@ -9,7 +9,7 @@ use crate::figure::{Figure, FigureError, Format, Options};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FigureLayout {
     pub options: Options,
-    /// Dots per inch of a PNG.
+    /// The resolution of a PNG in dots per inch.
     pub dpi: f64,
 }
 
@@ -20,12 +20,12 @@ impl Default for FigureLayout {
 }
 
 impl FigureLayout {
-    /// A figure's file.
+    /// Encodes a figure as a file.
     pub(super) fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
         figure.render(&self.options)?.to_file(format, self.dpi)
     }
 
-    /// Shows the choice.
+    /// Shows the controls of the layout.
     pub(super) fn ui(&mut self, ui: &mut Ui) {
         Grid::new("figure").num_columns(2).show(ui, |ui| {
             let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
@@ -40,8 +40,8 @@ impl FigureLayout {
         ui.checkbox(&mut self.options.title, "Title above");
     }
 
-    /// A menu that exports plots, with the choice of the layout above the files; returns which file was asked for. The
-    /// table stands apart from the figures before it.
+    /// Shows a menu that exports plots, with the layout above the files; returns the chosen file. A line separates the
+    /// table from the figures.
     pub(super) fn export_menu<F: Copy + PartialEq>(
         &mut self,
         ui: &mut Ui,
@@ -66,7 +66,7 @@ impl FigureLayout {
     }
 }
 
-/// A menu that is open while things are chosen in it.
+/// Makes a menu that stays open while its controls are used.
 pub(super) fn stays_open(name: &'static str) -> MenuButton<'static> {
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     MenuButton::new(name).config(config)

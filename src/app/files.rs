@@ -1,5 +1,4 @@
-//! Opening and saving files without holding up the window: dialogs and disks are waited for on threads
-//! of their own.
+//! Opens and saves files without blocking the window: dialogs and disks are waited for on separate threads.
 
 mod content;
 
@@ -43,12 +42,12 @@ pub(super) enum FileEvent {
     },
     /// A folder was chosen for the data of trainings.
     DataFolder(PathBuf),
-    /// The failed operation, and the reason.
+    /// An operation failed, for this reason.
     Failed {
         title: String,
         reason: String,
     },
-    /// A file that was to be opened is not there any more.
+    /// The file to open no longer exists.
     Gone(PathBuf),
 }
 
@@ -61,13 +60,13 @@ enum Purpose {
     },
     /// A folder for raw arrays.
     Raw(RawPlan),
-    /// The folder of a training's data, and where the dialog begins.
+    /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
 }
 
 impl Purpose {
-    /// The title of the dialog, and the name of the field.
-    fn words(&self) -> [&'static str; 2] {
+    /// Returns the title of the dialog, and the name of the path field.
+    fn titles(&self) -> [&'static str; 2] {
         match self {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
             Purpose::Save { .. } => ["Save", "Path of the file"],
@@ -76,7 +75,7 @@ impl Purpose {
         }
     }
 
-    /// The text of the button.
+    /// Returns the button's text.
     fn action(&self) -> &'static str {
         match self {
             Purpose::Open => "Open",
@@ -91,40 +90,40 @@ enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
     RawFolder { folder: PathBuf, plan: RawPlan },
     DataFolder(PathBuf),
-    Read { path: PathBuf, is_there: bool, found: Result<Found, String> },
+    Read { path: PathBuf, is_there: bool, found: Result<FileKind, String> },
     Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
 }
 
-/// The content of a file.
-enum Found {
+/// The content of an opened file.
+enum FileKind {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
     Run(RunFolder),
 }
 
-impl Found {
-    /// The preset, the sweep's result or the run at `path`.
-    fn at(path: &Path) -> Result<Found, String> {
+impl FileKind {
+    /// Reads the preset, the sweep's result or the run at `path`.
+    fn at(path: &Path) -> Result<FileKind, String> {
         if RunFolder::is_at(path) {
-            return RunFolder::open(path).map(Found::Run).map_err(|error| error.to_string());
+            return RunFolder::open(path).map(FileKind::Run).map_err(|error| error.to_string());
         }
         if SweepResult::is_at(path) {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;
-            return Ok(Found::Result(Box::new(result)));
+            return Ok(FileKind::Result(Box::new(result)));
         }
-        Ok(Found::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
+        Ok(FileKind::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
     }
 }
 
-/// A path that is typed because the system has no dialog to show.
+/// A dialog in which a path is typed because the system has no file dialog.
 struct PathEntry {
     purpose: Purpose,
     path: String,
 }
 
-/// Files on their way, and the small dialogs about them.
+/// File operations in progress, and their dialogs.
 pub(super) struct Files {
-    /// Ask the system for its file dialogs; without it paths are typed.
+    /// Uses the system's file dialogs if true; else paths are typed.
     native_dialogs: bool,
     /// The initial folder of dialogs about presets.
     folder: Option<PathBuf>,
@@ -134,11 +133,11 @@ pub(super) struct Files {
     answers: Receiver<Answer>,
     answer_to: Sender<Answer>,
     entry: Option<PathEntry>,
-    /// A file that exists already, and what would replace it.
+    /// An existing file, and the content that would replace it.
     replace: Option<(PathBuf, FileContent)>,
 }
 
-/// No one closes a dialog this fast: it was never shown.
+/// The shortest time in which a user can close a dialog; one that ends sooner was never shown.
 const NEVER_SHOWN: Duration = Duration::from_millis(400);
 
 impl Files {
@@ -147,12 +146,12 @@ impl Files {
         Files { native_dialogs, folder, exported_to: None, context, answers, answer_to, entry: None, replace: None }
     }
 
-    /// Asks for a preset's file and opens it.
+    /// Asks for a file and opens it.
     pub(super) fn ask_open(&mut self) {
         self.ask(Purpose::Open);
     }
 
-    /// Asks where to save.
+    /// Asks for a path and saves there.
     pub(super) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
         self.ask(Purpose::Save { content, suggested_name });
     }
@@ -162,21 +161,21 @@ impl Files {
         self.ask(Purpose::Raw(plan));
     }
 
-    /// Asks for the folder of a training's data, beginning in this one.
+    /// Asks for the folder of a training's data; the dialog starts at `begin`.
     pub(super) fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
         self.ask(Purpose::Data(begin));
     }
 
-    /// Reads a preset, or the result of a sweep.
+    /// Reads a preset, a sweep's result or a run.
     pub(super) fn open(&self, path: PathBuf) {
         self.in_background(move || {
-            let found = Found::at(&path);
+            let found = FileKind::at(&path);
             let is_there = path.exists();
             Answer::Read { path: path.canonicalize().unwrap_or(path), is_there, found }
         });
     }
 
-    /// Writes a file; one that exists is replaced only after a question, unless `overwrite` says so.
+    /// Writes a file; asks before it replaces one, unless `overwrite` allows it.
     pub(super) fn save(&self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
         self.in_background(move || {
             let result = write(&path, &content, overwrite);
@@ -184,7 +183,7 @@ impl Files {
         });
     }
 
-    /// The outcomes of the requests since the last call.
+    /// Returns the outcomes of requests since the last call.
     pub(super) fn take_events(&mut self) -> Vec<FileEvent> {
         let mut events = Vec::new();
         while let Ok(answer) = self.answers.try_recv() {
@@ -197,13 +196,13 @@ impl Files {
                     events.push(FileEvent::RawFolder { folder, plan });
                 }
                 Answer::DataFolder(folder) => events.push(FileEvent::DataFolder(folder)),
-                Answer::Read { path, found: Ok(Found::Preset(preset)), .. } => {
+                Answer::Read { path, found: Ok(FileKind::Preset(preset)), .. } => {
                     events.push(FileEvent::Opened { path, preset });
                 }
-                Answer::Read { path, found: Ok(Found::Result(result)), .. } => {
+                Answer::Read { path, found: Ok(FileKind::Result(result)), .. } => {
                     events.push(FileEvent::OpenedResult { path, result });
                 }
-                Answer::Read { found: Ok(Found::Run(run)), .. } => events.push(FileEvent::OpenedRun(run)),
+                Answer::Read { found: Ok(FileKind::Run(run)), .. } => events.push(FileEvent::OpenedRun(run)),
                 Answer::Read { path, is_there, found: Err(error) } => {
                     let title = format!("{} was not opened", file_name(&path));
                     events.push(FileEvent::Failed { title, reason: error });
@@ -245,7 +244,7 @@ impl Files {
         }
         self.in_background(move || {
             let asked = Instant::now();
-            let dialog = dialog.set_title(purpose.words()[0]);
+            let dialog = dialog.set_title(purpose.titles()[0]);
             let path = match &purpose {
                 Purpose::Open => dialog.add_filter("Presets and results", &["ron", "npz"]).pick_file(),
                 Purpose::Save { content, suggested_name } => {
@@ -258,8 +257,8 @@ impl Files {
         });
     }
 
-    /// The initial folder of a dialog: that of the presets, or for an export that of the last one, at first the user's
-    /// pictures or documents.
+    /// Returns the initial folder of a dialog: that of the presets, or for an export that of the last one, at first the
+    /// user's pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let is_picture = match purpose {
             Purpose::Open | Purpose::Save { content: FileContent::Preset(_), .. } => {
@@ -276,7 +275,7 @@ impl Files {
         folders.into_iter().flatten().find(|folder| folder.is_dir()).map(Path::to_owned)
     }
 
-    /// `overwrite` says whether the dialog has already asked about replacing exactly this path.
+    /// Handles a chosen path. `overwrite` is allowed if the dialog has already asked about replacing exactly this path.
     fn chosen(&self, purpose: Purpose, path: PathBuf, overwrite: Overwrite) {
         match purpose {
             Purpose::Open => self.open(path),
@@ -310,7 +309,7 @@ impl Files {
 
     fn show_entry(&mut self, ctx: &Context) {
         let Some(entry) = &mut self.entry else { return };
-        let ([title, what], action) = (entry.purpose.words(), entry.purpose.action());
+        let ([title, what], action) = (entry.purpose.titles(), entry.purpose.action());
         let (mut go, mut cancel) = (false, false);
         let modal = Modal::new(Id::unique("path entry")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(460.0_f32.min(ctx.content_rect().width() - 60.0));
@@ -354,7 +353,7 @@ impl Files {
     fn in_background(&self, work: impl FnOnce() -> Answer + Send + 'static) {
         let (answer_to, context) = (self.answer_to.clone(), self.context.clone());
         std::thread::spawn(move || {
-            // Nobody listens any more once the window is closed.
+            // The window may be closed.
             let _ = answer_to.send(work());
             context.request_repaint();
         });

@@ -1,7 +1,7 @@
-//! Choosing what to draw with, and hearing of it when it fails.
+//! Choice of a graphics adapter, and reports of its failures.
 //!
-//! Adapters are tried in order: a GPU through its native API, OpenGL, then a software driver. When the device is
-//! lost, the window is closed and opened again with its session.
+//! Adapters are tried in order: a GPU through its native API, OpenGL, then a software driver. When the device is lost,
+//! the window is closed and reopened with its session.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,11 +10,11 @@ use eframe::egui_wgpu::{RenderState, WgpuSetup, WgpuSetupCreateNew};
 use egui::Context;
 use wgpu::{Adapter, Backend, DeviceType, Surface};
 
-/// Adapters that were chosen and then did not work, so that the next try takes another.
+/// The adapters that were tried and failed, which the next attempt skips.
 #[derive(Clone, Default)]
-pub(super) struct Tried(Arc<Mutex<Vec<String>>>);
+pub(super) struct TriedAdapters(Arc<Mutex<Vec<String>>>);
 
-impl Tried {
+impl TriedAdapters {
     fn contains(&self, adapter: &Adapter) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key(adapter))
     }
@@ -23,7 +23,7 @@ impl Tried {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(key(adapter));
     }
 
-    /// The number of adapters tried.
+    /// Returns the number of adapters tried.
     pub(super) fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -34,9 +34,9 @@ fn key(adapter: &Adapter) -> String {
     format!("{} {:?} {:?} {}", info.name, info.backend, info.device_type, info.device_pci_bus_id)
 }
 
-/// A set-up that takes the best adapter that can draw to the window and was not tried yet: a GPU through
-/// its own interface, then through OpenGL, then a processor that draws by itself.
-pub(super) fn setup(tried: &Tried) -> WgpuSetup {
+/// Makes a set-up that takes the best untried adapter that can draw to the window: a GPU through its native API, then
+/// through OpenGL, then a software driver.
+pub(super) fn setup(tried: &TriedAdapters) -> WgpuSetup {
     let tried = tried.clone();
     let mut setup = WgpuSetupCreateNew::without_display_handle();
     setup.native_adapter_selector = Some(Arc::new(move |adapters: &[Adapter], surface: Option<&Surface<'_>>| {
@@ -55,14 +55,14 @@ pub(super) fn setup(tried: &Tried) -> WgpuSetup {
     WgpuSetup::CreateNew(setup)
 }
 
-/// Smaller is better.
+/// Returns the rank of an adapter; the lowest is the best.
 fn rank(adapter: &Adapter) -> (u8, u8) {
     let info = adapter.get_info();
     let kind = match info.device_type {
         DeviceType::DiscreteGpu => 0,
         DeviceType::IntegratedGpu => 1,
         DeviceType::VirtualGpu => 2,
-        // OpenGL often does not say what it runs on.
+        // OpenGL often does not report its device type.
         DeviceType::Other => 3,
         DeviceType::Cpu => 4,
     };
@@ -83,27 +83,27 @@ fn nothing_to_draw_with(adapters: &[Adapter]) -> String {
     format!("none of the graphics adapters can draw to this window: {}", names.join(", "))
 }
 
-/// Errors of the graphics while the window was open.
+/// A graphics failure while the window was open.
 #[derive(Debug)]
 pub(super) enum GraphicsFault {
-    /// The device is gone; nothing can be drawn with it any more.
+    /// The device was lost; nothing can be drawn with it any more.
     Lost(String),
     /// Something was not drawn.
     Error(String),
 }
 
-/// Hears of faults from whatever thread they happen on.
+/// Collects graphics failures from all threads.
 pub(super) struct GraphicsFaults {
     device: wgpu::Device,
     faults: Receiver<GraphicsFault>,
 }
 
 impl GraphicsFaults {
-    /// Installs the handlers; without them wgpu panics.
+    /// Installs the error handlers, without which wgpu panics.
     pub(super) fn watch(render_state: &RenderState, ctx: &Context) -> GraphicsFaults {
         let (sender, faults) = channel();
         let say = |sender: &Sender<GraphicsFault>, ctx: &Context, fault| {
-            // Nobody listens any more once the window is closed.
+            // The window may be closed.
             let _ = sender.send(fault);
             ctx.request_repaint();
         };
@@ -119,10 +119,9 @@ impl GraphicsFaults {
         GraphicsFaults { device, faults }
     }
 
-    /// The faults since the last call.
+    /// Returns the failures since the last call.
     pub(super) fn take(&self) -> Vec<GraphicsFault> {
-        // A device that was lost since the last frame says so when it is asked, before egui draws with it,
-        // which would panic.
+        // Polling reports a lost device before egui draws with it, which would panic.
         if let Err(error) = self.device.poll(wgpu::PollType::Poll) {
             log::warn!("the graphics device did not answer: {error}");
         }

@@ -59,7 +59,7 @@ impl Help {
     }
 }
 
-/// A list of the optimizers, and beside it what is known of the chosen one.
+/// Shows the list of optimizers, and beside it the chosen one's description.
 fn optimizers(ui: &mut Ui, shown: &mut RuleKind) {
     let height = ui.available_height();
     ui.with_layout(Layout::left_to_right(Align::Min), |ui| {
@@ -92,7 +92,7 @@ fn optimizer(ui: &mut Ui, kind: RuleKind) {
         lines(ui, formulas);
     }
     ui.add_space(8.0);
-    ui.weak("Hyperparameters besides the learning rate, with the values where none are given");
+    ui.weak("Hyperparameters besides the learning rate, with their defaults");
     for of in info.hyperparameters {
         let [on_plane, in_training] = defaults(of);
         ui.add_space(4.0);

@@ -5,8 +5,7 @@ use egui::util::undoer::{Settings, Undoer};
 /// The largest number of states that undo keeps.
 pub(super) const MOST_UNDOS: usize = 200;
 
-/// The states that can be gone back to. Changes that follow each other closely, as while a slider is
-/// dragged, count as one.
+/// The states that undo can restore. Changes in quick succession, as while a slider is dragged, count as one.
 pub(super) struct UndoHistory<State> {
     undoer: Undoer<State>,
 }
@@ -24,12 +23,12 @@ impl<State: Clone + PartialEq> UndoHistory<State> {
         self.undoer.feed_state(time_secs, state);
     }
 
-    /// Makes the state a point to come back to, whatever follows.
+    /// Makes the state an undo point, whatever follows.
     pub(super) fn mark(&mut self, state: &State) {
         self.undoer.add_undo(state);
     }
 
-    /// A change is on its way to become a point to go back to.
+    /// Returns whether a change is still to become an undo point.
     pub(super) fn is_in_flux(&self) -> bool {
         self.undoer.is_in_flux()
     }

@@ -1,4 +1,4 @@
-//! Pictures on buttons, drawn rather than taken from a font, and the window's icon.
+//! Icons on buttons, drawn without a font, and the window's icon.
 
 use egui::{Color32, IconData, Pos2, Rect, Response, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
@@ -13,7 +13,7 @@ pub(super) enum Icon {
     Close,
 }
 
-/// A square button with a picture; `name` is what a screen reader says, `hint` the tooltip.
+/// Shows a square button with an icon; `name` is its accessible name, `hint` the tooltip.
 pub(super) fn icon_button(ui: &mut Ui, icon: Icon, side: f32, name: &str, hint: &str) -> Response {
     let (rect, response) = ui.allocate_exact_size(Vec2::splat(side), Sense::click());
     let enabled = ui.is_enabled();
@@ -59,7 +59,7 @@ fn shapes(icon: Icon, rect: Rect, color: Color32) -> Vec<Shape> {
     }
 }
 
-/// The window's icon: the narrowing valley, darkest on its floor.
+/// Draws the window's icon: the narrowing valley, darkest on its floor.
 pub(super) fn window_icon() -> IconData {
     const SIDE: u32 = 64;
     let mut rgba = Vec::with_capacity((4 * SIDE * SIDE) as usize);
@@ -78,7 +78,7 @@ pub(super) fn window_icon() -> IconData {
     IconData { rgba, width: SIDE, height: SIDE }
 }
 
-/// The distance of a point from the centre of the rounded corner nearest to it; 0 away from the corners.
+/// Returns the distance of a point from the centre of the nearest rounded corner; 0 away from the corners.
 fn corner_distance(x: f64, y: f64) -> f64 {
     let beyond = |t: f64| ((t - 0.5).abs() - 0.38).max(0.0);
     beyond(x).hypot(beyond(y))

@@ -1,4 +1,4 @@
-//! Keyboard shortcuts, and the list that the help window shows of them.
+//! Keyboard shortcuts, and their list for the help window.
 
 use egui::{Context, Event, Key, KeyboardShortcut, Modifiers};
 
@@ -7,47 +7,48 @@ use super::tabs::{Tab, TabName};
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
-const REDO_TOO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
+const REDO_ALTERNATIVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
 const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
-/// The keys that show the tabs, in their order.
+/// The keys that show the tabs, in order.
 const DIGITS: [Key; 9] =
     [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
 
-/// The shortcuts of the window as a whole: keys, and their effects.
+/// The shortcuts of the whole window: keys, and their effects.
 const SHORTCUTS: [(&str, &str); 10] = [
     ("Ctrl O", "Open a preset or a result"),
     ("Ctrl S", "Save the preset"),
     ("Ctrl Shift S", "Save the preset as another file"),
     ("Ctrl Z", "Undo"),
     ("Ctrl Shift Z, Ctrl Y", "Redo"),
-    ("F11", "Presentation: panels away, large type"),
+    ("F11", "Presentation: hide panels, enlarge text"),
     ("Esc", "Leave the presentation, a message or a field"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
     ("← and → on a slider", "Change its value"),
 ];
-const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "This sheet")];
+const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "Show these keys")];
 
-/// All shortcuts, which the help window lists: keys, and their effects. Those of the first tab stand at the top.
+/// Returns all shortcuts for the help window: keys, and their effects. Those of the first tab are at the top.
 pub fn shortcuts() -> Vec<(String, String)> {
     let of_tabs: Vec<_> = TabName::ALL.iter().map(|tab| tab.info().keys).collect();
     let texts = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
         keys.iter().map(|(keys, effect)| ((*keys).to_owned(), (*effect).to_owned())).collect()
     };
     let mut all = texts(of_tabs[0]);
-    all.push(keys_of_tabs());
+    all.push(tab_shortcuts());
     all.extend(texts(&SHORTCUTS));
     all.extend(of_tabs[1..].iter().flat_map(|keys| texts(keys)));
     all.extend(texts(&LAST_SHORTCUTS));
     all
 }
 
-/// The keys that show tabs: "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real workloads".
-fn keys_of_tabs() -> (String, String) {
+/// Returns the keys that show tabs, as in "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real
+/// workloads".
+fn tab_shortcuts() -> (String, String) {
     let keys: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
     let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().in_words).collect();
     let [others @ .., last] = &names[..] else { unreachable!("there are tabs") };
@@ -61,18 +62,18 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// Whether a control has the focus, and with it the keys that act on controls.
+    /// Returns whether a control has the focus, which then receives the keys.
     pub(super) fn is_control_focused(&self) -> bool {
         self.is_control_focused
     }
 
-    /// Whether a key was pressed or is held; it is then handled.
+    /// Returns whether a key was pressed or is held, and consumes it.
     pub(super) fn pressed(&self, modifiers: Modifiers, key: Key) -> bool {
         self.ctx.input_mut(|input| input.consume_key(modifiers, key))
     }
 
-    /// Whether a key went down, rather than being held; it is then handled.
-    pub(super) fn once(&self, key: Key) -> bool {
+    /// Returns whether a key was pressed, not held, and consumes it.
+    pub(super) fn pressed_once(&self, key: Key) -> bool {
         let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
         self.pressed(Modifiers::NONE, key) && first
     }
@@ -82,7 +83,7 @@ impl Keys<'_> {
     }
 }
 
-/// Turns keys into requests. Keys that a focused control or an open dialog handles are left to it.
+/// Turns keys into requests, except those that a focused control or an open dialog handles.
 pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, requests: &mut Requests) {
     if ctx.memory(|memory| memory.top_modal_layer().is_some()) || egui::Popup::is_any_open(ctx) {
         return;
@@ -94,7 +95,7 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, re
             requests.actions.push(action);
         }
     };
-    // Longer shortcuts first: the shorter ones would match them too.
+    // Longer shortcuts first, as shorter ones would match them too.
     ask(keys.shortcut(&SAVE_AS), Action::SaveAs);
     ask(keys.shortcut(&SAVE), Action::Save);
     ask(keys.shortcut(&OPEN), Action::OpenPreset);
@@ -102,12 +103,12 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, re
     for (&tab, digit) in TabName::ALL.iter().zip(DIGITS) {
         ask(keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)), Action::GoTo(tab));
     }
-    ask(keys.once(Key::F11), Action::TogglePresentation);
+    ask(keys.pressed_once(Key::F11), Action::TogglePresentation);
     ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
     if typing {
         return;
     }
-    ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_TOO), Action::Redo);
+    ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_ALTERNATIVE), Action::Redo);
     ask(keys.shortcut(&UNDO), Action::Undo);
     let question =
         keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
@@ -119,7 +120,7 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, re
     shown.handle_keys(&keys, requests);
 }
 
-/// Whether a key went down, rather than being held.
+/// Returns whether a key was pressed rather than held.
 fn is_first_press(event: &Event, wanted: Key) -> bool {
     matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
 }

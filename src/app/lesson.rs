@@ -1,10 +1,10 @@
-//! The strip that walks through a lesson.
+//! The bar with a lesson's sentence and its navigation.
 
 use egui::{Align, Button, Label, Layout, RichText, Ui};
 
 use super::live::{Action, LandscapeAction, Requests};
 
-/// Shows the step `index` of `count`, with its sentence and the ways on and back.
+/// Shows the step `index` of `count`, with its sentence and the buttons of the lesson.
 pub(super) fn strip(ui: &mut Ui, index: usize, count: usize, text: &str, requests: &mut Requests) {
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{} / {count}", index + 1)).heading().strong());
@@ -18,11 +18,7 @@ pub(super) fn strip(ui: &mut Ui, index: usize, count: usize, text: &str, request
             if back.accessible_name("Previous step of the lesson").clicked() {
                 requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(index - 1)));
             }
-            if ui
-                .button("Again")
-                .on_hover_text("Applies this step's settings once more and begins the run again")
-                .clicked()
-            {
+            if ui.button("Again").on_hover_text("Apply this step's settings again and restart the run").clicked() {
                 requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(index)));
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {

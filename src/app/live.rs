@@ -15,22 +15,21 @@ use super::phase::ExportedDiagram;
 use super::tabs::TabName;
 use crate::result::RawPlan;
 
-/// The running simulation as the panels see it: the newest snapshot and the choices of view that are
-/// no part of the document.
+/// The running simulation: its newest snapshot, and the choices of view that are not part of the document.
 #[derive(Default)]
 pub struct Live {
-    /// The newest snapshot. Its `columns` are only those since the previous one.
+    /// The newest snapshot. Its `columns` are those since the previous one.
     pub snapshot: Option<Snapshot>,
     pub selected: Option<ParticleId>,
-    /// Optimizers that are simulated but not shown, by id. Legends toggle them.
+    /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
-    /// While an animation is recorded: the seconds that one of its frames lasts. The camera then moves by
-    /// that much with each new snapshot, not with the clock.
+    /// The duration of a frame while an animation is recorded. The camera then moves by it for each snapshot, not by
+    /// the clock.
     pub frame_secs: Option<f32>,
 }
 
 impl Live {
-    /// The shown ensembles, in the specification's order.
+    /// Returns the shown ensembles, in the specification's order.
     pub fn visible(&self) -> impl Iterator<Item = &EnsembleView> {
         self.snapshot
             .iter()
@@ -38,7 +37,7 @@ impl Live {
             .filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
     }
 
-    /// Selects a particle, here at once and in the engine for its next snapshots.
+    /// Selects a particle, at once here and in the engine for its next snapshots.
     pub fn select(&mut self, particle: Option<ParticleId>, requests: &mut Requests) {
         if self.selected != particle {
             self.selected = particle;
@@ -46,7 +45,7 @@ impl Live {
         }
     }
 
-    /// The selected particle's last step, once the engine has recorded it.
+    /// Returns the selected particle's last step, once the engine has recorded it.
     pub fn step_trace(&self) -> Option<&StepTrace> {
         let step = self.snapshot.as_ref()?.step_trace.as_deref()?;
         (Some(step.id) == self.selected).then_some(step)
@@ -61,44 +60,44 @@ impl Live {
     }
 }
 
-/// A panel's request to the app; collected over a frame and carried out at its end.
+/// The requests of the panels to the app, collected over a frame and carried out at its end.
 #[derive(Default)]
 pub struct Requests {
     pub commands: Vec<EngineCommand>,
     pub actions: Vec<Action>,
 }
 
-/// Something that only the app as a whole can do.
+/// A request that only the app as a whole can carry out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Shows a short message for some seconds.
     Notify(String),
-    /// Shows what went wrong until it is dismissed.
+    /// Shows a failure until it is dismissed.
     Report {
         title: String,
         text: String,
     },
-    /// Saves a picture of this part of the window, in points, as PNG where the user says.
+    /// Saves a picture of this part of the window, in points, as PNG; asks for the path.
     SavePicture {
         area: egui::Rect,
         suggested_name: String,
     },
-    /// Saves text where the user says.
+    /// Saves text; asks for the path.
     SaveText {
         text: String,
         suggested_name: String,
     },
-    /// Saves a file's content where the user says.
+    /// Saves a file's content; asks for the path.
     SaveBytes {
         bytes: Vec<u8>,
         suggested_name: String,
     },
-    /// Saves a picture as PNG where the user says.
+    /// Saves a picture as PNG; asks for the path.
     SaveImage {
         image: Arc<egui::ColorImage>,
         suggested_name: String,
     },
-    /// Saves a figure or the results of a phase diagram where the user says.
+    /// Saves a figure or the results of a phase diagram; asks for the path.
     SaveDiagram {
         bytes: Vec<u8>,
         suggested_name: String,
@@ -106,44 +105,44 @@ pub enum Action {
     },
     /// Asks for a folder and writes raw arrays into it.
     SaveRaw(RawPlan),
-    /// Asks for the folder of a training's data, beginning in this one.
+    /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
     /// Shows another tab.
     GoTo(TabName),
-    /// Asks the tab of landscapes for something.
+    /// Requests an action of the landscape tab.
     Landscape(LandscapeAction),
     Undo,
     Redo,
-    /// Asks for a preset's file and opens it.
+    /// Asks for a file and opens it.
     OpenPreset,
     OpenBuiltIn(&'static str),
     OpenFile(PathBuf),
-    /// Saves to the preset's own file; without one, asks where.
+    /// Saves to the preset's own file; without one, asks for the path.
     Save,
     SaveAs,
-    /// Asks for a title and a place, and saves this preset there.
+    /// Asks for a title and a path, and saves this preset there.
     AskToSave(Box<PresetDraft>),
     TogglePresentation,
     ShowKeys,
-    /// Shows what is known of an optimizer.
+    /// Shows the description of an optimizer.
     ShowOptimizer(RuleKind),
     ShowAbout,
     Quit,
 }
 
-/// A request to the tab of landscapes.
+/// A request to the landscape tab.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LandscapeAction {
-    /// Loads a simulation into the controls, shows it and plays.
+    /// Opens a preset, shows it and plays it.
     Show(Box<LandscapePreset>),
-    /// Takes these settings for those under the controls.
+    /// Replaces the settings under the controls by these.
     Set(Box<SimulationSpec>),
     TogglePlay,
     SingleStep,
     Restart,
-    /// Applies the lesson's step of this index, from 0.
+    /// Applies the lesson step of this index, from 0.
     GoToStep(usize),
-    /// Saves what began the session and every change since, so that it can be repeated exactly.
+    /// Saves the start of the session and every change since, so that it can be repeated exactly.
     SaveSession,
     OpenPictureExport,
     OpenFigureExport,

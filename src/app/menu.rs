@@ -1,4 +1,4 @@
-//! The bar at the top.
+//! The menu bar.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use super::preset_catalog::{OwnPreset, PresetCatalog};
 use super::tabs::{Tab, TabName, Tabs};
 use super::window_layout::WindowLayout;
 
-/// Widest line of a preset's description in a menu.
+/// The widest line of a preset's description in a menu, in points.
 const DESCRIPTION_WIDTH: f32 = 400.0;
 
-/// Shows the bar.
+/// Shows the menu bar.
 pub(super) fn bar(
     ui: &mut Ui,
     tabs: &mut Tabs,
@@ -64,7 +64,7 @@ fn show_title(ui: &mut Ui, editor: &EditorStatus) {
     }
 }
 
-/// An entry of a menu. `keys` are those that do the same; empty without any.
+/// Shows a menu entry. `keys` is its shortcut; empty without one.
 pub(super) fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests: &mut Requests) {
     let button = if keys.is_empty() { Button::new(text) } else { Button::new(text).shortcut_text(keys) };
     if ui.add(button).accessible_name(text).clicked() {
@@ -72,7 +72,7 @@ pub(super) fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests
     }
 }
 
-/// Requests an action and closes the menu, also where a key or a screen reader has pressed its entry.
+/// Requests an action and closes the menu, even when a key or a screen reader pressed the entry.
 fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
     requests.actions.push(action);
     ui.close();
@@ -104,7 +104,7 @@ fn short(path: &Path) -> String {
 
 fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
     ui.add_enabled_ui(editor.can_undo, |ui| item(ui, "Undo", "Ctrl Z", Action::Undo, requests)).response.on_hover_text(
-        "Settings, lesson steps and opened presets. Moving the view is not undone: Fit finds the particles.",
+        "Undo settings, lesson steps and opened presets. Camera moves are not undone; Fit shows the particles.",
     );
     ui.add_enabled_ui(editor.can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
 }
@@ -117,7 +117,7 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Re
     match catalog.own() {
         Ok(own) if own.is_empty() => {}
         Ok(own) => {
-            ui.menu_button(your_own(own), |ui| {
+            ui.menu_button(own_presets_heading(own), |ui| {
                 ui.set_max_height(height);
                 ScrollArea::vertical().max_height(height).show(ui, |ui| own_presets(ui, own, requests));
             });
@@ -131,8 +131,8 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Re
     ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, tab, requests));
 }
 
-/// The number of the user's own presets, and of files that are not valid presets.
-fn your_own(own: &[OwnPreset]) -> String {
+/// Returns the heading of the user's own presets, with the number of presets and of invalid files.
+fn own_presets_heading(own: &[OwnPreset]) -> String {
     let broken = own.iter().filter(|preset| preset.about.is_err()).count();
     let count = own.len() - broken;
     if broken == 0 { format!("Your own ({count})") } else { format!("Your own ({count}, and {broken} unreadable)") }
@@ -151,7 +151,7 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
 }
 
 fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
-    // Those of the tab that is shown come first.
+    // The presets of the shown tab come first.
     let mut tabs = TabName::ALL.to_vec();
     tabs.sort_by_key(|tab| *tab != shown);
     for (index, tab) in tabs.into_iter().enumerate() {
@@ -167,7 +167,7 @@ fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
     }
 }
 
-/// A menu's entry with a sentence below its title.
+/// Shows a menu entry with a sentence below its title.
 fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
     let format = |style: TextStyle, color| TextFormat {
         font_id: FontSelection::from(style).resolve(ui.style()),

@@ -11,16 +11,16 @@ use super::icons::{Icon, icon_button};
 
 /// The time for which a notice is shown.
 const NOTICE_SECS: f64 = 5.0;
-/// The offset of the notices from the landscape's corner: past its tools and the labels of its axis.
+/// The offset of notices from the landscape's corner, past its tools and the labels of its axis, in points.
 const FROM_CORNER: Vec2 = vec2(70.0, 64.0);
-/// In a landscape narrower than this, notices do not fit beside its legend.
+/// The width of a landscape below which notices do not fit beside its legend, in points.
 const NARROW: f32 = 520.0;
 /// The largest number of notices at a time; older ones are removed.
 const MOST_NOTICES: usize = 4;
 
 struct Notice {
     text: String,
-    /// When it passes, by egui's clock; set when it is first shown.
+    /// The time at which it disappears, by egui's clock; set when it is first shown.
     until_secs: Option<f64>,
 }
 
@@ -31,7 +31,7 @@ struct Report {
     text: String,
 }
 
-/// The notices and reports that are shown.
+/// The notices and reports on the screen.
 #[derive(Default)]
 pub(super) struct Messages {
     notices: Vec<Notice>,
@@ -49,7 +49,7 @@ impl Messages {
         self.notices.drain(..surplus);
     }
 
-    /// Shows what went wrong until it is dismissed. The same text is not shown twice at a time.
+    /// Shows a failure until it is dismissed. Equal text is shown once at a time.
     pub(super) fn report(&mut self, title: impl Into<String>, text: impl Into<String>) {
         let (title, text) = (title.into(), text.into());
         if self.reports.iter().any(|report| report.title == title && report.text == text) {
@@ -59,7 +59,7 @@ impl Messages {
         self.reports.push(Report { number: self.reports_so_far, title, text });
     }
 
-    /// Dismisses the newest report by Escape, unless a field or something above the panels needs the key.
+    /// Dismisses the newest report on Escape, unless a field or a popup needs the key.
     pub(super) fn dismiss_by_key(&mut self, ctx: &Context) {
         let is_needed = ctx.text_edit_focused()
             || ctx.memory(|memory| memory.top_modal_layer().is_some())
@@ -72,7 +72,7 @@ impl Messages {
         }
     }
 
-    /// Notices stand on the left of `free`, the landscape, where nothing else is written.
+    /// Shows the reports, and the notices at the left of `free`, the landscape, where nothing else is written.
     pub(super) fn show(&mut self, ctx: &Context, free: Option<Rect>) {
         self.show_notices(ctx, free.unwrap_or_else(|| ctx.content_rect()));
         let screen = ctx.content_rect();
@@ -89,7 +89,7 @@ impl Messages {
         if self.notices.is_empty() {
             return;
         }
-        // In a narrow landscape there is no space beside the legend, and no key to cover below.
+        // In a narrow landscape there is no space beside the legend, and no key below.
         let (pivot, corner) = match free.width() < NARROW {
             true => (Align2::LEFT_BOTTOM, free.left_bottom() + vec2(FROM_CORNER.x, -FROM_CORNER.y)),
             false => (Align2::LEFT_TOP, free.left_top() + FROM_CORNER),
@@ -105,7 +105,7 @@ impl Messages {
     }
 }
 
-/// Shows a notice; false when it was dismissed.
+/// Shows a notice; returns false when it was dismissed.
 fn show_notice(ui: &mut Ui, notice: &Notice, width: f32) -> bool {
     let mut keep = true;
     egui::Frame::popup(ui.style()).show(ui, |ui| {
@@ -119,7 +119,7 @@ fn show_notice(ui: &mut Ui, notice: &Notice, width: f32) -> bool {
     keep
 }
 
-/// Shows a report; false when it was dismissed.
+/// Shows a report; returns false when it was dismissed.
 fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
     let mut open = true;
     let mut dismissed = false;
@@ -155,14 +155,14 @@ fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
     open && !dismissed
 }
 
-/// Whether a line of a report shows a piece of a file, or a mark below one: a number or blanks, and a bar.
+/// Returns whether a line of a report quotes a file or marks a position in it: a number or blanks, and a bar.
 fn is_excerpt(line: &str) -> bool {
     let before_bar = line.split_once('|').map(|(before, _)| before);
     before_bar.is_some_and(|before| before.chars().all(|c| c.is_ascii_digit() || c == ' '))
 }
 
-/// The text with all characters in cells of equal width, so that marks stand below what they mark. The
-/// bundled typeface has letters of different widths.
+/// Lays out text with all characters in cells of equal width, so that marks align with the text above. The bundled
+/// typeface is proportional.
 fn evenly_spaced(ui: &Ui, text: &str) -> LayoutJob {
     let font = TextStyle::Monospace.resolve(ui.style());
     let color = ui.visuals().strong_text_color();

@@ -1,8 +1,8 @@
 //! The desktop app: panels with small states over one document and one running simulation.
 //!
-//! Panels change the [`Document`] in place and ask for anything else through [`Requests`]. At the end
-//! of a frame the app sends the engine what has changed; at the begin of the next it takes the engine's
-//! snapshots. Nothing here waits for the engine, a disk or a dialog.
+//! Panels change the [`Document`] in place and request anything else through [`Requests`]. At the end of a frame the
+//! app sends the engine the changes; at the start of the next it takes the engine's snapshots. Nothing here blocks on
+//! the engine, a disk or a dialog.
 
 pub mod animation;
 mod controls;
@@ -30,7 +30,6 @@ mod native_dialog;
 mod number;
 mod offscreen;
 mod phase;
-mod picture;
 mod picture_export;
 mod playback;
 mod plot;
@@ -40,6 +39,7 @@ mod quit;
 mod rule_text;
 mod save_preset;
 mod saved_states;
+mod screenshot;
 mod session;
 mod shell;
 mod side_panel;

@@ -1,9 +1,9 @@
-//! Whether the system has file dialogs to show.
+//! Detection of the system's file dialogs.
 
 use valleyscope_machine::{Look, has_portal};
 
-/// Whether a file dialog is available. On Linux and similar systems it comes from the desktop's portal, or else from
-/// the program zenity; without either, requesting a dialog fails silently. Other systems always have one.
+/// Returns whether the system has file dialogs. On Linux and similar systems the desktop's portal or the program zenity
+/// provides them; without either, requesting a dialog fails silently. Other systems always have them.
 pub(super) fn is_available() -> bool {
     !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Look::Program("zenity").finds()
 }

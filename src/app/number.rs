@@ -1,8 +1,8 @@
-//! Numbers as text, the same way in every control.
+//! Formatting and parsing of numbers in controls.
 
 pub(super) use valleyscope_engine::quantity::{number_text as text, rounded};
 
-/// A rate with a unit prefix: `950`, `12.3 k`, `31.0 M`.
+/// Formats a rate with a unit prefix: `950`, `12.3 k`, `31.0 M`.
 pub(super) fn rate(value: f64) -> String {
     match value {
         v if !v.is_finite() || v < 0.0 => "—".to_owned(),
@@ -14,7 +14,7 @@ pub(super) fn rate(value: f64) -> String {
     }
 }
 
-/// Reads a number as people type them: a decimal comma, a typographic minus and spaces are understood.
+/// Parses a typed number, with a decimal comma, a typographic minus or spaces.
 pub(super) fn read(typed: &str) -> Result<f64, String> {
     let plain: String = typed
         .chars()
@@ -31,7 +31,7 @@ pub(super) fn read(typed: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads a whole number.
+/// Parses a whole number.
 pub(super) fn read_whole(typed: &str) -> Result<u64, String> {
     let plain: String = typed.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
     plain.parse::<u64>().map_err(|_| format!("expected a whole number, 0 or more, found “{}”", typed.trim()))

@@ -1,7 +1,7 @@
-//! Pictures that are drawn apart from the window, in any size.
+//! Draws pictures off screen, in any size.
 //!
-//! Pictures and animations are drawn in any size and without controls, by the code that draws the panel. They share
-//! the window's device and the resources of its paint callbacks.
+//! Pictures and animations use the code that draws the panel, without controls. They share the window's device and the
+//! resources of its paint callbacks.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -9,21 +9,20 @@ use std::time::Duration;
 use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, ScreenDescriptor, wgpu};
 use egui::{ClippedPrimitive, Color32, ColorImage, Context, RawInput, Rect, TexturesDelta, Ui, Vec2, ViewportId};
 
-/// The time limit for a picture.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit of a picture.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The size of a picture of a part of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureSize {
-    /// As on the screen, multiplied in width and height.
+    /// The size on the screen, multiplied in width and height.
     Times(u32),
     /// The width in pixels.
     Width(u32),
 }
 
 impl PictureSize {
-    /// The size in pixels for a part of the window of `points`, at `pixels_per_point`. No side has more than `most`
-    /// pixels.
+    /// Returns the size for a part of the window of `points`, at `pixels_per_point`. No side exceeds `most` pixels.
     pub fn extent(self, points: Vec2, pixels_per_point: f32, most: u32) -> PictureExtent {
         let points = points.max(Vec2::splat(1.0));
         let wanted = match self {
@@ -34,7 +33,7 @@ impl PictureSize {
     }
 }
 
-/// The size of a picture: in points, as it is laid out, and in pixels.
+/// The size of a picture: in points, for its layout, and in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PictureExtent {
     pub points: Vec2,
@@ -42,14 +41,14 @@ pub struct PictureExtent {
 }
 
 impl PictureExtent {
-    /// Width and height.
+    /// Returns width and height in pixels.
     pub fn pixels(&self) -> [u32; 2] {
         let pixels = |points: f32| (points * self.pixels_per_point).round().max(1.0) as u32;
         [pixels(self.points.x), pixels(self.points.y)]
     }
 }
 
-/// Draws pictures with the window's device, and with what its paint callbacks keep there.
+/// Draws pictures with the window's device and the resources of its paint callbacks.
 pub struct Offscreen {
     window: RenderState,
     renderer: Renderer,
@@ -57,7 +56,7 @@ pub struct Offscreen {
 }
 
 impl Offscreen {
-    /// A context with the font and the style of `window`.
+    /// Makes a context with the font and the style of `window`.
     pub fn new(state: &RenderState, window: &Context) -> Offscreen {
         let context = Context::default();
         context.set_fonts(window.fonts(|fonts| fonts.definitions().clone()));
@@ -70,11 +69,11 @@ impl Offscreen {
         Offscreen { window: state.clone(), renderer, context }
     }
 
-    /// The picture that `contents` draws. Waits for the graphics card.
+    /// Draws `contents` as a picture. Blocks on the graphics card.
     ///
     /// # Errors
     ///
-    /// Where the device did not draw it, with the reason.
+    /// Returns the reason if the device did not draw it.
     pub fn draw(&mut self, extent: PictureExtent, contents: impl FnMut(&mut Ui)) -> Result<ColorImage, String> {
         let (size_in_pixels, pixels_per_point) = (extent.pixels(), extent.pixels_per_point);
         let order = channel_order(self.window.target_format)?;
@@ -119,7 +118,7 @@ impl Offscreen {
         });
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        // The resources of paint callbacks on the device belong to the window, and are borrowed for this picture.
+        // The resources of paint callbacks belong to the window, and are borrowed for this picture.
         let mut window = self.window.renderer.write();
         std::mem::swap(&mut self.renderer.callback_resources, &mut window.callback_resources);
         let mut commands = self.renderer.update_buffers(device, queue, &mut encoder, primitives, screen);
@@ -145,7 +144,7 @@ impl Offscreen {
         texture
     }
 
-    /// A texture's pixels, row after row. `order` says where red, green and blue are among their bytes.
+    /// Reads a texture's pixels, row by row. `order` is the position of red, green and blue among their bytes.
     fn read(&self, texture: &wgpu::Texture, order: [usize; 3]) -> Result<Vec<Color32>, String> {
         let RenderState { device, queue, .. } = &self.window;
         let row = 4 * texture.width();
@@ -163,11 +162,11 @@ impl Offscreen {
         let submission = queue.submit([encoder.finish()]);
         let (answer, mapped) = channel();
         buffer.slice(..).map_async(wgpu::MapMode::Read, move |result| {
-            // Nobody listens any more after an error below.
+            // After an error below, nothing receives this.
             let _ = answer.send(result);
         });
-        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) };
-        let failed = |error: &dyn std::fmt::Display| format!("the graphics card has not drawn the picture: {error}");
+        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(TIME_LIMIT) };
+        let failed = |error: &dyn std::fmt::Display| format!("the graphics card did not draw the picture: {error}");
         device.poll(wait).map_err(|error| failed(&error))?;
         mapped.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         let bytes = buffer.slice(..).get_mapped_range().map_err(|error| failed(&error))?;
@@ -182,7 +181,7 @@ impl Offscreen {
     }
 }
 
-/// The positions of red, green and blue among the bytes of a pixel.
+/// Returns the positions of red, green and blue among the bytes of a pixel.
 fn channel_order(format: wgpu::TextureFormat) -> Result<[usize; 3], String> {
     match format {
         wgpu::TextureFormat::Rgba8Unorm | wgpu::TextureFormat::Rgba8UnormSrgb => Ok([0, 1, 2]),

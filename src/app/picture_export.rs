@@ -7,12 +7,12 @@ use egui::{Context, DragValue, Id, Modal, Ui};
 use super::landscape::LandscapePanel;
 use super::{Action, Document, Live, PictureSize, theme};
 
-/// The widest picture that can be asked for, in pixels: the window's device allows no wider texture.
+/// The largest width of a picture, in pixels: the device allows no wider texture.
 const WIDEST: u32 = 8_192;
-/// The first suggestion of a width: that of a column in a paper at 600 dots to the inch.
+/// The initial width: that of a paper's column at 600 dots per inch.
 const FIRST_WIDTH: u32 = 2_000;
 
-/// The dialog, while it is open, and the size that was chosen last.
+/// The dialog of the export, and the last chosen size.
 pub(super) struct PictureExport {
     open: bool,
     size: PictureSize,
@@ -72,7 +72,7 @@ impl PictureExport {
     }
 }
 
-/// Chooses the size of a picture of the landscape, and says how many pixels that are.
+/// Shows the choice of the picture's size with the resulting number of pixels.
 pub(super) fn choose_size(ui: &mut Ui, size: &mut PictureSize, panel: &LandscapePanel) {
     ui.horizontal_wrapped(|ui| {
         ui.radio_value(size, PictureSize::Times(1), "As on the screen");

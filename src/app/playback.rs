@@ -7,7 +7,7 @@ use valleyscope_engine::simulation::Speed;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaybackPace {
     pub steps_per_sec: f64,
-    /// Whether it plays at full speed, regardless of `steps_per_sec`.
+    /// Plays at full speed if true, regardless of `steps_per_sec`.
     pub unlimited: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The presets to choose from: the built-in ones, the user's own, and files opened lately.
+//! The presets to choose from: built-in ones, the user's own, and recent files.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
@@ -10,18 +10,18 @@ use valleyscope_experiments::preset::{Library, PresetError};
 #[derive(Debug)]
 pub(super) struct OwnPreset {
     pub title: String,
-    /// Its description, or its fault.
+    /// Its description, or the reason why it is invalid.
     pub about: Result<String, String>,
     pub path: PathBuf,
     /// Its kind, if it can be read.
     pub kind: Option<&'static str>,
 }
 
-/// The user's own presets, and files opened lately.
+/// The user's own presets, and recent files.
 pub(super) struct PresetCatalog {
     library: Library,
     own: Result<Vec<OwnPreset>, String>,
-    /// The newest first.
+    /// The recent files, the newest first.
     recent: Vec<PathBuf>,
     reading: Option<Receiver<Result<Vec<OwnPreset>, String>>>,
 }
@@ -33,7 +33,7 @@ impl PresetCatalog {
         PresetCatalog { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
     }
 
-    /// The folder of the user's own presets.
+    /// Returns the folder of the user's own presets.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.library.folder()
     }
@@ -44,7 +44,7 @@ impl PresetCatalog {
         let (sender, receiver) = channel();
         self.reading = Some(receiver);
         std::thread::spawn(move || {
-            // Nobody listens any more where a newer reading has begun.
+            // A newer reading may have replaced the receiver.
             let _ = sender.send(read(&library).map_err(|error| error.to_string()));
             ctx.request_repaint();
         });
@@ -57,7 +57,7 @@ impl PresetCatalog {
         }
     }
 
-    /// The user's own presets, or why they can't be listed.
+    /// Returns the user's own presets, or why they can't be listed.
     pub(super) fn own(&self) -> &Result<Vec<OwnPreset>, String> {
         &self.own
     }
@@ -66,21 +66,21 @@ impl PresetCatalog {
         &self.recent
     }
 
-    /// Brings back the list of files opened lately.
-    pub(super) fn recall(&mut self, mut recent: Vec<PathBuf>) {
+    /// Restores the list of recent files.
+    pub(super) fn restore_recent(&mut self, mut recent: Vec<PathBuf>) {
         recent.truncate(MOST_RECENT_FILES);
         self.recent = recent;
     }
 
     /// Moves a file to the top of the recent files.
-    pub(super) fn used(&mut self, path: &Path) {
+    pub(super) fn add_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
         self.recent.truncate(MOST_RECENT_FILES);
     }
 
-    /// Removes a missing file from the list.
-    pub(super) fn forget(&mut self, path: &Path) {
+    /// Removes a missing file from the recent files.
+    pub(super) fn remove_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
     }
 }

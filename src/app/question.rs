@@ -1,12 +1,12 @@
-//! A question with two answers, above all else.
+//! A modal question with two answers.
 
 use egui::{Context, Id, Modal, RichText};
 
 use super::theme;
 
-/// A question, and the texts of the answers.
+/// A modal question, and the texts of its answers.
 pub(super) struct Question<'a> {
-    /// Distinguishes the questions of a window.
+    /// The id that distinguishes the questions of a window.
     pub id: &'static str,
     pub heading: &'a str,
     pub text: &'a str,
@@ -15,7 +15,7 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Shows the question; the answer, once there is one. Escape is a no.
+    /// Shows the question; returns the answer, once there is one. Escape answers no.
     pub(super) fn ask(&self, ctx: &Context) -> Option<bool> {
         let (mut yes, mut no) = (false, false);
         let modal = Modal::new(Id::unique(self.id)).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {

@@ -1,8 +1,8 @@
-//! The question before the window is closed and computed results are dropped.
+//! The question before closing the window drops computed results.
 
 use egui::{Context, Id, Label, Modal, RichText};
 
-use super::tabs::Losses;
+use super::tabs::UnsavedResults;
 use super::theme;
 
 /// The state of closing the window.
@@ -19,16 +19,16 @@ pub(super) enum Quitting {
 /// The answer to the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuitAnswer {
-    /// Stay and save the first result as a file.
+    /// Stays and saves the first result as a file.
     Export,
     Quit,
     Stay,
 }
 
-/// Asks whether these results, which were not exported, are to be dropped; the answer, once there is one. Escape stays.
-pub(super) fn ask(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
+/// Asks whether to drop these results, which were not exported; returns the answer, once there is one. Escape stays.
+pub(super) fn ask(ctx: &Context, unsaved_results: &UnsavedResults) -> Option<QuitAnswer> {
     let mut answer = None;
-    let Losses { name: [one, several], lines } = losses;
+    let UnsavedResults { name: [one, several], lines } = unsaved_results;
     let (heading, text, export) = match lines.len() {
         1 => (format!("Quit and drop {one}?"), "It was computed and not exported:", "Export…"),
         count => {

@@ -1,4 +1,4 @@
-//! Rules as text: the choice of a rule with those that were typed, and the editor of a text.
+//! Typed update rules: the menu that offers them, and the editor of their text.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::program::{TokenKind, text_of, tokens};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule, TypedRuleError};
 
-/// What a new rule begins with.
+/// The text of a new rule.
 const FIRST_TEXT: &str = "\
 # FOCUS: Signum, attracted to the average of the parameters
 state m, avg
@@ -23,7 +23,7 @@ theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
 ";
 
 const LANGUAGE: &[(&str, &str)] = &[
-    ("state m, s", "what is kept from step to step, 0 before the first"),
+    ("state m, s", "values kept between steps, 0 before the first"),
     ("param beta = 0.9 in 0..1", "a hyperparameter with its default and range"),
     ("m = …,  theta = …,  u = …", "a state, the parameters, or a new name"),
     ("theta  g  t  eta  omega", "parameters, gradient, number of the step from 1, learning rate, weight decay"),
@@ -36,7 +36,7 @@ const LANGUAGE: &[(&str, &str)] = &[
     ("# …", "a comment"),
 ];
 
-/// The kind that a menu of rules was left with: built in, typed before, or new.
+/// Shows the rules of a menu: built in, typed before, or new; returns the chosen one.
 pub(super) fn choices(ui: &mut Ui, chosen: Option<RuleKind>) -> Option<RuleKind> {
     let mut choice = None;
     let mut offer = |ui: &mut Ui, kind: RuleKind| {
@@ -48,16 +48,16 @@ pub(super) fn choices(ui: &mut Ui, chosen: Option<RuleKind>) -> Option<RuleKind>
     ui.separator();
     let typed = TypedRule::latest();
     typed.iter().for_each(|rule| offer(ui, RuleKind::Typed(rule)));
-    let help = "Type an update rule. It is stepped through, swept and used in trainings like the others.";
+    let help = "Type an update rule to simulate, to sweep and to train with.";
     if ui.selectable_label(false, "A rule of your own…").on_hover_text(help).clicked() {
         choice = typed_as("My rule", FIRST_TEXT);
     }
     choice
 }
 
-/// A menu with the rule that it shows, which may be changed for another: that keeps what both have. Returns a notice of what
-/// is new and what is kept.
-pub(super) fn exchange(
+/// Shows a menu that replaces the rule and keeps the settings that both have. Returns a notice of the new and the kept
+/// settings.
+pub(super) fn replace_rule(
     ui: &mut Ui,
     name: &str,
     rule: &mut RuleSpec,
@@ -74,20 +74,19 @@ pub(super) fn exchange(
     (rule.kind() != before.kind()).then(|| rule.replacement(&before, true))
 }
 
-/// The rule as a typed one.
+/// Converts the rule to a typed one.
 ///
 /// # Errors
 ///
-/// Why it cannot be written.
+/// Returns why the rule cannot be written as text.
 pub(super) fn as_text(rule: &RuleSpec) -> Result<RuleSpec, String> {
-    let no_words =
-        |what| format!("{} cannot be written as text, as the language has no words for {what}.", rule.name());
+    let no_words = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
     let text = text_of(rule).map_err(no_words)?;
     let kind = typed_as(&format!("{} as text", rule.name()), &text).ok_or("Its text has too many numbers.")?;
     Ok(kind.typed().map_or(*rule, |typed| rule.with_text(typed)))
 }
 
-/// A rule with this text and a name that no other has.
+/// Makes a rule with this text and a unique name.
 fn typed_as(name: &str, text: &str) -> Option<RuleKind> {
     let known = TypedRule::latest();
     let is_free = |name: &String| known.iter().all(|rule| rule.name() != name);
@@ -95,20 +94,20 @@ fn typed_as(name: &str, text: &str) -> Option<RuleKind> {
     Some(RuleKind::Typed(TypedRule::new(&names.find(is_free)?, text).ok()?))
 }
 
-/// What is being typed; kept when the program ends, as it may have a mistake and so be no part of the preset.
+/// The text being typed; kept when the program ends, as a preset holds no text with a mistake.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Draft {
+struct RuleDraft {
     is_open: bool,
     name: String,
     text: String,
-    /// The name and the text of the rule that it was when it last had no mistake.
+    /// The name and the text of the rule at its last valid state.
     of: (String, String),
     #[serde(skip)]
     mistake: Option<TypedRuleError>,
 }
 
-/// The editor of an optimizer's text; `of` tells optimizers apart.
+/// The editor of an optimizer's text; `of` identifies the optimizer.
 pub(super) struct RuleEditor<'a> {
     pub of: (&'static str, u32),
     pub owner: &'a str,
@@ -119,28 +118,28 @@ impl RuleEditor<'_> {
         Id::unique(("rule text", self.of))
     }
 
-    /// Opens the window, or brings it to the front.
+    /// Opens the window, or raises it.
     pub(super) fn open(&self, ctx: &Context) {
-        ctx.data_mut(|data| data.get_persisted_mut_or_default::<Draft>(self.id()).is_open = true);
+        ctx.data_mut(|data| data.get_persisted_mut_or_default::<RuleDraft>(self.id()).is_open = true);
     }
 
-    /// Whether what was typed last has a mistake, so that this rule is not what it says.
+    /// Returns whether the typed text has a mistake, so that this rule differs from it.
     pub(super) fn has_mistake(&self, ctx: &Context, rule: &RuleSpec) -> bool {
-        let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
-        rule.kind().typed().zip(draft).is_some_and(|(typed, Draft { text, of, .. })| {
+        let draft = ctx.data_mut(|data| data.get_persisted::<RuleDraft>(self.id()));
+        rule.kind().typed().zip(draft).is_some_and(|(typed, RuleDraft { text, of, .. })| {
             (typed.name(), typed.text()) == (of.0.as_str(), of.1.as_str()) && text != of.1
         })
     }
 
-    /// Shows the window if it is open, and puts what is typed in force as soon as it has no mistake.
+    /// Shows the window if it is open, and applies the typed text as soon as it has no mistake.
     pub(super) fn show(&self, ctx: &Context, rule: &mut RuleSpec) {
         let Some(typed) = rule.kind().typed() else { return };
-        let known = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
+        let known = ctx.data_mut(|data| data.get_persisted::<RuleDraft>(self.id()));
         let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
         let in_force = (typed.name().to_owned(), typed.text().to_owned());
         if draft.of != in_force {
             let (name, text) = in_force.clone();
-            draft = Draft { is_open: true, name, text, of: in_force, mistake: None };
+            draft = RuleDraft { is_open: true, name, text, of: in_force, mistake: None };
         }
         // A mistake is not kept with its text.
         let is_back = draft.text != draft.of.1 && draft.mistake.is_none();
@@ -166,8 +165,8 @@ impl RuleEditor<'_> {
     }
 }
 
-impl Draft {
-    /// Whether the name was entered or the text changed.
+impl RuleDraft {
+    /// Shows the fields; returns whether the name was entered or the text changed.
     fn fields(&mut self, ui: &mut Ui, RuleEditor { of: (tab, _), owner }: &RuleEditor<'_>) -> bool {
         let is_named = ui
             .horizontal(|ui| {
@@ -179,11 +178,11 @@ impl Draft {
             .inner;
         self.outcome(ui, tab);
         let mark = match &self.mistake {
-            Some(TypedRuleError::Text(mistake)) => Some(visible(&self.text, mistake.range.clone())),
+            Some(TypedRuleError::Text(mistake)) => Some(marked_range(&self.text, mistake.range.clone())),
             _ => None,
         };
         let edited = ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            // In the frame of a change, the mark is still that of the text before.
+            // In the frame of a change, the mark still belongs to the previous text.
             let marked = self.text.clone();
             let mut layouter = |ui: &Ui, text: &dyn TextBuffer, width: f32| {
                 let mark = mark.as_ref().filter(|_| text.as_str() == marked);
@@ -198,23 +197,23 @@ impl Draft {
         edited.inner || is_named
     }
 
-    /// Whether it runs, or what is wrong.
+    /// Shows whether the rule runs, or the mistake.
     fn outcome(&self, ui: &mut Ui, tab: &str) {
         let text = match &self.mistake {
             None if tab == "landscape" => {
-                RichText::new("It runs as it stands. A change takes effect in the next step.").weak()
+                RichText::new("The rule is valid. Changes take effect in the next step.").weak()
             }
-            None => RichText::new("It has no mistake. A change takes effect in what is started next.").weak(),
+            None => RichText::new("The rule is valid. Changes take effect at the next start.").weak(),
             Some(mistake) => {
                 let mistake = match mistake {
                     TypedRuleError::Text(mistake) => format!("In {mistake}"),
                     other => other.to_string(),
                 };
-                let text = format!("{mistake}. The last rule without a mistake runs.");
+                let text = format!("{mistake}. The last valid rule runs.");
                 RichText::new(text).color(ui.visuals().error_fg_color)
             }
         };
-        // Room for two lines, so that the text stays where it is.
+        // Room for two lines, so that the text does not move.
         let height = 2.0 * ui.text_style_height(&TextStyle::Body);
         let room = vec2(ui.available_width(), height);
         ui.allocate_ui_with_layout(room, Layout::top_down(Align::Min), |ui| {
@@ -233,8 +232,8 @@ fn language(ui: &mut Ui) {
     }
 }
 
-/// A place in a text, with a character at least.
-fn visible(text: &str, range: Range<usize>) -> Range<usize> {
+/// Returns a range of at least one character around a position in a text.
+fn marked_range(text: &str, range: Range<usize>) -> Range<usize> {
     if !range.is_empty() {
         return range;
     }
@@ -244,7 +243,7 @@ fn visible(text: &str, range: Range<usize>) -> Range<usize> {
     }
 }
 
-/// The text with its words in colours, and a line under the mistake.
+/// Lays out the text with coloured words and a line under the mistake.
 fn layout(ui: &Ui, text: &str, mark: Option<&Range<usize>>, width: f32) -> Arc<Galley> {
     let visuals = ui.visuals();
     let font = TextStyle::Monospace.resolve(ui.style());
@@ -257,7 +256,7 @@ fn layout(ui: &Ui, text: &str, mark: Option<&Range<usize>>, width: f32) -> Arc<G
     };
     let mut job = LayoutJob::default();
     let mut append = |range: Range<usize>, kind: Option<TokenKind>| {
-        // In parts, where the mark begins or ends inside.
+        // Sections split where the mark begins or ends inside.
         let ends = mark.map_or([range.end; 2], |mark| [mark.start, mark.end]);
         let mut start = range.start;
         for end in ends.into_iter().chain([range.end]) {

@@ -1,4 +1,4 @@
-//! The dialog that saves a preset of one's own: title, sentence, and where.
+//! The dialog that saves a preset: title, description and path.
 
 use egui::{Button, Context, Id, Modal, RichText, TextEdit, Ui};
 use valleyscope_engine::simulation::SettingError;
@@ -11,21 +11,21 @@ use super::theme;
 /// The dialog's state while it is open.
 pub(super) struct SavePreset {
     draft: PresetDraft,
-    /// Why the lesson is left out, if it is.
+    /// The reason why the lesson is left out, if it is.
     misfit: Option<SettingError>,
-    /// The title has had the focus, so that one can type at once.
+    /// True once the title has had the focus, so that typing works at once.
     focused: bool,
 }
 
 /// The destination of the preset.
 pub(super) enum Destination {
-    /// To the user's own presets, under this file name.
+    /// The user's own presets, under this file name.
     Library(String),
-    /// To a file that is asked for; this name is suggested.
+    /// A file to ask for, with this suggested name.
     File(String),
 }
 
-/// The decision in a frame.
+/// The user's decision in a frame.
 pub(super) enum SaveDecision {
     None,
     Cancelled,
@@ -33,7 +33,7 @@ pub(super) enum SaveDecision {
 }
 
 impl SavePreset {
-    /// A lesson that does not fit the simulation any more is left out: the preset could not be opened with it.
+    /// Opens the dialog. A lesson that no longer fits the simulation is left out, as its preset could not be opened.
     pub(super) fn new(mut draft: PresetDraft) -> SavePreset {
         let mut misfit = None;
         if let Preset::Landscape(preset) = &mut draft.preset {
@@ -45,7 +45,7 @@ impl SavePreset {
         SavePreset { draft, misfit, focused: false }
     }
 
-    /// Something is left out of which the user must know before anything is written.
+    /// Returns whether saving omits something that the user must confirm.
     pub(super) fn warns(&self) -> bool {
         self.misfit.is_some() || self.draft.drops_changes
     }
@@ -59,14 +59,14 @@ impl SavePreset {
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
             self.heading(ui);
-            self.words(ui);
+            self.text_fields(ui);
             ui.add_space(6.0);
             decision = self.buttons(ui);
         });
         if modal.should_close() && matches!(decision, SaveDecision::None) { SaveDecision::Cancelled } else { decision }
     }
 
-    /// The heading, and what the preset leaves out.
+    /// Shows the heading, and the parts that the preset leaves out.
     fn heading(&self, ui: &mut Ui) {
         let changes = match &self.draft.preset {
             Preset::Landscape(preset) => preset.changes.len(),
@@ -79,13 +79,13 @@ impl SavePreset {
                 1 => "one change".to_owned(),
                 several => format!("{several} changes"),
             };
-            ui.label(format!("With {changes} made on the way, repeated at the same steps when opened."));
+            ui.label(format!("With {changes} of settings, replayed at the same steps when opened."));
         }
         if let Some(misfit) = &self.misfit {
             ui.colored_label(
                 ui.visuals().warn_fg_color,
                 format!(
-                    "Without the lesson, which does not fit the simulation any more: {misfit}. To keep the lesson, \
+                    "Without the lesson, which no longer fits the simulation: {misfit}. To keep the lesson, \
                      cancel and undo the change."
                 ),
             );
@@ -97,8 +97,8 @@ impl SavePreset {
         }
     }
 
-    /// The fields of the title and the sentence.
-    fn words(&mut self, ui: &mut Ui) {
+    /// Shows the fields of the title and the description.
+    fn text_fields(&mut self, ui: &mut Ui) {
         let [title, description] = self.draft.preset.words_mut();
         let label = ui.label("Title");
         let title =
@@ -138,7 +138,7 @@ impl SavePreset {
     }
 }
 
-/// A file name from a title: letters and digits, joined by dashes.
+/// Makes a file name from a title: letters and digits, joined by dashes.
 fn file_stem(title: &str) -> String {
     let lowered = title.to_lowercase();
     let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();

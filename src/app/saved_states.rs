@@ -1,10 +1,10 @@
-//! The states in which a draft was opened or saved, so that undo restores them too.
+//! The saved states of a draft, which undo restores with it.
 
 use std::collections::BTreeMap;
 
 use super::history::MOST_UNDOS;
 
-/// The saved states that undo can lead back to, by numbers that count them; one of them is the present one.
+/// The saved states that undo can reach, numbered in order; one of them is the present one.
 #[derive(Debug)]
 pub(super) struct SavedStates<S> {
     known: BTreeMap<usize, S>,
@@ -16,11 +16,11 @@ impl<S> SavedStates<S> {
         SavedStates { known: BTreeMap::from([(0, state)]), present: 0 }
     }
 
-    /// Makes another state the present one.
+    /// Adds a state and makes it the present one.
     pub(super) fn open(&mut self, state: S) {
         self.present = self.known.keys().next_back().map_or(0, |newest| newest + 1);
         self.known.insert(self.present, state);
-        // Each preset that is opened is a point of its own, so that hardly one this old can be come back to.
+        // Each opened preset is an undo point, so that undo rarely reaches an older state.
         let oldest = self.present.saturating_sub(MOST_UNDOS);
         self.known = self.known.split_off(&oldest);
     }
@@ -33,17 +33,17 @@ impl<S> SavedStates<S> {
         self.known.get_mut(&self.present).expect("the present state is known")
     }
 
-    /// The number of the present one.
+    /// Returns the number of the present state.
     pub(super) fn number(&self) -> usize {
         self.present
     }
 
-    /// The state of this number, unless it is too old.
+    /// Returns the state of this number, unless it is too old.
     pub(super) fn get_mut(&mut self, number: usize) -> Option<&mut S> {
         self.known.get_mut(&number)
     }
 
-    /// Makes the state of this number the present one; false where it is too old.
+    /// Makes the state of this number the present one; returns false if it is too old.
     pub(super) fn go_to(&mut self, number: usize) -> bool {
         let is_known = self.known.contains_key(&number);
         if is_known {

@@ -1,4 +1,4 @@
-//! The session: the state of the app that is restored at its next start.
+//! The session: the state of the app that the next start restores.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl Session {
         ron::ser::to_string(self).expect("a session holds no value that RON cannot express")
     }
 
-    /// The contents of a stored text, or why it cannot be used.
+    /// Parses a stored session, or returns why it cannot be used.
     pub(super) fn restore(text: &str) -> Result<Session, String> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -55,11 +55,11 @@ impl Session {
             return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
         }
         let session: Session = ron::from_str(text).map_err(unreadable)?;
-        Ok(Session { window: session.window.sane(), ..session })
+        Ok(Session { window: session.window.clamped(), ..session })
     }
 }
 
-/// The preset that a stored text holds, if it is of the expected kind. `what` names the text.
+/// Parses a stored preset of the expected kind. `what` names it in the error.
 pub(super) fn stored_preset<P>(
     text: &str,
     what: &str,
@@ -71,9 +71,9 @@ pub(super) fn stored_preset<P>(
 }
 
 impl WindowState {
-    /// The state with values that are valid for a window.
-    fn sane(mut self) -> WindowState {
-        self.layout.sizes = std::mem::take(&mut self.layout.sizes).sane();
+    /// Clamps the state to values that are valid for a window.
+    fn clamped(mut self) -> WindowState {
+        self.layout.sizes = std::mem::take(&mut self.layout.sizes).clamped();
         self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
         self
     }

@@ -1,4 +1,4 @@
-//! Panels at the sides, which keep the size that the user gave them.
+//! Side panels, which keep the size that the user gave them.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,21 +8,21 @@ use egui::containers::panel::PanelState;
 use egui::{Frame, Id, IdSalt, Panel, Pos2, Rect, Ui, Vec2};
 use serde::{Deserialize, Serialize};
 
-/// The widths and heights that the user gave to panels by their edges, in points, by the panels' names. Others keep
-/// their usual size.
+/// The widths and heights that the user gave to panels, in points, by the panels' names. Other panels keep their usual
+/// size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct PanelSizes(BTreeMap<String, f32>);
 
 impl PanelSizes {
-    /// Without those that no panel can have.
-    pub(super) fn sane(mut self) -> PanelSizes {
+    /// Removes invalid sizes.
+    pub(super) fn clamped(mut self) -> PanelSizes {
         self.0.retain(|_, size| size.is_finite() && *size > 0.0);
         self
     }
 }
 
-/// The side of a panel.
+/// The side of the window at which a panel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     Left,
@@ -41,7 +41,7 @@ impl Edge {
         }
     }
 
-    /// The width of a panel at the left or the right, and the height of one at the top or the bottom.
+    /// Returns the width of a panel at the left or the right, or the height of one at the top or the bottom.
     fn size(self, of: Vec2) -> f32 {
         match self {
             Edge::Left | Edge::Right => of.x,
@@ -50,15 +50,15 @@ impl Edge {
     }
 }
 
-/// A panel at a side. Its width, or height, is that set by the user, or else the usual one, as far as it fits into the
-/// window: in a window that was made small and large again it has its old size.
+/// A panel at a side of the window. It has the size that the user set, or else the usual one, as far as it fits; a
+/// window that grows again restores it.
 pub(super) struct SidePanel {
     pub name: &'static str,
     pub edge: Edge,
-    /// In points, as all sizes.
+    /// The usual size in points.
     pub usual: f32,
     pub range: RangeInclusive<f32>,
-    /// The frame; None for the usual one.
+    /// The frame; `None` for the usual one.
     pub frame: Option<Frame>,
 }
 
@@ -68,8 +68,8 @@ impl SidePanel {
         self.show_open(ui, sizes, 1.0, None, content);
     }
 
-    /// Shows a panel whose usual size and range are those of text this many times as large as usual; the size that the
-    /// user gives is kept for usual text.
+    /// Shows a panel whose usual size and range grow with the text; `PanelSizes` keeps the user's size for text of the
+    /// usual size.
     pub(super) fn show_scaled(
         self,
         ui: &mut Ui,
@@ -80,7 +80,7 @@ impl SidePanel {
         self.show_open(ui, sizes, scale, None, content);
     }
 
-    /// Shows the panel while it `is_open`, which its edge changes too.
+    /// Shows the panel while it `is_open`, which dragging its edge changes too.
     pub(super) fn show_collapsible(
         self,
         ui: &mut Ui,
@@ -102,7 +102,7 @@ impl SidePanel {
         let id = ui.scope_id().with_salt(IdSalt::new(self.name));
         let chosen = sizes.0.get(self.name).map(|chosen| scale * chosen);
         let size = chosen.unwrap_or(self.usual).clamp(*self.range.start(), *self.range.end());
-        // The panel begins with the size that it had last, which may be that of a smaller window.
+        // egui would start with the last size, which may be that of a smaller window.
         let state = PanelState { outer_rect: Rect::from_min_size(Pos2::ZERO, Vec2::splat(size)) };
         ui.data_mut(|data| data.insert_persisted(id, state));
         let is_resized = is_resized(ui, id);
@@ -127,7 +127,7 @@ impl SidePanel {
     }
 }
 
-/// Whether the edge of a panel was let go in this frame, or moved by assistive technology.
+/// Returns whether a panel's edge was released in this frame, or moved by assistive technology.
 fn is_resized(ui: &Ui, panel: Id) -> bool {
     // The id that `Panel` gives its edge.
     let edge = panel.with("__resize");

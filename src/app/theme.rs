@@ -16,15 +16,15 @@ const BODY_SIZE: f32 = 13.5;
 
 /// Colours that differ between the light and the dark theme.
 struct Palette {
-    /// Behind the landscape.
+    /// The background of the landscape.
     ground: Color32,
     /// The background of text fields.
     field: Color32,
     panel: Color32,
-    /// Cards, menus and windows.
+    /// The background of cards, menus and windows.
     raised: Color32,
     line: Color32,
-    /// The cells of a map that are not computed.
+    /// The colour of map cells that are not computed.
     not_computed: Color32,
     control: Color32,
     control_hovered: Color32,
@@ -32,7 +32,7 @@ struct Palette {
     strong: Color32,
     weak: Color32,
     accent: Color32,
-    /// The accent behind text.
+    /// The accent as a background of text.
     accent_fill: Color32,
     warning: Color32,
     error: Color32,
@@ -90,12 +90,12 @@ pub(super) fn install(ctx: &Context) {
 /// The factor of the text size in a presentation.
 pub(super) const PRESENTATION_SCALE: f32 = 1.5;
 
-/// Makes all text larger or smaller, from 1 on.
+/// Scales all text by a factor of at least 1.
 pub(super) fn set_text_scale(ctx: &Context, scale: f32) {
     ctx.all_styles_mut(|style| style.text_styles = text_styles(scale));
 }
 
-/// The size of text compared with the usual one.
+/// Returns the size of text relative to the usual one.
 pub(super) fn text_scale(ui: &egui::Ui) -> f32 {
     TextStyle::Body.resolve(ui.style()).size / BODY_SIZE
 }
@@ -116,7 +116,7 @@ fn apply(style: &mut Style, theme: Theme) {
     style.text_styles = text_styles(1.0);
     style.visuals = visuals(theme);
     style.animation_time = 0.08;
-    // The distance from a panel's edge within which the pointer can drag it.
+    // The distance from a panel's edge within which the pointer can drag it, in points.
     style.interaction.resize_grab_radius_side = 6.0;
     let spacing = &mut style.spacing;
     spacing.item_spacing = vec2(6.0, 5.0);
@@ -166,7 +166,7 @@ fn visuals(theme: Theme) -> Visuals {
     widgets.hovered.weak_bg_fill = palette.control_hovered;
     widgets.hovered.bg_stroke = Stroke::NONE;
     widgets.hovered.fg_stroke = Stroke::new(1.5, palette.strong);
-    // The active look is also that of the widget with the keyboard's focus: it carries the accent.
+    // egui uses the active look for the widget with the keyboard's focus too: it has the accent colour.
     widgets.active.bg_fill = palette.control_hovered;
     widgets.active.weak_bg_fill = palette.control_hovered;
     widgets.active.bg_stroke = Stroke::new(1.5, palette.accent);
@@ -188,7 +188,7 @@ fn visuals(theme: Theme) -> Visuals {
     visuals
 }
 
-/// The colour of a map's cells that are not computed.
+/// Returns the colour of map cells that are not computed.
 pub(super) fn not_computed(theme: Theme) -> [u8; 3] {
     let palette = match theme {
         Theme::Dark => &DARK,
@@ -198,7 +198,7 @@ pub(super) fn not_computed(theme: Theme) -> [u8; 3] {
     [red, green, blue]
 }
 
-/// The frame of a card inside a panel.
+/// Returns the frame of a card inside a panel.
 pub(super) fn card(style: &Style) -> egui::Frame {
     egui::Frame::new()
         .fill(style.visuals.faint_bg_color)
@@ -207,13 +207,13 @@ pub(super) fn card(style: &Style) -> egui::Frame {
         .inner_margin(Margin::symmetric(10, 8))
 }
 
-/// The frame of a dialog.
+/// Returns the frame of a dialog.
 pub(super) fn dialog(style: &Style) -> egui::Frame {
     egui::Frame::popup(style).inner_margin(Margin::same(16))
 }
 
-/// A colour of an optimizer for lines and letters: darker on a light background, and lighter where it would be too dark
-/// on a dark one.
+/// Returns an optimizer's colour for lines and letters: darker on a light background, and lighter where it would be too
+/// dark on a dark one.
 pub(super) fn legible(ui: &egui::Ui, color: [u8; 3]) -> Color32 {
     legible_on(ui.ctx().theme(), color)
 }
@@ -234,7 +234,7 @@ mod tests {
     use valleyscope_engine::optimizer::colors;
     use valleyscope_experiments::view::color_distance;
 
-    /// Two and a half times the least distance that is seen.
+    /// Two and a half times the smallest visible distance.
     const BOUND: f32 = 0.05;
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_all_rules_can_be_told_apart_in_both_themes() {
+    fn the_lines_of_all_rules_are_distinct_in_both_themes() {
         let rules = colors();
         let seen = |color, theme| {
             let [red, green, blue, _] = legible_on(theme, color).to_array();

@@ -1,4 +1,4 @@
-//! The bar at the bottom: play, step, restart, speed, seed and number of steps.
+//! The transport bar: play, step, restart, speed, seed and number of steps.
 
 use egui::{Align, Button, Color32, Layout, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
 use valleyscope_engine::parameter::NOISE;
@@ -12,7 +12,7 @@ use super::number;
 use super::playback::PlaybackPace;
 use super::typed::TypedField;
 
-/// The initial end of a run at `step` when one is first set: the next of 1000, 2000, 5000, 10,000, ….
+/// Returns the initial end of a run at `step`: the next of 1000, 2000, 5000, 10,000, ….
 fn next_stop(step: u64) -> u64 {
     let mut stops = (3..19).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10_u64.pow(exponent)));
     stops.find(|&stop| stop > step).unwrap_or(u64::MAX)
@@ -34,7 +34,7 @@ pub(super) fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut 
     });
 }
 
-/// A vertical line as high as the controls. A separator would go through all rows of the bar.
+/// Draws a vertical line as high as the controls. A separator would cross all rows of the bar.
 fn divider(ui: &mut Ui) {
     let (area, _) = ui.allocate_exact_size(vec2(5.0, ui.spacing().interact_size.y), Sense::hover());
     let stroke = ui.visuals().widgets.noninteractive.bg_stroke;
@@ -51,7 +51,7 @@ fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
         requests.actions.push(Action::Landscape(LandscapeAction::SingleStep));
     }
-    if icon_button(ui, Icon::Restart, side, "Restart", "Begin again at step 0 (R)").clicked() {
+    if icon_button(ui, Icon::Restart, side, "Restart", "Restart at step 0 (R)").clicked() {
         requests.actions.push(Action::Landscape(LandscapeAction::Restart));
     }
 }
@@ -74,13 +74,13 @@ fn progress(ui: &mut Ui, live: &Live) {
     response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
 }
 
-/// Shows the run's step, the noise and whether it plays, in one line: the bar of a presentation.
+/// Shows the run's step, the noise and whether it plays in one line, for presentations.
 pub(super) fn state(ui: &mut Ui, live: &Live) {
     let Some(snapshot) = &live.snapshot else { return };
     ui.label(format!("{} · {}", step_and_noise(snapshot), in_words(snapshot.playback)));
 }
 
-/// The step of a snapshot and its noise, as in "Step 1,200 · σ = 1".
+/// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1".
 pub(super) fn step_and_noise(snapshot: &Snapshot) -> String {
     format!("Step {} · {}", grouped(snapshot.step), NOISE.with(number::text(snapshot.spec.noise.get())))
 }
@@ -93,7 +93,7 @@ fn in_words(playback: Playback) -> &'static str {
     }
 }
 
-/// A label that takes the width of `widest`.
+/// Shows a label as wide as `widest`.
 fn reserved(ui: &mut Ui, text: RichText, widest: &str) -> Response {
     let font = TextStyle::Body.resolve(ui.style());
     let width = ui.painter().layout_no_wrap(widest.to_owned(), font, Color32::WHITE).size().x;
@@ -131,10 +131,10 @@ fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {
     }
 }
 
-/// The control for the number of steps of a run at `step`.
+/// Shows the control for the number of steps of a run at `step`.
 fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
     let mut stops = steps.is_some();
-    let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause by itself after so many steps");
+    let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause after this many steps");
     if toggle.changed() {
         *steps = stops.then(|| next_stop(step));
     }
@@ -148,7 +148,7 @@ fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
 }
 
 fn seed(ui: &mut Ui, seed: &mut u64) {
-    let help = "The same seed gives the same run. A change begins the run again.";
+    let help = "The same seed gives the same run. A change restarts the run.";
     ui.label("Seed").on_hover_text(help);
     let field = TypedField { name: "Seed", width: 64.0 };
     let typed = field.show(ui, &seed.to_string(), number::read_whole);
@@ -167,7 +167,7 @@ mod tests {
     use super::next_stop;
 
     #[test]
-    fn a_run_is_stopped_at_a_round_number_ahead() {
+    fn a_new_stop_is_at_the_next_round_number() {
         let stops = [0, 999, 1000, 1001, 4999, 12_345, 9 * 10_u64.pow(18)].map(next_stop);
         assert_eq!(stops, [1000, 1000, 2000, 2000, 5000, 20_000, u64::MAX]);
     }

@@ -1,5 +1,4 @@
-//! A text field for a value: typed text becomes the value when it is valid, and is refused with a visible reason when
-//! it is not.
+//! A text field for a value: valid text sets the value, other text is refused with a visible reason.
 
 use egui::{Align2, Color32, FontId, Id, Key, Label, Margin, Response, RichText, TextEdit, TextStyle, Tooltip, Ui};
 
@@ -8,23 +7,23 @@ use egui::{Align2, Color32, FontId, Id, Key, Label, Margin, Response, RichText, 
 struct Typing {
     editing: bool,
     text: String,
-    /// Why the last entry was refused, and the value displayed then.
+    /// The reason for refusing the last entry, and the value displayed then.
     refusal: Option<(String, String)>,
 }
 
-/// Between a field's frame and its text.
+/// The margin between a field's frame and its text.
 const MARGIN: Margin = Margin::symmetric(4, 3);
 
 /// The width that a widened field leaves for a button after it, in points.
 const BEHIND: f32 = 36.0;
-/// Smaller text cannot be read.
+/// The smallest legible text size, in points.
 const SMALLEST: f32 = 7.0;
 
 /// A field for a value of any type.
 pub(super) struct TypedField<'a> {
     /// The accessible name; unique among the fields of a window.
     pub name: &'a str,
-    /// Wider where a number needs more and there is room.
+    /// The usual width in points; the field grows where a number needs more and there is room.
     pub width: f32,
 }
 
@@ -36,8 +35,8 @@ pub(super) struct Typed<T> {
 }
 
 impl TypedField<'_> {
-    /// Shows the field with `shown` as its text. `read` turns an entry into a value, or into the reason
-    /// for its refusal, which is shown until the next click.
+    /// Shows the field with `shown` as its text. `read` parses an entry, or returns the reason for its refusal, which
+    /// is shown until the next click.
     pub(super) fn show<T>(self, ui: &mut Ui, shown: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Typed<T> {
         let id = ui.make_persistent_id(("typed", self.name));
         let mut typing: Typing = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
@@ -74,8 +73,8 @@ impl TypedField<'_> {
         Typed { response, entered }
     }
 
-    /// Smaller text where `shown` has no room, then a wider field, and then still smaller text, so that no digit is cut
-    /// off.
+    /// Chooses font and width such that no digit is cut off: smaller text first, then a wider field, then still smaller
+    /// text.
     fn font_and_width(&self, ui: &Ui, shown: &str) -> (FontId, f32) {
         let text = |font: &FontId| {
             ui.painter().layout_no_wrap(shown.to_owned(), font.clone(), Color32::WHITE).size().x.ceil() + 1.0
@@ -100,7 +99,7 @@ fn select_all(ui: &Ui, id: Id, text: &str) {
     state.store(ui.ctx(), id);
 }
 
-/// Shows why an entry was refused, above what lies below its field, so that nothing moves.
+/// Shows why an entry was refused in an overlay below the field, so that nothing moves.
 fn show_refusal(ui: &Ui, field: &Response, reason: &str) {
     if !ui.is_rect_visible(field.rect) {
         return;

@@ -1,7 +1,6 @@
-//! When the window is drawn again for what threads find out.
+//! Redraws the window for updates from other threads.
 //!
-//! An update has the window drawn again within 50 ms while its tab is shown, and within some seconds while another
-//! is.
+//! An update is drawn within 50 ms while its tab is shown, and within some seconds while another is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +8,8 @@ use std::time::Duration;
 
 use egui::Context;
 
-/// Has the window drawn again when something changes in one of its tabs: soon while the tab is shown, and else only so
-/// often that what waits to be taken does not pile up.
+/// Redraws the window when a tab changes: soon while the tab is shown, and else just often enough that pending updates
+/// do not accumulate.
 #[derive(Clone)]
 pub(super) struct Wake {
     context: Context,
@@ -20,8 +19,8 @@ pub(super) struct Wake {
 }
 
 impl Wake {
-    /// Waking for a tab that is not shown yet. A change is drawn after a delay: `seen` while the tab is shown, so that
-    /// changes that come together are drawn together, and `unseen` while it is not.
+    /// Makes the waker of a hidden tab. A change is drawn after a delay: `seen` while the tab is shown, so that
+    /// simultaneous changes are drawn together, and `unseen` while it is not.
     pub(super) fn new(context: Context, seen: Duration, unseen: Duration) -> Wake {
         Wake { context, is_shown: Arc::default(), seen, unseen }
     }

@@ -1,4 +1,4 @@
-//! The tab and the panels that the window shows.
+//! The shown tab and panels.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub(super) struct WindowLayout {
     pub controls: bool,
     pub plots: bool,
     pub sizes: PanelSizes,
-    /// Whether the window is wide enough to show the plots.
+    /// True if the window is wide enough to show the plots.
     #[serde(skip)]
     pub room_for_plots: bool,
     #[serde(skip)]

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::regret::{self, Course, Losses, Theorem};
+use valleyscope_engine::regret::{self, Losses, RegretCurve, Theorem};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::interrupt::Interrupt;
@@ -77,7 +77,7 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-fn courses(args: &Args) -> Result<Vec<Course>, Failure> {
+fn courses(args: &Args) -> Result<Vec<RegretCurve>, Failure> {
     let interrupt = Interrupt::listen()?;
     let sequences = || DIMENSIONS.into_iter().flat_map(|dimension| Losses::ALL.map(|losses| (dimension, losses)));
     let mut progress = ProgressLine::new(args.steps * sequences().count() as u64, ProgressUnit::STEPS, true);
@@ -101,7 +101,7 @@ fn courses(args: &Args) -> Result<Vec<Course>, Failure> {
 }
 
 /// Returns the results, and the conclusions.
-fn report(courses: &[Course], steps: u64) -> String {
+fn report(courses: &[RegretCurve], steps: u64) -> String {
     let mut text = format!("After T = {steps} steps, with η = 1, β₁ = λ_β = λ_γ = 0.9 and the box [−1, 1]^d:\n\n");
     let heading = ["losses", "d", "γ", "R(T)/√T", "bound/√T", "R(T) ~", "R(T) > bound"];
     let [losses, dimension, gamma, regret, bound, growth, above] = heading;

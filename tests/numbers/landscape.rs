@@ -68,10 +68,10 @@ proptest! {
             let at = |offset: f64| {
                 let mut theta = theta;
                 theta[coordinate] += offset;
-                valley.gradient(valley.slopes(valley.place(&theta)), coordinate, theta[coordinate])
+                valley.gradient(valley.slopes(valley.terms(&theta)), coordinate, theta[coordinate])
             };
             let numeric = (at(h) - at(-h)) / (2.0 * h);
-            let analytic = valley.hessian_diagonal(valley.place(&theta), coordinate, theta[coordinate]);
+            let analytic = valley.hessian_diagonal(valley.terms(&theta), coordinate, theta[coordinate]);
             let r = theta.iter().map(|theta| theta * theta).sum::<f64>().sqrt() + h;
             let tolerance = 16.0 * f64::EPSILON * (a * r.powi(3) + c.abs()) / h + 4.0 * h * h * a;
             prop_assert!((numeric - analytic).abs() <= tolerance, "{numeric} against {analytic} ± {tolerance}");

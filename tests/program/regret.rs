@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::figure::{Format, Options};
 use valleyscope::regret::{figure, write_table};
-use valleyscope_engine::regret::{Course, Losses, Theorem, run};
+use valleyscope_engine::regret::{Losses, RegretCurve, Theorem, run};
 
 use crate::sandbox::{Sandbox, stderr, stdout};
 
@@ -28,11 +28,11 @@ fn focus(theorem: &Theorem, steps: u64, mut gradient: impl FnMut(u64, &[f64]) ->
     }
 }
 
-fn course(losses: Losses, theorem: Theorem, steps: u64) -> Course {
+fn course(losses: Losses, theorem: Theorem, steps: u64) -> RegretCurve {
     run(losses, &[theorem], steps, 7, || true).expect("it was not asked to end").remove(0)
 }
 
-fn last_regret(course: &Course) -> f64 {
+fn last_regret(course: &RegretCurve) -> f64 {
     course.records.last().expect("a record").regret
 }
 
@@ -141,7 +141,7 @@ fn the_regret_of_losses_that_are_rarely_steep_breaks_the_bound() {
 
 #[test]
 fn equal_seeds_give_equal_bytes() {
-    let courses = |seed: u64| -> Vec<Course> {
+    let courses = |seed: u64| -> Vec<RegretCurve> {
         let theorems = [0.2, -0.2].map(|gamma| Theorem::usual(3, gamma));
         Losses::ALL.into_iter().flat_map(|losses| run(losses, &theorems, 200, seed, || true).expect("whole")).collect()
     };

@@ -306,10 +306,10 @@ fn a_training_prints_all_events_from_the_beginning() {
 #[cfg(unix)]
 #[test]
 fn a_setting_given_twice_is_refused_before_anything_is_made() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
     for (option, value, set) in [("--data", ".", "data=Synthetic"), ("--device", "cpu", "device=Cpu")] {
-        expect(&place.train(&worker, &[option, value, "--set", set]), 2, &[option, "twice"]);
+        expect(&sandbox.train(&worker, &[option, value, "--set", set]), 2, &[option, "twice"]);
     }
     assert!(!sandbox.join("new").exists());
 }

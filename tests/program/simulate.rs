@@ -227,7 +227,7 @@ fn a_schedule_ends_with_the_run() {
         written
     };
     for steps in [6, 12] {
-        fs::write(place.join(format!("{steps}.ron")), written(steps, "")).unwrap();
+        fs::write(sandbox.join(format!("{steps}.ron")), written(steps, "")).unwrap();
     }
     assert_eq!(sandbox.csv(&["6.ron", "--steps", "12"]), sandbox.csv(&["12.ron"]));
     assert_eq!(sandbox.csv(&["6.ron"]), sandbox.csv(&["12.ron", "--steps", "6"]));

@@ -60,7 +60,6 @@ impl SavedModel {
     /// # Errors
     ///
     /// Fails as [`SavedModel::export`] does.
-    /// Those of [`SavedModel::export`].
     pub fn evaluate(&self, worker: &WorkerProgram, settings: &[(String, String)]) -> Result<WholeLoss, LaunchError> {
         let settings = settings.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}").into()]);
         self.ask(worker, "evaluate", settings)

@@ -10,6 +10,7 @@
 //! tensor ([`ParameterLayout`]), and the layers' parameters are views of it; so are the gradients. Element-wise
 //! operations and reductions have two forms, loops over slices for the processor and tensor operations for a GPU, which
 //! the tests compare.
+
 mod axes;
 pub mod checkpoint;
 mod checkpoint_reader;
@@ -42,6 +43,7 @@ mod training;
 pub mod usage;
 mod wait_metrics;
 mod worker;
+
 pub use checkpoint::{CheckpointError, NamedTensors, TrainingState};
 pub use device::Devices;
 pub use error::TrainError;

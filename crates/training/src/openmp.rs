@@ -1,7 +1,7 @@
 //! Parallel loops over parts of a task, on libtorch's own OpenMP threads.
 //!
 //! Threads of our own would compete with libtorch's, each of which spins on a processor until the next product
-//! ([`super::waiting`]). PyTorch on Linux ships GNU OpenMP, whose entry point for a parallel region is an ordinary
+//! ([`super::thread_spin`]). PyTorch on Linux ships GNU OpenMP, whose entry point for a parallel region is an ordinary
 //! function. On other systems the calling thread does all parts.
 
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! How the processes of a training start and end.
+//! Command-line options for the processes of a training, which start and join them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct RankArguments {
     /// part of a step
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(5..))]
     timeout: u16,
-    /// How GPUs exchange gradients and parameters
+    /// The backend by which GPUs exchange gradients and parameters
     #[arg(long, value_enum, default_value_t)]
     backend: Backend,
 }

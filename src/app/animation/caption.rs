@@ -7,8 +7,8 @@ use valleyscope_engine::simulation::{Record, SimulationSpec, Snapshot};
 use crate::app::number;
 use crate::app::transport::step_and_noise;
 
-/// The settings that change in a recorded session, as indices into all its settings. The noise is not among them: a
-/// caption always has it.
+/// The settings that change in a recorded session, as indices into all its settings. The noise is not among them, as
+/// every caption shows it.
 #[derive(Debug, Default)]
 pub(super) struct VariedSettings(Vec<usize>);
 
@@ -21,14 +21,14 @@ impl VariedSettings {
             // The session was made with it, so it fits.
             let _ = spec.apply(&change.set);
             for ((varied, before), now) in is_varied.iter_mut().zip(&first).zip(settings_of(&spec)) {
-                // The owner does not count, since an optimizer's name depends on its schedule.
+                // Owners are ignored, as an optimizer's name depends on its schedule.
                 *varied |= before.words != now.words;
             }
         }
         VariedSettings((0..first.len()).filter(|&index| is_varied[index]).collect())
     }
 
-    /// The step and the noise, and the varied settings with their values in this frame.
+    /// Formats the step, the noise and the varied settings with their values in this frame.
     pub(super) fn caption(&self, snapshot: &Snapshot) -> String {
         let settings = settings_of(&snapshot.spec);
         let varied = self.0.iter().filter_map(|&index| settings.get(index).map(OwnedSetting::text));
@@ -38,14 +38,14 @@ impl VariedSettings {
 
 /// A setting with its value, and the optimizer that has it.
 struct OwnedSetting {
-    /// The name of the optimizer; none for a setting of the landscape.
+    /// The name of the optimizer; `None` for a setting of the landscape.
     owner: Option<String>,
     /// The setting with its value, such as "γ = 0.2".
     words: String,
 }
 
 impl OwnedSetting {
-    /// The setting in a caption, as in "a = 10" and "FOCUS: γ = 0.2".
+    /// Formats the setting for a caption, as in "a = 10" and "FOCUS: γ = 0.2".
     fn text(&self) -> String {
         match &self.owner {
             Some(owner) => format!("{owner}: {}", self.words),
@@ -54,7 +54,7 @@ impl OwnedSetting {
     }
 }
 
-/// The settings of the landscape and of all rules.
+/// Returns the settings of the landscape and of all rules.
 fn settings_of(spec: &SimulationSpec) -> Vec<OwnedSetting> {
     let landscape = &spec.landscape;
     let of_landscape = [
@@ -82,7 +82,7 @@ fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
     [rate, schedule].into_iter().chain(others).collect()
 }
 
-/// The decay of a schedule and its numbers, as in "cosine, warm-up 100, to 0.1 η".
+/// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".
 fn words_of_schedule(schedule: &Schedule) -> String {
     let numbers = schedule.shown_settings().into_iter().map(|setting| setting.words);
     let numbers = numbers.filter(|words| !words.is_empty());
@@ -95,7 +95,7 @@ mod tests {
     use valleyscope_experiments::preset::Preset;
 
     #[test]
-    fn what_a_session_changes_is_in_the_caption_with_its_value_in_the_frame() {
+    fn captions_show_the_settings_that_the_session_changes() {
         let text = "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
             (id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]), \
             changes: [(step: 3, set: Noise(2)), (step: 5, set: Landscape(sharpness: 20)), \

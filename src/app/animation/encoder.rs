@@ -1,4 +1,4 @@
-//! Pictures to files, on a thread of their own.
+//! Encodes pictures to files, on a thread of its own.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -16,14 +16,14 @@ use super::palette::reduce;
 /// The format of an animation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnimationFormat {
-    /// One file that moves, with 256 colours a frame.
+    /// One animated file, with 256 colours a frame.
     #[default]
     Gif,
     /// A folder with frame_00001.png, frame_00002.png, …
     PngFolder,
 }
 
-/// Why an animation could not be saved.
+/// The error of an animation that could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     #[error("cannot write to {}: {source}. Choose another place, or make room there", path.display())]
@@ -42,12 +42,12 @@ pub enum EncodeError {
 #[derive(Clone, Debug)]
 pub struct AnimationFile {
     pub format: AnimationFormat,
-    /// The GIF, or the folder to make.
+    /// The path of the GIF, or of the folder to make.
     pub target: PathBuf,
     pub frames_per_sec: u32,
-    /// Whether a GIF replaces an existing file. A folder that is not empty is never changed.
+    /// Sets whether a GIF replaces an existing file. A folder that is not empty is never changed.
     pub overwrite: Overwrite,
-    /// Colours that the pixels of a GIF keep exactly, at most 128 of them.
+    /// The colours that a GIF keeps exactly, at most 128.
     pub kept_colors: Vec<[u8; 3]>,
 }
 
@@ -56,14 +56,14 @@ enum Message {
     Finish,
 }
 
-/// A thread that writes frames, all of one size, as they come. Nothing is seen at the target until the last one is
-/// written; a dropped encoder leaves nothing behind.
+/// A thread that writes frames of one size as they arrive. The target appears when the last frame is written; a dropped
+/// encoder leaves nothing behind.
 pub struct Encoder {
     messages: SyncSender<Message>,
     outcome: Receiver<Result<PathBuf, EncodeError>>,
 }
 
-/// Frames that may wait for the thread.
+/// The capacity of the thread's queue, in frames.
 const WAITING: usize = 3;
 
 impl Encoder {
@@ -76,7 +76,7 @@ impl Encoder {
                 AnimationFormat::Gif => write_gif(&output, &inbox),
                 AnimationFormat::PngFolder => write_folder(&output.target, &inbox),
             };
-            // Nobody listens any more when the export was cancelled.
+            // The export may be cancelled.
             if let Some(result) = written.transpose() {
                 let _ = answer.send(result.map(|()| output.target));
             }
@@ -84,7 +84,7 @@ impl Encoder {
         Encoder { messages, outcome }
     }
 
-    /// Sends a frame, or returns it when the thread's queue is full. A frame for a thread that has ended is dropped:
+    /// Sends a frame, or returns it when the thread's queue is full. A frame for a thread that has ended is dropped;
     /// [`Encoder::outcome`] has the reason.
     pub fn offer(&self, frame: RgbaImage) -> Option<RgbaImage> {
         match self.messages.try_send(Message::Frame(frame)) {
@@ -93,12 +93,12 @@ impl Encoder {
         }
     }
 
-    /// Sends the end of the frames. False while the thread's queue is full.
+    /// Marks the end of the frames. Returns false while the thread's queue is full.
     pub fn finish(&self) -> bool {
         !matches!(self.messages.try_send(Message::Finish), Err(TrySendError::Full(_)))
     }
 
-    /// The path of the saved animation, or the error, once it is known.
+    /// Returns the path of the saved animation or the error, once the thread has ended.
     pub fn outcome(&self) -> Option<Result<PathBuf, EncodeError>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -108,7 +108,7 @@ impl Encoder {
     }
 }
 
-/// Takes frames until the last one. `None` when they end without [`Message::Finish`].
+/// Handles frames until the last one. Returns `None` when they end without [`Message::Finish`].
 fn each_frame(
     inbox: &Receiver<Message>,
     mut write: impl FnMut(u32, RgbaImage) -> Result<(), EncodeError>,
@@ -127,7 +127,7 @@ fn parent_of(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Frames have few enough colours when they get to the encoder, which then leaves them as they are.
+/// The encoder's speed, which does not matter: frames already have few enough colours.
 const ANY_SPEED: i32 = 10;
 
 fn write_gif(output: &AnimationFile, inbox: &Receiver<Message>) -> Result<Option<()>, EncodeError> {
@@ -185,7 +185,7 @@ fn write_folder(target: &Path, inbox: &Receiver<Message>) -> Result<Option<()>, 
     if finished.is_none() {
         return Ok(None);
     }
-    // An empty folder, such as one just made in a file dialog, may be taken; anything else may not.
+    // An empty folder, such as one just made in a file dialog, is replaced; anything else stays.
     if target.exists() && std::fs::remove_dir(target).is_err() {
         return Err(EncodeError::Exists(target.to_owned()));
     }

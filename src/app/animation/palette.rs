@@ -1,18 +1,18 @@
-//! The colours of a GIF's frame, of which there are at most 256.
+//! Reduces the colours of a GIF's frame to at most 256.
 
 use image::RgbaImage;
 
 /// The largest number of colours of a frame.
 pub(super) const MOST_COLORS: usize = 256;
-/// The number of the most frequent colours that are kept exactly: backgrounds and text.
+/// The number of frequent colours that are kept exactly: backgrounds and text.
 const FREQUENT: usize = 16;
-/// The weights of red, green and blue, about as the eye distinguishes them.
+/// The weights of red, green and blue, roughly by the eye's sensitivity.
 const AXIS_WEIGHTS: [f64; 3] = [1.4, 2.0, 1.2];
-/// Rounds in which each colour of the palette moves to the mean of the colours that it represents.
+/// The number of rounds in which each colour of the palette moves to the mean of the colours that it represents.
 const ROUNDS: usize = 2;
 
-/// A colour of the picture. It weighs as much as the root of the number of its pixels, so that a few lines and points
-/// are not lost in a large heatmap.
+/// A colour of the picture. Its weight is the root of its number of pixels, so that a few lines and points are not lost
+/// in a large heatmap.
 #[derive(Clone, Copy)]
 struct Entry {
     rgb: [u8; 3],
@@ -25,8 +25,8 @@ impl Entry {
     }
 }
 
-/// Brings an opaque picture to at most [`MOST_COLORS`] colours. Pixels of a colour in `kept` stay exactly as they are;
-/// of `kept` the first 128 that occur count.
+/// Reduces an opaque picture to at most [`MOST_COLORS`] colours. Pixels of the first 128 colours of `kept` that occur
+/// stay unchanged.
 pub(super) fn reduce(picture: &mut RgbaImage, kept: &[[u8; 3]]) {
     let mut entries = colors_of(picture);
     if entries.len() <= MOST_COLORS {
@@ -53,7 +53,7 @@ pub(super) fn reduce(picture: &mut RgbaImage, kept: &[[u8; 3]]) {
     }
 }
 
-/// The different colours of a picture, in their order.
+/// Returns the distinct colours of a picture, in their order.
 fn colors_of(picture: &RgbaImage) -> Vec<Entry> {
     let mut pixels: Vec<[u8; 3]> = picture.pixels().map(|pixel| [pixel.0[0], pixel.0[1], pixel.0[2]]).collect();
     pixels.sort_unstable();
@@ -61,8 +61,8 @@ fn colors_of(picture: &RgbaImage) -> Vec<Entry> {
     runs.map(|run| Entry { rgb: run[0], pixels: u32::try_from(run.len()).unwrap_or(u32::MAX) }).collect()
 }
 
-/// `fixed`, and the colours that suit `entries` best: boxes of colours, of which the one with the largest error is
-/// split until there are enough, and then the means of the colours nearest to each.
+/// Returns `fixed`, and the colours that suit `entries` best: the box of colours with the largest error is split until
+/// there are enough, and each colour then becomes the mean of the nearest entries.
 fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>) -> Vec<[u8; 3]> {
     let mut boxes = vec![ColorBox::new(entries)];
     while boxes.len() < MOST_COLORS - fixed.len() {
@@ -91,10 +91,10 @@ fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>) -> Vec<[u8; 3]> {
     palette
 }
 
-/// Colours that one colour may represent.
+/// A group of colours that one colour may represent.
 struct ColorBox {
     entries: Vec<Entry>,
-    /// The axis on which they differ the most, and by how much: the sum of the weighted squares.
+    /// The axis on which they differ the most, and their error: the sum of the weighted squares.
     axis: usize,
     error: f64,
 }
@@ -112,7 +112,7 @@ impl ColorBox {
         ColorBox { entries, axis, error }
     }
 
-    /// Two boxes, with what lies below the mean and what lies above it on the axis.
+    /// Splits the box at the mean on its axis.
     fn cut(self) -> (ColorBox, ColorBox) {
         let middle = mean(&self.entries)[self.axis];
         let (low, high) = self.entries.into_iter().partition(|entry| f64::from(entry.rgb[self.axis]) < middle);
@@ -125,7 +125,7 @@ fn mean(entries: &[Entry]) -> [f64; 3] {
     [0, 1, 2].map(|axis| entries.iter().map(|entry| entry.weight() * f64::from(entry.rgb[axis])).sum::<f64>() / total)
 }
 
-/// The index of the colour that looks the most like `rgb`.
+/// Returns the index of the most similar colour to `rgb`.
 fn nearest(palette: &[[u8; 3]], rgb: [u8; 3]) -> usize {
     let distance = |color: &[u8; 3]| -> f64 {
         (0..3).map(|axis| (AXIS_WEIGHTS[axis] * (f64::from(color[axis]) - f64::from(rgb[axis]))).powi(2)).sum()

@@ -1,4 +1,4 @@
-//! Driving the engine from frame to frame.
+//! Drives the engine from frame to frame.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
@@ -14,29 +14,29 @@ use super::encoder::{AnimationFile, EncodeError, Encoder};
 use super::{Settings, Subject};
 use crate::app::{Action, Offscreen, PictureExtent, Requests};
 
-/// An export under way.
+/// An export in progress.
 pub(super) struct Recording {
     settings: Settings,
     offscreen: Offscreen,
     extent: PictureExtent,
     encoder: Option<Encoder>,
     phase: Phase,
-    /// The session to go back to, and where it was.
+    /// The session to restore, and its position.
     session: Option<Record>,
     session_answer: Receiver<Record>,
     return_to: u64,
-    /// Whether the run played when the recording began.
+    /// True if the run played when the recording began.
     plays_after: bool,
-    /// The settings that change on the way.
+    /// The settings that change during the recording.
     varied: VariedSettings,
     frames_done: u64,
     outcome: Option<Result<PathBuf, EncodeError>>,
 }
 
 enum Phase {
-    /// Waits for the engine to rest and for the record of the session.
+    /// Waits until the engine rests and the record of the session arrives.
     Recall,
-    /// Waits for a run other than this one to begin.
+    /// Waits until another run than this one begins.
     Begin {
         old_run: u64,
     },
@@ -44,7 +44,7 @@ enum Phase {
     Reach {
         step: u64,
     },
-    /// Waits until the encoder's queue has a free place.
+    /// Waits for room in the encoder's queue.
     HandOver {
         frame: RgbaImage,
     },
@@ -52,7 +52,7 @@ enum Phase {
     Finish {
         told: bool,
     },
-    /// Waits for the session to restart, and then to be back at its step.
+    /// Waits until the session has restarted, and then until it has reached its step.
     Return {
         old_run: u64,
     },
@@ -75,16 +75,18 @@ impl EnginePosition {
         EnginePosition { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
     }
 
-    /// Whether the engine rests at `step`.
+    /// Returns whether the engine rests at `step`.
     fn is_at(self, step: u64) -> bool {
         self.playback != Playback::Playing && self.step == step
     }
 }
 
 impl Recording {
+    /// Starts a recording.
+    ///
     /// # Errors
     ///
-    /// Says why the landscape cannot be drawn.
+    /// Returns why the landscape cannot be drawn.
     pub(super) fn start(
         settings: Settings,
         ctx: &Context,
@@ -119,7 +121,7 @@ impl Recording {
         })
     }
 
-    /// Does what can be done without waiting for the engine or the encoder. To be called after the panel was drawn.
+    /// Advances as far as possible without waiting for the engine or the encoder. Call after the panel was drawn.
     pub(super) fn advance(&mut self, subject: &mut Subject<'_>, requests: &mut Requests) {
         let Some(here) = subject.live.snapshot.as_ref().map(EnginePosition::of) else { return };
         if let Some(outcome) = self.encoder.as_ref().and_then(Encoder::outcome) {
@@ -128,7 +130,7 @@ impl Recording {
         }
         let phase = std::mem::replace(&mut self.phase, Phase::Over);
         self.phase = match phase {
-            // A playing engine is ahead of the snapshot; the step at which it pauses is the one to go back to.
+            // A playing engine is ahead of the snapshot; the step at which it pauses is the one to restore.
             Phase::Recall if here.playback != Playback::Playing => match self.session_answer.try_recv() {
                 Ok(record) => self.begin(record, here, requests),
                 Err(_) => Phase::Recall,
@@ -151,7 +153,7 @@ impl Recording {
         };
     }
 
-    /// The landscape as it is in view, with the settings of its step.
+    /// Draws the landscape in view, with the settings of its step.
     fn draw(&mut self, subject: &mut Subject<'_>) -> Result<RgbaImage, String> {
         let Subject { panel, document, live } = subject;
         let Some(snapshot) = &live.snapshot else { return Err("the run has not begun".to_owned()) };
@@ -161,7 +163,7 @@ impl Recording {
         self.offscreen.draw(self.extent, draw).map(|image| opaque(&image))
     }
 
-    /// Ends with this outcome, and goes back to where the run was.
+    /// Ends with this outcome, and restores the run.
     fn end(&mut self, outcome: Result<PathBuf, EncodeError>, here: EnginePosition, requests: &mut Requests) {
         self.outcome = Some(outcome);
         self.encoder = None;
@@ -202,7 +204,7 @@ impl Recording {
         self.reach(self.settings.step_of(self.frames_done), here, requests)
     }
 
-    /// Brings the engine back to where it was.
+    /// Restores the engine's position.
     fn go_back(&mut self, here: EnginePosition, requests: &mut Requests) {
         self.phase = match self.session.take() {
             Some(session) => {
@@ -213,7 +215,7 @@ impl Recording {
         };
     }
 
-    /// Stops, leaving no files behind.
+    /// Stops and leaves no files behind.
     pub(super) fn cancel(&mut self, here: Option<EnginePosition>, requests: &mut Requests) {
         self.encoder = None;
         if let Some(here) = here
@@ -223,7 +225,7 @@ impl Recording {
         }
     }
 
-    /// Whether the run plays on when the recording is over.
+    /// Returns whether the run plays on when the recording is over.
     pub(super) fn plays_after(&self) -> bool {
         self.plays_after
     }
@@ -232,7 +234,7 @@ impl Recording {
         matches!(self.phase, Phase::Over)
     }
 
-    /// The final message to the user; none when it was cancelled.
+    /// Returns the final message to the user; `None` when the recording was cancelled.
     pub(super) fn report(&mut self) -> Option<Action> {
         self.outcome.take().map(|outcome| match outcome {
             Ok(path) => Action::Notify(format!("Saved {} frames to {}", self.frames_done, path.display())),
@@ -240,11 +242,11 @@ impl Recording {
         })
     }
 
-    /// Shows how far it is; true when the user wants it to stop.
+    /// Shows the progress; returns true when the user cancels.
     pub(super) fn progress(&self, ctx: &Context) -> bool {
         const WIDTH: f32 = 270.0;
         let id = Id::unique("animation progress");
-        // Low in the window, so that the landscape is seen to move.
+        // Low in the window, so that the moving landscape stays visible.
         let area = Modal::default_area(id).anchor(Align2::CENTER_BOTTOM, vec2(0.0, -60.0));
         Modal::new(id)
             .area(area)
@@ -255,7 +257,7 @@ impl Recording {
                 let part = self.frames_done as f32 / total as f32;
                 let text = match self.phase {
                     Phase::Finish { .. } => "Writing the last frames…".to_owned(),
-                    Phase::Return { .. } | Phase::ReturnTo { .. } => "Going back to where the run was…".to_owned(),
+                    Phase::Return { .. } | Phase::ReturnTo { .. } => "Restoring the run…".to_owned(),
                     _ => format!("Frame {} of {}", grouped(self.frames_done + 1), grouped(total)),
                 };
                 ui.label(text);
@@ -266,7 +268,7 @@ impl Recording {
     }
 }
 
-/// A picture as the encoders take it.
+/// Converts a picture to the encoder's format.
 fn opaque(image: &ColorImage) -> RgbaImage {
     let [width, height] = image.size.map(|side| side as u32);
     RgbaImage::from_fn(width, height, |x, y| {

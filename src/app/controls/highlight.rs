@@ -1,28 +1,28 @@
-//! Shows which controls a step of a lesson has set: brings them into view and marks them for a moment.
+//! Highlights the controls that a lesson step has set: scrolls to them and marks them for a moment.
 
 use egui::{Align, Context, Id, Rect, Stroke, StrokeKind, Ui};
 
-/// The time for which a control is marked.
+/// The time for which a control is marked, in seconds.
 const SECS: f64 = 3.0;
 
-/// The controls that are marked, by their names.
+/// The names of the marked controls.
 #[derive(Clone, Default)]
 pub(crate) struct Highlight {
     names: Vec<String>,
-    /// The first of them is still to be scrolled into view.
+    /// True until the first of them has been scrolled into view.
     scroll: bool,
-    /// When the marks go, by egui's clock.
+    /// The time at which the marks disappear, by egui's clock.
     until_secs: f64,
 }
 
 impl Highlight {
     /// Marks the controls of these names.
-    pub(crate) fn on(ctx: &Context, names: Vec<String>) {
+    pub(crate) fn set(ctx: &Context, names: Vec<String>) {
         let highlight = Highlight { names, scroll: true, until_secs: ctx.time() + SECS };
         ctx.data_mut(|data| data.insert_temp(id(), highlight));
     }
 
-    /// Marks the control `name`, which is drawn at `rect`, if it is one of those to be marked.
+    /// Draws the mark of the control `name`, at `rect`, if it is highlighted.
     pub(crate) fn mark(ui: &Ui, rect: Rect, name: &str) {
         let Some(highlight) = Self::current(ui.ctx()) else { return };
         if !highlight.names.iter().any(|marked| marked == name) {
@@ -38,8 +38,8 @@ impl Highlight {
         ui.ctx().request_repaint();
     }
 
-    /// Whether a control of this optimizer has just been chosen, so that its card must be unfolded.
-    pub(crate) fn falls_on(ctx: &Context, owner: &str) -> bool {
+    /// Returns whether a control of this optimizer has just been highlighted, so that its card must be unfolded.
+    pub(crate) fn includes_control_of(ctx: &Context, owner: &str) -> bool {
         Self::current(ctx).is_some_and(|highlight| {
             let of_owner = |name: &String| name.strip_prefix(owner).is_some_and(|rest| rest.starts_with(": "));
             highlight.scroll && highlight.names.iter().any(of_owner)

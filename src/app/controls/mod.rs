@@ -1,4 +1,4 @@
-//! The panel of controls: landscape, noise and start, and a card for each optimizer.
+//! The controls panel: landscape, noise and start, and a card for each optimizer.
 
 mod highlight;
 mod optimizers;
@@ -11,7 +11,7 @@ mod swatch;
 pub(super) use highlight::Highlight;
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
-pub(super) use settings::set_controls;
+pub(super) use settings::controls_set_by;
 pub(super) use swatch::color_swatch;
 
 use egui::{ScrollArea, Ui};
@@ -19,15 +19,15 @@ use egui::{ScrollArea, Ui};
 use super::document::Document;
 use super::live::{Live, Requests};
 
-/// The time for which a panel that is shown again is held at its scroll position, in seconds: a window that leaves full
-/// screen gets its size in several frames, and a larger one may not scroll as far.
+/// The time for which a reopened panel keeps its scroll position, in seconds. A window that leaves full screen gets its
+/// size in several frames, and a larger one may not scroll as far.
 const HELD_SECS: f64 = 0.5;
 
-/// The panel, and how far it is scrolled.
+/// The controls panel and its scroll position.
 #[derive(Default)]
 pub(super) struct ControlsPanel {
     offset: f32,
-    /// The frame, by egui's count, in which it was drawn last.
+    /// The frame, by egui's count, in which it was last drawn.
     last_frame: u64,
     held_until: Option<f64>,
 }

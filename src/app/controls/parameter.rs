@@ -1,4 +1,4 @@
-//! The one control for a quantity: name, slider, typed number and the way back to the default.
+//! The control for a quantity: name, slider, typed number and reset.
 
 use egui::{
     Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
@@ -21,9 +21,9 @@ pub(crate) struct Control<'p>(pub &'p Parameter);
 /// A quantity that a slider or a typed number can set.
 pub(crate) trait Adjustable: Copy + PartialEq {
     fn number(self) -> f64;
-    /// The same quantity with this value, or the error that it is out of range.
+    /// Returns the quantity with this value, or the error that the value is out of range.
     fn checked(self, value: f64) -> Result<Self, OutOfRange>;
-    /// The same quantity with the nearest value.
+    /// Returns the quantity with the nearest valid value.
     fn nearest(self, value: f64) -> Self;
 }
 
@@ -45,7 +45,7 @@ macro_rules! adjustable {
 
 adjustable!(LearningRate, Noise, Rotation, Sharpness, Slope, StartCoordinate, StartSpread, Temperature);
 
-/// The value of a rule's hyperparameter that is a number.
+/// The value of a rule's numeric hyperparameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HyperparameterValue {
     pub of: &'static Hyperparameter,
@@ -94,12 +94,11 @@ impl Adjustable for ParticleCount {
 
 const FIELD_WIDTH: f32 = 72.0;
 const LABEL_WIDTH: f32 = 104.0;
-/// Below this width the name is above the slider.
+/// The width below which the name is above the slider, in points.
 const ONE_LINE_WIDTH: f32 = 268.0;
 
 impl Control<'_> {
-    /// Shows the control. `owner` names what the quantity belongs to, for screen readers; empty for the
-    /// simulation as a whole.
+    /// Shows the control. `owner` is the quantity's owner, for screen readers; empty for the simulation as a whole.
     pub(crate) fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
         let name = form::owned(owner, self.0.label);
         let help = Help { text: self.0.explanation(), beside: ui.max_rect().x_range() };
@@ -117,8 +116,8 @@ impl Control<'_> {
         Highlight::mark(ui, shown.response.rect, &name);
     }
 
-    /// Why a number was refused, in the words of the label: "Rotation φ must be a number from −360 to 360°,
-    /// found 999".
+    /// Explains why a number was refused, with the control's label, as in "Rotation φ must be a number from −360 to
+    /// 360°, found 999".
     fn refusal(&self, refused: &OutOfRange) -> String {
         let Parameter { label, unit, .. } = self.0;
         let words = label.split_once(" (").map_or(*label, |(words, _)| words);
@@ -174,7 +173,7 @@ impl Control<'_> {
     }
 }
 
-/// The help of a control, shown beside it, so that the next control stays visible.
+/// The help of a control, shown beside it so that the next control stays visible.
 struct Help {
     text: String,
     /// The vertical range of the control.
@@ -191,7 +190,7 @@ impl Help {
     }
 }
 
-/// The small button at the end of a control; true when it was pressed.
+/// Shows the small button at the end of a control; returns true when it was pressed.
 pub(super) fn reset_button(ui: &mut Ui, name: &str, changed: bool, default: &str) -> bool {
     let side = ui.spacing().interact_size.y;
     let button = Button::new(RichText::new("↺").small()).frame(false).min_size(vec2(side, side));

@@ -1,4 +1,4 @@
-//! The controls of a schedule of the learning rate, the same for a simulation's optimizers and a sweep's.
+//! The controls of a learning-rate schedule, for the optimizers of simulations and sweeps.
 
 use egui::{DragValue, Ui};
 use valleyscope_engine::optimizer::{Decay, Schedule};
@@ -10,12 +10,12 @@ use crate::app::form;
 pub(super) const LABEL: &str = "Schedule of η";
 
 const NAME_WIDTH: f32 = 104.0;
-/// The first length of a decay in a run without an end.
+/// Returns the initial length of a decay in a run without an end.
 fn first_steps() -> DecaySteps {
     DecaySteps::clamped(1000)
 }
 
-/// Shows the schedule of an optimizer's learning rate in a run of so many steps.
+/// Shows the schedule of an optimizer's learning rate in a run of `run` steps.
 pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: Option<u64>) {
     let shown = ui.scope(|ui| {
         let help = "How the learning rate changes over the run.";
@@ -38,7 +38,7 @@ pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: O
     Highlight::mark(ui, shown.response.rect, &format!("{owner}: {LABEL}"));
 }
 
-/// The choice of the decay.
+/// Shows the choice of the decay.
 fn decays(ui: &mut Ui, owner: &str, decay: &mut Decay, run: Option<u64>) {
     let steps = if run.is_none() { Some(first_steps()) } else { None };
     let choices = [
@@ -59,7 +59,7 @@ fn decays(ui: &mut Ui, owner: &str, decay: &mut Decay, run: Option<u64>) {
     }
 }
 
-/// The share of η at the end of a cosine.
+/// Shows the final share of η of a cosine.
 fn share(ui: &mut Ui, owner: &str, to: &mut FinalShare) {
     let mut percent = 100.0 * to.get();
     let drag = DragValue::new(&mut percent).range(0.0..=100.0).speed(0.5).max_decimals(2).suffix(" %");
@@ -69,10 +69,10 @@ fn share(ui: &mut Ui, owner: &str, to: &mut FinalShare) {
     }
 }
 
-/// The step at which a cosine ends: that of the run, or one of its own.
+/// Shows the step at which a cosine ends: the run's, or one of its own.
 fn end(ui: &mut Ui, owner: &str, steps: &mut Option<DecaySteps>, run: Option<u64>) {
     let mut with_run = steps.is_none();
-    let help = "Where the run has no end, the learning rate stays.";
+    let help = "In a run without an end, the learning rate stays constant.";
     let toggle = ui.checkbox(&mut with_run, "with the run").on_hover_text(help);
     if toggle.accessible_name(form::owned(owner, "decay to the run's end")).changed() {
         *steps = (!with_run).then(|| run.map_or_else(first_steps, DecaySteps::clamped));

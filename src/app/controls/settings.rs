@@ -1,19 +1,19 @@
-//! The controls that show a setting.
+//! The mapping from settings to their controls.
 
 use valleyscope_engine::parameter;
 use valleyscope_engine::simulation::{Setting, SimulationSpec};
 
 use super::schedule;
 
-/// The names of the controls that show what `settings` set, as far as that differs between two simulations; of all
-/// that they set where nothing does.
-pub(crate) fn set_controls(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
+/// Returns the names of the controls that `settings` set to different values in two simulations; if nothing differs, of
+/// all that they set.
+pub(crate) fn controls_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
     let set: Vec<(String, bool)> = settings.iter().flat_map(|setting| controls_of(setting, before, after)).collect();
     let any_changed = set.iter().any(|(_, changed)| *changed);
     set.into_iter().filter(|(_, changed)| *changed || !any_changed).map(|(name, _)| name).collect()
 }
 
-/// The names of the controls that a setting sets, and whether their value changes.
+/// Returns the names of the controls that a setting sets, and whether their value changes.
 fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<(String, bool)> {
     let (old, new) = (&before.landscape, &after.landscape);
     match setting {

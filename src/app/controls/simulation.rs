@@ -1,4 +1,4 @@
-//! The cards of what all optimizers share.
+//! The cards of the settings that all optimizers share.
 
 use egui::Ui;
 use valleyscope_engine::parameter;
@@ -12,7 +12,7 @@ use crate::app::theme;
 /// The initial Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;
 
-/// A card with a heading that folds it away.
+/// Shows a card with a heading that folds it.
 pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
     let style = ui.style().clone();
     theme::card(&style).show(ui, |ui| {
@@ -23,7 +23,7 @@ pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
     });
 }
 
-/// The valley and the noise on its gradient.
+/// Shows the settings of the valley and of the noise on its gradient.
 pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Landscape", |ui| {
         let defaults = LandscapeSpec::default();
@@ -36,7 +36,7 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
     });
 }
 
-/// Controls for the number of particles, their start, and the temperature of the plots.
+/// Shows the number of particles, their start, and the temperature of the plots.
 pub(super) fn start_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;

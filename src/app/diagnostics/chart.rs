@@ -1,4 +1,4 @@
-//! One small plot.
+//! The chart of a metric.
 
 use egui::{Color32, Stroke, Ui, vec2};
 use egui_plot::{MarkerShape, Plot, PlotUi};
@@ -11,7 +11,7 @@ use valleyscope_experiments::view::ticks::{grouped, significant};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
 use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, line, point, readout};
 
-/// What one ensemble contributes to a plot.
+/// The curve of an ensemble in a chart.
 pub(super) struct ChartSeries<'a> {
     pub name: &'a str,
     pub color: Color32,
@@ -19,22 +19,22 @@ pub(super) struct ChartSeries<'a> {
     pub curve: &'a DiagnosticCurve,
 }
 
-/// A plot to draw: what, on which axes, and from where to where, in places on the axes.
+/// A chart: its metric, curves and axes, with ranges in places on the axes.
 pub(super) struct Chart<'a> {
     pub metric: DiagnosticMetric,
     pub series: Vec<ChartSeries<'a>>,
     pub scales: [AxisScale; 2],
     pub x: [f64; 2],
-    /// `None` suits what is in view.
+    /// The vertical range; `None` fits the curves in view.
     pub y: Option<[f64; 2]>,
-    /// Where the pointer is, in this plot or another, as a place on the axis of steps.
+    /// The pointer's place on the axis of steps, in this chart or another.
     pub hover: Option<f64>,
 }
 
 impl Chart<'_> {
-    /// The smallest range of places that shows the curves between the ends of the x axis. Curves that end
-    /// in divergence don't count where others go on, nor does a minority that runs away: on their way out they
-    /// would flatten the others.
+    /// Returns the smallest range of places that shows the curves between the ends of the x axis. It ignores curves
+    /// that end in divergence where others go on, and a minority that runs away: on their way out they would flatten
+    /// the others.
     fn y_in_view(&self) -> [f64; 2] {
         let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
         let any_goes_on = self.series.iter().any(|series| goes_on(&series));
@@ -51,7 +51,7 @@ impl Chart<'_> {
         with_margin(&extents)
     }
 
-    /// Draws the plot into all of the available space.
+    /// Draws the chart into all of the available space.
     pub(super) fn show(&self, ui: &mut Ui) -> ShownPlot {
         let y = self.y.unwrap_or_else(|| self.y_in_view());
         let [x_scale, y_scale] = self.scales;
@@ -110,14 +110,14 @@ impl Chart<'_> {
         }
     }
 
-    /// Where a curve leaves the view, if it does.
+    /// Returns the point where a curve leaves the view, if it does.
     fn leaving(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<LeavingCurve> {
         let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
         let first = in_view.find(|point| !(bottom..=top).contains(&point.y))?;
         Some(LeavingCurve { name: series.name.to_owned(), color: series.color, first: [first.x, first.y] })
     }
 
-    /// All optimizers' values at the pointer's step.
+    /// Shows all optimizers' values at the pointer's step.
     fn tooltip(&self, response: &egui::Response, hover: f64) {
         let step = self.scales[0].value(hover).max(0.0);
         let title = format!("{}, step {}", self.metric.title(), grouped(step.round() as u64));
@@ -164,14 +164,14 @@ impl Chart<'_> {
     }
 }
 
-/// The bucket that holds a step, or the nearest to it.
+/// Returns the bucket that holds a step, or the nearest one.
 pub(super) fn nearest_bucket(buckets: &[Bucket], step: f64) -> Option<&Bucket> {
     let after = buckets.partition_point(|bucket| middle(bucket) < step);
     let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|index| buckets.get(index));
     candidates.min_by(|a, b| (middle(a) - step).abs().total_cmp(&(middle(b) - step).abs()))
 }
 
-/// The point of a curve nearest to a place on the axis of steps.
+/// Returns the point of a curve nearest to a place on the axis of steps.
 fn nearest(curve: &DiagnosticCurve, at: f64) -> Option<[f64; 2]> {
     let nearest = curve.points().min_by(|a, b| (a.x - at).abs().total_cmp(&(b.x - at).abs()));
     nearest.map(|point| [point.x, point.y])

@@ -1,15 +1,15 @@
-//! Which plots are shown, and how; kept with the session.
+//! The choice of plots and their options; kept with the session.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
-/// The switches of the plots.
+/// The shown plots and their options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlotChoices {
     pub shown: BTreeSet<DiagnosticMetric>,
-    /// Metrics on a logarithmic axis.
+    /// The metrics on a logarithmic axis.
     pub log: BTreeSet<DiagnosticMetric>,
     pub log_steps: bool,
     pub band: Band,

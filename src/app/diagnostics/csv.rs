@@ -1,11 +1,11 @@
-//! The plots' curves as a table.
+//! The plots' curves as a CSV table.
 
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::export::{CsvCell, CsvWriter};
 
-/// The ensembles to write: name and buckets of each.
+/// An ensemble to write: its name and its buckets.
 pub(super) type Ensemble<'a> = (&'a str, &'a [Bucket]);
 
 const HEADER: [&str; 11] = [
@@ -22,9 +22,9 @@ const HEADER: [&str; 11] = [
     "diverged",
 ];
 
-/// A table in long form, a row for each bucket of each optimizer and metric. A bucket covers the steps
-/// from `first_step` to `last_step`; numbers are written so that they read back exactly, with `NaN`,
-/// `inf` and `-inf` for what is not finite.
+/// Formats a table in long form, with a row for each bucket of each optimizer and metric. A bucket covers the steps
+/// from `first_step` to `last_step`; numbers read back exactly, with `NaN`, `inf` and `-inf` for values that are not
+/// finite.
 pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[DiagnosticMetric]) -> String {
     const IN_MEMORY: &str = "writing to memory cannot fail";
     let mut csv = CsvWriter::new(Vec::new(), &HEADER).expect(IN_MEMORY);

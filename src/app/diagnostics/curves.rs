@@ -1,33 +1,32 @@
-//! Buckets of the history as curves to draw.
+//! Converts the history's buckets to curves.
 
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
-/// One point of a curve, placed on the axes.
+/// A point of a curve, in places on the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
     pub x: f64,
     pub y: f64,
-    /// Lowest and highest mean over the bucket's steps.
+    /// The lowest and the highest mean over the bucket's steps.
     pub envelope: [f64; 2],
     /// The spread over particles.
     pub band: Option<[f64; 2]>,
 }
 
-/// A curve as unbroken runs of points. A gap is where the metric is not finite, or has no place on the
-/// axis.
+/// A curve as unbroken runs of points. Gaps are steps at which the metric is not finite or has no place on the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiagnosticCurve {
     pub runs: Vec<Vec<CurvePoint>>,
-    /// The first step at which a particle was not finite any more, and the most that ever were.
+    /// The first step at which a particle was no longer finite, and the largest number of such particles.
     pub diverged: Option<(u64, u32)>,
-    /// Whether the metric has any finite value at all.
+    /// True if the metric has a finite value.
     pub defined: bool,
 }
 
 impl DiagnosticCurve {
-    /// The curve of a metric through `buckets`.
+    /// Makes the curve of a metric through `buckets`.
     pub fn new(
         buckets: &[Bucket],
         metric: DiagnosticMetric,
@@ -51,7 +50,7 @@ impl DiagnosticCurve {
                 }
                 continue;
             }
-            // An end without a place on a logarithmic axis goes to the lowest mean there is.
+            // A band's end without a place on a logarithmic axis goes to the lowest mean.
             let place = |end: f64| match y_scale.place(end) {
                 place if place.is_finite() => place,
                 _ => y_scale.place(floor),
@@ -71,7 +70,7 @@ impl DiagnosticCurve {
     }
 }
 
-/// The step in the middle of a bucket.
+/// Returns the step in the middle of a bucket.
 pub(super) fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
 }

@@ -1,14 +1,14 @@
-//! Asking the engine for as much detail as can be seen.
+//! Requests as much detail from the engine as the plots can show.
 
 use egui::Ui;
 use valleyscope_engine::simulation::{EngineCommand, PlotRequest};
 
 use crate::app::Requests;
 
-/// Seconds that the axis of steps must keep still before more detail is asked for.
+/// The time for which the axis of steps must rest before more detail is requested, in seconds.
 const SETTLED_SECS: f64 = 0.12;
 
-/// The request for detail that the engine has been sent, and the one that waits for the axis to settle.
+/// The last request for detail that was sent, and the one that waits for the axis to rest.
 #[derive(Default)]
 pub(super) struct DetailRequest {
     sent: Option<(u64, PlotRequest)>,
@@ -16,7 +16,7 @@ pub(super) struct DetailRequest {
 }
 
 impl DetailRequest {
-    /// Sends what is wanted of this run, once it stays the same for a moment.
+    /// Sends the wanted detail of this run, once it has stayed the same for a moment.
     pub(super) fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
         let now = ui.input(|input| input.time);
         if self.sent == Some((run, wanted)) {

@@ -1,4 +1,4 @@
-//! What the plots are drawn from.
+//! The data of the plots.
 
 use egui::{Color32, Theme};
 use valleyscope_engine::simulation::{Bucket, EnsembleView, SimulationSpec, Snapshot};
@@ -7,11 +7,10 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use crate::app::Document;
 use crate::app::landscape::marker::{color_of, line_color};
 
-/// What the plots are drawn from: the newest snapshot's, or an older one's while frozen.
+/// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
 pub(super) struct DiagnosticsHistory {
-    /// Tells snapshots apart: run, step, and for each curve where it begins and ends and in how many
-    /// buckets.
+    /// Identifies the snapshot: run, step, and for each curve its ends and its number of buckets.
     pub fingerprint: Vec<u64>,
     pub step: u64,
     pub ensembles: Vec<EnsembleHistory>,
@@ -26,8 +25,7 @@ pub(super) struct EnsembleHistory {
 }
 
 impl DiagnosticsHistory {
-    /// Takes over what a snapshot shows, if it shows anything else. The names come from
-    /// [`DiagnosticsHistory::name_ensembles`].
+    /// Takes a snapshot's data if they differ. [`DiagnosticsHistory::name_ensembles`] sets the names.
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         let mut fingerprint = vec![snapshot.run, snapshot.step];
         for view in &snapshot.ensembles {
@@ -49,7 +47,7 @@ impl DiagnosticsHistory {
         self.ensembles = snapshot.ensembles.iter().map(ensemble).collect();
     }
 
-    /// Names the ensembles as `spec` does now. To be called once a frame, since a name depends on all optimizers.
+    /// Names the ensembles by `spec`. Call once a frame, as a name depends on all optimizers.
     pub(super) fn name_ensembles(&mut self, spec: &SimulationSpec) {
         let names = spec.shown_names();
         for ensemble in &mut self.ensembles {
@@ -58,7 +56,7 @@ impl DiagnosticsHistory {
         }
     }
 
-    /// The means of the ensembles that stay finite, or of all where none does: by these an axis is chosen.
+    /// Returns the means of the ensembles that stay finite, or of all if none does. They determine the default axis.
     pub(super) fn sensible_means(&self, metric: DiagnosticMetric) -> Vec<f64> {
         let stays = |ensemble: &&EnsembleHistory| ensemble.buckets.last().is_none_or(|bucket| bucket.diverged == 0);
         let any_stays = self.ensembles.iter().any(|ensemble| stays(&ensemble));
@@ -68,7 +66,7 @@ impl DiagnosticsHistory {
 }
 
 impl EnsembleHistory {
-    /// The colour of its lines.
+    /// Returns the colour of its lines.
     pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
         let spec = document.spec.optimizers.iter().find(|spec| spec.id == self.optimizer);
         line_color(spec.map_or(Color32::GRAY, color_of), theme)

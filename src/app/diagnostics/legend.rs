@@ -1,4 +1,4 @@
-//! Which curve is which, and which optimizers diverged.
+//! The legend of the plots, with the optimizers that diverged.
 
 use egui::{Rect, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
 use valleyscope_experiments::view::ticks::grouped;
@@ -7,11 +7,11 @@ use super::history::{DiagnosticsHistory, EnsembleHistory};
 use crate::app::landscape::marker::{draw_marker, marker_of};
 use crate::app::{Document, Live};
 
-/// Width of a line with its marker.
+/// The width of a line sample with its marker, in points.
 const SAMPLE: f32 = 20.0;
 const GAP: f32 = 5.0;
 
-/// Shows an entry for each shown ensemble; they wrap, but no entry is broken.
+/// Shows an entry for each shown ensemble; a line breaks only between entries.
 pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Document, live: &Live) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
@@ -44,13 +44,13 @@ fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) {
     ui.painter().galley(at, galley, ui.visuals().text_color());
 }
 
-/// How many particles diverged, and from when on.
+/// Describes how many particles diverged, and since when.
 fn divergence(ensemble: &EnsembleHistory) -> Option<String> {
     let first = ensemble.buckets.iter().find(|bucket| bucket.diverged > 0)?;
     let most = ensemble.buckets.iter().map(|bucket| bucket.diverged).max()?;
     let from = match first.steps {
         1 => format!("from step {}", grouped(first.first_step)),
-        // No finer is known here.
+        // The bucket is the finest known resolution.
         steps => format!("from step {}–{}", grouped(first.first_step), grouped(first.first_step + steps - 1)),
     };
     Some(format!("✗ {most} of {} diverged, {from}", ensemble.particles))

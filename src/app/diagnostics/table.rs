@@ -9,23 +9,23 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use super::csv::csv_of;
 use crate::app::{Action, Requests};
 
-/// What goes into the table.
+/// The contents of the table.
 pub(super) struct TableContents {
     /// The shown optimizers, by id and name.
     pub optimizers: Vec<(u32, String)>,
     pub metrics: Vec<DiagnosticMetric>,
-    /// First and last step, both included.
+    /// The first and the last step, both included.
     pub steps: [u64; 2],
 }
 
-/// A table under way. A long history makes a large one: the engine hands the history over when it gets to
-/// it, and a thread writes the text.
+/// A table in progress. The engine hands over its history when it gets to the request, and a thread formats the text,
+/// which may be large.
 pub(super) struct Table {
     text: Receiver<String>,
 }
 
 impl Table {
-    /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of all that the engine keeps.
+    /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of the engine's whole history.
     pub(super) fn begin(
         ctx: &Context,
         contents: TableContents,
@@ -34,7 +34,7 @@ impl Table {
     ) -> Table {
         let (answer, histories) = channel();
         match frozen {
-            // The receiver is there until the thread has it.
+            // The receiver lives until the thread has it.
             Some(frozen) => answer.send(frozen).unwrap_or_default(),
             None => requests.commands.push(EngineCommand::History(answer)),
         }
@@ -42,7 +42,7 @@ impl Table {
         let ctx = ctx.clone();
         std::thread::spawn(move || {
             if let Ok(histories) = histories.recv() {
-                // Nobody listens any more once the window is closed.
+                // The window may be closed.
                 let _ = text_to.send(contents.table(&histories));
                 ctx.request_repaint();
             }
@@ -50,7 +50,7 @@ impl Table {
         Table { text }
     }
 
-    /// Asks where to save the text once it is there; true while it is not.
+    /// Asks for a path once the text is ready; returns true until then.
     pub(super) fn is_under_way(&self, requests: &mut Requests) -> bool {
         let Ok(text) = self.text.try_recv() else { return true };
         requests.actions.push(Action::SaveText { text, suggested_name: "diagnostics.csv".to_owned() });

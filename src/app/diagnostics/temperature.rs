@@ -5,7 +5,7 @@ use valleyscope_engine::quantity::Temperature;
 
 use crate::app::Document;
 
-/// Θ of the free energy: each optimizer's learning rate, or a number.
+/// Shows the choice of the free energy's Θ: each optimizer's learning rate, or a number.
 pub(super) fn temperature_control(ui: &mut Ui, document: &mut Document) {
     let mut own = document.spec.temperature.is_none();
     let text = egui::RichText::new("Θ = η").text_style(TextStyle::Small);

@@ -1,4 +1,4 @@
-//! The contents of saved files, and writing them.
+//! The contents of saved files, and their writing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl FileContent {
         of_name.unwrap_or(fallback).to_owned()
     }
 
-    /// The preset that it is, if it is one.
+    /// Returns the preset, if the content is one.
     pub(crate) fn preset(&self) -> Option<&Preset> {
         match self {
             FileContent::Preset(draft) => Some(&draft.preset),
@@ -42,13 +42,13 @@ impl FileContent {
     }
 }
 
-/// Why a file was not written.
+/// The reason why a file was not written.
 pub(super) enum Refused {
     Exists,
     Failed(String),
 }
 
-/// Writes a file; one that exists is replaced only where `overwrite` says so.
+/// Writes a file; replaces an existing one only if `overwrite` allows it.
 pub(super) fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
     let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
     let refused = |error: std::io::Error| match error.kind() {

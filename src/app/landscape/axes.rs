@@ -1,4 +1,4 @@
-//! The canvas' frame: axes in x and y, and the valley's own axes u and v.
+//! The axes of the canvas: x and y along its frame, and the valley's u and v.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, Vec2, Visuals, pos2, vec2};
 use valleyscope_engine::landscape::{Landscape, Valley};
@@ -7,12 +7,12 @@ use valleyscope_experiments::view::ticks::Ticks;
 
 use super::glyphs::on_canvas;
 
-/// Points between tick labels, at least.
+/// The smallest distance between tick labels, in points.
 const SPACING_X: f32 = 72.0;
 const SPACING_Y: f32 = 38.0;
 const TICK: f32 = 4.0;
 
-/// The marks of both axes for the view.
+/// Returns the ticks of both axes for the view.
 pub(super) fn ticks(viewport: &Viewport) -> [Ticks; 2] {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]);
@@ -23,7 +23,7 @@ pub(super) fn ticks(viewport: &Viewport) -> [Ticks; 2] {
     ]
 }
 
-/// Draws the frame, the ticks outside of it, their labels and the axes' names.
+/// Draws the frame with ticks and labels outside of it, and the axes' names.
 pub(super) fn draw(
     painter: &Painter,
     canvas: Rect,
@@ -55,7 +55,7 @@ pub(super) fn draw(
     };
     let name_x = pos2(canvas.center().x, name_top);
     painter.text(name_x, Align2::CENTER_TOP, with_note("x", x), font.clone(), text_color);
-    // Above the axis, so that nothing has to be read sideways.
+    // Above the axis, so that the text is upright.
     painter.text(canvas.left_top() - vec2(3.0, 3.0), Align2::RIGHT_BOTTOM, "y", font.clone(), text_color);
     if let Some(note) = &y.note {
         let text = format!("({note})");
@@ -63,8 +63,7 @@ pub(super) fn draw(
     }
 }
 
-/// Draws the valley's axes through the origin: u along the floor, v across it. Their names keep out of
-/// `taken`.
+/// Draws the valley's axes through the origin: u along the floor, v across it. Their names avoid `taken`.
 pub(super) fn draw_uv(
     painter: &Painter,
     canvas: Rect,
@@ -83,7 +82,7 @@ pub(super) fn draw_uv(
         for stroke in [Stroke::new(2.5, halo), Stroke::new(1.0, text_color)] {
             painter.extend(Shape::dashed_line(&[from, to], stroke, 7.0, 5.0));
         }
-        // The arrow and the name are at the end to which the axis points, or as near to it as possible.
+        // The arrow and the name are as near as possible to the end to which the axis points.
         let keep_out = taken.expand(16.0);
         let length = (to - from).length();
         let back = (0..).map(|step| 4.0 + 12.0 * step as f32).take_while(|back| *back < 0.8 * length);
@@ -96,7 +95,7 @@ pub(super) fn draw_uv(
     }
 }
 
-/// The part inside `rect` of the line through `origin` along `unit`, in that direction.
+/// Clips the line through `origin` along `unit` to `rect`; returns the segment in that direction.
 fn clipped(origin: Pos2, unit: Vec2, rect: Rect) -> Option<[Pos2; 2]> {
     let (mut from, mut to) = (f32::NEG_INFINITY, f32::INFINITY);
     for axis in 0..2 {

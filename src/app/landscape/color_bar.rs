@@ -1,16 +1,16 @@
-//! The colour bar, and the popup with which the colour scale is set.
+//! The colour bar, and the popup that sets the colour scale.
 
 use egui::{Align2, Color32, DragValue, FontId, Mesh, Popup, Rect, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
 use valleyscope_experiments::view::ticks::{Ticks, significant};
 use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 
-/// Width of the coloured strip.
+/// The width of the coloured strip, in points.
 pub(super) const STRIP: f32 = 14.0;
-/// Steps of colour along the strip.
+/// The number of colour steps along the strip.
 const SHADES: usize = 128;
 const SPACING: f32 = 22.0;
 
-/// The marks that fit on a bar of this height.
+/// Returns the ticks that fit on a bar of this height.
 pub(super) fn ticks(scale: &SymLog, height: f32) -> Ticks {
     Ticks::symlog(scale, (height / SPACING) as usize)
 }
@@ -30,7 +30,7 @@ pub(super) fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSetti
         painter.hline(strip.right()..=strip.right() + 3.0, y, Stroke::new(1.0, text_color));
         painter.text(pos2(strip.right() + 6.0, y), Align2::LEFT_CENTER, &tick.label, font.clone(), text_color);
     }
-    // It ends with the strip: beyond it there may be the label of the topmost tick.
+    // Aligned with the strip's right edge, as the label of the topmost tick may be beyond it.
     painter.text(strip.right_top() + vec2(0.0, -3.0), Align2::RIGHT_BOTTOM, "loss L", font.clone(), text_color);
 
     let id = ui.scope_id().with("color bar");
@@ -58,7 +58,7 @@ pub(super) fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSetti
         .show(|ui| settings(ui, scale, view));
 }
 
-/// The strip as one mesh, light or dark ends as the colour map has them, highest at the top.
+/// Draws the strip as one mesh, with the highest values at the top.
 fn gradient(strip: Rect, colormap: Colormap) -> Shape {
     let mut mesh = Mesh::default();
     for shade in 0..=SHADES {
@@ -94,7 +94,7 @@ fn settings(ui: &mut Ui, shown: SymLog, view: &mut ViewSettings) {
         let mut automatic = view.scale.is_none();
         let response = ui
             .checkbox(&mut automatic, "automatic")
-            .on_hover_text("Suits the part of the landscape in view. Off: stays as it is set here.")
+            .on_hover_text("Fit the colours to the visible part of the landscape. Off: use the values below.")
             .labelled_by(label.id);
         if response.changed() {
             view.scale = (!automatic).then_some(shown);
@@ -105,13 +105,13 @@ fn settings(ui: &mut Ui, shown: SymLog, view: &mut ViewSettings) {
         let largest = ui
             .add_enabled(!automatic, log_drag(&mut scale.max))
             .labelled_by(label.id)
-            .on_hover_text("The loss at the upper end of the colours; its negative is at the lower end.");
+            .on_hover_text("The loss at the upper end of the colours; the lower end is its negative.");
         ui.end_row();
         let label = ui.label("Linear below");
         let linear = ui
             .add_enabled(!automatic, log_drag(&mut scale.linear))
             .labelled_by(label.id)
-            .on_hover_text("Losses smaller than this are shown about linearly, larger ones by their logarithm.");
+            .on_hover_text("Colour smaller losses about linearly, and larger ones logarithmically.");
         ui.end_row();
         if !automatic && (largest.changed() || linear.changed()) {
             if linear.changed() {
@@ -133,7 +133,7 @@ fn name(colormap: Colormap) -> &'static str {
     }
 }
 
-/// A positive number, dragged in proportion to its size.
+/// Makes a drag control for a positive number, whose speed is proportional to its size.
 fn log_drag(value: &mut f64) -> DragValue<'_> {
     let speed = 0.02 * *value;
     DragValue::new(value)

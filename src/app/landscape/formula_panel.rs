@@ -9,23 +9,22 @@ use valleyscope_experiments::view::formula::{Formula, formulas, result_text, tex
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::marker::{color_of, draw_marker, line_color, marker_of};
-use super::standing;
+use super::pre_step_readout;
 use crate::app::{Document, Live, Requests};
 
-/// Shows each line of the selected particle's update rule with its live numbers, so that stepping
-/// once at a time teaches the rule.
+/// The lines of the selected particle's update rule with the numbers of its last step.
 #[derive(Debug, Default)]
 pub struct FormulaPanel {
-    /// The particle that is shown.
+    /// The selected particle.
     particle: Option<ParticleId>,
-    /// The step that is shown, from 1.
+    /// The displayed step, from 1.
     step: u64,
-    /// The largest width of the numbers of each of its formulas so far, in points. Results are placed beyond it, so
-    /// that they keep their places while the numbers change.
+    /// The largest width of the numbers of each formula so far, in points. Results start beyond it, so that they do not
+    /// move while the numbers change.
     reached: BTreeMap<String, f32>,
 }
 
-/// A lower window than this, in points, has no hint at how a particle is chosen.
+/// The height of a window, in points, below which the panel omits the hint at choosing a particle.
 const LOW_WINDOW: f32 = 640.0;
 
 impl FormulaPanel {
@@ -43,7 +42,7 @@ impl FormulaPanel {
         ui.separator();
         let paused = live.snapshot.as_ref().is_some_and(|snapshot| snapshot.playback != Playback::Playing);
         let Some(step) = live.step_trace() else {
-            standing::show(ui, document, live);
+            pre_step_readout::show(ui, document, live);
             return;
         };
         if self.particle != Some(step.id) || step.step() < self.step {
@@ -66,7 +65,7 @@ impl FormulaPanel {
     }
 }
 
-/// Chooses a particle without pointing at it.
+/// Shows controls that choose a particle without the pointer.
 fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
     let ensembles: Vec<(u32, usize)> = live.visible().map(|view| (view.optimizer, view.particles)).collect();
     let Some(&(first, _)) = ensembles.first() else {
@@ -125,7 +124,7 @@ fn heading(ui: &mut Ui, step: &StepTrace) {
     ui.add_space(4.0);
 }
 
-/// The learning rate of the step and the rule's hyperparameters in one line.
+/// Formats the learning rate of the step and the rule's hyperparameters in one line.
 fn hyperparameters(inputs: &StepInputs) -> String {
     let numbers = inputs.rule.hyperparameters().filter(|(of, _)| of.is_axis());
     let numbers = numbers.map(|(of, value)| (of.symbol, value));
@@ -133,12 +132,12 @@ fn hyperparameters(inputs: &StepInputs) -> String {
     all.map(|(symbol, value)| format!("{symbol} {}", text(value))).collect::<Vec<_>>().join("   ")
 }
 
-/// The distance from the name of a coordinate to its numbers, and from the numbers to their result.
+/// The indent of a coordinate's numbers, and the gap between the numbers and their result, in points.
 const INDENT: f32 = 14.0;
 const GAP: f32 = 8.0;
 
-/// A formula with its meaning, and below it a line for each coordinate. A result that does not fit into its line is on
-/// a line of its own. `reached` is the largest width of the numbers so far, which is updated.
+/// Shows a formula with its meaning, and below it a line for each coordinate. A result that does not fit goes to a line
+/// of its own. Updates `reached`, the largest width of the numbers so far.
 fn formula_block(ui: &mut Ui, formula: &Formula, reached: &mut f32) {
     ui.add_space(3.0);
     ui.horizontal_wrapped(|ui| {
@@ -174,7 +173,7 @@ fn formula_block(ui: &mut Ui, formula: &Formula, reached: &mut f32) {
     });
 }
 
-/// No result is wider.
+/// The widest result.
 const WIDEST_RESULT: &str = "= −8.8888×10⁻⁸⁸";
 
 fn show_result(ui: &mut Ui, result: &str) {

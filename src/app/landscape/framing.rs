@@ -1,5 +1,5 @@
-//! The visible part of the plane: initially that of the document, then moved by hand, fitted to the particles once, or
-//! following them.
+//! The part of the plane in view: initially the document's, then moved by hand, fitted once, or following the
+//! particles.
 
 use std::collections::BTreeSet;
 
@@ -8,42 +8,41 @@ use valleyscope_engine::simulation::EnsembleView;
 use valleyscope_experiments::view::Camera;
 
 use super::interaction::start_xy;
-use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY, fitted, limited};
+use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY_DISTANCE, fitted, limited};
 use crate::app::{Document, Live};
 
-/// The largest number of particles of an ensemble that are used to find its box.
-const ENOUGH_TO_FIT: usize = 2000;
+/// The largest number of an ensemble's particles that are used to find its box.
+const MOST_FITTED: usize = 2000;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
 
-/// The camera and what moves it.
+/// The camera and its automatic movements.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     camera: Option<Camera>,
-    /// The document's first camera when it was last looked at; another one means another document.
+    /// The document's initial camera in the last frame; a different one means another document.
     first_camera: Option<Camera>,
     follower: Follower,
     fit_requested: bool,
-    /// Run and step for which the follower aimed last.
+    /// The run and step for which the follower last aimed.
     aimed_at: Option<(u64, u64)>,
-    /// The box around the start and the shown ensembles that have not run away, if there are any, with
-    /// what it was made from.
+    /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
     bounds: Option<Bounds>,
-    gathered: Option<Gathered>,
+    gathered: Option<BoundsInputs>,
     /// The shown optimizers that have run away, and are not followed.
     left_out: Vec<u32>,
 }
 
 /// The inputs of a box around ensembles.
 #[derive(Debug, PartialEq)]
-struct Gathered {
+struct BoundsInputs {
     run_and_step: Option<(u64, u64)>,
     hidden: BTreeSet<u32>,
     start: [f64; 2],
 }
 
 impl Framing {
-    /// The part of the plane in view.
+    /// Returns the camera.
     pub(super) fn camera(&self) -> Camera {
         self.camera.unwrap_or(Camera::HOME)
     }
@@ -52,8 +51,8 @@ impl Framing {
         &self.left_out
     }
 
-    /// Begins with the next document's own first look.
-    pub(super) fn look_anew(&mut self) {
+    /// Makes the next document start with its own initial camera.
+    pub(super) fn reset_view(&mut self) {
         self.camera = None;
     }
 
@@ -66,12 +65,12 @@ impl Framing {
         self.camera = Some(camera);
     }
 
-    /// Fits the shown particles and the start into the view with the next frame.
+    /// Fits the shown particles and the start into the view in the next frame.
     pub(super) fn request_fit(&mut self) {
         self.fit_requested = true;
     }
 
-    /// Sets the camera that the document requests, if it is another document.
+    /// Sets the document's initial camera, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
         let first = document.view.camera;
         if self.camera.is_none() || self.first_camera != first {
@@ -81,12 +80,12 @@ impl Framing {
         self.first_camera = first;
     }
 
-    /// Moves the camera by itself, to fit or to follow. `aspect` is the width of the canvas over its height.
+    /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.
     pub(super) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
         self.gather(document, live);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
-            // Where all have run away, the start is still shown.
+            // If all have run away, the view shows the start.
             let bounds = bounds.unwrap_or(Bounds::of_point(start_xy(document)));
             let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
             self.camera = Some(fitted(&bounds, aspect, least));
@@ -103,7 +102,7 @@ impl Framing {
     fn gather(&mut self, document: &Document, live: &Live) {
         let start = start_xy(document);
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let gathered = Some(Gathered { run_and_step, hidden: live.hidden.clone(), start });
+        let gathered = Some(BoundsInputs { run_and_step, hidden: live.hidden.clone(), start });
         if self.gathered == gathered {
             return;
         }
@@ -124,10 +123,10 @@ impl Framing {
             let run_before = self.aimed_at.map(|(run, _)| run);
             self.aimed_at = shown;
             match bounds {
-                // There is nothing to go after: the last place is as good as any.
+                // Without a target the camera stays.
                 None => self.follower.stop(),
                 Some(bounds) if run_before.is_some_and(|run| run != snapshot.run) => {
-                    self.follower.aim_anew(first_look(document), &bounds, aspect);
+                    self.follower.aim_at_restart(first_look(document), &bounds, aspect);
                 }
                 Some(bounds) => self.follower.aim(camera, &bounds, aspect),
             }
@@ -136,7 +135,7 @@ impl Framing {
                 return;
             }
         }
-        if !self.follower.moving() {
+        if !self.follower.is_moving() {
             return;
         }
         match live.frame_secs {
@@ -155,10 +154,10 @@ fn first_look(document: &Document) -> Camera {
     limited(document.view.camera.unwrap_or(Camera::HOME))
 }
 
-/// The box around most of an ensemble's particles, without those that have run away.
+/// Returns the box around most of an ensemble's particles, without those that have run away.
 fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
     let newest = view.columns.len().saturating_sub(view.particles);
-    let stride = view.particles.div_ceil(ENOUGH_TO_FIT).max(1);
-    let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY);
+    let stride = view.particles.div_ceil(MOST_FITTED).max(1);
+    let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY_DISTANCE);
     Bounds::robust(view.columns[newest..].iter().step_by(stride).copied().filter(here))
 }

@@ -1,4 +1,4 @@
-//! Arrows on the selected particle: what its optimizer saw, remembers, and did.
+//! The arrows on the selected particle: its gradients, its optimizer's states, and its step.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use super::labels::{LabelRequest, place};
 /// An arrow at the particle's position before the step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Glyph {
-    /// The label at the arrow, and its explanation in the key.
+    /// The label at the arrow, and its text in the key.
     pub label: &'static str,
     pub meaning: &'static str,
     pub color: Color32,
     /// The vector in the plane.
     pub vector: [f64; 2],
-    /// Drawn from position to position; the others only show a direction and, roughly, a size.
+    /// Draws the arrow to scale if true; others show a direction and, roughly, a size.
     pub to_scale: bool,
 }
 
-/// The arrows of a step. All point where they push the particle: down the gradient, not up.
+/// Returns the arrows of a step, each in the direction in which it pushes the particle: down the gradient, not up.
 pub fn glyphs(step: &StepTrace) -> Vec<Glyph> {
     let glyph = |label, meaning, color, vector: [f64; 2]| Glyph {
         label,
@@ -54,8 +54,8 @@ pub fn glyphs(step: &StepTrace) -> Vec<Glyph> {
     glyphs
 }
 
-/// The length of an arrow that is not drawn to scale, in points: 16 to 84, by the logarithm of its size
-/// from 0.0001 to 100; 0 for a size that is 0 or not finite.
+/// Returns the length of an arrow that is not to scale, in points: 16 to 84, by the logarithm of its size from 0.0001
+/// to 100; 0 for a size that is 0 or not finite.
 pub fn compressed_length(size: f64) -> f32 {
     if !(size > 0.0 && size.is_finite()) {
         return 0.0;
@@ -64,25 +64,25 @@ pub fn compressed_length(size: f64) -> f32 {
     16.0 + 68.0 * part.clamp(0.0, 1.0) as f32
 }
 
-/// A step shorter than this many points is drawn lengthened, and said to be.
+/// The length of a step, in points, below which it is drawn lengthened and the key notes that.
 const VISIBLE_STEP: f32 = 6.0;
 
-/// Whether the arrows have a key, and whether that says what one can do in the window.
+/// The presence of the arrows' key, and whether it includes hints at interactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum GlyphKey {
     None,
     Plain,
     WithHints,
 }
 
-/// Draws the arrows, and their key into a corner; says where the key is.
+/// Draws the arrows, and their key into a corner; returns the key's area.
 pub(super) fn draw(
     painter: &Painter,
     canvas: Rect,
     viewport: &Viewport,
     step: &StepTrace,
     font: &FontId,
-    with_key: Key,
+    with_key: GlyphKey,
 ) -> Rect {
     let glyphs = glyphs(step);
     let at = on_canvas(canvas, viewport, step.inputs.theta);
@@ -116,15 +116,15 @@ pub(super) fn draw(
         draw_labels(painter, canvas, labels, &taken);
     }
     let note = match (step_to_scale, with_key) {
-        (_, Key::None) => return Rect::NOTHING,
+        (_, GlyphKey::None) => return Rect::NOTHING,
         (true, _) => "The step is to scale; the others’ lengths are logarithmic.",
-        (false, Key::Plain) => "Lengths are logarithmic.",
-        (false, Key::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
+        (false, GlyphKey::Plain) => "Lengths are logarithmic.",
+        (false, GlyphKey::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
     };
     key(painter, canvas, &glyphs, font, note)
 }
 
-/// The position of a point of the plane on the screen.
+/// Returns the position of a point of the plane on the screen.
 pub(super) fn on_canvas(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
     let [x, y] = viewport.px_from_xy(xy);
     canvas.min + vec2(x, y)
@@ -144,7 +144,7 @@ fn arrow(painter: &Painter, from: Pos2, vector: Vec2, color: Color32, width: f32
     painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
 }
 
-/// Writes the labels beyond the arrows' tips, each joined to its tip where it had to move away.
+/// Draws the labels beyond the arrows' tips, each joined to its tip by a line if it had to move away.
 fn draw_labels(painter: &Painter, canvas: Rect, labels: Vec<(LabelRequest, Arc<Galley>, Color32)>, taken: &[Rect]) {
     const FAR: f32 = 16.0;
     let wanted: Vec<LabelRequest> = labels.iter().map(|(wanted, ..)| *wanted).collect();
@@ -160,7 +160,7 @@ fn draw_labels(painter: &Painter, canvas: Rect, labels: Vec<(LabelRequest, Arc<G
     }
 }
 
-/// A hollow diamond where a place is that the rule remembers; says what it covers.
+/// Marks a position that the rule remembers by a hollow diamond; returns the area that the mark covers.
 fn place_mark(painter: &Painter, at: Pos2, symbol: &str, font: &FontId) -> Rect {
     let corners = [vec2(0.0, -5.0), vec2(5.0, 0.0), vec2(0.0, 5.0), vec2(-5.0, 0.0)].map(|offset| at + offset);
     painter.add(Shape::closed_line(corners.to_vec(), Stroke::new(3.0, Color32::from_black_alpha(170))));
@@ -171,7 +171,8 @@ fn place_mark(painter: &Painter, at: Pos2, symbol: &str, font: &FontId) -> Rect 
     name.union(Rect::from_center_size(at, Vec2::splat(10.0)))
 }
 
-/// Draws the key of the arrows with their sizes and a note, in the lower right corner, if there is room.
+/// Draws the key of the arrows with their sizes and a note into the lower right corner, if there is room; returns its
+/// area.
 fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &str) -> Rect {
     let text = Color32::from_gray(235);
     let rows: Vec<_> = glyphs

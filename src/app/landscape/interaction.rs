@@ -1,4 +1,4 @@
-//! Actions of the pointer and the keyboard on the canvas.
+//! Pointer and keyboard actions on the canvas.
 
 use egui::{EventFilter, Key, Modifiers, PointerButton, Pos2, Rect, Response, Ui, Vec2};
 use valleyscope_engine::quantity::StartCoordinate;
@@ -8,25 +8,26 @@ use valleyscope_experiments::view::{Camera, Viewport};
 use super::motion::{limited, panned, zoomed};
 use crate::app::{Document, Live, Requests};
 
-/// The meaning of dragging and clicking.
+/// The effect of dragging and clicking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tool {
-    /// Drag to move the view, click to select a particle.
+    /// Dragging moves the view, clicking selects a particle.
     #[default]
     MoveView,
-    /// Click or drag, once, to place the start.
+    /// A click or drag places the start, once.
     PlaceStart,
 }
 
-/// A particle within this many points of a click is selected.
+/// The largest distance of a click from the particle that it selects, in points.
 const SELECT_RADIUS: f32 = 10.0;
-/// The start marker is grabbed within this many points.
+/// The largest distance at which the start marker is grabbed, in points.
 const START_RADIUS: f32 = 10.0;
-/// Part of the view by which an arrow key moves, and factor by which + and − zoom.
+/// The share of the view by which an arrow key moves.
 const KEY_PAN: f32 = 0.1;
+/// The factor by which + and − zoom.
 const KEY_ZOOM: f64 = 1.25;
 
-/// The drag under way.
+/// The drag in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Drag {
     #[default]
@@ -49,7 +50,7 @@ pub(super) enum CameraMove {
 }
 
 impl Interaction {
-    /// Acts on this frame's input: selects, places the start, and says where the camera goes.
+    /// Handles this frame's input: selects, places the start, and returns the requested camera movement.
     pub(super) fn handle(
         &mut self,
         ui: &Ui,
@@ -77,7 +78,7 @@ impl Interaction {
             }
         }
         let placed = response.clicked() || response.drag_stopped_by(PointerButton::Primary);
-        if self.tool == Tool::PlaceStart && (placed || given_up(ui)) {
+        if self.tool == Tool::PlaceStart && (placed || is_cancelled(ui)) {
             self.tool = Tool::MoveView;
         }
         if let Some(camera) = zoom(ui, response, viewport) {
@@ -92,11 +93,11 @@ impl Interaction {
         camera_move
     }
 
-    /// Shows what a drag or a click would do at the pointer.
+    /// Sets the pointer's cursor to the effect of a drag or a click there.
     fn show_cursor(&self, ui: &Ui, response: &Response, start_px: Pos2, shift: bool) {
         let Some(pointer) = response.hover_pos() else { return };
         let cursor = match self.tool {
-            _ if is_near(start_px, pointer) => egui::CursorIcon::Move,
+            _ if is_on_start_marker(start_px, pointer) => egui::CursorIcon::Move,
             _ if shift => egui::CursorIcon::Crosshair,
             Tool::PlaceStart => egui::CursorIcon::Crosshair,
             Tool::MoveView if response.dragged() => egui::CursorIcon::Grabbing,
@@ -117,7 +118,7 @@ impl Interaction {
     ) -> CameraMove {
         if response.drag_started_by(PointerButton::Primary) {
             let origin = ui.input(|input| input.pointer.press_origin()).unwrap_or(start_px);
-            let places = shift || self.tool == Tool::PlaceStart || is_near(start_px, origin);
+            let places = shift || self.tool == Tool::PlaceStart || is_on_start_marker(start_px, origin);
             self.drag = if places { Drag::Start } else { Drag::View };
         }
         let by_first = response.dragged_by(PointerButton::Primary);
@@ -137,13 +138,13 @@ impl Interaction {
     }
 }
 
-/// Whether a place is near enough to the start's marker to grasp it.
-fn is_near(start_px: Pos2, at: Pos2) -> bool {
+/// Returns whether a position is near enough to the start's marker to grab it.
+fn is_on_start_marker(start_px: Pos2, at: Pos2) -> bool {
     at.distance(start_px) <= START_RADIUS
 }
 
-/// Whether Escape was pressed, and nothing else is open to be closed by it.
-fn given_up(ui: &Ui) -> bool {
+/// Returns whether Escape was pressed while nothing else is open that it would close.
+fn is_cancelled(ui: &Ui) -> bool {
     let has_dialog = ui.ctx().memory(|memory| memory.top_modal_layer().is_some());
     let taken = has_dialog || ui.ctx().text_edit_focused() || egui::Popup::is_any_open(ui.ctx());
     !taken && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
@@ -166,7 +167,7 @@ fn place_start(document: &mut Document, [x, y]: [f64; 2]) {
     document.spec.start.y = StartCoordinate::clamped(y);
 }
 
-/// Zoom by wheel and pinch, at the pointer.
+/// Returns the camera zoomed by the wheel or a pinch, at the pointer.
 fn zoom(ui: &Ui, response: &Response, viewport: &Viewport) -> Option<Camera> {
     if !response.contains_pointer() {
         return None;
@@ -181,7 +182,8 @@ fn zoom(ui: &Ui, response: &Response, viewport: &Viewport) -> Option<Camera> {
     (factor != 1.0).then(|| zoomed(viewport, (pointer - response.rect.min).into(), factor))
 }
 
-/// Arrow keys move the view, + and − zoom about its middle, Home fits the particles.
+/// Returns the camera movement of the keys: arrows move the view, + and − zoom about its middle, Home fits the
+/// particles.
 fn keys(ui: &Ui, response: &Response, viewport: &Viewport) -> CameraMove {
     let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
     ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
@@ -202,7 +204,7 @@ fn keys(ui: &Ui, response: &Response, viewport: &Viewport) -> CameraMove {
     CameraMove::To(limited(zoomed(&moved, [0.5 * width, 0.5 * height], KEY_ZOOM.powf(f64::from(closer)))))
 }
 
-/// The shown particle nearest to a point of the canvas, if within `radius` points.
+/// Returns the shown particle nearest to a point of the canvas, if within `radius` points.
 pub fn nearest_particle(live: &Live, viewport: &Viewport, at: [f32; 2], radius: f32) -> Option<ParticleId> {
     let mut nearest = (radius * radius, None);
     for view in live.visible() {
@@ -210,7 +212,7 @@ pub fn nearest_particle(live: &Live, viewport: &Viewport, at: [f32; 2], radius: 
         for (particle, &[x, y]) in view.columns[newest..].iter().enumerate() {
             let [px, py] = viewport.px_from_xy([f64::from(x), f64::from(y)]);
             let distance = (px - at[0]).powi(2) + (py - at[1]).powi(2);
-            // Not finite for a diverged particle, and then never smaller.
+            // A diverged particle's distance is not finite, and then never smaller.
             if distance < nearest.0 || (distance == nearest.0 && nearest.1.is_none()) {
                 nearest = (distance, Some(ParticleId { optimizer: view.optimizer, particle }));
             }

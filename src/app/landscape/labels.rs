@@ -1,8 +1,8 @@
-//! Places for labels beside what they name.
+//! Places labels beside arrow tips.
 
 use egui::{Rect, Vec2, emath::Rot2, pos2};
 
-/// A label to be placed: the tip of its arrow, the arrow's direction, and the label's size.
+/// A label to place: the tip of its arrow, the arrow's direction, and the label's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LabelRequest {
     pub tip: egui::Pos2,
@@ -10,19 +10,19 @@ pub(super) struct LabelRequest {
     pub size: Vec2,
 }
 
-/// Points between a tip and its label.
+/// The gap between a tip and its label, in points.
 const GAP: f32 = 6.0;
-/// The step of the tried distances beyond the gap.
+/// The increment of the tried distances beyond the gap, in points.
 const RING: f32 = 12.0;
 const RINGS: usize = 16;
-/// Turns away from the arrow's direction, in degrees, the best first.
+/// The tried rotations from the arrow's direction, in degrees, the best first.
 const TURNS: [f32; 12] = [0.0, 20.0, -20.0, 40.0, -40.0, 65.0, -65.0, 95.0, -95.0, 130.0, -130.0, 180.0];
 
-/// Half the side of the square about a tip that belongs to the tip's own label.
+/// Half the side of the square about a tip that is reserved for its own label, in points.
 const TIP: f32 = 6.0;
 
-/// Places the labels so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip as
-/// possible and within `inside`. `None` for a tip outside of it, and where no place is free.
+/// Places the labels within `inside`, each as near beyond its tip as possible, without covering another, another's tip
+/// or `taken`. Returns `None` for a tip outside of it, and where no place is free.
 pub(super) fn place(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
     let mut places = Vec::with_capacity(wanted.len());
@@ -42,7 +42,7 @@ fn free(label: &LabelRequest, inside: Rect, taken: &[Rect]) -> Option<Rect> {
     candidates
         .map(|(distance, turn)| {
             let unit = Rot2::from_angle(turn.to_radians()) * label.unit;
-            // As far as the label reaches back towards the tip.
+            // The label's extent back towards the tip.
             let reach = 0.5 * (unit.x.abs() * label.size.x + unit.y.abs() * label.size.y);
             let center = label.tip + unit * (GAP + distance + reach);
             Rect::from_center_size(pos2(center.x.round(), center.y.round()), label.size)
@@ -75,7 +75,7 @@ mod tests {
     fn a_label_does_not_stand_at_the_tip_of_another_arrow() {
         let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
         let wanted = |tip| LabelRequest { tip, unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
-        // The second tip is where the first label would stand.
+        // The second tip is where the first label would be.
         let labels = [wanted(pos2(200.0, 150.0)), wanted(pos2(225.0, 150.0))];
         let places: Vec<Rect> = place(&labels, inside, &[]).into_iter().map(|p| p.expect("room")).collect();
         for (label, other) in [(0, 1), (1, 0)] {

@@ -5,17 +5,17 @@ use egui::{Color32, FontId, Rect, TextStyle, Ui, pos2};
 
 use super::color_bar;
 
-/// A smaller canvas than this, in points, gets no axes and no colour bar.
+/// The size of a canvas, in points, below which it has no axes and no colour bar.
 const LEAST_CANVAS: f32 = 110.0;
 
 /// The layout of the canvas and of the parts around it.
 pub(super) struct CanvasLayout {
     pub canvas: Rect,
-    /// The colour bar; where it does not fit, neither do the axes.
+    /// The area of the colour bar; `None` where there is no room, and then the axes are omitted too.
     pub bar: Option<Rect>,
     pub font: FontId,
     pub body: FontId,
-    /// Whether space is scarce: legends are short, keys are left out.
+    /// True if space is scarce, so that legends are short and keys are omitted.
     pub compact: bool,
 }
 
@@ -23,7 +23,7 @@ impl CanvasLayout {
     pub(super) fn new(ui: &Ui, area: Rect) -> CanvasLayout {
         let font = TextStyle::Small.resolve(ui.style());
         let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
-        // Labels of fixed widths, so that the canvas does not jump while the view moves.
+        // Labels of fixed widths, so that the canvas does not move while the view does.
         let left = width("−0.0000") + 10.0;
         let right = color_bar::STRIP + width("−0.001") + 20.0;
         let body = TextStyle::Body.resolve(ui.style());

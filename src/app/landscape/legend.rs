@@ -1,4 +1,4 @@
-//! The legend of the ensembles: name, values, and visibility.
+//! The legend of the ensembles: names, values, and visibility.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 use valleyscope_engine::optimizer::Marker;
@@ -22,7 +22,7 @@ struct Row {
     name: String,
     /// The name as it is drawn, without the settings that have no room.
     drawn_name: String,
-    /// The mean loss as it is shown, or a mark that says how many particles diverged.
+    /// The mean loss as it is shown, or a mark with the number of diverged particles.
     value: String,
     loss: String,
     diverged: String,
@@ -32,7 +32,7 @@ struct Row {
 }
 
 impl Row {
-    /// The value, or without a column of values only what must not be missed.
+    /// Returns the value, or, where there is no column of values, only an essential one.
     fn shown_value(&self, in_column: bool) -> &str {
         if in_column || !self.diverged.is_empty() { &self.value } else { "" }
     }
@@ -53,7 +53,7 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
             id: view.optimizer,
             name: names[index].clone(),
             drawn_name: names[index].clone(),
-            // The mean over particles of which some are not finite says nothing more than the mark.
+            // A mean over particles of which some are not finite adds nothing to the mark.
             value: match view.sample.diverged {
                 0 => significant(view.sample.loss.mean, 4),
                 all if all as usize == view.particles => "✗ all".to_owned(),
@@ -69,8 +69,8 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
     snapshot.ensembles.iter().filter_map(row).collect()
 }
 
-/// Leaves out settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the
-/// first setting stay, unless they are wider than `most`.
+/// Omits settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the first
+/// setting stay, unless they are wider than `most`.
 fn elided(name: &str, width_of: impl Fn(&str) -> f32, [wished, most]: [f32; 2]) -> String {
     let shorter = name.rmatch_indices(", ").map(|(at, _)| format!("{}, …", &name[..at]));
     let shortest = || name.split_once(", ").map_or_else(|| name.to_owned(), |(own, _)| format!("{own}, …"));
@@ -85,14 +85,14 @@ fn elided(name: &str, width_of: impl Fn(&str) -> f32, [wished, most]: [f32; 2]) 
 
 /// The legend in the canvas' upper right corner.
 pub(super) struct Legend {
-    /// Its area; empty before there is something to show.
+    /// Its area; empty without entries.
     pub area: Rect,
     rows: Vec<Row>,
     font: FontId,
-    /// Height of a row, and width of its contents.
+    /// The height of a row, and the width of its contents, in points.
     line: f32,
     width: f32,
-    /// Whether there is a column of values; where space is scarce only the essential remains.
+    /// True if there is a column of values; without one, rows show only essential values.
     shows_values: bool,
 }
 
@@ -123,7 +123,7 @@ impl Legend {
         Legend { area, rows, font, line, width, shows_values }
     }
 
-    /// Draws it. A click on a row hides or shows its ensemble.
+    /// Draws the legend. A click on a row hides or shows its ensemble.
     pub(super) fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) {
         if self.rows.is_empty() {
             return;
@@ -180,10 +180,10 @@ impl Legend {
     }
 }
 
-/// The size of a marker that represents a whole ensemble on the canvas.
+/// The radius of the marker of an ensemble's mean, in points.
 pub(super) const MEAN_RADIUS: f32 = 4.5;
 
-/// Marks the mean of each shown ensemble with its marker.
+/// Marks the mean of each shown ensemble.
 pub(super) fn mark_means(
     ui: &Ui,
     canvas: Rect,

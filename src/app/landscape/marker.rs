@@ -1,18 +1,18 @@
-//! Markers that distinguish ensembles: a colour, and a shape for readers who cannot see the colour.
+//! Markers that distinguish ensembles by colour, and by shape for readers who cannot distinguish the colours.
 
 use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
 use valleyscope_engine::optimizer::{Marker, MarkerShape, markers};
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_experiments::view::{Background, contrasting};
 
-/// The marker of the optimizer with this id.
+/// Returns the marker of the optimizer with this id.
 pub(crate) fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
     let all = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
     let index = optimizers.iter().position(|spec| spec.id == id);
     index.map_or(Marker::filled(MarkerShape::Circle), |index| all[index])
 }
 
-/// The shape that comes nearest to it in a plot.
+/// Returns the most similar marker shape of egui_plot.
 pub(crate) fn shape_in_plot(marker: Marker) -> egui_plot::MarkerShape {
     match marker.shape {
         MarkerShape::Circle => egui_plot::MarkerShape::Circle,
@@ -28,7 +28,7 @@ pub(crate) fn shape_in_plot(marker: Marker) -> egui_plot::MarkerShape {
     }
 }
 
-/// Draws the marker filled and outlined, with a hole in the colour of the outline where it is open.
+/// Draws the marker filled and outlined; an open marker has a hole in the colour of the outline.
 pub(crate) fn draw_marker(marker: Marker, center: Pos2, radius: f32, fill: Color32, outline: Color32) -> Shape {
     let stroke = Stroke::new(1.2, outline);
     if !marker.is_open {
@@ -74,7 +74,7 @@ fn filled_shape(shape: MarkerShape, center: Pos2, radius: f32, fill: Color32, st
         MarkerShape::Cross => crossed([vec2(1.0, 1.0), vec2(1.0, -1.0)]),
         MarkerShape::Plus => crossed([vec2(1.3, 0.0), vec2(0.0, 1.3)]),
         MarkerShape::Star => {
-            // A pentagram is not convex: five triangles about the centre, and the outline over them.
+            // A pentagram is not convex: five triangles about the centre, with the outline over them.
             let rim = around(10, &|corner| if corner % 2 == 0 { 1.5 * radius } else { 0.65 * radius }, 0.0);
             let mut shapes: Vec<Shape> = (0..10)
                 .map(|corner| {
@@ -88,7 +88,7 @@ fn filled_shape(shape: MarkerShape, center: Pos2, radius: f32, fill: Color32, st
     }
 }
 
-/// An optimizer's colour.
+/// Returns an optimizer's colour.
 pub(crate) fn color_of(spec: &OptimizerSpec) -> Color32 {
     let [red, green, blue] = spec.rgb();
     Color32::from_rgb(red, green, blue)

@@ -1,4 +1,4 @@
-//! Marks and words on the canvas: the start, captions, and the reasons for what is not seen.
+//! Marks and texts on the canvas: the start, captions, and reasons for missing parts.
 
 use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
 use valleyscope_experiments::view::Viewport;
@@ -8,7 +8,7 @@ use super::interaction::start_xy;
 use super::layout::CanvasLayout;
 use crate::app::Document;
 
-/// The start: a cross, and a circle of one spread about it where that can be seen.
+/// Draws the start: a cross, and a circle of one spread about it where that is visible.
 pub(super) fn draw_start(painter: &Painter, canvas: Rect, viewport: &Viewport, document: &Document) {
     let at = on_canvas(canvas, viewport, start_xy(document));
     if !canvas.expand(20.0).contains(at) {
@@ -28,7 +28,7 @@ pub(super) fn draw_start(painter: &Painter, canvas: Rect, viewport: &Viewport, d
     }
 }
 
-/// Writes a caption onto the canvas.
+/// Draws a caption onto the canvas.
 pub(super) fn draw_caption(ui: &Ui, layout: &CanvasLayout, text: &str, legend: Rect) {
     let painter = ui.painter().with_clip_rect(layout.canvas);
     let galley = painter.layout(text.to_owned(), layout.body.clone(), Color32::WHITE, layout.canvas.width() - 32.0);
@@ -37,8 +37,8 @@ pub(super) fn draw_caption(ui: &Ui, layout: &CanvasLayout, text: &str, legend: R
     painter.galley(back.min + vec2(8.0, 5.0), galley, Color32::WHITE);
 }
 
-/// The area of a caption in the upper left corner of the canvas, or below the legend where that is in the way; on it
-/// where there is no room below.
+/// Returns the area of a caption: the upper left corner of the canvas, below the legend where that overlaps, or over
+/// the legend where there is no room below.
 fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
     let area = Rect::from_min_size(canvas.min + vec2(8.0, 8.0), size);
     if !area.intersects(legend) {
@@ -49,8 +49,14 @@ fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
     area.translate(vec2(0.0, top - area.top()))
 }
 
-/// Names the ensembles that have run away, which the view does not include.
-pub(super) fn left_behind(painter: &Painter, canvas: Rect, document: &Document, left_out: &[u32], font: &FontId) {
+/// Names the ensembles that have run away out of view.
+pub(super) fn draw_run_away_note(
+    painter: &Painter,
+    canvas: Rect,
+    document: &Document,
+    left_out: &[u32],
+    font: &FontId,
+) {
     let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
     if names.is_empty() {
         return;

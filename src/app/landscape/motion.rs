@@ -1,15 +1,14 @@
-//! Movements of the camera: by hand, to fit the particles, and following them.
+//! Camera movements: by hand, to fit the particles, and to follow them.
 
 use valleyscope_experiments::view::{Camera, Viewport};
 
-/// Widths of the view in units of the plane.
+/// The allowed widths of the view in units of the plane.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
-/// The view reaches no further from the origin than this.
-const FARTHEST: f64 = 1e9;
-/// The narrowest view that following chooses by itself, so that particles that have only just started
-/// are not looked at through a microscope.
+/// The largest distance of the view from the origin.
+const MOST_DISTANCE: f64 = 1e9;
+/// The narrowest view that following chooses, so that particles near the start are not magnified to the whole view.
 const FOLLOW_WIDTH: f64 = 1.5;
-/// Seconds in which a following camera covers most of its way.
+/// The time in which a following camera covers most of its way, in seconds.
 const FOLLOW_SECS: f64 = 0.25;
 
 /// A box in the plane, its sides along x and y.
@@ -31,15 +30,15 @@ impl Bounds {
         }
     }
 
-    /// The largest distance of the box from a point, along x or y.
+    /// Returns the largest distance of the box from a point, along x or y.
     fn reach_from(&self, point: [f64; 2]) -> f64 {
         let along = |axis: usize| (self.max[axis] - point[axis]).max(point[axis] - self.min[axis]);
         along(0).max(along(1))
     }
 
-    /// The box around most of the points: those that are not finite are left out, and each side ends
-    /// where outliers begin (1.5 times the distance between the 5th and the 95th percentile beyond them),
-    /// so that one particle thrown far off does not hide all others.
+    /// Returns the box around most of the points: points that are not finite are left out, and each side ends where
+    /// outliers begin (1.5 times the distance between the 5th and the 95th percentile beyond them), so that one
+    /// particle thrown far off does not hide all others.
     pub fn robust(points: impl Iterator<Item = [f32; 2]>) -> Option<Self> {
         let (mut x, mut y): (Vec<f32>, Vec<f32>) =
             points.filter(|[x, y]| x.is_finite() && y.is_finite()).map(|[x, y]| (x, y)).unzip();
@@ -48,25 +47,25 @@ impl Bounds {
     }
 }
 
-/// A position further than this from the start counts as having run away, like one that is not finite.
-pub(super) const RUN_AWAY: f64 = 1e4;
-/// Within this distance from the start an ensemble is never left out.
-const NEAR: f64 = 10.0;
-/// An ensemble this many times further out than all that are nearer is left out.
-const OUTDISTANCES: f64 = 30.0;
+/// The distance from the start beyond which a position counts as run away, like one that is not finite.
+pub(super) const RUN_AWAY_DISTANCE: f64 = 1e4;
+/// The distance from the start within which an ensemble is never left out.
+const ALWAYS_INCLUDED: f64 = 10.0;
+/// The ratio of distances from which an ensemble is left out, compared with all that are nearer.
+const EXCLUDED_RATIO: f64 = 30.0;
 
-/// The ensembles that a view is made to hold.
+/// The ensembles that a view includes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FramedEnsembles {
     /// The box around the start and these ensembles; `None` where all have run away.
     pub bounds: Option<Bounds>,
-    /// For each ensemble whether it is one of them.
+    /// True for each included ensemble.
     pub inside: Vec<bool>,
 }
 
 impl FramedEnsembles {
-    /// Leaves out the ensembles that run away while others do not, so that one optimizer on its way to
-    /// infinity does not take the view along. Each is given by its own box; those without one have run away.
+    /// Selects the ensembles to include, by their boxes. Those that run away while others do not are left out, so that
+    /// one optimizer on its way to infinity does not move the view along. An ensemble without a box has run away.
     pub fn select(start: [f64; 2], ensembles: &[Option<Bounds>]) -> FramedEnsembles {
         let mut by_reach: Vec<(usize, f64, Bounds)> = ensembles
             .iter()
@@ -77,7 +76,7 @@ impl FramedEnsembles {
         let mut framed = FramedEnsembles { bounds: None, inside: vec![false; ensembles.len()] };
         let mut farthest = 0.0;
         for (index, reach, bounds) in by_reach {
-            if framed.bounds.is_some() && reach > NEAR.max(OUTDISTANCES * farthest) {
+            if framed.bounds.is_some() && reach > ALWAYS_INCLUDED.max(EXCLUDED_RATIO * farthest) {
                 break;
             }
             farthest = reach;
@@ -88,7 +87,7 @@ impl FramedEnsembles {
     }
 }
 
-/// Fewer points than this are all taken for granted.
+/// The number of points below which none is an outlier.
 const ENOUGH_FOR_OUTLIERS: usize = 8;
 
 fn robust_range(values: &mut [f32]) -> Option<[f64; 2]> {
@@ -108,16 +107,16 @@ fn robust_range(values: &mut [f32]) -> Option<[f64; 2]> {
     Some([min.max(low - reach), max.min(high + reach)])
 }
 
-/// The nearest camera within the limits.
+/// Returns the nearest camera within the limits.
 pub fn limited(camera: Camera) -> Camera {
-    let center = camera.center.map(|c| if c.is_nan() { 0.0 } else { c.clamp(-FARTHEST, FARTHEST) });
-    // Narrower than this, neighbouring pixels would be the same number.
+    let center = camera.center.map(|c| if c.is_nan() { 0.0 } else { c.clamp(-MOST_DISTANCE, MOST_DISTANCE) });
+    // In narrower views, neighbouring pixels would be the same number.
     let finest = 1e-12 * center[0].abs().max(center[1].abs());
     let width = if camera.width.is_nan() { Camera::HOME.width } else { camera.width };
     Camera { center, width: width.clamp(WIDTHS.start().max(finest), *WIDTHS.end()) }
 }
 
-/// The camera after the picture was dragged by `delta_px`.
+/// Returns the camera after the picture was dragged by `delta_px`.
 pub fn panned(viewport: &Viewport, delta_px: [f32; 2]) -> Camera {
     let scale = viewport.units_per_px();
     let [x, y] = viewport.camera.center;
@@ -125,7 +124,7 @@ pub fn panned(viewport: &Viewport, delta_px: [f32; 2]) -> Camera {
     limited(Camera { center, ..viewport.camera })
 }
 
-/// The camera closer by `factor`, such that the point under `at_px` stays there.
+/// Returns the camera closer by `factor`, such that the point under `at_px` stays there.
 pub fn zoomed(viewport: &Viewport, at_px: [f32; 2], factor: f64) -> Camera {
     let fixed = viewport.xy_from_px(at_px);
     let width = limited(Camera { width: viewport.camera.width / factor, ..viewport.camera }).width;
@@ -134,8 +133,8 @@ pub fn zoomed(viewport: &Viewport, at_px: [f32; 2], factor: f64) -> Camera {
     limited(Camera { center, width })
 }
 
-/// The camera that shows `bounds` with room around it, at least `least_width` wide. `aspect` is the
-/// width of the canvas over its height.
+/// Returns the camera that shows `bounds` with room around it, at least `least_width` wide. `aspect` is the width of
+/// the canvas over its height.
 pub fn fitted(bounds: &Bounds, aspect: f64, least_width: f64) -> Camera {
     const ROOM: f64 = 1.25;
     let center = [0, 1].map(|axis| 0.5 * (bounds.min[axis] + bounds.max[axis]));
@@ -143,7 +142,7 @@ pub fn fitted(bounds: &Bounds, aspect: f64, least_width: f64) -> Camera {
     limited(Camera { center, width: (ROOM * width.max(height * aspect)).max(least_width) })
 }
 
-/// A camera that keeps the particles in view, moving only when it must.
+/// A camera movement that keeps the particles in view and starts only when necessary.
 #[derive(Debug, Default)]
 pub struct Follower {
     target: Option<Camera>,
@@ -155,29 +154,29 @@ impl Follower {
         self.target = None;
     }
 
-    /// Whether the camera has still some way to go.
-    pub fn moving(&self) -> bool {
+    /// Returns whether the camera is moving to a target.
+    pub fn is_moving(&self) -> bool {
         self.target.is_some()
     }
 
-    /// Sets out when `bounds` leaves the view or has become lost in it.
+    /// Starts a movement when `bounds` leaves the view or has become small in it.
     pub fn aim(&mut self, camera: Camera, bounds: &Bounds, aspect: f64) {
         let seen_from = self.target.unwrap_or(camera);
         let fit = fitted(bounds, aspect, FOLLOW_WIDTH);
         let lost = seen_from.width > 3.0 * fit.width;
         if lost || !contains(&seen_from, aspect, bounds) {
-            // Some way ahead of the particles, so as not to set out again at once.
+            // Some way ahead of the particles, so that the next movement does not start at once.
             self.target = Some(limited(Camera { width: 1.2 * fit.width, ..fit }));
         }
     }
 
     /// Starts a movement to the view of a restarted run: `first`, if that shows `bounds`.
-    pub fn aim_anew(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
+    pub fn aim_at_restart(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
         self.target = Some(first);
         self.aim(first, bounds, aspect);
     }
 
-    /// The camera `secs` later on its way.
+    /// Returns the camera `secs` later on its way.
     pub fn advance(&mut self, camera: Camera, secs: f32) -> Camera {
         let Some(target) = self.target else { return camera };
         let part = 1.0 - (-f64::from(secs) / FOLLOW_SECS).exp();
@@ -193,7 +192,7 @@ impl Follower {
     }
 }
 
-/// Whether the middle nine tenths of the view contain the box.
+/// Returns whether the middle nine tenths of the view contain the box.
 fn contains(camera: &Camera, aspect: f64, bounds: &Bounds) -> bool {
     let half = [0.45 * camera.width, 0.45 * camera.width / aspect];
     (0..2).all(|axis| {

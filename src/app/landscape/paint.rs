@@ -8,12 +8,12 @@ use valleyscope_engine::simulation::{EnsembleView, Snapshot};
 
 use crate::gpu::{Positions, Renderer, Scene};
 
-/// Data not uploaded to the GPU yet. They are stored here from the snapshot's arrival until the landscape is painted
-/// next, however long the window is hidden in between.
+/// The data that wait for their upload to the GPU. They are kept until the landscape is next painted, however long the
+/// window is hidden.
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
     ensembles: BTreeMap<u32, Upload>,
-    /// The largest number of columns worth keeping of each ensemble.
+    /// The largest number of useful columns of each ensemble.
     capacity: usize,
 }
 
@@ -23,7 +23,7 @@ struct Upload {
     particles: usize,
     /// The columns of each snapshot, and the step of its last one.
     chunks: VecDeque<(u64, Arc<Vec<[f32; 2]>>)>,
-    /// Positions in all chunks.
+    /// The number of positions in all chunks.
     waiting: usize,
     mean_path: Arc<Vec<[f32; 2]>>,
 }
@@ -87,18 +87,18 @@ impl Upload {
 /// The waiting positions, shared between the panel and the paint callbacks.
 pub(super) type SharedUploads = Arc<Mutex<Uploads>>;
 
-/// Whatever happened on another thread, the positions are still whole.
+/// Locks the positions, also after a panic of another thread, which leaves them whole.
 pub(super) fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads> {
     uploads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the renderer for the window's device, once.
+/// Creates the renderer for the window's device, once.
 pub(super) fn install(render_state: &RenderState) {
     let renderer = Renderer::new(&render_state.device, render_state.target_format, 1);
     render_state.renderer.write().callback_resources.insert(renderer);
 }
 
-/// One frame's picture of the landscape.
+/// The paint callback of one frame's landscape.
 pub(super) struct LandscapeCallback {
     pub scene: Scene,
     pub uploads: SharedUploads,

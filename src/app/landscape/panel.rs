@@ -20,11 +20,11 @@ use super::{axes, color_bar, marks};
 use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
 
-/// A narrower panel than this, in points, has its tools in a menu.
+/// The width of a panel, in points, below which its tools are in a menu.
 const NARROW: f32 = 280.0;
 /// The size of a picture before the panel was shown, in points.
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
-/// The longest side of a picture without a GPU that says.
+/// The longest side of a picture without a GPU, which would have its own limit, in pixels.
 const LONGEST_SIDE: u32 = 8192;
 
 /// The landscape: heatmap, particles, axes, colour bar, legend and tools.
@@ -40,7 +40,7 @@ pub struct LandscapePanel {
 }
 
 impl LandscapePanel {
-    /// Without a render state everything works but the picture of the landscape and its particles.
+    /// Makes the panel. Without a render state it lacks only the picture of the landscape and its particles.
     pub fn new(render_state: Option<&RenderState>) -> Self {
         if let Some(render_state) = render_state {
             paint::install(render_state);
@@ -55,24 +55,24 @@ impl LandscapePanel {
         }
     }
 
-    /// Treats the next document as a new one, with its own view instead of that of the last one.
-    pub fn look_anew(&mut self) {
-        self.framing.look_anew();
+    /// Makes the next document start with its own view.
+    pub fn reset_view(&mut self) {
+        self.framing.reset_view();
     }
 
-    /// Views `document` through this camera, as in an earlier session.
+    /// Restores the camera of an earlier session for `document`.
     pub fn restore_view(&mut self, document: &Document, camera: Camera) {
         self.framing.restore_view(document, camera);
     }
 
-    /// Adds the new data of a snapshot. To be called once for each, also while the window is hidden.
+    /// Adds the new data of a snapshot. Call once for each, even while the window is hidden.
     pub fn absorb(&mut self, snapshot: &Snapshot) {
         if self.render_state.is_some() {
             paint::lock(&self.uploads).absorb(snapshot);
         }
     }
 
-    /// The part of the plane in view.
+    /// Returns the camera.
     pub fn camera(&self) -> Camera {
         self.framing.camera()
     }
@@ -91,23 +91,23 @@ impl LandscapePanel {
         self.draw(ui, &response, &layout, document, live);
     }
 
-    /// The size of a picture of the landscape.
+    /// Returns the size of a picture of the landscape.
     pub fn extent(&self, window: &Context, size: PictureSize) -> PictureExtent {
         let longest = self.render_state.as_ref().map(|state| state.device.limits().max_texture_dimension_2d);
         size.extent(self.last_size, window.pixels_per_point(), longest.unwrap_or(LONGEST_SIDE))
     }
 
-    /// A place to draw pictures of the landscape, with the looks of `window`.
+    /// Makes an offscreen context for pictures of the landscape, with the style of `window`.
     ///
     /// # Errors
     ///
-    /// Where there is no GPU.
+    /// Returns a message if there is no GPU.
     pub fn offscreen(&self, window: &Context) -> Result<Offscreen, String> {
         let no_gpu = || "no graphics adapter was found that could draw it".to_owned();
         Ok(Offscreen::new(self.render_state.as_ref().ok_or_else(no_gpu)?, window))
     }
 
-    /// Draws the landscape as it is in view into the whole of `ui`, without tools.
+    /// Draws the landscape in view into the whole of `ui`, without tools.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live) {
         self.draw_picture(ui, document, live, None);
     }
@@ -128,7 +128,7 @@ impl LandscapePanel {
         }
     }
 
-    /// The tools above the canvas: in a row, or in a menu where a row does not fit.
+    /// Shows the tools above the canvas: in a row, or in a menu where a row does not fit.
     fn tools(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         let margin = egui::Margin { left: 6, right: 6, top: 4, bottom: 0 };
         let narrow = ui.available_width() < NARROW;
@@ -148,8 +148,7 @@ impl LandscapePanel {
              Shift+click, or drag its marker, to place the start.",
         );
         ui.selectable_value(tool, Tool::PlaceStart, "Place start").on_hover_text(
-            "Click or drag, once, where the particles shall start. The right button moves the view, and Esc goes \
-                 back to moving it with the left one.",
+            "Click or drag once to place the start of the particles. The right button moves the view; Esc cancels.",
         );
         ui.separator();
         if ui.button("Fit").on_hover_text("Fit the shown particles and the start into the view.").clicked() {
@@ -194,12 +193,12 @@ impl LandscapePanel {
         self.framing.update(ui, document, live, f64::from(response.rect.aspect_ratio()));
     }
 
-    /// The view in points.
+    /// Returns the viewport in points.
     fn viewport(&self, canvas: Rect) -> Viewport {
         Viewport { camera: self.camera(), size_px: canvas.size().into() }
     }
 
-    /// Draws the landscape and what is on it, and returns the area of the legend.
+    /// Draws the landscape with its overlays, and returns the area of the legend.
     fn draw(
         &mut self,
         ui: &mut Ui,
@@ -229,7 +228,7 @@ impl LandscapePanel {
         marks::draw_start(&painter, canvas, &viewport, document);
         legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
         let key_area = draw_glyphs(&painter, response, layout, &viewport, document, live);
-        marks::left_behind(&painter, canvas, document, self.framing.left_out(), font);
+        marks::draw_run_away_note(&painter, canvas, document, self.framing.left_out(), font);
         if let Some(bar) = layout.bar {
             axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
             let bar_ticks = color_bar::ticks(&scale, bar.height());
@@ -311,9 +310,9 @@ fn draw_glyphs(
     let Some(step) = live.step_trace().filter(|_| document.view.glyphs) else { return Rect::NOTHING };
     // A picture cannot be clicked or zoomed.
     let key = match layout.compact {
-        true => glyphs::Key::None,
-        false if response.sense.senses_click() => glyphs::Key::WithHints,
-        false => glyphs::Key::Plain,
+        true => glyphs::GlyphKey::None,
+        false if response.sense.senses_click() => glyphs::GlyphKey::WithHints,
+        false => glyphs::GlyphKey::Plain,
     };
     glyphs::draw(painter, layout.canvas, viewport, step, &layout.font, key)
 }

@@ -4,14 +4,14 @@ use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, pos2, vec2};
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_experiments::view::ticks::significant;
 
-/// The landscape at one point.
+/// The landscape's values at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readout {
     pub xy: [f64; 2],
     pub uv: [f64; 2],
     pub loss: f64,
     pub gradient: [f64; 2],
-    /// Across the valley, a u².
+    /// The curvature across the valley, a u².
     pub curvature: f64,
 }
 
@@ -27,7 +27,7 @@ impl Readout {
         }
     }
 
-    /// Names and values, two columns of four.
+    /// Returns names and values in two columns of four.
     pub fn cells(&self) -> [[(&'static str, String); 4]; 2] {
         let text = |value: f64| significant(value, 5);
         [
@@ -44,8 +44,8 @@ impl Readout {
 
 const PADDING: f32 = 7.0;
 
-/// Draws the values into a corner of the canvas: the first, from the lower left on, that the pointer is not near and
-/// that is free.
+/// Draws the values into a corner of the canvas: the first, from the lower left on, that is free and not near the
+/// pointer.
 pub(super) fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Readout, font: &FontId, taken: &[Rect]) {
     let (name_color, value_color) = (Color32::from_gray(180), Color32::from_gray(245));
     let line = (font.size * 1.35).round();

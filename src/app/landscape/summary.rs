@@ -1,4 +1,4 @@
-//! The state of the canvas in words.
+//! The description of the canvas for screen readers.
 
 use valleyscope_engine::simulation::Playback;
 use valleyscope_experiments::view::Viewport;
@@ -6,7 +6,7 @@ use valleyscope_experiments::view::ticks::{grouped, significant};
 
 use crate::app::{Document, Live};
 
-/// A description of the canvas for screen readers. `left_out` are the optimizers that have run away.
+/// Describes the canvas for screen readers. `left_out` are the optimizers that have run away.
 pub(super) fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: &[u32]) -> String {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]).map(|value| significant(value, 3));

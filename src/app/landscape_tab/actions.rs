@@ -1,4 +1,4 @@
-//! Carrying out the requests of the tab's panels.
+//! Carries out the requests of the tab's panels.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use valleyscope_engine::simulation::{EngineCommand, SimulationSpec};
 use valleyscope_experiments::preset::LandscapePreset;
 
 use super::LandscapeTab;
-use crate::app::controls::{Highlight, set_controls};
+use crate::app::controls::{Highlight, controls_set_by};
 use crate::app::live::{Action, LandscapeAction, Requests};
 use crate::app::tabs::TabName;
 
@@ -54,8 +54,8 @@ impl LandscapeTab {
         self.editor.open_preset(preset, file);
         // Hidden and selected items belong to the previous document.
         self.live.hidden.clear();
-        self.landscape.look_anew();
-        self.diagnostics.look_anew();
+        self.landscape.reset_view();
+        self.diagnostics.reset_view();
         let notice = match record {
             Some(record) => {
                 self.engine.replay(&mut self.editor.draft.document, record, &self.live);
@@ -69,13 +69,13 @@ impl LandscapeTab {
         requests.actions.push(Action::Notify(notice));
     }
 
-    /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins; a step that only
-    /// sets a later pause goes on with the run of the step before.
+    /// Shows a lesson step. Its settings take effect from the start of a run, so that one begins; a step that only sets
+    /// a later pause continues the previous run.
     fn go_to_lesson_step(&mut self, ctx: &Context, index: usize, requests: &mut Requests) {
         let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.spec.clone());
         if let Err(error) = self.editor.go_to_step(index) {
             let text = format!(
-                "Step {} of the lesson can't be shown: {error}. Undo brings back the settings that the lesson goes on from.",
+                "Step {} of the lesson can't be shown: {error}. Undo restores the settings that the lesson needs.",
                 index + 1
             );
             requests.actions.push(Action::Report { title: "The lesson does not fit".to_owned(), text });
@@ -85,15 +85,15 @@ impl LandscapeTab {
         let spec = &self.editor.draft.document.spec;
         let is_same_run = SimulationSpec { steps: before.steps, ..spec.clone() } == before;
         let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
-        let controls = set_controls(&step.set, &before, spec);
+        let controls = controls_set_by(&step.set, &before, spec);
         if !goes_on && (*spec != before || !step.set.is_empty()) {
             self.begin_document();
         }
         self.play_lesson_step();
-        Highlight::on(ctx, controls);
+        Highlight::set(ctx, controls);
     }
 
-    /// Plays the run where the lesson's step asks for it, unless an animation has the engine for itself.
+    /// Plays the run if the lesson step asks for it, unless an animation has the engine for itself.
     pub(super) fn play_lesson_step(&mut self) {
         let plays = self.editor.lesson().is_some_and(|(index, lesson)| lesson[index].play);
         if plays && !self.animation.is_recording() {
@@ -103,13 +103,13 @@ impl LandscapeTab {
         }
     }
 
-    /// Whether the run has reached the step where it would pause.
+    /// Returns whether the run has reached the step where it would pause.
     fn is_finished_by(&self, steps: Option<u64>) -> bool {
         let step = self.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
         steps.is_some_and(|steps| step >= steps)
     }
 
-    /// Begins the document's run, unless an animation has the engine for itself.
+    /// Starts the document's run, unless an animation has the engine for itself.
     pub(super) fn begin_document(&mut self) {
         if !self.animation.is_recording() {
             self.engine.load(&self.editor.draft.document);

@@ -1,4 +1,4 @@
-//! Drawing the tab: the landscape, and the panels around it.
+//! Draws the tab: the landscape, and the panels around it.
 
 use egui::{CentralPanel, Panel, ScrollArea, Ui};
 
@@ -8,11 +8,11 @@ use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::window_layout::WindowLayout;
 use crate::app::{lesson, transport};
 
-/// Narrower windows do not show the plots, in points.
+/// The width of a window, in points, below which it does not show the plots.
 const ROOM_FOR_PLOTS: f32 = 760.0;
-/// The part of a presentation's width that the plots of a lesson take.
+/// The share of a presentation's width that the plots of a lesson take.
 const PRESENTED_PLOTS: f32 = 0.34;
-/// The smallest heights of the formulas, and of the part below them.
+/// The smallest heights of the formulas, and of the part below them, in points.
 const LEAST_FORMULAS: f32 = 140.0;
 const LEAST_PLOTS: f32 = 250.0;
 
@@ -45,7 +45,7 @@ impl LandscapeTab {
                 });
             }
         }
-        // What is recorded is seen with the settings that it has.
+        // The document of a recording has the settings of the recorded step.
         let recorded = self.live.snapshot.as_ref().filter(|_| self.animation.is_recording());
         let mut recorded = recorded.map(|snapshot| self.editor.draft.document.in_force(&snapshot.spec));
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
@@ -55,8 +55,8 @@ impl LandscapeTab {
         });
     }
 
-    /// The controls at the left and the plots at the right. However small the window, the landscape keeps the largest
-    /// part of it.
+    /// Shows the controls at the left and the plots at the right. However small the window, the landscape keeps the
+    /// largest part of it.
     fn beside_landscape(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
         let width = ui.available_width();
@@ -67,7 +67,7 @@ impl LandscapeTab {
             self.controls.ui(ui, document, live, requests);
         });
         let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
-        // In a window too narrow for both, the landscape comes first.
+        // In a window too narrow for both, the landscape has priority.
         layout.room_for_plots = width >= ROOM_FOR_PLOTS;
         let mut shown = layout.plots && layout.room_for_plots;
         let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
@@ -84,7 +84,7 @@ impl LandscapeTab {
                     });
                 });
             } else {
-                // Also without a pointer a particle can be chosen.
+                // Allows choosing a particle without a pointer.
                 Panel::top("particle").show(ui, |ui| {
                     self.formula.ui(ui, document, live, requests);
                     ui.add_space(4.0);

@@ -1,4 +1,4 @@
-//! The editor of the tab of landscapes, whose draft is a document at a step of its lesson.
+//! The landscape tab's editor, whose draft is a document at a step of its lesson.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use valleyscope_experiments::view::ViewSettings;
 use crate::app::document::Document;
 use crate::app::editor::{Draft, Editor, PresetDraft};
 
-/// A document, and the step of the lesson that it is at.
+/// A document, and its lesson step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LandscapeDraft {
     pub document: Document,
@@ -20,12 +20,12 @@ pub(super) struct LandscapeDraft {
 #[derive(Clone, Debug)]
 pub(super) struct SavedLandscape {
     pub preset: LandscapePreset,
-    /// The document as it was then.
+    /// The document in that state.
     clean: LandscapeDraft,
 }
 
 impl SavedLandscape {
-    /// `spec` with all that the lesson ever sets as it is after a step. What the lesson never touches stays.
+    /// Returns `spec` with all settings that the lesson ever sets at their values after a step. Other settings stay.
     fn at_step(&self, spec: &SimulationSpec, step: usize) -> Result<SimulationSpec, SettingError> {
         let target = self.preset.simulation_at(step)?;
         let mut spec = spec.clone();
@@ -41,7 +41,7 @@ impl SavedLandscape {
 impl Draft for LandscapeDraft {
     type Saved = SavedLandscape;
 
-    /// Whether it differs by more than the settings of the lesson's step.
+    /// Returns whether the draft differs by more than the settings of the lesson step.
     fn differs_from(&self, saved: &SavedLandscape) -> bool {
         let (document, clean) = (&self.document, &saved.clean.document);
         if document.view != clean.view {
@@ -55,28 +55,28 @@ impl Draft for LandscapeDraft {
 
     fn saved_as(written: PresetDraft, _file: &Path, before: &SavedLandscape) -> Option<SavedLandscape> {
         let PresetDraft { preset: Preset::Landscape(preset), lesson_step, .. } = written else { return None };
-        // The camera that was saved is where the view is, not where the document began.
+        // The saved camera is the current one; the document keeps its initial camera.
         let clean = &before.clean.document.view;
         let view = ViewSettings { camera: clean.camera, ..preset.view.clone().unwrap_or_else(|| clean.clone()) };
         let document = Document { spec: preset.simulation.clone(), view };
         Some(SavedLandscape { preset, clean: LandscapeDraft { document, lesson_step } })
     }
 
-    /// Title and description are the preset's alone.
-    fn take_words(&mut self, _preset: &Preset) {}
+    /// Does nothing, as title and description belong to the preset alone.
+    fn take_description(&mut self, _preset: &Preset) {}
 }
 
 /// The editor of a landscape's document.
 pub(super) type LandscapeEditor = Editor<LandscapeDraft>;
 
 impl LandscapeEditor {
-    /// An editor with a preset just opened. `view` is how it is looked at where the preset does not say.
+    /// Makes an editor of a preset just opened. `view` applies where the preset has none.
     pub(super) fn opened(preset: LandscapePreset, view: &ViewSettings) -> LandscapeEditor {
         let draft = opened(&preset, view);
         Editor::new(draft.clone(), SavedLandscape { preset, clean: draft }, None)
     }
 
-    /// An editor as it was left: `document` and the step of the lesson may differ from the preset's.
+    /// Restores an editor; `document` and the lesson step may differ from the preset's.
     pub(super) fn restored(
         preset: LandscapePreset,
         file: Option<PathBuf>,
@@ -88,13 +88,13 @@ impl LandscapeEditor {
         Editor::new(LandscapeDraft { document, lesson_step }, SavedLandscape { preset, clean }, file)
     }
 
-    /// Opens another preset. Undo brings the present one back.
+    /// Opens another preset. Undo restores the present one.
     pub(super) fn open_preset(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
         let draft = opened(&preset, &self.draft.document.view);
         self.open(draft.clone(), SavedLandscape { preset, clean: draft }, file);
     }
 
-    /// The document as a preset with title, description and lesson of the one that was opened.
+    /// Returns the document as a preset with title, description and lesson of the opened one.
     pub(super) fn preset(&self) -> LandscapePreset {
         let Document { spec, view } = &self.draft.document;
         LandscapePreset {
@@ -105,7 +105,7 @@ impl LandscapeEditor {
         }
     }
 
-    /// The document as this preset, to be saved in the place of what it was opened as.
+    /// Makes a draft of this preset that replaces the saved state when it is saved.
     pub(super) fn document_draft(&self, preset: LandscapePreset) -> PresetDraft {
         PresetDraft {
             lesson_step: self.lesson_step(),
@@ -114,14 +114,14 @@ impl LandscapeEditor {
         }
     }
 
-    /// A recorded session as a preset beside the document's own, with its title and description.
+    /// Makes a preset of a recorded session, beside the document's own, with its title and description.
     pub(super) fn session_draft(&self, session: Record) -> PresetDraft {
         let Record { spec: simulation, changes } = session;
         let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..self.preset() };
         PresetDraft { replaces: None, ..self.preset_draft(Preset::Landscape(preset)) }
     }
 
-    /// The index of the lesson's present step, from 0, and the lesson; none without a lesson.
+    /// Returns the index of the lesson's present step, from 0, and the lesson; `None` without a lesson.
     pub(super) fn lesson(&self) -> Option<(usize, &[LessonStep])> {
         let lesson = self.saved_state().preset.lesson.as_slice();
         (!lesson.is_empty()).then_some((self.lesson_step(), lesson))
@@ -131,7 +131,7 @@ impl LandscapeEditor {
         self.draft.lesson_step
     }
 
-    /// Goes to a step of the lesson: all settings of the lesson get their values after this step. Other settings stay.
+    /// Goes to a lesson step: all settings of the lesson get their values after this step. Other settings stay.
     pub(super) fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
         let spec = self.saved_state().at_step(&self.draft.document.spec, step)?;
         self.change(|editor| {
@@ -142,8 +142,8 @@ impl LandscapeEditor {
     }
 }
 
-/// The document that a preset opens as: with a lesson, at its first step. Where the preset does not say how it is
-/// looked at, that is as before, but not with the camera of another landscape.
+/// Returns the document that a preset opens as: with a lesson, at its first step. Without a view in the preset, the
+/// previous view stays, except for the camera of another landscape.
 fn opened(preset: &LandscapePreset, view: &ViewSettings) -> LandscapeDraft {
     // A preset whose lesson does not fit its own simulation is refused when it is read.
     let spec = preset.simulation_at(0).unwrap_or_else(|_| preset.simulation.clone());
@@ -155,7 +155,7 @@ fn opened(preset: &LandscapePreset, view: &ViewSettings) -> LandscapeDraft {
     LandscapeDraft { document, lesson_step: 0 }
 }
 
-/// The setting of the kind of `setting` as it is in `simulation`.
+/// Returns the value in `simulation` of the same kind of setting.
 fn same_setting_of(simulation: &SimulationSpec, setting: &Setting) -> Option<Setting> {
     Some(match *setting {
         Setting::Landscape(_) => Setting::Landscape(simulation.landscape),

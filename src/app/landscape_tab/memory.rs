@@ -1,4 +1,4 @@
-//! The state of the tab that is restored at the next start.
+//! The state of the tab that the next start restores.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::app::session::stored_preset;
 /// The document, its view, and the speed of the run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LandscapeMemory {
-    /// The preset that was opened or saved last, and the document as it was left, both as presets' text:
-    /// so they are checked like any other preset when they are read.
+    /// The preset that was opened or saved last, and the present document, both as presets' text, so that reading
+    /// checks them like any preset.
     origin: String,
     current: String,
     file: Option<PathBuf>,
@@ -33,12 +33,12 @@ pub(super) struct ViewState {
     pub camera: Option<Camera>,
     /// The selected particle: its optimizer's id, and its number from 0.
     pub selected: Option<(u32, usize)>,
-    /// The optimizers that are not shown, by id.
+    /// The ids of hidden optimizers.
     pub hidden: BTreeSet<u32>,
     pub plots: PlotChoices,
 }
 
-/// A tab as it was left.
+/// The restored state of the tab.
 pub(super) struct Restored {
     pub editor: LandscapeEditor,
     pub pace: PlaybackPace,
@@ -59,7 +59,7 @@ impl LandscapeMemory {
         }
     }
 
-    /// The tab's state, or why it cannot be used.
+    /// Restores the tab's state, or returns why it cannot be used.
     pub(super) fn restore(self) -> Result<Restored, String> {
         let landscape = |preset| if let Preset::Landscape(preset) = preset { Some(preset) } else { None };
         let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);

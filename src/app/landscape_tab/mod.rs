@@ -1,4 +1,4 @@
-//! The tab of landscapes: one simulation with its controls, its picture, its plots and its lesson.
+//! The landscape tab: one simulation with its controls, its picture, its plots and its lesson.
 
 mod actions;
 mod draw;
@@ -35,16 +35,16 @@ use memory::{LandscapeMemory, Restored, ViewState};
 
 /// The time between two snapshots of an engine whose landscape is not shown.
 const UNSEEN: Duration = Duration::from_millis(500);
-/// The longest time of a frame that is spent on taking snapshots.
+/// The longest time that a frame spends on taking snapshots.
 const SNAPSHOT_TIME: Duration = Duration::from_millis(4);
 
-/// The tab of landscapes.
+/// The landscape tab.
 pub(super) struct LandscapeTab {
     editor: LandscapeEditor,
     engine: EngineLink,
     live: Live,
     pace: PlaybackPace,
-    /// The waking for the engine, which is not visible in other tabs.
+    /// The waker for the engine's updates, which only this tab shows.
     wake: Wake,
     landscape: LandscapePanel,
     formula: FormulaPanel,
@@ -53,9 +53,9 @@ pub(super) struct LandscapeTab {
     picture_export: PictureExport,
     figure_export: FigureExport,
     animation: AnimationExport,
-    /// A session's record on its way, to be saved.
+    /// The pending record of a session to be saved.
     recording: Option<Receiver<Record>>,
-    /// The area in which the landscape was drawn last.
+    /// The area in which the landscape was last drawn.
     area: Option<Rect>,
 }
 
@@ -76,7 +76,7 @@ impl RegisteredTab for LandscapeTab {
     };
 
     fn begin(start: &mut Start<'_>) -> LandscapeTab {
-        let restored = start.recall("The last session was not restored", LandscapeMemory::restore);
+        let restored = start.restore_memory("The last session was not restored", LandscapeMemory::restore);
         let (editor, pace, view) = match restored {
             Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
             None => (first_editor(), None, None),
@@ -85,7 +85,7 @@ impl RegisteredTab for LandscapeTab {
         let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
         let engine_wake = wake.clone();
         let engine = EngineLink::start(&editor.draft.document, pace, move || engine_wake.soon());
-        // A requested preset plays with its own view, whatever the last session's state.
+        // A preset from the command line plays with its own view, whatever the last session's state.
         let is_asked = start.options.preset.is_some();
         if start.options.play && (is_asked || view.as_ref().is_none_or(|view| view.playing)) {
             engine.send(EngineCommand::Play);
@@ -134,7 +134,7 @@ impl Tab for LandscapeTab {
         let mut preset = self.preset();
         if self.editor.file().is_none() && self.editor.is_dirty() {
             let mut before = self.editor.saved_state().preset.clone();
-            // What the lesson has set by its present step is no change.
+            // The settings of the present lesson step are no change.
             before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
             let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
             preset.title = titled.title().to_owned();
@@ -143,10 +143,10 @@ impl Tab for LandscapeTab {
         self.editor.document_draft(preset)
     }
 
-    /// Undoes or redoes. A step of a lesson that is come back to begins its run as when it was gone to.
-    fn go_in_history(&mut self, step: HistoryStep) {
+    /// Undoes or redoes. A restored lesson step starts its run as when it was first shown.
+    fn undo_or_redo(&mut self, step: HistoryStep) {
         let lesson_step = self.editor.lesson_step();
-        self.editor.go_in_history(step);
+        self.editor.undo_or_redo(step);
         if self.editor.lesson_step() != lesson_step {
             self.begin_document();
             self.play_lesson_step();
@@ -201,7 +201,7 @@ impl Tab for LandscapeTab {
             let begun_by = self.engine.follow(&self.editor.draft.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
             if let Some(reason) = begun_by.filter(|_| under_way) {
-                requests.actions.push(Action::Notify(format!("Started again at step 0: {reason}.")));
+                requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
             }
         }
         let spec = &self.editor.draft.document.spec;
@@ -213,7 +213,7 @@ impl Tab for LandscapeTab {
             self.live.selected = None;
             self.engine.send(EngineCommand::Select(None));
         }
-        self.editor.remember(ctx);
+        self.editor.record_for_undo(ctx);
     }
 
     fn area(&self) -> Option<Rect> {
@@ -224,7 +224,7 @@ impl Tab for LandscapeTab {
         let mut ask = |is_asked: bool, action: LandscapeAction| {
             requests.actions.extend(is_asked.then_some(Action::Landscape(action)));
         };
-        ask(keys.once(Key::R), LandscapeAction::Restart);
+        ask(keys.pressed_once(Key::R), LandscapeAction::Restart);
         if let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) {
             let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
             ask(next, LandscapeAction::GoToStep(step + 1));
@@ -232,10 +232,10 @@ impl Tab for LandscapeTab {
             ask(back, LandscapeAction::GoToStep(step.saturating_sub(1)));
         }
         if !keys.is_control_focused() {
-            ask(keys.once(Key::Space), LandscapeAction::TogglePlay);
+            ask(keys.pressed_once(Key::Space), LandscapeAction::TogglePlay);
             ask(keys.pressed(Modifiers::NONE, Key::ArrowRight), LandscapeAction::SingleStep);
         }
-        if keys.once(Key::F) {
+        if keys.pressed_once(Key::F) {
             let follow = &mut self.editor.draft.document.view.follow;
             *follow = !*follow;
         }
@@ -257,22 +257,22 @@ impl Tab for LandscapeTab {
 }
 
 impl LandscapeTab {
-    /// The document under the controls.
+    /// Returns the document under the controls.
     pub(super) fn document(&self) -> &Document {
         &self.editor.draft.document
     }
 
-    /// The running simulation as the panels see it.
+    /// Returns the running simulation.
     pub(super) fn live(&self) -> &Live {
         &self.live
     }
 
-    /// Whether the landscape is drawn, in the shown tab or for an animation.
+    /// Returns whether the landscape is drawn, in the shown tab or for an animation.
     fn is_drawn(&self, is_shown: bool) -> bool {
         is_shown || self.animation.is_recording()
     }
 
-    /// The landscape as a preset. Its view is kept while it does not follow the particles.
+    /// Returns the landscape as a preset. Its view is kept while it does not follow the particles.
     fn preset(&self) -> LandscapePreset {
         let mut preset = self.editor.preset();
         if let Some(view) = preset.view.as_mut().filter(|view| !view.follow) {
@@ -306,7 +306,7 @@ impl LandscapeTab {
     }
 }
 
-/// The document of a first start.
+/// Makes the editor of a first start.
 fn first_editor() -> LandscapeEditor {
     let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
     LandscapeEditor::opened(preset.clone(), &ViewSettings::default())

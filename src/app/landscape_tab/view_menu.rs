@@ -1,4 +1,4 @@
-//! The entries of the View menu for the drawing of the landscape.
+//! The landscape's entries of the View menu.
 
 use egui::Ui;
 use valleyscope_engine::parameter::{Extent, Parameter};
@@ -8,7 +8,7 @@ use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 use crate::app::controls::{Adjustable, Control};
 use crate::app::number;
 
-/// The drawing settings of the landscape.
+/// Shows the drawing settings of the landscape.
 pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     ui.menu_button("Colour map", |ui| {
         for colormap in Colormap::ALL {
@@ -31,7 +31,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     scale(ui, &mut view.scale);
 }
 
-/// Steps of trail, as the slider sees them.
+/// The number of trail steps as a slider's quantity.
 #[derive(Clone, Copy, PartialEq)]
 struct TrailSteps(u32);
 
@@ -52,7 +52,7 @@ impl Adjustable for TrailSteps {
     }
 }
 
-/// An end of the colour scale.
+/// An end of the colour scale as a slider's quantity.
 #[derive(Clone, Copy, PartialEq)]
 struct ScaleEnd(f64);
 
@@ -79,18 +79,18 @@ impl Adjustable for ScaleEnd {
 
 const TRAIL: Parameter = Parameter::new("trail_steps", "Trail (steps)", Extent::linear(0.0, 500.0))
     .unit(" steps")
-    .help("How many past steps are drawn behind each particle.")
+    .help("The number of past steps drawn behind each particle.")
     .paper("no such setting");
 
 const SCALE_LINEAR: Parameter = Parameter::new("linear", "Linear below", Extent::logarithmic(1e-4, 10.0))
-    .help("Losses smaller than this are coloured about linearly, larger ones logarithmically.")
+    .help("Colour smaller losses about linearly, and larger ones logarithmically.")
     .paper("no such setting");
 
 const SCALE_MAX: Parameter = Parameter::new("max", "Largest loss", Extent::logarithmic(1e-2, 1e6))
     .help("The loss at the end of the colour bar.")
     .paper("no such setting");
 
-/// The scale when it is first fixed.
+/// The initial scale when it is first fixed.
 const FIRST_SCALE: SymLog = SymLog { linear: 0.01, max: 10.0 };
 
 fn scale(ui: &mut Ui, scale: &mut Option<SymLog>) {

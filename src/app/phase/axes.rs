@@ -1,13 +1,13 @@
-//! Values along the sides of a map, and where they lie.
+//! The sides of a map: positions of values along them, and ticks.
 
 use valleyscope_engine::sweep::{Axis, Spacing};
 use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
 
 /// A side of the map, from 0 at the first row or column's outer edge to 1 at the last one's.
-pub(super) struct Side<'a>(pub &'a Axis);
+pub(super) struct MapSide<'a>(pub &'a Axis);
 
-impl Side<'_> {
-    /// The position of a value; outside 0 to 1 where it is not on the map.
+impl MapSide<'_> {
+    /// Returns the position of a value; outside 0 to 1 where it is not on the map.
     pub(super) fn position(&self, value: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;
         let along = match spacing {
@@ -20,7 +20,7 @@ impl Side<'_> {
         (0.5 + along * (count - 1.0)) / count
     }
 
-    /// The value at a position.
+    /// Returns the value at a position.
     pub(super) fn value(&self, position: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;
         let count = count.get() as f64;
@@ -31,13 +31,13 @@ impl Side<'_> {
         }
     }
 
-    /// The row or column at a position.
+    /// Returns the row or column at a position.
     pub(super) fn index(&self, position: f64) -> usize {
         let count = self.0.count.get();
         ((position * count as f64).floor().max(0.0) as usize).min(count - 1)
     }
 
-    /// Labelled places on the axis, with their positions.
+    /// Returns the ticks' positions with their labels.
     pub(super) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let (low, high) = (self.0.from.min(self.0.to), self.0.from.max(self.0.to));
         let ticks = match self.0.spacing {

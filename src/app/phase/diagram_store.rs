@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::{Diagram, Machine, Pool, Progress, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Pool, Progress, Sweep, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::titled::{ExportedDiagram, TitledDiagram};
+use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::result::{RawExport, RawPlan, SweepResult};
 
-/// The longest that arrived pixels are put in place for in one frame.
-const LONGEST_TAKE: Duration = Duration::from_millis(2);
-/// Diagrams that are kept besides the present one.
+/// The longest time that a frame spends on storing arrived pixels.
+const MOST_POLL_TIME: Duration = Duration::from_millis(2);
+/// The largest number of earlier diagrams.
 const MOST_KEPT: usize = 6;
-/// The computing time from which on an unfinished diagram is kept.
+/// The computing time from which an unfinished diagram is kept.
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
-/// The time for which the first picture of a diagram is waited for. Then the finest available one is shown, so that
-/// pictures follow a drag also where each is expensive.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The longest wait for a diagram's first picture. Then the finest available one is shown, so that pictures follow a
+/// drag even where each is expensive.
+const FIRST_PICTURE_WAIT: Duration = Duration::from_millis(100);
 
 /// The present diagram and earlier ones.
 pub(super) struct DiagramStore {
@@ -30,11 +30,11 @@ pub(super) struct DiagramStore {
     running: Option<Sweep>,
     numbers: u64,
     pub present: TitledDiagram,
-    /// The diagram that is computed, until there is a picture of it: then it takes the place of the present one.
-    coming: Option<TitledDiagram>,
+    /// The diagram being computed, until it has a picture and replaces the present one.
+    pending: Option<TitledDiagram>,
     /// The number of changes of the shown diagram.
     version: u64,
-    /// Earlier diagrams, the newest first.
+    /// The earlier diagrams, the newest first.
     pub kept: Vec<TitledDiagram>,
 }
 
@@ -49,7 +49,7 @@ impl DiagramStore {
             running: None,
             numbers: 0,
             present: TitledDiagram::empty(0, preset, sweep),
-            coming: None,
+            pending: None,
             version: 0,
             kept: Vec::new(),
         }
@@ -63,9 +63,9 @@ impl DiagramStore {
         self.running.is_some()
     }
 
-    /// The diagram that is computed or was the last: the one on its way, else the present one.
+    /// Returns the diagram that is computed or was last computed.
     pub(super) fn newest(&self) -> &TitledDiagram {
-        self.coming.as_ref().unwrap_or(&self.present)
+        self.pending.as_ref().unwrap_or(&self.present)
     }
 
     pub(super) fn progress(&self) -> Option<Progress> {
@@ -76,10 +76,10 @@ impl DiagramStore {
     pub(super) fn poll(&mut self) {
         let Some(sweep) = &self.running else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
-        let is_shown = self.coming.is_none();
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let is_shown = self.pending.is_none();
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         let mut is_drained = false;
-        while !is_drained && started.elapsed() < LONGEST_TAKE {
+        while !is_drained && started.elapsed() < MOST_POLL_TIME {
             match sweep.finished().try_recv() {
                 Ok(finished) => {
                     newest.diagram.insert(finished.pixel, finished.cell);
@@ -92,7 +92,7 @@ impl DiagramStore {
         if is_drained && ended {
             self.stop();
             self.show_newest();
-        } else if self.coming.as_ref().is_some_and(|coming| has_picture(&coming.diagram, waited)) {
+        } else if self.pending.as_ref().is_some_and(|pending| has_picture(&pending.diagram, waited)) {
             self.show_newest();
         }
         if !is_drained {
@@ -101,22 +101,22 @@ impl DiagramStore {
     }
 
     /// Computes the missing pixels of a sweep; a new diagram of it gets this preset. The diagram of another sweep is
-    /// kept; `passing` means that the new one need not be, because a control is still being dragged. Intermediate
-    /// settings of a drag are skipped while a picture is being made.
+    /// kept. `passing` marks the new one as an intermediate state of a drag, which need not be kept. Intermediate
+    /// states are skipped while a picture is being made.
     pub(super) fn run(&mut self, sweep: &SweepSpec, preset: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
         sweep.check()?;
-        if passing && self.is_running() && self.coming.as_ref().is_some_and(|coming| coming.is_passing) {
+        if passing && self.is_running() && self.pending.as_ref().is_some_and(|pending| pending.is_passing) {
             return Ok(());
         }
         self.stop();
         if !self.newest().spec().is_alike_but_for_colors(sweep) {
-            if let Some(unseen) = self.coming.take() {
+            if let Some(unseen) = self.pending.take() {
                 self.keep(unseen);
             }
             if !self.present.spec().is_alike_but_for_colors(sweep) {
                 let kept = self.kept.iter().position(|kept| kept.spec().is_alike_but_for_colors(sweep));
                 let next = kept.map(|index| self.kept.remove(index));
-                self.coming = Some(next.unwrap_or_else(|| {
+                self.pending = Some(next.unwrap_or_else(|| {
                     let number = self.next_number();
                     TitledDiagram {
                         is_passing: passing,
@@ -126,7 +126,7 @@ impl DiagramStore {
             }
         }
         self.recolor(sweep);
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= passing;
         if newest.diagram.has_first_picture() {
             self.show_newest();
@@ -137,10 +137,10 @@ impl DiagramStore {
         Ok(())
     }
 
-    /// Gives the newest diagram the colours of a sweep with the same results.
+    /// Applies the colours of a sweep with the same results to the newest diagram.
     pub(super) fn recolor(&mut self, sweep: &SweepSpec) {
-        let is_shown = self.coming.is_none();
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let is_shown = self.pending.is_none();
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         if **newest.spec() != *sweep {
             newest.diagram.recolor(Arc::new(sweep.clone()));
             self.version += u64::from(is_shown);
@@ -151,24 +151,24 @@ impl DiagramStore {
         let TitledDiagram { diagram, precision, .. } = self.newest();
         let replicates = diagram.spec().replicates.get();
         let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.replicates == replicates);
-        let (machine, context) = (Machine::new(*precision), self.context.clone());
+        let (machine, context) = (Backend::new(*precision), self.context.clone());
         let spec = Arc::clone(diagram.spec());
         let wake = move || context.request_repaint();
-        self.running = Some(Sweep::start(&self.pool, spec, machine, Work::CoarseToFine, false, known, wake));
+        self.running = Some(Sweep::start(&self.pool, spec, machine, PixelOrder::CoarseToFine, false, known, wake));
     }
 
-    /// Computes the runs of a diagram once more for raw arrays, in the pool that all diagrams share.
+    /// Computes the runs of a diagram again for raw arrays, in the pool that all diagrams share.
     pub(super) fn export_raw(&self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) -> RawExport {
         let context = self.context.clone();
         RawExport::start(&self.pool, plan, folder, overwrite, move || context.request_repaint())
     }
 
-    /// Stops computing. Known pixels stay, and running continues from there.
+    /// Stops computing. Computed pixels stay, and running continues from there.
     pub(super) fn stop(&mut self) {
         let Some(sweep) = self.running.take() else { return };
         sweep.cancel();
-        let is_shown = self.coming.is_none();
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let is_shown = self.pending.is_none();
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         for finished in sweep.finished().try_iter() {
             newest.diagram.insert(finished.pixel, finished.cell);
             self.version += u64::from(is_shown);
@@ -194,34 +194,34 @@ impl DiagramStore {
         self.show(TitledDiagram::of_result(number, preset, opened));
     }
 
-    /// Shows a diagram of before, and keeps the present one.
-    pub(super) fn bring_back(&mut self, number: u64) {
+    /// Shows an earlier diagram, and keeps the present one.
+    pub(super) fn show_kept(&mut self, number: u64) {
         if let Some(index) = self.kept.iter().position(|kept| kept.number == number) {
             let kept = self.kept.remove(index);
             self.show(kept);
         }
     }
 
-    /// The newest diagram is no longer, or still, one of those that a drag goes through.
+    /// Keeps the newest diagram as a lasting one once no drag continues.
     pub(super) fn sync(&mut self, dragging: bool) {
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= dragging;
     }
 
-    /// Calls the newest diagram by another preset.
-    pub(super) fn belongs_to(&mut self, preset: &Arc<SweepPreset>) {
-        self.coming.as_mut().unwrap_or(&mut self.present).preset = Arc::clone(preset);
+    /// Relabels the newest diagram.
+    pub(super) fn relabel(&mut self, preset: &Arc<SweepPreset>) {
+        self.pending.as_mut().unwrap_or(&mut self.present).preset = Arc::clone(preset);
     }
 
     /// Begins with a sweep of which nothing is computed.
-    pub(super) fn forget(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
+    pub(super) fn reset(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
         let number = self.next_number();
         self.show(TitledDiagram::empty(number, preset, sweep));
     }
 
-    /// Gives the diagrams of a preset's sweep this preset.
-    pub(super) fn call_by(&mut self, preset: &Arc<SweepPreset>) {
-        for titled in std::iter::once(&mut self.present).chain(&mut self.coming) {
+    /// Relabels the diagrams of this preset's sweep.
+    pub(super) fn relabel_sweep(&mut self, preset: &Arc<SweepPreset>) {
+        for titled in std::iter::once(&mut self.present).chain(&mut self.pending) {
             // The displayed metric does not affect the computation.
             if (SweepSpec { metric: preset.sweep.metric, ..(**titled.spec()).clone() }) == preset.sweep {
                 titled.preset = Arc::clone(preset);
@@ -229,36 +229,36 @@ impl DiagramStore {
         }
     }
 
-    /// The diagrams whose results are in no file and took at least this long to compute, with that time; the one that is
-    /// computed or was the last comes first.
+    /// Returns the diagrams whose results are in no file and took at least this long to compute, with that time; the
+    /// newest comes first.
     pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
         let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
         let newest = self.newest();
         let time = |titled: &TitledDiagram| {
             titled.worked + if titled.number == newest.number { running } else { Duration::ZERO }
         };
-        let shown = self.coming.iter().chain([&self.present]).chain(&self.kept);
+        let shown = self.pending.iter().chain([&self.present]).chain(&self.kept);
         let unsaved = shown.filter(|titled| titled.is_unsaved()).map(|titled| (titled, time(titled)));
         unsaved.filter(|(_, time)| *time >= worked).collect()
     }
 
     /// Records that a file with the results of a diagram was written.
     pub(super) fn exported(&mut self, exported: ExportedDiagram) {
-        let all = self.coming.iter_mut().chain([&mut self.present]).chain(&mut self.kept);
+        let all = self.pending.iter_mut().chain([&mut self.present]).chain(&mut self.kept);
         for titled in all.filter(|titled| titled.number == exported.number) {
             titled.exported = titled.exported.max(Some(exported.complete));
         }
     }
 
-    /// A diagram of before.
+    /// Returns the earlier diagram with this number.
     pub(super) fn kept(&self, number: u64) -> Option<&TitledDiagram> {
         self.kept.iter().find(|kept| kept.number == number)
     }
 
-    /// Shows the diagram that is on its way, also where there is no picture of it yet.
+    /// Shows the pending diagram, even without a picture.
     pub(super) fn show_newest(&mut self) {
-        if let Some(coming) = self.coming.take() {
-            self.replace(coming);
+        if let Some(pending) = self.pending.take() {
+            self.replace(pending);
         }
     }
 
@@ -267,16 +267,16 @@ impl DiagramStore {
         self.numbers
     }
 
-    /// Shows another diagram in the place of all that is computed.
+    /// Shows another diagram in place of all that is computed.
     fn show(&mut self, next: TitledDiagram) {
         self.stop();
-        if let Some(unseen) = self.coming.take() {
+        if let Some(unseen) = self.pending.take() {
             self.keep(unseen);
         }
         self.replace(next);
     }
 
-    /// Replaces the present diagram by another; it is kept if it is worth it.
+    /// Replaces the present diagram, and keeps it if that is worthwhile.
     fn replace(&mut self, next: TitledDiagram) {
         self.version += 1;
         let old = std::mem::replace(&mut self.present, next);
@@ -292,7 +292,7 @@ impl DiagramStore {
     }
 }
 
-/// Whether a diagram that was waited for so long has a picture that is worth to be shown.
+/// Returns whether a diagram that was waited for so long has a picture worth showing.
 fn has_picture(diagram: &Diagram, waited: Duration) -> bool {
-    diagram.has_first_picture() || (waited > PATIENCE && diagram.has_coarse_picture())
+    diagram.has_first_picture() || (waited > FIRST_PICTURE_WAIT && diagram.has_coarse_picture())
 }

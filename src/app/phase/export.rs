@@ -1,11 +1,11 @@
-//! Figures and tables of a diagram, made on a thread of their own.
+//! Exports figures and tables of a diagram, on a thread of their own.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::{ColorImage, Context};
 
 use super::picture::MapLook;
-use super::titled::{ExportedDiagram, TitledDiagram};
+use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::app::figure_layout::FigureLayout;
 use crate::app::live::{Action, Requests};
 use crate::figure::{Figure, Map};
@@ -50,7 +50,8 @@ impl ExportKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct MapFigure {
     pub figure_layout: FigureLayout,
-    /// The difference between any two optimizers, as in the paper's pairs figure, instead of the map shown.
+    /// Draws the difference between any two optimizers if true, as in the paper's pairs figure, in place of the shown
+    /// map.
     pub pairs: bool,
 }
 
@@ -69,7 +70,7 @@ enum Made {
 }
 
 impl DiagramExports {
-    /// Makes a file's content; when it is ready, the user is asked where it goes.
+    /// Starts making a file's content; the user is asked for its path when it is ready.
     pub(super) fn begin(
         &mut self,
         ctx: &Context,
@@ -89,7 +90,7 @@ impl DiagramExports {
                 }
                 Err(reason) => Made::Nothing(reason),
             };
-            // Nobody listens any more once the window is closed.
+            // The window may be closed.
             let _ = sender.send(made);
             ctx.request_repaint();
         });
@@ -118,7 +119,7 @@ impl DiagramExports {
     }
 }
 
-/// A PNG file's pixels.
+/// Decodes a PNG file's pixels.
 fn picture(png: &[u8]) -> Result<ColorImage, String> {
     let rgba = image::load_from_memory_with_format(png, image::ImageFormat::Png);
     let rgba = rgba.map_err(|error| error.to_string())?.into_rgba8();

@@ -1,4 +1,4 @@
-//! Options of the map: which quantity it shows, its legend, exports, and the list of earlier diagrams.
+//! Options of the map: its quantity, legend, exports, and the menu of earlier diagrams.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::export::ExportKind;
 use super::metric_names::METRICS;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
-use super::titled::TitledDiagram;
+use super::titled_diagram::TitledDiagram;
 use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
@@ -33,9 +33,9 @@ impl PhasePanel {
             self.diagrams_menu(ui);
         });
         self.raw.bar(ui, &self.diagrams);
-        if let Some(explained) = self.picture.explained.as_ref().filter(|explained| !explained.legend.is_empty()) {
+        if let Some(color_key) = self.picture.color_key.as_ref().filter(|color_key| !color_key.legend.is_empty()) {
             ui.horizontal_wrapped(|ui| {
-                for swatch in &explained.legend {
+                for swatch in &color_key.legend {
                     let job = entry(ui, swatch);
                     let fits = ui.painter().layout_job(job.clone()).size().x < ui.max_rect().width();
                     let label = Label::new(job);
@@ -91,9 +91,9 @@ impl PhasePanel {
         }
     }
 
-    /// The diagrams of before, to compare with or to come back to.
+    /// Shows the menu of earlier diagrams, to compare with or to restore.
     fn diagrams_menu(&mut self, ui: &mut Ui) {
-        let help = "Finished diagrams stay here when another is begun, to be compared side by side.";
+        let help = "Earlier diagrams, to compare side by side.";
         let has_some = !self.diagrams.kept.is_empty();
         let mut back = None;
         ui.add_enabled_ui(has_some, |ui| {
@@ -112,7 +112,7 @@ impl PhasePanel {
                             self.beside = Some(kept.number);
                         }
                         let again = Button::new("Show").small();
-                        let again = ui.add(again).on_hover_text("In the place of the present diagram, which is kept");
+                        let again = ui.add(again).on_hover_text("Replace the present diagram, which is kept");
                         if again.accessible_name(format!("Show {label}{difference}")).clicked() {
                             back = Some(kept.number);
                             ui.close();
@@ -124,7 +124,7 @@ impl PhasePanel {
         .response
         .on_hover_text(help);
         if let Some(number) = back {
-            self.bring_back(number);
+            self.show_kept(number);
         }
     }
 
@@ -137,7 +137,7 @@ impl PhasePanel {
             let button = ui.add_enabled(dimension == 2, Button::new("Show this landscape"));
             let button = button
                 .on_hover_text("Plays the landscape of this pixel, each optimizer at its best learning rate")
-                .on_disabled_hover_text("The landscape view has two dimensions.");
+                .on_disabled_hover_text("Landscapes have two dimensions; this diagram has more.");
             if button.clicked() {
                 self.show_landscape(requests);
             }
@@ -154,7 +154,7 @@ impl PhasePanel {
                 (&self.diagrams.present.diagram, pixel.or(self.chosen))
             }
         };
-        // A diagram of another size may have come since the pointer was looked at.
+        // The diagram may have been replaced by one of another size since the pointer was read.
         let shape = diagram.spec().shape();
         let Some(pixel) = pixel.filter(|pixel| pixel[0] < shape[0] && pixel[1] < shape[1]) else {
             let text = "Point at the diagram to see a pixel's scores. Click it to play its landscape, click it with \
@@ -165,7 +165,7 @@ impl PhasePanel {
         readout::show(ui, diagram, pixel, self.metric());
     }
 
-    /// Also without a pointer a pixel can be chosen.
+    /// Shows controls that choose a pixel without a pointer.
     fn pixel_choice(&mut self, ui: &mut Ui, shape: [usize; 2]) {
         ui.horizontal_wrapped(|ui| {
             // The pixel of the readout below: the one under the pointer, or the chosen one.
@@ -188,7 +188,7 @@ impl PhasePanel {
     }
 }
 
-/// An entry of the menu of earlier diagrams, in as many lines as it needs.
+/// Lays out a menu entry in as many lines as it needs.
 fn wrapped(ui: &Ui, text: String) -> Arc<Galley> {
     let format = TextFormat::simple(TextStyle::Button.resolve(ui.style()), Color32::PLACEHOLDER);
     let mut job = LayoutJob::single_section(text, format);
@@ -196,8 +196,8 @@ fn wrapped(ui: &Ui, text: String) -> Arc<Galley> {
     ui.painter().layout_job(job)
 }
 
-/// The differences between a diagram and another, followed after a colon by other changes of its preset; empty where
-/// there are neither.
+/// Lists the differences between two diagrams, followed after a colon by other changes of the preset; empty without
+/// any.
 fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
     // Maps are drawn by the displayed metric, whatever they were computed for.
     let from = |other: &SweepSpec| {
@@ -216,7 +216,7 @@ fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
     if all.is_empty() { String::new() } else { format!(": {}", in_short(&all)) }
 }
 
-/// The first of several differences, and how many more there are.
+/// Formats the first of several differences, and the number of others.
 pub(super) fn in_short(all: &[String]) -> String {
     const MOST: usize = 3;
     match all.len() {
@@ -225,12 +225,12 @@ pub(super) fn in_short(all: &[String]) -> String {
     }
 }
 
-/// The title of a diagram that is compared with another.
+/// Returns the title of a diagram that is compared with another.
 pub(super) fn title_against(this: &TitledDiagram, other: &TitledDiagram) -> String {
     format!("{}{}", this.preset.title, difference_in_short(this, other))
 }
 
-/// A colour and its name as one text, so that a narrow panel breaks the line between entries.
+/// Lays out a colour and its name as one text, so that a narrow panel breaks the line between entries.
 fn entry(ui: &Ui, swatch: &Swatch) -> LayoutJob {
     let font = TextStyle::Small.resolve(ui.style());
     let mut job = LayoutJob::default();
@@ -241,7 +241,7 @@ fn entry(ui: &Ui, swatch: &Swatch) -> LayoutJob {
     job
 }
 
-/// All maps of a diagram.
+/// Returns all maps of a diagram.
 fn maps(diagram: &Diagram) -> Vec<Map> {
     let count = diagram.spec().optimizers.len();
     let mut maps = vec![Map::Winner { certainty: true }, Map::Winner { certainty: false }];
@@ -252,7 +252,7 @@ fn maps(diagram: &Diagram) -> Vec<Map> {
     maps
 }
 
-/// The name of a map.
+/// Returns the name of a map.
 pub(super) fn name_of(map: Map, diagram: &Diagram, metric: Metric) -> String {
     match map.subject(diagram) {
         Some(subject) => format!("{subject}: {}", map.quantity(metric)),

@@ -1,22 +1,22 @@
-//! The maps in the middle: the present diagram's, and that of one beside it.
+//! The maps in the middle: the present diagram's, and a compared one beside it.
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
 
-use super::bridge;
 use super::map_options::{in_short, title_against};
-use super::map_view::{self, MapView, Pointed};
+use super::map_view::{self, MapResponse, MapView};
 use super::panel::{Hovered, PhasePanel};
 use super::picture::MapLook;
+use super::pixel_landscape;
 use crate::app::live::{Action, LandscapeAction, Requests};
 use crate::app::theme;
 use crate::figure::difference;
 
-/// A diagram narrower than this is of no use beside another, in points.
+/// The smallest useful width of a diagram beside another, in points.
 const NARROWEST: f32 = 280.0;
-/// Between two diagrams, in points.
+/// The gap between two diagrams, in points.
 const GAP: f32 = 8.0;
 
 impl PhasePanel {
@@ -51,7 +51,7 @@ impl PhasePanel {
         let Some(beside) = self.diagrams.kept(number) else { return };
         let look = MapLook { map: self.look.map.within(&beside.diagram), ..self.look };
         self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
-        let marker = bridge::marker(simulation, beside.spec());
+        let marker = pixel_landscape::marker(simulation, beside.spec());
         let picture = &self.picture_beside;
         let view = MapView { name: "Diagram beside", diagram: &beside.diagram, picture, bar, is_stale: false };
         let pointed = map_view::show(ui, &view, marker, None);
@@ -65,8 +65,8 @@ impl PhasePanel {
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, bar, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), bar);
-        let pointed = map_view::show(ui, &view, bridge::marker(simulation, spec), self.chosen);
-        let Pointed { hovered, clicked, kept, moved, dragged } = pointed;
+        let pointed = map_view::show(ui, &view, pixel_landscape::marker(simulation, spec), self.chosen);
+        let MapResponse { hovered, clicked, kept, moved, dragged } = pointed;
         // In a coarse picture, the pixel that represents the place.
         let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));
         let (clicked, kept) = (known(clicked), known(kept));
@@ -76,7 +76,7 @@ impl PhasePanel {
         if let Some(values) = dragged {
             let mut moved = simulation.clone();
             for (of, value) in [&spec.rows.of, &spec.columns.of].into_iter().zip(values) {
-                bridge::set_value(&mut moved, spec, of, value);
+                pixel_landscape::set_value(&mut moved, spec, of, value);
             }
             requests.actions.push(Action::Landscape(LandscapeAction::Set(Box::new(moved))));
         }
@@ -97,7 +97,7 @@ impl PhasePanel {
         }
     }
 
-    /// A note on the settings of the picture, where these are not those under the controls.
+    /// Describes the settings of an outdated picture, if it is one.
     fn stale_note(&self) -> Option<String> {
         let seen = self.seen()?;
         // The picture is drawn by the displayed metric, whatever its diagram was computed for.
@@ -116,14 +116,14 @@ impl PhasePanel {
         let title = self.diagrams.present.title();
         let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
         let Some(cell) = diagram.cell(pixel) else { return };
-        requests.actions.push(match bridge::landscape(diagram, &title, pixel, cell, self.look.metric) {
+        requests.actions.push(match pixel_landscape::landscape(diagram, &title, pixel, cell, self.look.metric) {
             Some(preset) => Action::Landscape(LandscapeAction::Show(Box::new(preset))),
             None => Action::Notify("The landscape has two dimensions; this pixel has more.".to_owned()),
         });
     }
 }
 
-/// Two halves of an area, beside each other or, where it is too narrow, one above the other.
+/// Splits an area into halves, side by side or, where it is too narrow, one above the other.
 fn halves(area: Rect) -> [Rect; 2] {
     let gap = vec2(GAP, GAP) / 2.0;
     if area.width() >= 2.0 * NARROWEST || area.width() > area.height() {
@@ -135,7 +135,7 @@ fn halves(area: Rect) -> [Rect; 2] {
     }
 }
 
-/// A diagram's title in two lines at most.
+/// Lays out a diagram's title in two lines at most.
 fn heading(ui: &Ui, title: String, width: f32) -> LayoutJob {
     let font = TextStyle::Small.resolve(ui.style());
     let mut job = LayoutJob::single_section(title, TextFormat::simple(font, ui.visuals().weak_text_color()));

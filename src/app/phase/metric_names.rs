@@ -2,6 +2,6 @@
 
 use valleyscope_engine::sweep::Metric;
 
-/// In the order of [`Metric::ALL`].
+/// The metrics with their names, in the order of [`Metric::ALL`].
 pub(super) const METRICS: [(Metric, &str); 3] =
     [(Metric::FinalLoss, "final loss"), (Metric::SmallestLoss, "smallest loss"), (Metric::Depth, "depth")];

@@ -1,9 +1,8 @@
-//! The phase diagrams' part of the window: choose axes and optimizers, watch the diagram become finer, and
-//! go from a pixel to its landscape and back.
+//! The phase diagram tab: choose axes and optimizers, watch the diagram become finer, and go from a pixel to its
+//! landscape and back.
 
 mod axes;
 mod axis_controls;
-mod bridge;
 mod controls;
 mod diagram_store;
 mod export;
@@ -14,11 +13,12 @@ mod metric_names;
 mod optimizer_controls;
 mod panel;
 mod picture;
+mod pixel_landscape;
 mod raw;
 mod readout;
 mod run_bar;
 mod tab;
-mod titled;
+mod titled_diagram;
 
 pub(super) use panel::PhasePanel;
-pub(super) use titled::ExportedDiagram;
+pub(super) use titled_diagram::ExportedDiagram;

@@ -1,4 +1,4 @@
-//! The panel as a whole.
+//! The phase diagram's panel: its state, and its parts on the screen.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use valleyscope_engine::sweep::{Axis, Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::axes::Side;
+use super::axes::MapSide;
 use super::controls;
 use super::diagram_store::DiagramStore;
 use super::export::{DiagramExports, MapFigure};
 use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
-use super::titled::{ExportedDiagram, TitledDiagram};
+use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::app::editor::{Draft, Editor, PresetDraft};
 use crate::app::live::Requests;
 use crate::app::side_panel::{Edge, SidePanel};
@@ -24,11 +24,11 @@ use crate::app::window_layout::WindowLayout;
 use crate::figure::{Map, as_changed};
 use crate::result::{RawPlan, SweepResult};
 
-/// The state of the phase diagrams' part of the window.
+/// The state of the phase diagram tab.
 pub struct PhasePanel {
     pub(super) diagrams: DiagramStore,
     pub(super) editor: Editor<SweepPreset>,
-    /// Whether a change under the controls begins a new diagram at once.
+    /// Starts a new diagram at each change under the controls if true.
     pub(super) follow_changes: bool,
     pub(super) look: MapLook,
     pub(super) picture: MapPicture,
@@ -37,19 +37,20 @@ pub struct PhasePanel {
     pub(super) picture_beside: MapPicture,
     pub(super) hovered: Option<Hovered>,
     pub(super) chosen: Option<[usize; 2]>,
-    /// The sweep whose diagram is looked at, and which the choices above are about.
+    /// The sweep of the displayed diagram, to which the choices above apply.
     looked_at: Arc<SweepSpec>,
     pub(super) exports: DiagramExports,
     pub(super) raw: RawExports,
     pub(super) layout: MapFigure,
-    /// The area in which the maps were drawn last.
+    /// The area in which the maps were last drawn.
     pub(super) area: Option<Rect>,
 }
 
 impl Draft for SweepPreset {
     type Saved = Arc<SweepPreset>;
 
-    /// The displayed metric needs no new computation, and a change of it alone is not worth a warning.
+    /// Returns whether the draft differs by more than the displayed metric, which needs no new computation and no
+    /// warning.
     fn differs_from(&self, saved: &Arc<SweepPreset>) -> bool {
         SweepSpec { metric: saved.sweep.metric, ..self.sweep.clone() } != saved.sweep
     }
@@ -58,7 +59,7 @@ impl Draft for SweepPreset {
         if let Preset::Sweep(preset) = written.preset { Some(Arc::new(preset)) } else { None }
     }
 
-    fn take_words(&mut self, preset: &Preset) {
+    fn take_description(&mut self, preset: &Preset) {
         preset.title().clone_into(&mut self.title);
         preset.description().clone_into(&mut self.description);
     }
@@ -68,7 +69,7 @@ impl Draft for SweepPreset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hovered {
     pub pixel: [usize; 2],
-    /// Whether it belongs to the diagram beside the present one.
+    /// True if it belongs to the diagram beside the present one.
     pub is_beside: bool,
 }
 
@@ -94,16 +95,16 @@ impl PhasePanel {
         }
     }
 
-    /// Loads a preset into the controls and begins its diagram. Undo restores the previous one.
+    /// Opens a preset and starts its diagram. Undo restores the previous one.
     pub(super) fn open_sweep(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.put(preset, file);
         // A preset has been checked when it was read.
         let clean = self.clean();
         match self.diagrams.run(&self.editor.draft.sweep, &clean, false) {
-            Ok(()) => self.diagrams.belongs_to(&clean),
+            Ok(()) => self.diagrams.relabel(&clean),
             Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
-        // The diagram shown before is unrelated to it.
+        // The previous diagram is unrelated.
         self.diagrams.show_newest();
     }
 
@@ -113,7 +114,7 @@ impl PhasePanel {
         self.editor.open(preset.clone(), Arc::new(preset), file);
     }
 
-    /// The preset as it was opened or saved last.
+    /// Returns the preset as it was last opened or saved.
     pub(super) fn clean(&self) -> Arc<SweepPreset> {
         Arc::clone(self.editor.saved_state())
     }
@@ -126,9 +127,9 @@ impl PhasePanel {
         self.diagrams.open(result, self.clean());
     }
 
-    /// Shows a kept diagram in the place of the present one.
-    pub(super) fn bring_back(&mut self, number: u64) {
-        self.diagrams.bring_back(number);
+    /// Shows a kept diagram in place of the present one.
+    pub(super) fn show_kept(&mut self, number: u64) {
+        self.diagrams.show_kept(number);
         let present = &self.diagrams.present;
         let preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.preset).clone() };
         if present.preset == *self.editor.saved_state() {
@@ -143,40 +144,41 @@ impl PhasePanel {
         self.beside = self.beside.filter(|beside| *beside != number);
     }
 
-    /// The preset under the controls.
+    /// Returns the preset under the controls.
     pub fn preset(&self) -> &SweepPreset {
         &self.editor.draft
     }
 
-    /// The preset under the controls, with the displayed metric.
+    /// Returns the preset under the controls, with the displayed metric.
     pub fn draft(&self) -> SweepPreset {
         let mut preset = self.preset().clone();
         preset.sweep.metric = self.look.metric;
         preset
     }
 
-    /// The preset as it is called: after a change of its settings, with a title and a description that are made from them.
+    /// Returns the preset with its present title: after a change of its settings, title and description are made from
+    /// them.
     pub(super) fn named(&self) -> SweepPreset {
         let preset = self.preset().clone();
         if self.is_dirty() { as_changed((*self.clean()).clone(), preset.sweep) } else { preset }
     }
 
-    /// There are changes that were not saved.
+    /// Returns whether there are unsaved changes.
     pub fn is_dirty(&self) -> bool {
         self.editor.is_dirty()
     }
 
-    /// The diagram that is shown.
+    /// Returns the shown diagram.
     pub fn present(&self) -> &TitledDiagram {
         &self.diagrams.present
     }
 
-    /// The sweep of the picture that is seen.
+    /// Returns the sweep of the visible picture.
     pub fn seen(&self) -> Option<&SweepSpec> {
         self.picture.spec().map(|spec| &**spec)
     }
 
-    /// Whether a sweep is running.
+    /// Returns whether a sweep is running.
     pub fn is_running(&self) -> bool {
         self.diagrams.is_running()
     }
@@ -186,7 +188,7 @@ impl PhasePanel {
         self.diagrams.exported(exported);
     }
 
-    /// Computes the runs of a diagram once more and writes them into a folder.
+    /// Computes the runs of a diagram again and writes them into a folder.
     pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
         self.raw.begin(&self.diagrams, plan, folder, overwrite);
     }
@@ -228,10 +230,10 @@ impl PhasePanel {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, simulation, requests);
         });
-        self.editor.remember(ui.ctx());
+        self.editor.record_for_undo(ui.ctx());
     }
 
-    /// Begins the diagram of the settings under the controls, if they have changed.
+    /// Starts the diagram of the settings under the controls, if they have changed.
     fn follow(&mut self, ui: &Ui) {
         self.look_at_present();
         // An arrow key that is held changes a number again and again.
@@ -252,7 +254,7 @@ impl PhasePanel {
         }
     }
 
-    /// Adapts the displayed map to the present diagram, which may be another one.
+    /// Adapts the map's options to the present diagram, which may be another one.
     pub(super) fn look_at_present(&mut self) {
         let diagram = &self.diagrams.present.diagram;
         if Arc::ptr_eq(diagram.spec(), &self.looked_at) {
@@ -267,17 +269,17 @@ impl PhasePanel {
         });
     }
 
-    /// The metric by which optimizers are compared on the map.
+    /// Returns the metric by which the map compares optimizers.
     pub(super) fn metric(&self) -> Metric {
         self.look.metric
     }
 }
 
-/// The pixel with these values of row and column, where a sweep still has the axes of another.
+/// Returns the pixel with these values of row and column, if two sweeps have the same axes.
 fn pixel_of(sweep: &SweepSpec, other: &SweepSpec, [row, column]: [f64; 2]) -> Option<[usize; 2]> {
     let index = |axis: &Axis, other: &Axis, value: f64| {
-        let position = Side(axis).position(value);
-        (axis.of == other.of && (0.0..=1.0).contains(&position)).then(|| Side(axis).index(position))
+        let position = MapSide(axis).position(value);
+        (axis.of == other.of && (0.0..=1.0).contains(&position)).then(|| MapSide(axis).index(position))
     };
     Some([index(&sweep.rows, &other.rows, row)?, index(&sweep.columns, &other.columns, column)?])
 }

@@ -1,4 +1,4 @@
-//! The export of raw arrays: computed again, row by row, in the background.
+//! The export of raw arrays, computed again in the background, row by row.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::app::question::Question;
 use crate::result::{RawExport, RawFailure, RawPlan, RawProgress};
 
 /// The interval between updates of the progress.
-const BETWEEN: Duration = Duration::from_millis(100);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The export of raw arrays, at most one at a time.
 #[derive(Default)]
@@ -29,7 +29,7 @@ struct Running {
 }
 
 impl RawExports {
-    /// Reports the end of an export. The export waits while a diagram `is_computing`.
+    /// Reports the end of an export. The export pauses while a diagram `is_computing`.
     pub(super) fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
         let Some(running) = &self.running else { return };
         running.export.hold(is_computing);
@@ -53,13 +53,13 @@ impl RawExports {
         self.running = None;
     }
 
-    /// Computes the runs of a diagram once more and writes them into a folder.
+    /// Computes the runs of a diagram again and writes them into a folder.
     pub(super) fn begin(&mut self, diagrams: &DiagramStore, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
         let export = diagrams.export_raw(plan.clone(), folder.clone(), overwrite);
         self.running = Some(Running { plan, folder, export });
     }
 
-    /// The menu's entry.
+    /// Shows the menu's entry.
     pub(super) fn entry(&self, ui: &mut Ui, diagrams: &DiagramStore, requests: &mut Requests) {
         let present = &diagrams.present;
         let plan = RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| refused.to_string());
@@ -97,7 +97,7 @@ impl RawExports {
             ui.add(egui::Label::new(RichText::new(text).small().weak()).truncate());
         });
         ui.add(ProgressBar::new(pixels as f32 / all_pixels as f32).desired_height(6.0));
-        ui.ctx().request_repaint_after(BETWEEN);
+        ui.ctx().request_repaint_after(UPDATE_INTERVAL);
     }
 
     fn ask_to_replace(&mut self, ctx: &Context, diagrams: &DiagramStore) {
@@ -120,7 +120,7 @@ impl RawExports {
     }
 }
 
-/// The complete rows and their folder, in words.
+/// Formats the complete rows and their folder.
 fn rows(Running { plan, folder, export }: &Running) -> String {
     let (all, folder) = (plan.rows(), folder.display());
     match export.progress().rows {

@@ -15,7 +15,7 @@ use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::app::theme::legible;
 use crate::figure::{axis_label, optimizer_colors};
 
-/// Shows a pixel; while it is not computed, the one that represents it on the map.
+/// Shows a pixel's results, or those of the pixel that represents it on the map.
 pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
     let spec = diagram.spec();
     let pixel = diagram.known_near(pixel).unwrap_or(pixel);
@@ -31,15 +31,15 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
         ui.label(RichText::new("Not computed yet.").weak());
         return;
     };
-    verdict(ui, diagram, cell, metric);
+    winner(ui, diagram, cell, metric);
     ui.add_space(4.0);
     scores(ui, diagram, pixel, cell, metric);
     ui.add_space(6.0);
     curve(ui, diagram, pixel, cell, metric);
 }
 
-/// The winner, its certainty, and the gap that this rests on.
-fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
+/// Shows the winner, its certainty, and the difference on which they rest.
+fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     let comparison = cell.comparison(metric);
     let Some(winner) = comparison.winner else {
         ui.label("No winner: the best scores are equal.");
@@ -56,7 +56,7 @@ fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     if let Some((rival, _)) = comparison.rival() {
         let gap = comparison.gaps[rival];
         let lead = format!("held-out lead over {}: {} ± {}", names[rival], number(gap.value), number(gap.error));
-        ui.label(RichText::new(lead).weak()).on_hover_text(held_out(cell.replicates));
+        ui.label(RichText::new(lead).weak()).on_hover_text(held_out_explanation(cell.replicates));
     }
     let all = diagram.spec().replicates.get();
     if cell.replicates < all {
@@ -67,8 +67,8 @@ fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
 /// The certainty below which a winner is as likely as not to be another.
 const UNDECIDED: f64 = 0.5;
 
-/// How the held-out lead is estimated, and why it may be smaller than the scores' difference.
-fn held_out(replicates: usize) -> String {
+/// Explains how the held-out lead is estimated, and why it may be smaller than the scores' difference.
+fn held_out_explanation(replicates: usize) -> String {
     format!(
         "Each score below is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
          lead, each optimizer's learning rate is chosen on one half of the replicates ({} runs), and the optimizers are \
@@ -78,7 +78,7 @@ fn held_out(replicates: usize) -> String {
     )
 }
 
-/// Never a hundred percent: nothing is quite sure.
+/// Formats a certainty in percent, never as 100 %.
 fn percent(certainty: f64) -> String {
     if certainty > 0.999 { "over 99.9 %".to_owned() } else { format!("{:.1} %", 100.0 * certainty) }
 }
@@ -91,7 +91,7 @@ fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric
     area.show(ui, |ui| score_table(ui, diagram, pixel, cell, metric, width));
 }
 
-/// Columns of numbers in the table of scores, and the space between columns in points.
+/// The number of number columns in the table of scores, and the space between columns in points.
 const NUMBERS: usize = 4;
 const BETWEEN: f32 = 8.0;
 /// A number of the usual width in the table, and a name that always has room with its mark.
@@ -102,7 +102,7 @@ fn text_width(ui: &Ui, text: &str) -> f32 {
     one_line(ui, text, f32::INFINITY).size().x
 }
 
-/// A text in one line, shortened where it is wider than this.
+/// Lays out a text in one line, shortened where it is wider than `width`.
 fn one_line(ui: &Ui, text: &str, width: f32) -> Arc<Galley> {
     let format = TextFormat::simple(TextStyle::Body.resolve(ui.style()), ui.visuals().text_color());
     let mut job = LayoutJob::single_section(text.to_owned(), format);
@@ -125,7 +125,7 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
             ui.horizontal(|ui| {
                 let mark = ui.label(RichText::new("■").color(Color32::from_rgb(red, green, blue)));
                 let room = width - mark.rect.width() - ui.spacing().item_spacing.x;
-                // A shortened name is shown in full at the pointer.
+                // The pointer shows a shortened name in full.
                 ui.label(one_line(ui, name, room));
             });
             ui.label(number(score.value));
@@ -135,7 +135,7 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
             let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
             let label = ui.label(format!("{beyond}{}", number(best)));
             if !beyond.is_empty() {
-                label.on_hover_text("At the end of the learning rates that were tried: a better one may lie beyond.");
+                label.on_hover_text("At the end of the tried learning rates: a better one may be outside.");
             }
             let runs = cell.averages[index].len() * cell.replicates;
             ui.label(match cell.diverged[index] {
@@ -147,7 +147,7 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
     });
 }
 
-/// Three digits, in the width of a column.
+/// Formats a number with three digits, in the width of a column.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "–".to_owned()
@@ -160,7 +160,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The average over learning rates, with standard errors.
+/// Shows the average over learning rates, with standard errors.
 fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
     let (_, name) = METRICS[metric as usize];
     let average = match diagram.spec().average {
@@ -170,7 +170,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     ui.label(RichText::new(format!("{average} {name} over learning rate η")).small());
     let optimizers = &diagram.spec().optimizers;
     let names = diagram.spec().shown_names();
-    let shown = around_scores((0..optimizers.len()).map(|index| cell.score(index, metric).value), metric);
+    let shown = average_range((0..optimizers.len()).map(|index| cell.score(index, metric).value), metric);
     let curves: Vec<_> = (0..cell.averages.len()).map(|index| rates(diagram, pixel, cell, index, metric)).collect();
     let places = curves.iter().flatten().map(|rate| [rate.place; 2]).reduce(union);
     let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
@@ -216,8 +216,8 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     });
 }
 
-/// The range of averages that is shown. Learning rates far too large would flatten all that matters.
-fn around_scores(scores: impl Iterator<Item = f64>, metric: Metric) -> [f64; 2] {
+/// Returns the displayed range of averages, which excludes those of far too large learning rates.
+fn average_range(scores: impl Iterator<Item = f64>, metric: Metric) -> [f64; 2] {
     let scores = scores.filter(|score| score.is_finite()).map(|score| [score; 2]);
     let Some([low, high]) = scores.reduce(union) else { return [0.0, 1.0] };
     let reach = (3.0 * (high - low)).max(0.5 * low.abs().max(high.abs())).max(1e-6);
@@ -227,14 +227,14 @@ fn around_scores(scores: impl Iterator<Item = f64>, metric: Metric) -> [f64; 2] 
     }
 }
 
-/// What is known of a learning rate, at its place on a logarithmic axis: the average and its standard error.
+/// The average at a learning rate, with its place on a logarithmic axis and its standard error.
 struct Rate {
     place: f64,
     average: f64,
     error: f64,
 }
 
-/// The learning rates of an optimizer whose average is finite.
+/// Returns the learning rates of an optimizer whose average is finite.
 fn rates(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, optimizer: usize, metric: Metric) -> Vec<Rate> {
     let averages = cell.averages[optimizer].iter().zip(&cell.deviations[optimizer]).enumerate();
     let rates = averages.map(|(rate, (average, deviation))| Rate {

@@ -1,4 +1,4 @@
-//! The curves of a plot, drawn by the GPU from buffers that stay for as long as nothing changes.
+//! The curves of a plot, drawn by the GPU from buffers that stay while nothing changes.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, Plo
 
 use crate::gpu::{CurveRenderer, CurveSet, Placement};
 
-/// Makes the renderer for the window's device, once.
+/// Creates the renderer for the window's device, once.
 pub(crate) fn install(render_state: &RenderState) {
     let renderer = CurveRenderer::new(&render_state.device, render_state.target_format, 1);
     render_state.renderer.write().callback_resources.insert(renderer);
@@ -18,16 +18,16 @@ pub(crate) fn install(render_state: &RenderState) {
 
 /// The curves as an item of a plot.
 pub(in crate::app) struct CurveItem {
-    /// By which the GPU knows the plot.
+    /// The id of the plot for the GPU.
     id: u64,
     set: Arc<CurveSet>,
-    /// Where the curves' places 0 and 1 are in the plot, on both axes.
+    /// The positions of the curves' places 0 and 1 in the plot, on both axes.
     corners: [PlotPoint; 2],
     base: PlotItemBase,
 }
 
 impl CurveItem {
-    /// Curves that count places from 0 to 1 through these ranges.
+    /// Makes an item of curves whose places from 0 to 1 span these ranges.
     pub(in crate::app) fn new(plot: &str, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
         let id = Id::unique(("curves", plot)).value();
         let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
@@ -37,7 +37,7 @@ impl CurveItem {
 
 impl PlotItem for CurveItem {
     fn shapes(&self, ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
-        // What is scrolled out of the window has no pixels, and a picture begins and ends with whole ones.
+        // Scrolled-out parts have no pixels, and a picture begins and ends with whole ones.
         let scale = ui.pixels_per_point();
         let visible = transform.frame().intersect(ui.ctx().content_rect()).round_to_pixels(scale);
         if !visible.is_positive() {
@@ -55,7 +55,7 @@ impl PlotItem for CurveItem {
         Color32::TRANSPARENT
     }
 
-    /// The pointer's values are shown by other means.
+    /// Has no geometry, as the plot's own readout shows the pointer's values.
     fn geometry(&self) -> PlotGeometry<'_> {
         PlotGeometry::None
     }
@@ -73,7 +73,7 @@ impl PlotItem for CurveItem {
     }
 }
 
-/// Where curves are in a picture of this part of the window, if places 0 and 1 are at these positions.
+/// Returns the placement of curves in a picture of this part of the window, if places 0 and 1 are at these positions.
 fn placement([zero, one]: [Pos2; 2], visible: Rect, pixels_per_point: f32) -> Placement {
     let (center, px) = (visible.center(), |x: f32, y: f32| [x * pixels_per_point, y * pixels_per_point]);
     Placement {
@@ -83,7 +83,7 @@ fn placement([zero, one]: [Pos2; 2], visible: Rect, pixels_per_point: f32) -> Pl
     }
 }
 
-/// One frame's picture of the curves.
+/// The paint callback of one frame's curves.
 struct Paint {
     id: u64,
     set: Arc<CurveSet>,
@@ -138,7 +138,7 @@ mod tests {
         let visible = Rect::from_min_size(pos2(50.0, 0.0), vec2(200.0, 60.0));
         let Placement { size_px, px_per_place, origin_px } = placement(corners, visible, 2.0);
         assert_eq!((size_px, px_per_place), ([400.0, 120.0], [400.0, 200.0]));
-        // Place (0, 0) is the lower left corner of what is visible, and y goes up.
+        // Place (0, 0) is the lower left corner of the visible part, and y goes up.
         assert_eq!(origin_px, [-200.0, -60.0]);
     }
 }

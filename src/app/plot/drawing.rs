@@ -1,21 +1,20 @@
-//! What is drawn of a curve in a plot: its line, its band, error bars and single points.
+//! The drawing of a curve in a plot: its line, its band, error bars and single points.
 
 use egui::Color32;
 use egui_plot::{FilledArea, Line, MarkerShape, PlotPoints, PlotUi, Points};
 
-/// Where a curve is drawn when a place is far outside of the view: how far does not matter, and pixels could not count
-/// it.
+/// Clamps a place far outside of the view, whose exact distance does not matter and would overflow pixels.
 fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
     let far = 100.0 * (top - bottom);
     y.clamp(bottom - far, top + far)
 }
 
-/// A line without what is far outside of the view; what is left of a segment stays in its place.
+/// Clips a line to the surroundings of the view without moving its visible segments.
 pub(in crate::app) fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
     let mut kept = Vec::with_capacity(line.len());
     for (index, &[x, y]) in line.iter().enumerate() {
         let end = near(y, view);
-        // Where the segments to the neighbours come near.
+        // The places at which the segments to the neighbours come near.
         let neighbors =
             [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|other| line.get(other));
         let crossings = neighbors.filter(|[_, other]| (y - end) * (other - end) < 0.0);
@@ -42,7 +41,7 @@ pub(in crate::app) fn line(
     plot.line(line.color(color).width(width).allow_hover(false));
 }
 
-/// Fills what lies between the low and the high ends `[x, low, high]`.
+/// Fills the area between the low and the high ends `[x, low, high]`.
 pub(in crate::app) fn band(
     plot: &mut PlotUi<'_>,
     ends: impl Iterator<Item = [f64; 3]>,
@@ -67,8 +66,8 @@ pub(in crate::app) fn point(
     plot.points(point.color(color).allow_hover(false));
 }
 
-/// Draws a vertical line at a place from `low` to `high`; with a `cap`, which is half as wide as a short horizontal line,
-/// also such lines at its ends.
+/// Draws a vertical line at a place from `low` to `high`; with a `cap`, also horizontal lines twice as wide at its
+/// ends.
 pub(in crate::app) fn error_bar(
     plot: &mut PlotUi<'_>,
     [x, low, high]: [f64; 3],
@@ -87,7 +86,7 @@ mod tests {
     use super::near_line;
 
     #[test]
-    fn segments_that_come_from_far_outside_of_the_view_stay_in_their_place() {
+    fn segments_from_far_outside_of_the_view_stay_in_their_place() {
         // In view are 0 to 1, and near it −100 to 101.
         let line = [[0.0, 0.5], [1.0, 1000.5], [2.0, 0.5], [3.0, -500.0], [4.0, -600.0]];
         let kept = near_line(&line, [0.0, 1.0]);

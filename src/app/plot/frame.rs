@@ -1,4 +1,4 @@
-//! The frame of a plot: axes with their marks, the grid, and the gestures that move it.
+//! The frame of a plot: axes with their ticks, the grid, and the gestures that move it.
 
 use egui::{Color32, FontId, Rangef, Response, TextStyle, Ui, Vec2, WidgetInfo, vec2};
 use egui_plot::{AxisHints, GridMark, Plot, PlotTransform, PlotUi, VLine};
@@ -8,24 +8,24 @@ use valleyscope_experiments::view::ticks::{Tick, Ticks};
 use super::zoom::Gesture;
 use crate::app::theme;
 
-/// Points between labels beside each other and above each other.
+/// The distances between labels beside each other and above each other, in points.
 const BESIDE: f64 = 46.0;
 const ABOVE: f64 = 28.0;
-/// Points that a plot's axes take, about.
+/// The approximate size of a plot's axes, in points.
 const AXES: Vec2 = vec2(66.0, 24.0);
 const GUTTER: f32 = 46.0;
-/// Points at the right that are left for the last label, which stands half beyond its end.
+/// The space at the right for half of the last label, in points.
 const RIGHT: f32 = 10.0;
 
-/// A mark on an axis, and what it says.
+/// A tick of an axis, and its label.
 type LabelledMark = (GridMark, String);
 
-/// An axis of a plot: from where to where it goes, in places on its scale.
+/// An axis of a plot, with its range in places on its scale.
 #[derive(Clone, Debug)]
 pub(in crate::app) struct PlotAxis {
     pub scale: AxisScale,
     pub range: [f64; 2],
-    /// Marks at these values rather than at round ones.
+    /// Ticks at these values rather than at round ones.
     pub marks: Option<Vec<Tick>>,
 }
 
@@ -33,9 +33,9 @@ pub(in crate::app) struct PlotAxis {
 pub(in crate::app) struct PlotFrame {
     pub axes: [PlotAxis; 2],
     pub size: Vec2,
-    /// Which of the axes are dragged and zoomed.
+    /// True for each axis that can be dragged and zoomed.
     pub is_moved: [bool; 2],
-    /// Where the pointer is, in this plot or in one beside it, as a place on the horizontal axis.
+    /// The pointer's place on the horizontal axis, in this plot or in one beside it.
     pub pointer: Option<f64>,
 }
 
@@ -43,24 +43,24 @@ pub(in crate::app) struct PlotFrame {
 pub(in crate::app) struct ShownPlot {
     pub response: Response,
     pub transform: PlotTransform,
-    /// Where the pointer is, in places.
+    /// The pointer's places.
     pub pointer: Option<[f64; 2]>,
     pub gesture: Gesture,
 }
 
 impl PlotAxis {
-    /// An axis with marks at round values.
+    /// Makes an axis with ticks at round values.
     pub(in crate::app) fn new(scale: AxisScale, range: [f64; 2]) -> PlotAxis {
         PlotAxis { scale, range, marks: None }
     }
 
-    /// The marks of an axis of so many points.
+    /// Returns the ticks of an axis of `length` points.
     fn labelled(&self, length: f32, apart: f64) -> Vec<LabelledMark> {
         let round = || Ticks::placed(self.scale, self.range, f64::from(length), apart);
         let ticks = self.marks.clone().unwrap_or_else(round).into_iter();
         let placed = ticks.map(|tick| (self.scale.place(tick.value), tick.label));
         let marks: Vec<(f64, String)> = placed.filter(|(place, _)| place.is_finite()).collect();
-        // By the distance to its neighbour the plot decides how strongly to draw a mark.
+        // The distance to its neighbour determines how strongly the plot draws a tick.
         let gap = |index: usize| {
             let from = |other: Option<&(f64, String)>| other.map_or(1e9, |mark| (mark.0 - marks[index].0).abs());
             from(index.checked_sub(1).and_then(|before| marks.get(before))).min(from(marks.get(index + 1)))
@@ -78,12 +78,12 @@ impl PlotAxis {
 }
 
 impl PlotFrame {
-    /// About how many points wide and high the curves' part is.
+    /// Returns the approximate size of the curves' area, in points.
     pub(in crate::app) fn area(size: Vec2) -> Vec2 {
         size - AXES
     }
 
-    /// Shows the plot with what `draw` draws into it.
+    /// Shows the plot with the contents that `draw` adds.
     pub(in crate::app) fn show<'p>(
         &self,
         ui: &mut Ui,
@@ -140,7 +140,7 @@ impl PlotFrame {
             .custom_y_axes(vec![PlotAxis::hints(AxisHints::new_y().min_thickness(GUTTER), y_marks, font)])
     }
 
-    /// How far the last label of the horizontal axis stands out beyond what is left for it.
+    /// Returns how far the last label of the horizontal axis exceeds the space for it.
     fn overhang(&self, ui: &Ui, font: &FontId, marks: &[LabelledMark]) -> f32 {
         let Some((mark, label)) = marks.last() else { return 0.0 };
         let [from, to] = self.axes[0].range;
@@ -151,7 +151,7 @@ impl PlotFrame {
 }
 
 impl ShownPlot {
-    /// Names the plot for those who do not see it, and says in words what it shows.
+    /// Sets the accessible name of the plot, and its description as the value.
     pub(in crate::app) fn describe(&self, label: &str, words: impl Fn() -> String) {
         self.response.widget_info(|| WidgetInfo {
             label: Some(label.to_owned()),

@@ -1,4 +1,4 @@
-//! The plot that all tabs draw: its axes and marks, the gestures that move it, and what is drawn of a curve.
+//! The plot that all tabs draw: its axes and ticks, its gestures, and the drawing of curves.
 //!
 //! A [`PlotFrame`] has two axes, draws grid, labels and the pointer's line, and returns the gestures; a [`Zoom`]
 //! applies them to all plots that share a horizontal axis. A tab adds its metrics, curves, legends, and the text for

@@ -1,4 +1,4 @@
-//! What a plot says beside its curves: values at the pointer, and which curves leave the view.
+//! The texts on a plot: values at the pointer, notes, and the names of curves that leave the view.
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Align2, Color32, Grid, Rect, Response, Shape, Stroke, TextFormat, TextStyle, Tooltip, Ui, pos2, vec2};
@@ -6,7 +6,7 @@ use egui_plot::PlotPoint;
 
 use super::frame::ShownPlot;
 
-/// A curve that leaves the view: where its first point outside of it is.
+/// A curve that leaves the view, with its first point outside.
 pub(in crate::app) struct LeavingCurve {
     pub name: String,
     pub color: Color32,
@@ -26,14 +26,14 @@ pub(in crate::app) fn readout(response: &Response, title: &str, note: Option<&st
 }
 
 impl ShownPlot {
-    /// Says in the middle of the plot why there is nothing in it.
+    /// Shows a note in the middle of an empty plot.
     pub(in crate::app) fn note(&self, ui: &Ui, text: &str) {
         let (font, color) = (TextStyle::Small.resolve(ui.style()), ui.visuals().weak_text_color());
         let frame = *self.transform.frame();
         ui.painter().with_clip_rect(frame).text(frame.center(), Align2::CENTER_CENTER, text, font, color);
     }
 
-    /// Marks curves that leave a view which was chosen for the others: a small arrow where they do, and the name.
+    /// Marks curves that leave a view which was chosen for the others, by a small arrow at that point and the name.
     pub(in crate::app) fn mark_leaving(&self, ui: &Ui, top: f64, curves: impl Iterator<Item = LeavingCurve>) {
         let frame = *self.transform.frame();
         let painter = ui.painter().with_clip_rect(frame);

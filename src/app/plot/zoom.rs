@@ -1,11 +1,11 @@
-//! What plots are zoomed to, and the gestures that zoom them.
+//! The zoomed ranges of plots, and the gestures that change them.
 
 use std::collections::BTreeMap;
 
 use egui::{Response, Ui};
 use egui_plot::PlotBounds;
 
-/// What was done to a plot: the ranges of places that it is to show.
+/// The result of a gesture on a plot: the ranges of places to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::app) struct Gesture {
     x: Option<[f64; 2]>,
@@ -14,7 +14,7 @@ pub(in crate::app) struct Gesture {
 }
 
 impl Gesture {
-    /// Dragging and zooming, read off from where a plot of these ranges ended up, the wheel, and double clicks.
+    /// Derives the gesture from the ranges where a plot ended up, the wheel, and double clicks.
     pub(super) fn of(
         ui: &Ui,
         response: &Response,
@@ -49,7 +49,7 @@ impl Gesture {
     }
 }
 
-/// What plots over one horizontal axis are zoomed to, in places; what is not zoomed shows everything.
+/// The zoomed ranges of plots over one horizontal axis, in places; the others show everything.
 #[derive(Debug)]
 pub(in crate::app) struct Zoom<K> {
     pub x: Option<[f64; 2]>,
@@ -67,12 +67,12 @@ impl<K: Ord> Zoom<K> {
         self.x.is_some() || !self.y.is_empty()
     }
 
-    /// Shows everything again.
+    /// Resets all ranges to everything.
     pub(in crate::app) fn reset(&mut self) {
         *self = Zoom::default();
     }
 
-    /// Takes over what was done to one of the plots. The horizontal axis stays near the `whole` and is no shorter than
+    /// Applies a gesture on one of the plots. The horizontal axis stays near the `whole` and is no shorter than
     /// `least`.
     pub(in crate::app) fn apply(&mut self, plot: K, gesture: Gesture, whole: [f64; 2], least: f64) {
         if gesture.is_reset {
@@ -91,7 +91,7 @@ impl<K: Ord> Zoom<K> {
     }
 }
 
-/// A range moved or made longer or shorter where it is too far from the whole or too short.
+/// Moves or resizes a range that is too far from the whole or too short.
 fn near([from, to]: [f64; 2], [start, end]: [f64; 2], least: f64) -> [f64; 2] {
     let room = 0.5 * (end - start);
     let [start, end] = [start - room, end + room];

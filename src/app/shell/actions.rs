@@ -1,4 +1,4 @@
-//! Carrying out the requests of the panels.
+//! Carries out the requests of the panels.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Valleyscope {
         match action {
             Action::Notify(text) => self.dialogs.messages.notify(text),
             Action::Report { title, text } => self.dialogs.messages.report(title, text),
-            Action::SavePicture { area, suggested_name } => self.dialogs.pictures.ask(area, suggested_name),
+            Action::SavePicture { area, suggested_name } => self.dialogs.screenshots.ask(area, suggested_name),
             Action::SaveText { text, suggested_name } => {
                 self.dialogs.files.ask_save(FileContent::Text(text), suggested_name);
             }
@@ -49,8 +49,8 @@ impl Valleyscope {
                 self.tabs.landscape.act(ctx, action, &mut requests);
                 self.carry_out(ctx, requests);
             }
-            Action::Undo => self.shown_mut().go_in_history(HistoryStep::Undo),
-            Action::Redo => self.shown_mut().go_in_history(HistoryStep::Redo),
+            Action::Undo => self.shown_mut().undo_or_redo(HistoryStep::Undo),
+            Action::Redo => self.shown_mut().undo_or_redo(HistoryStep::Redo),
             Action::OpenPreset => self.dialogs.files.ask_open(),
             Action::OpenBuiltIn(name) => {
                 if let Some(built_in) = built_ins().iter().find(|built_in| built_in.name == name) {
@@ -77,7 +77,7 @@ impl Valleyscope {
         self.tabs.get_mut(self.layout.tab)
     }
 
-    /// Shows a preset in the tab of its kind.
+    /// Opens a preset in the tab of its kind.
     pub(super) fn open_preset(&mut self, ctx: &Context, preset: Preset, file: Option<PathBuf>) {
         self.layout.tab = TabName::that_opens(&preset);
         let mut requests = Requests::default();
@@ -97,7 +97,7 @@ impl Valleyscope {
         self.tabs.training.open_run(run);
     }
 
-    /// Saves to the preset's own file, or asks where, or what to do about what would be left out.
+    /// Saves to the preset's own file, or asks for the path, or shows a warning about parts that would be left out.
     fn save_preset(&mut self) {
         let dialog = SavePreset::new(self.shown().to_save());
         match self.shown().editor().target() {
@@ -118,7 +118,7 @@ impl Valleyscope {
         }
     }
 
-    /// Brings the tabs' computations and the window's title in line with the drafts.
+    /// Updates the tabs' computations and the window's title from the drafts.
     pub(super) fn end_frame(&mut self, ctx: &Context) {
         let mut requests = Requests::default();
         for &tab in TabName::ALL {

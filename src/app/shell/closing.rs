@@ -1,4 +1,4 @@
-//! Closing the window: diagrams that took long to compute are not dropped without a question.
+//! Asks before closing the window drops diagrams that took long to compute.
 
 use egui::{Context, ViewportCommand};
 
@@ -7,15 +7,15 @@ use crate::app::quit::{self, QuitAnswer, Quitting};
 use crate::app::tabs::TabName;
 
 impl Valleyscope {
-    /// Holds a request to close the window back where diagrams would be lost. Presets and trainings need no question: the
+    /// Cancels a request to close the window if diagrams would be lost. Presets and trainings need no question: the
     /// session keeps unsaved settings, and trainings go on without the window. A window whose graphics device is lost
     /// cannot show one.
-    pub(super) fn hold_close(&mut self, ctx: &Context) {
+    pub(super) fn confirm_close(&mut self, ctx: &Context) {
         let is_requested = ctx.input(|input| input.viewport().close_requested());
         if !is_requested || self.device_lost || self.quitting == Quitting::Decided {
             return;
         }
-        if self.tab_with_losses().is_some() {
+        if self.tab_with_unsaved_results().is_some() {
             ctx.send_viewport_cmd(ViewportCommand::CancelClose);
             if ctx.input(|input| input.viewport().minimized == Some(true)) {
                 ctx.send_viewport_cmd(ViewportCommand::Minimized(false));
@@ -24,16 +24,16 @@ impl Valleyscope {
         }
     }
 
-    /// Shows the question, and closes the window where it is so answered.
+    /// Shows the question, and closes the window if the user agrees.
     pub(super) fn show_quit_question(&mut self, ctx: &Context) {
         if self.quitting != Quitting::Asked {
             return;
         }
-        let tab = self.tab_with_losses();
+        let tab = self.tab_with_unsaved_results();
         let answer = match tab {
             // They were exported meanwhile.
             None => Some(QuitAnswer::Stay),
-            Some(tab) => quit::ask(ctx, &self.tabs.get(tab).losses(self.worth_asking)),
+            Some(tab) => quit::ask(ctx, &self.tabs.get(tab).unsaved_results(self.worth_asking)),
         };
         match answer {
             None => {}
@@ -41,7 +41,7 @@ impl Valleyscope {
             Some(QuitAnswer::Export) => {
                 self.quitting = Quitting::No;
                 if let Some(tab) = tab {
-                    self.tabs.get_mut(tab).export_first_loss(ctx, self.worth_asking);
+                    self.tabs.get_mut(tab).export_first_unsaved(ctx, self.worth_asking);
                 }
             }
             Some(QuitAnswer::Quit) => {
@@ -51,9 +51,9 @@ impl Valleyscope {
         }
     }
 
-    /// The first tab with results that closing the window would drop.
-    fn tab_with_losses(&self) -> Option<TabName> {
-        let has_losses = |tab: &TabName| !self.tabs.get(*tab).losses(self.worth_asking).lines.is_empty();
+    /// Returns the first tab with results that closing the window would drop.
+    fn tab_with_unsaved_results(&self) -> Option<TabName> {
+        let has_losses = |tab: &TabName| !self.tabs.get(*tab).unsaved_results(self.worth_asking).lines.is_empty();
         TabName::ALL.iter().copied().find(has_losses)
     }
 }

@@ -1,4 +1,4 @@
-//! The app as a whole: it brings the tabs, the dialogs and the files together.
+//! The app as a whole, which connects the tabs, the dialogs and the files.
 
 mod actions;
 mod closing;
@@ -23,11 +23,11 @@ use super::keyboard;
 use super::live::{Live, Requests};
 use super::messages::Messages;
 use super::phase::PhasePanel;
-use super::picture::Pictures;
 use super::plot::install_curves;
 use super::preset_catalog::PresetCatalog;
 use super::quit::Quitting;
 use super::save_preset::SavePreset;
+use super::screenshot::Screenshots;
 use super::session::{self, Session, WindowState};
 use super::tabs::{Start, TabFrame, TabName, Tabs};
 use super::theme;
@@ -40,13 +40,13 @@ struct Dialogs {
     messages: Messages,
     help: Help,
     files: Files,
-    pictures: Pictures,
+    screenshots: Screenshots,
     save_preset: Option<SavePreset>,
 }
 
 impl Dialogs {
     fn new(messages: Messages, files: Files) -> Dialogs {
-        Dialogs { messages, help: Help::default(), files, pictures: Pictures::default(), save_preset: None }
+        Dialogs { messages, help: Help::default(), files, screenshots: Screenshots::default(), save_preset: None }
     }
 }
 
@@ -58,13 +58,13 @@ pub struct Valleyscope {
     catalog: PresetCatalog,
     context: Context,
     faults: Option<GraphicsFaults>,
-    /// Whether the device is lost; the window is about to close.
+    /// True once the device is lost; the window is about to close.
     device_lost: bool,
     exit_state: ExitState,
     quitting: Quitting,
-    /// The computing time from which on a diagram is not dropped without a question.
+    /// The computing time from which dropping a diagram needs a question.
     worth_asking: Duration,
-    /// The window's title as it was set last.
+    /// The window's title as it was last set.
     title: String,
     /// The last session's text, where it could not be used, until it is set aside.
     unreadable: Option<String>,
@@ -87,7 +87,7 @@ impl Valleyscope {
         let is_unreadable = matches!(restored, Some(None));
         let (window, memories) = restored.flatten().map(|Session { window, tabs, .. }| (window, tabs)).unzip();
         if let Some(WindowState { recent, theme, zoom, .. }) = &window {
-            catalog.recall(recent.clone());
+            catalog.restore_recent(recent.clone());
             ctx.set_theme(*theme);
             ctx.set_zoom_factor(*zoom);
         }
@@ -116,7 +116,7 @@ impl Valleyscope {
         app
     }
 
-    /// Shows what the program was begun with.
+    /// Opens the documents given at the start.
     fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
         if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
@@ -133,22 +133,22 @@ impl Valleyscope {
         }
     }
 
-    /// The document under the controls.
+    /// Returns the document under the controls.
     pub fn document(&self) -> &Document {
         self.tabs.landscape.document()
     }
 
-    /// The phase diagrams.
+    /// Returns the phase diagram's panel.
     pub fn phase(&self) -> &PhasePanel {
         &self.tabs.phase
     }
 
-    /// The real workloads.
+    /// Returns the training panel.
     pub fn training(&self) -> &TrainingPanel {
         &self.tabs.training
     }
 
-    /// The running simulation as the panels see it.
+    /// Returns the running simulation.
     pub fn live(&self) -> &Live {
         self.tabs.landscape.live()
     }
@@ -164,14 +164,14 @@ impl Valleyscope {
     }
 }
 
-/// The stored session; one that can't be used is reported.
+/// Parses the stored session; reports one that can't be used.
 fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
     match Session::restore(text) {
         Ok(restored) => Some(restored),
         Err(reason) => {
             messages.report(
                 "The last session was not restored",
-                format!("{reason}\n\nIt is kept aside, and Valleyscope begins with a built-in preset.\n\n{text}"),
+                format!("{reason}\n\nIt was set aside, and Valleyscope starts with a built-in preset.\n\n{text}"),
             );
             None
         }
@@ -180,7 +180,7 @@ fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
 
 impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
-        self.hold_close(ctx);
+        self.confirm_close(ctx);
         self.take_graphics_faults(ctx);
         self.take_answers(ctx);
         self.catalog.poll();

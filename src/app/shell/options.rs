@@ -1,4 +1,4 @@
-//! The options of the app at its start, and its state at its end.
+//! The app's start options, and its state at exit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,26 +10,26 @@ use crate::app::playback::PlaybackPace;
 use crate::app::training::TrainingPaths;
 use crate::result::SweepResult;
 
-/// The options of the app at its start.
+/// The app's start options.
 pub struct AppOptions {
-    /// Opened instead of the last session's document.
+    /// A preset to open instead of the last session's document.
     pub preset: Option<Loaded>,
-    /// A result of a sweep to show.
+    /// A sweep's result to show.
     pub result: Option<SweepResult>,
     /// A run to show.
     pub run: Option<RunFolder>,
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
     pub library: Library,
-    /// Ask the system for its file dialogs; without it paths are typed.
+    /// Uses the system's file dialogs if true; else paths are typed.
     pub native_dialogs: bool,
-    /// Play at once.
+    /// Plays at once if true.
     pub play: bool,
-    /// The speed; without it, that of the last session.
+    /// The speed; `None` for that of the last session.
     pub pace: Option<PlaybackPace>,
-    /// Something that the user must know from before the window was there: title and text.
+    /// A message from before the window opened: title and text.
     pub report: Option<(String, String)>,
-    /// The computing time from which on a phase diagram that was not exported is not dropped without a question.
+    /// The computing time from which dropping a phase diagram that was not exported needs a question.
     pub worth_asking: Duration,
     /// The place for the session when the app ends in any way.
     pub exit_state: ExitState,
@@ -47,7 +47,7 @@ impl Default for AppOptions {
             play: true,
             pace: None,
             report: None,
-            // What is computed again in seconds is not worth one.
+            // A diagram that is computed again in seconds needs no question.
             worth_asking: Duration::from_secs(10),
             exit_state: ExitState::default(),
         }
@@ -62,7 +62,7 @@ pub struct ExitState(Arc<Mutex<ExitReport>>);
 pub struct ExitReport {
     /// The session, as its stored text.
     pub session: Option<String>,
-    /// Why the graphics device was lost, if it was.
+    /// The reason why the graphics device was lost, if it was.
     pub device_lost: Option<String>,
 }
 

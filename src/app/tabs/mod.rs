@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use tab::{Losses, Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+pub(super) use tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults};
 
 use valleyscope_experiments::preset::Preset;
 
@@ -16,14 +16,14 @@ use super::training::TrainingPanel;
 
 macro_rules! tabs {
     ($($name:ident($field:ident): $tab:ty,)+) => {
-        /// The name of a tab, as it stands in the session's file.
+        /// The name of a tab, as it is stored in the session's file.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum TabName {
             $($name,)+
         }
 
         impl TabName {
-            /// All tabs, in the order of the bar at the top.
+            /// All tabs, in the order of the menu bar.
             pub const ALL: &[TabName] = &[$(TabName::$name),+];
 
             pub(super) fn info(self) -> &'static TabInfo {
@@ -39,7 +39,7 @@ macro_rules! tabs {
         }
 
         impl Tabs {
-            /// The tabs as they were left in the last session, or else as at a first start.
+            /// Restores the tabs from the last session, or makes those of a first start.
             pub(super) fn begin(start: &mut Start<'_>, mut memories: BTreeMap<TabName, Memory>) -> Tabs {
                 Tabs {
                     $($field: {
@@ -64,7 +64,7 @@ macro_rules! tabs {
     };
 }
 
-// A line for each tab: its name in files, the field that holds it, and its type. The first one is shown at a first start.
+// A line for each tab: its name in files, the field that holds it, and its type. A first start shows the first one.
 tabs! {
     Landscape(landscape): LandscapeTab,
     Phase(phase): PhasePanel,
@@ -72,12 +72,12 @@ tabs! {
 }
 
 impl TabName {
-    /// The keys that show it, in words.
+    /// Returns its shortcut, formatted.
     pub(super) fn keys(self) -> String {
         format!("Ctrl {}", self as usize + 1)
     }
 
-    /// The tab that opens presets of this kind.
+    /// Returns the tab that opens presets of this kind.
     pub(super) fn that_opens(preset: &Preset) -> TabName {
         let opens = |name: &&TabName| name.info().preset_kinds.contains(&preset.kind());
         *TabName::ALL.iter().find(opens).expect("each kind of preset has a tab")
@@ -91,7 +91,7 @@ impl Default for TabName {
 }
 
 impl Tabs {
-    /// The tabs' states, to restore in the next session.
+    /// Returns the tabs' states, to restore in the next session.
     pub(super) fn to_memories(&self) -> BTreeMap<TabName, Memory> {
         TabName::ALL.iter().map(|&name| (name, self.get(name).to_memory())).collect()
     }

@@ -18,9 +18,9 @@ use crate::app::preset_catalog::PresetCatalog;
 use crate::app::shell::AppOptions;
 use crate::app::window_layout::WindowLayout;
 
-/// The description of a tab, which menus, keys and the help are made of.
+/// The description of a tab for menus, keys and the help.
 pub(in crate::app) struct TabInfo {
-    /// Its name in the bar at the top.
+    /// Its name in the menu bar.
     pub title: &'static str,
     /// Its name in the sentence "Show …" of the help.
     pub in_words: &'static str,
@@ -30,24 +30,24 @@ pub(in crate::app) struct TabInfo {
     pub presets_heading: &'static str,
     /// The keys that act in it, and their effects.
     pub keys: &'static [(&'static str, &'static str)],
-    /// Whether plots stand beside it, which the View menu shows and hides.
+    /// True if plots are beside it, which the View menu shows and hides.
     pub has_plots: bool,
 }
 
-/// A tab of the window: a draft under controls, and what is drawn and computed of it.
+/// A tab of the window: a draft under controls, with its computations and drawings.
 ///
-/// The bar at the top, saving and opening, undo, the window's title, keys, the session and the question at the end use
-/// only this interface. What a single other part of the program needs of a tab is a method of that tab's own type.
+/// The menu bar, saving and opening, undo, the window's title, keys, the session and the question at the end use only
+/// this interface. A method that a single other part of the program needs belongs to the tab's own type.
 pub(in crate::app) trait Tab {
-    /// The editor of the draft under the controls.
+    /// Returns the editor of the draft under the controls.
     fn editor(&self) -> &dyn AnyEditor;
 
     fn editor_mut(&mut self) -> &mut dyn AnyEditor;
 
-    /// The editor's state in words.
+    /// Returns the editor's state for the window's title and menus.
     fn status(&self) -> EditorStatus;
 
-    /// The preset to save. Outside of the user's own file it has a title that is made from what was changed.
+    /// Returns the preset to save. Outside of the user's own file it has a title made from the changes.
     fn to_save(&self) -> PresetDraft;
 
     /// Records that a preset was written to a file.
@@ -55,17 +55,17 @@ pub(in crate::app) trait Tab {
         self.editor_mut().saved(written, file);
     }
 
-    fn go_in_history(&mut self, step: HistoryStep) {
-        self.editor_mut().go_in_history(step);
+    fn undo_or_redo(&mut self, step: HistoryStep) {
+        self.editor_mut().undo_or_redo(step);
     }
 
     /// Opens a preset of one of its kinds. Undo restores the previous one.
     fn open(&mut self, preset: Preset, file: Option<PathBuf>, requests: &mut Requests);
 
-    /// The state to restore in the next session.
+    /// Returns the state to restore in the next session.
     fn to_memory(&self) -> Memory;
 
-    /// Takes what threads have found out, in each frame, also while another tab is shown or the window is hidden.
+    /// Takes updates from threads. Called in each frame, even while another tab is shown or the window is hidden.
     fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests);
 
     /// Draws the tab while it is shown.
@@ -74,35 +74,35 @@ pub(in crate::app) trait Tab {
     /// Shows dialogs above the panels, whatever tab is shown.
     fn dialogs(&mut self, _ctx: &Context, _requests: &mut Requests) {}
 
-    /// Brings computations in line with the draft once a frame was drawn and its requests were carried out.
+    /// Updates computations from the draft at the end of a frame, after its requests were carried out.
     fn end_frame(&mut self, _ctx: &Context, _is_shown: bool, _requests: &mut Requests) {}
 
-    /// The area in which its picture was drawn last.
+    /// Returns the area in which its picture was last drawn.
     fn area(&self) -> Option<Rect>;
 
     /// Turns keys into requests while the tab is shown and no text is typed.
     fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
 
-    /// The entries of the File menu that export, with a line below them, while the tab is shown.
+    /// Shows its exports in the File menu, with a line below them, while the tab is shown.
     fn export_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
 
-    /// The entries of the View menu for its drawing, with a line below them. They are seen in all tabs.
+    /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
     fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
 
-    /// The results that closing the window would drop, and that took at least this long to compute.
-    fn losses(&self, _worth_asking: Duration) -> Losses {
-        Losses::default()
+    /// Returns the results that closing the window would drop, and that took at least this long to compute.
+    fn unsaved_results(&self, _worth_asking: Duration) -> UnsavedResults {
+        UnsavedResults::default()
     }
 
     /// Exports the first of those results.
-    fn export_first_loss(&mut self, _ctx: &Context, _worth_asking: Duration) {}
+    fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
 }
 
-/// A tab that the registry can begin.
+/// A tab that the registry can create.
 pub(in crate::app) trait RegisteredTab: Tab + Sized {
     const INFO: TabInfo;
 
-    /// The tab as it was left in the last session, or else as at a first start.
+    /// Restores the tab from the last session, or makes that of a first start.
     fn begin(start: &mut Start<'_>) -> Self;
 }
 
@@ -110,44 +110,44 @@ pub(in crate::app) trait RegisteredTab: Tab + Sized {
 #[derive(Clone, Copy)]
 pub(in crate::app) struct TabFrame<'a> {
     pub ctx: &'a Context,
-    /// Whether the tab is the shown one.
+    /// True while the tab is shown.
     pub is_shown: bool,
-    /// Whether the window is visible.
+    /// True while the window is visible.
     pub is_window_visible: bool,
 }
 
-/// What surrounds a tab that is drawn.
+/// The surroundings of a tab that is drawn.
 pub(in crate::app) struct TabWindow<'a> {
     pub layout: &'a mut WindowLayout,
     pub catalog: &'a PresetCatalog,
-    /// The simulation under the controls of the landscape.
+    /// The simulation under the landscape's controls.
     pub simulation: &'a SimulationSpec,
 }
 
 /// Results that are in no file.
 #[derive(Default)]
-pub(in crate::app) struct Losses {
+pub(in crate::app) struct UnsavedResults {
     /// Their name: "a phase diagram", and for several "phase diagrams".
     pub name: [&'static str; 2],
-    /// A line for each.
+    /// A description of each result, one line each.
     pub lines: Vec<String>,
 }
 
-/// The circumstances in which tabs begin.
+/// The conditions of a tab's start.
 pub(in crate::app) struct Start<'a> {
     pub cc: &'a eframe::CreationContext<'a>,
     pub options: &'a AppOptions,
     pub messages: &'a mut Messages,
-    /// The state of the tab that begins, in the last session.
+    /// The state in the last session of the tab being created.
     pub memory: Option<Memory>,
-    /// Whether a tab could not use its state.
+    /// True if a tab could not use its state.
     pub has_refused: bool,
 }
 
 impl Start<'_> {
-    /// Restores the tab by `restore` from its state in the last session, if there is one. Where that cannot be used, it is
-    /// reported under this title.
-    pub(in crate::app) fn recall<M: DeserializeOwned, T>(
+    /// Restores the tab by `restore` from its state in the last session, if there is one. Reports an unusable state
+    /// under this title.
+    pub(in crate::app) fn restore_memory<M: DeserializeOwned, T>(
         &mut self,
         title: &str,
         restore: impl FnOnce(M) -> Result<T, String>,
@@ -158,7 +158,7 @@ impl Start<'_> {
             Err(reason) => {
                 self.has_refused = true;
                 let text = format!(
-                    "{reason}\n\nIt is kept aside, and the tab begins with a built-in preset.\n\n{}",
+                    "{reason}\n\nIt was set aside, and the tab starts with a built-in preset.\n\n{}",
                     memory.0.get_ron()
                 );
                 self.messages.report(title, text);

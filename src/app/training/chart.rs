@@ -14,18 +14,18 @@ use super::pens::color;
 use super::track::{Track, TrackLook};
 use crate::app::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot};
 
-/// A plot to draw.
+/// A plot to draw, with ranges in places on the axes.
 pub(super) struct Chart<'a> {
     pub info: &'a MetricInfo,
     pub look: TrackLook,
-    /// From where to where, in places; `None` suits what is in view.
+    /// The vertical range; `None` fits the curves in view.
     pub y: Option<[f64; 2]>,
-    /// How the vertical range is chosen where `y` is none.
+    /// The choice of the vertical range where `y` is `None`.
     pub fit: Fit,
     pub curves: Vec<ChartCurve<'a>>,
     /// A value that is marked by a line.
     pub level: Option<f64>,
-    /// Where the pointer is, in this plot or another, as a place on the horizontal axis.
+    /// The pointer's place on the horizontal axis, in this plot or another.
     pub hover: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ impl Chart<'_> {
         shown
     }
 
-    /// Bands below all lines, and marks above them.
+    /// Draws bands below all lines, and marks above them.
     fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, lines: CurveItem) {
         for ChartCurve { group, lines, .. } in &self.curves {
             canvas.band(plot, group.pen, lines);

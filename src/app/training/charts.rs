@@ -1,4 +1,4 @@
-//! The curves of the selected runs.
+//! The plots of the selected runs.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::lines::Fit;
 use super::named_curves::NamedCurves;
 use super::plot_export::PlotExport;
 use super::plotter::union;
-use super::reaching::Reaching;
+use super::time_to_loss::TimeToLoss;
 use super::track::{Horizontal, Track, TrackLook};
 use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::number as text;
@@ -23,10 +23,10 @@ use crate::app::plot::Zoom;
 use crate::app::typed::TypedField;
 use crate::figure::Format;
 
-/// Narrower plots are put below each other, in points.
+/// The smallest width of plots beside each other, in points.
 const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
-/// Longer menus are scrolled.
+/// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 420.0;
 
 /// The state of the plots.
@@ -35,11 +35,11 @@ pub(super) struct Charts {
     pub choices: Choices,
     zoom: Zoom<MetricId>,
     hover: Option<f64>,
-    reaching: Reaching,
+    time_to_loss: TimeToLoss,
     cache: CurveCache,
 }
 
-/// What was asked for in the toolbar.
+/// An action of the toolbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartAction {
     Table,
@@ -47,12 +47,12 @@ pub(super) enum ChartAction {
 }
 
 impl Charts {
-    /// Shows everything again.
-    pub(super) fn look_anew(&mut self) {
+    /// Resets all plots to their whole ranges.
+    pub(super) fn reset_view(&mut self) {
         self.zoom.reset();
     }
 
-    /// Shows the curves, with a note above their legend.
+    /// Shows the plots, with a note above their legend.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
@@ -65,7 +65,7 @@ impl Charts {
             ui.label(RichText::new(note).small().weak());
         }
         legend(ui, groups);
-        self.reaching.ui(ui, groups, &offered(groups));
+        self.time_to_loss.ui(ui, groups, &offered(groups));
         let shown = self.shown(groups);
         self.grid(ui, groups, &shown);
         asked
@@ -75,9 +75,9 @@ impl Charts {
         offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
-    /// What the plots show, to be exported as a figure.
+    /// Returns the contents of the plots, to be exported as a figure.
     pub(super) fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
-        /// More than a printer shows in a column of a journal.
+        /// The number of columns for a printed figure: more than a printer shows in a column of a journal.
         const COLUMNS: usize = 1500;
         let shown = self.shown(groups);
         let x = self.zoom.x.unwrap_or_else(|| self.everything(groups, &shown));
@@ -128,7 +128,7 @@ impl Charts {
             if horizontal != self.choices.horizontal {
                 self.zoom.x = None;
             }
-            let help = "Exponential smoothing, over all points; the curve as it is stays behind, faint";
+            let help = "Exponential smoothing over all points; the raw curve stays visible, faint";
             ui.label("Smoothing").on_hover_text(help);
             ui.spacing_mut().slider_width = 80.0;
             let slider = Slider::new(&mut self.choices.smoothing, 0.0..=Choices::MOST_SMOOTHING).show_value(false);
@@ -136,21 +136,23 @@ impl Charts {
             let field = TypedField { name: "Smoothing, number", width: 40.0 };
             let typed = field.show(ui, &text::text(self.choices.smoothing), smoothing);
             self.choices.smoothing = typed.entered.unwrap_or(self.choices.smoothing);
-            ui.checkbox(&mut self.choices.grouped, "Group replicates")
-                .on_hover_text("Runs that differ only in the seed as one mean curve, with a deviation on both sides");
-            ui.toggle_value(&mut self.reaching.is_open, "Reaching a loss")
-                .on_hover_text("When each run reaches a loss, and how much sooner than another");
+            ui.checkbox(&mut self.choices.grouped, "Group replicates").on_hover_text(
+                "Show runs that differ only in the seed as one mean curve, with a deviation on both \
+                                sides",
+            );
+            ui.toggle_value(&mut self.time_to_loss.is_open, "Reaching a loss")
+                .on_hover_text("Compare the steps and times at which the runs reach a loss");
             ui.toggle_value(&mut self.choices.whole_range, "Whole range")
-                .on_hover_text("Vertical axes up to what diverged runs reach, which they leave out otherwise");
+                .on_hover_text("Extend the vertical axes to the values of diverged runs");
             if ui.add_enabled(self.zoom.is_zoomed(), Button::new("Reset zoom")).clicked() {
-                self.look_anew();
+                self.reset_view();
             }
             asked = figure_layout.export_menu(ui, &FILES, ChartAction::Table).1;
         });
         asked
     }
 
-    /// The choice of the axes that are logarithmic.
+    /// Shows the choice of the axes that are logarithmic.
     fn log_axes(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>]) {
         stays_open("Log axes").ui(ui, |ui| {
             let can = self.choices.horizontal != Horizontal::Clock;
@@ -170,13 +172,13 @@ impl Charts {
 
     fn grid(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) {
         if shown.is_empty() {
-            ui.weak("No plot is chosen. “Plots” shows them.");
+            ui.weak("No plot is chosen. Choose some under “Plots”.");
             return;
         }
         let size = ui.available_size();
         let most = ((size.x / NARROWEST) as usize).clamp(1, shown.len().min(3));
         let rows = shown.len().div_ceil(most);
-        // Four plots are two by two, where there is room for three beside each other.
+        // Four plots are two by two, where there is room for three side by side.
         let columns = shown.len().div_ceil(rows);
         let gap = ui.spacing().item_spacing;
         let cell = vec2(
@@ -204,7 +206,7 @@ impl Charts {
         }
     }
 
-    /// The range of places that holds all curves.
+    /// Returns the range of places that holds all curves.
     fn everything(&self, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) -> [f64; 2] {
         let tracks =
             groups.iter().flat_map(|group| shown.iter().filter_map(|info| group.drawn.tracks.get(&info.metric()?)));
@@ -227,7 +229,7 @@ impl Charts {
         let columns = (ui.available_width() - 60.0).max(50.0) as usize;
         let look = TrackLook { horizontal, scales, x, columns };
         let y = self.zoom.y.get(&metric).copied();
-        let level = self.reaching.level(metric);
+        let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
         let chart = Chart { info, look, y, fit, curves: self.curves(groups, metric, look), level, hover };
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
@@ -236,9 +238,9 @@ impl Charts {
         if chart.curves.is_empty() {
             let is_measured = groups.iter().any(|group| group.drawn.tracks.contains_key(&metric));
             match (groups.is_empty(), is_measured) {
-                (true, _) => shown.note(ui, "Nothing is known of it so far"),
+                (true, _) => shown.note(ui, "No data so far"),
                 (false, false) => shown.note(ui, "Not measured so far"),
-                (false, true) => shown.note(ui, &format!("Has no place over {}", horizontal.name())),
+                (false, true) => shown.note(ui, &format!("Not available over {}", horizontal.name())),
             }
         }
         self.hover = shown.pointer.map(|[x, _]| x).or(self.hover);
@@ -246,7 +248,7 @@ impl Charts {
         self.zoom.apply(metric, shown.gesture, whole, least);
     }
 
-    /// The vertical range of a plot that is not zoomed.
+    /// Returns the vertical range's choice for a plot that is not zoomed.
     fn fit(&self, groups: &[NamedCurves<'_>], info: &MetricInfo) -> Fit {
         if self.choices.whole_range {
             return Fit::Everything;
@@ -255,7 +257,7 @@ impl Charts {
         let of = |group: &NamedCurves<'_>, metric| group.drawn.tracks.get(&metric)?.initial();
         let own = || groups.iter().filter_map(|group| of(group, info.metric()?));
         Fit::Sensible(match (info.better, &info.unit) {
-            // The first training loss comes earlier than the first evaluation, mostly before a divergence.
+            // The first training loss precedes the first evaluation, mostly before a divergence.
             (Better::Lower, _) if info.name.contains("loss") => {
                 let initial = groups.iter().filter_map(|group| of(group, MetricId::LOSS));
                 Ceiling::of_losses(initial, scale).or_else(|| Ceiling::of_losses(own(), scale))
@@ -265,29 +267,29 @@ impl Charts {
         })
     }
 
-    /// The curves of a metric, those first over which others are drawn.
+    /// Returns the curves of a metric, in drawing order.
     fn curves<'a>(&mut self, groups: &'a [NamedCurves<'_>], metric: MetricId, look: TrackLook) -> Vec<ChartCurve<'a>> {
-        // Over tokens only text has a place.
+        // Only runs on text have places over tokens.
         let has_place = |track: &Track| track.len() == 0 || track.reach(look.horizontal, look.scales[0]).is_some();
         let tracks = groups.iter().filter_map(|group| Some((group, group.drawn.tracks.get(&metric)?)));
         let (drawn, tracks): (Vec<_>, Vec<_>) = tracks.filter(|(_, track)| has_place(track)).unzip();
         let lines = self.cache.lines(metric, &tracks, look);
         let curves = drawn.into_iter().zip(tracks).zip(lines);
         let mut curves: Vec<_> = curves.map(|((group, track), lines)| ChartCurve { group, track, lines }).collect();
-        // What forks share with other runs is drawn below the curves of those.
+        // The points that forks share with other runs are drawn below the others' curves.
         curves.sort_by_key(|curve| curve.lines.fork.is_none());
         curves
     }
 }
 
-/// Reads a weight for smoothing.
+/// Parses a weight for smoothing.
 fn smoothing(typed: &str) -> Result<f64, String> {
     let (value, most) = (text::read(typed)?, Choices::MOST_SMOOTHING);
     let refused = || format!("Smoothing must be a number from 0 to {most}, found {value}");
     (0.0..=most).contains(&value).then_some(value).ok_or_else(refused)
 }
 
-/// The files that the plots are saved as.
+/// The export formats of the plots.
 const FILES: [(ChartAction, &str); 4] = [
     (ChartAction::Figure(Format::Png), "Figure as PNG…"),
     (ChartAction::Figure(Format::Svg), "Figure as SVG…"),
@@ -295,7 +297,7 @@ const FILES: [(ChartAction, &str); 4] = [
     (ChartAction::Table, "All points as CSV…"),
 ];
 
-/// What the runs log; before one is shown, what runs usually log.
+/// Returns the metrics that the runs log; without runs, the usual ones.
 fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
     let offered = union(groups.iter().map(|group| &group.drawn.metrics[..]));
     if offered.is_empty() { USUAL.map(MetricId::info).to_vec() } else { offered }

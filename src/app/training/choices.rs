@@ -10,16 +10,16 @@ use crate::figure::metric_scale;
 /// The choice of plots; kept with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choices {
-    /// The metrics that are shown though they usually are not, or the reverse, by their names in the events.
+    /// The metrics whose visibility differs from the default, by their names in the events.
     pub toggled: Vec<String>,
-    /// The metrics on the other axis, linear or logarithmic, than their usual one.
+    /// The metrics whose axis is not the default of linear or logarithmic.
     pub rescaled: Vec<String>,
     pub horizontal: Horizontal,
     pub log_x: bool,
     pub smoothing: f64,
-    /// Replicates are shown as mean and band.
+    /// Shows replicates as mean and band if true.
     pub grouped: bool,
-    /// The vertical axes reach as far as diverged runs do.
+    /// Extends the vertical axes to diverged runs if true.
     pub whole_range: bool,
 }
 
@@ -47,7 +47,8 @@ impl Choices {
         }
     }
 
-    /// Initially results are shown, and the gradient's norm, which indicates problems.
+    /// Returns whether a metric is shown. By default results are shown, and the gradient's norm, which indicates
+    /// problems.
     pub fn shows(&self, info: &MetricInfo) -> bool {
         let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
         (is_result || info.metric() == Some(MetricId::GRAD_NORM)) != self.toggled.contains(&info.name)

@@ -1,4 +1,4 @@
-//! What was made of curves to draw them, as long as neither they nor the view has changed.
+//! A cache of drawn curves, valid while neither they nor the view changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::lines::{CurveCanvas, Lines};
 use super::track::{Track, TrackLook};
 use crate::gpu::CurveSet;
 
-/// The lines of a curve, and what they are drawn with.
+/// The lines of a curve, and its pen.
 pub(super) type PennedLines = (Arc<Lines>, Pen);
 
 #[derive(Default)]
@@ -39,13 +39,13 @@ impl CachedLines {
 }
 
 impl CurveCache {
-    /// Forgets what was made of other metrics.
+    /// Drops the entries of other metrics.
     pub(super) fn retain(&mut self, metrics: &[MetricId]) {
         self.lines.retain(|metric, _| metrics.contains(metric));
         self.sets.retain(|metric, _| metrics.contains(metric));
     }
 
-    /// The lines of the tracks of a metric. What was made of others is forgotten.
+    /// Returns the lines of a metric's tracks. Drops those of other tracks.
     pub(super) fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], look: TrackLook) -> Vec<Arc<Lines>> {
         let cached = self.lines.entry(metric).or_default();
         let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, look);
@@ -60,7 +60,7 @@ impl CurveCache {
         cached.iter().map(|cached| Arc::clone(&cached.lines)).collect()
     }
 
-    /// All curves of a metric for the GPU.
+    /// Returns all curves of a metric for the GPU.
     pub(super) fn set(&mut self, metric: MetricId, curves: Vec<PennedLines>, canvas: CurveCanvas) -> Arc<CurveSet> {
         let is_same = |cached: &CachedSet| {
             let same = |(old, new): (&PennedLines, &PennedLines)| Arc::ptr_eq(&old.0, &new.0) && old.1 == new.1;
@@ -103,14 +103,14 @@ mod tests {
         assert!(Arc::ptr_eq(&first[0], &again[1]) && Arc::ptr_eq(&first[1], &again[0]));
         let zoomed = lines(&[&a], TrackLook { x: [0.0, 0.5], ..LOOK });
         assert!(!Arc::ptr_eq(&first[0], &zoomed[0]));
-        // Tracks that are shown no more are let go.
+        // Tracks that are no longer shown are dropped.
         assert_eq!([Arc::strong_count(&a), Arc::strong_count(&b)], [2, 1]);
         cache.retain(&[MetricId::GRAD_NORM]);
         assert_eq!(Arc::strong_count(&a), 1);
     }
 
     #[test]
-    fn curves_are_made_anew_where_lines_pens_or_the_view_are_others() {
+    fn curves_are_remade_when_lines_pens_or_the_view_change() {
         let mut cache = CurveCache::default();
         let lines = cache.lines(MetricId::LOSS, &[&track(), &track()], LOOK);
         let pens = [0, 1].map(|number| Pen::new([255, 0, 0], number));

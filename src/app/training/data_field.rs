@@ -1,4 +1,4 @@
-//! The source of the data.
+//! The control for the source of the data.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use valleyscope_experiments::workload::{DataChoice, Dataset};
 use super::setup::line;
 use crate::app::live::{Action, Requests};
 
-/// Between the frame of a text field and its text, on both sides together.
+/// The width between the frame of a text field and its text, on both sides together, in points.
 const MARGIN: f32 = 8.0;
 
-/// Shows the choice, and below it the folder where one is chosen.
+/// Shows the choice of the source, and below it the path of a chosen folder.
 pub(super) fn show(
     ui: &mut Ui,
     name: &str,
@@ -51,8 +51,8 @@ pub(super) fn show(
     }
 }
 
-/// The path of the folder. Where it does not fit its end is shown, which distinguishes it from others, until it is
-/// edited.
+/// Shows the path of the folder. Where it does not fit its end is shown, which distinguishes it from others, until it
+/// is edited.
 fn folder(ui: &mut Ui, path: &mut String) {
     let id = ui.make_persistent_id("folder of the dataset");
     let width = ui.available_width() - 16.0;
@@ -64,7 +64,7 @@ fn folder(ui: &mut Ui, path: &mut String) {
     }
 }
 
-/// A path, without its beginning where it does not fit.
+/// Returns the end of a path that fits into `room`.
 fn end(ui: &Ui, path: &str, room: f32) -> String {
     const LEFT_OUT: char = '…';
     let font = TextStyle::Body.resolve(ui.style());
@@ -80,7 +80,7 @@ fn end(ui: &Ui, path: &str, room: f32) -> String {
         }
         start = index;
     }
-    // Only whole names of folders, if there is one.
+    // Cut between folder names, if possible.
     let names = path[start..].find(std::path::is_separator).map_or(start, |index| start + index);
     format!("{LEFT_OUT}{}", &path[names..])
 }

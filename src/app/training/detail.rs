@@ -6,11 +6,11 @@ use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, vec2};
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::{ConcernKind, RunFolder, Status};
 
-use super::cut_name::line_with_name;
+use super::elided_name::line_with_name;
 use super::legend::line;
+use super::run_detail::RunDetail;
 use super::samples;
 use super::summary::Summary;
-use super::words::RunDetail;
 use crate::app::form::small_button;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl DetailTab {
         (DetailTab::Config, "Configuration"),
     ];
 
-    /// Whether there is anything behind it in a run.
+    /// Returns whether a run has contents for this tab.
     fn is_of(self, run: &Summary, detail: &RunDetail) -> bool {
         match self {
             DetailTab::Warnings => detail.warned > 0,
@@ -42,33 +42,33 @@ impl DetailTab {
     }
 }
 
-/// The choice of shown details.
+/// The shown details.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct DetailView {
     tab: DetailTab,
     /// The prompt of the next requested text.
     pub prompt: String,
 }
 
-/// A request.
+/// An action on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunAction {
     Stop,
     Resume,
-    /// Write a text after the prompt.
+    /// Requests a text that continues the prompt.
     WriteText,
-    /// Choose a checkpoint of it to begin another run with.
+    /// Asks for a checkpoint with which another run begins.
     Fork,
-    /// Change title and note.
+    /// Changes title and note.
     Describe,
     Delete,
     CopyPath,
 }
 
-/// Shows the run.
+/// Shows the details of the run.
 pub(super) fn show(
     ui: &mut Ui,
-    shown: &mut Shown,
+    shown: &mut DetailView,
     run: &Summary,
     pen: Pen,
     detail: Option<&RunDetail>,
@@ -100,14 +100,14 @@ pub(super) fn show(
     }
     if text.is_empty() {
         let nothing = match tab {
-            DetailTab::Log => "The worker has said nothing.",
+            DetailTab::Log => "The worker has written nothing.",
             DetailTab::Events | DetailTab::Warnings | DetailTab::Samples | DetailTab::Config => "Nothing so far.",
         };
         ui.weak(nothing);
         keep_height(ui);
         return action;
     }
-    // New lines come at the end; the config, and warnings, of which the newest is the first, are read from the beginning.
+    // New lines are added at the end; the config and the warnings, newest first, are read from the beginning.
     let ends_with_news = matches!(tab, DetailTab::Log | DetailTab::Events);
     let area = ScrollArea::both().auto_shrink(false).stick_to_bottom(ends_with_news).id_salt(("text", tab as u8));
     area.show(ui, |ui| {
@@ -119,7 +119,7 @@ pub(super) fn show(
     action
 }
 
-/// The tabs of the details, their actions, and the damage of the run's events.
+/// Shows the tabs of the details, their actions, and the damage of the run's events.
 fn tabs(ui: &mut Ui, (tab, chosen): (DetailTab, &mut DetailTab), run: &Summary, detail: &RunDetail, text: &str) {
     ui.horizontal_wrapped(|ui| {
         for (choice, name) in DetailTab::ALL.into_iter().filter(|(choice, _)| choice.is_of(run, detail)) {
@@ -144,12 +144,12 @@ fn tabs(ui: &mut Ui, (tab, chosen): (DetailTab, &mut DetailTab), run: &Summary, 
     });
 }
 
-/// Takes the space of the text, as a panel shrinks to its contents.
+/// Reserves the height of the text, as a panel shrinks to its contents.
 fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
 
-/// The name of the run and the buttons. Each button has a place of its own, whatever the name and the status are.
+/// Shows the name of the run and its buttons, each in a fixed place whatever the name and the status.
 fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunAction> {
     let buttons = run_buttons(run, can_fork);
     let padding = 2.0 * ui.spacing().button_padding.x + ui.spacing().item_spacing.x;
@@ -182,20 +182,20 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
     action
 }
 
-/// The narrowest name beside the buttons, in points; where there is less room they are below it.
+/// The smallest width of a name beside the buttons, in points; with less room they are below it.
 const LEAST_TITLE: f32 = 160.0;
 
 /// A button of a run.
 struct RunButton {
     text: &'static str,
-    /// The name for those who do not see it.
+    /// Its accessible name.
     name: &'static str,
     help: &'static str,
     is_enabled: bool,
     action: RunAction,
 }
 
-/// All buttons in their order; those that do not apply are disabled.
+/// Returns all buttons in order; those that do not apply are disabled.
 fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
     let can_stop = run.is_open();
     let can_delete = !can_stop || run.status.is_lost();
@@ -205,9 +205,9 @@ fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
         Status::Finished | Status::Starting | Status::Running(_) => false,
     };
     let fork = if run.is_scan {
-        "A scan has no checkpoint to begin another run with"
+        "A scan has no checkpoint from which to start another run"
     } else {
-        "Begin another run with a checkpoint of this one"
+        "Start another run from a checkpoint of this one"
     };
     let button = |text, name, help, is_enabled, action| RunButton { text, name, help, is_enabled, action };
     [
@@ -220,7 +220,7 @@ fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
     ]
 }
 
-/// Shows the buttons, and returns the action of the one that was pressed.
+/// Shows the buttons, and returns the action of the pressed one.
 fn pressed(ui: &mut Ui, buttons: &[RunButton]) -> Option<RunAction> {
     let mut action = None;
     for RunButton { text, name, help, is_enabled, action: of } in buttons {

@@ -1,4 +1,4 @@
-//! Small dialogs about one run: its title and note, and the question before it is deleted.
+//! The dialogs about one run: its title and note, and the questions before it is deleted, forked or resumed.
 
 use egui::{Context, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
 use valleyscope_experiments::preset::Preset;
@@ -7,7 +7,7 @@ use valleyscope_runs::{Notes, RunFolder};
 
 use crate::app::theme;
 
-/// A dialog that is open.
+/// An open dialog about a run.
 pub(super) enum Dialog {
     Describe {
         run: RunFolder,
@@ -19,30 +19,30 @@ pub(super) enum Dialog {
     Delete {
         run: RunFolder,
         title: String,
-        /// The message on a worker that may still be running.
+        /// The warning about a worker that may still be running.
         lost: Option<String>,
     },
     Fork {
         run: RunFolder,
         title: String,
         training: Box<Preset>,
-        /// Steps of its checkpoints, and which of them is chosen.
+        /// The steps of its checkpoints, and the index of the chosen one.
         steps: Vec<u64>,
         chosen: usize,
     },
-    /// Its worker may still be at work.
+    /// Asks whether to resume a run whose worker may still be running.
     Resume { run: RunFolder, title: String, lost: String },
-    /// The trash has refused it.
+    /// Asks whether to delete a run for good after the trash has refused it.
     RemoveForGood { run: RunFolder, reason: String },
 }
 
-/// The decision.
+/// The user's decision in a dialog.
 pub(super) enum DialogDecision {
     Write(RunFolder, Notes),
     Trash(RunFolder),
     Resume(RunFolder),
     Remove(RunFolder),
-    /// Load the settings of a run into the controls, to continue from its checkpoint.
+    /// Loads the settings of a run into the controls, to continue from its checkpoint.
     Fork {
         run: RunFolder,
         step: u64,
@@ -98,10 +98,13 @@ impl Dialog {
                     });
                 }
                 Dialog::Fork { run, title, training, steps, chosen } => {
-                    ui.label(RichText::new("Begin another run with a checkpoint of this one?").heading().strong());
+                    ui.label(RichText::new("Start another run from a checkpoint of this one?").heading().strong());
                     ui.add(Label::new(&*title).wrap());
                     checkpoint(ui, steps, chosen);
-                    ui.label("Its settings come under the controls, to be changed; Start begins the run.");
+                    ui.label(
+                        "Its settings are loaded into the controls, where they can be changed. Start begins the \
+                              run.",
+                    );
                     ui.add_space(6.0);
                     ui.horizontal(|ui| {
                         if ui.button("Take the settings").clicked() {
@@ -114,7 +117,7 @@ impl Dialog {
                     });
                 }
                 Dialog::Resume { run, title, lost } => {
-                    ui.label(RichText::new("Go on with this run here?").heading().strong());
+                    ui.label(RichText::new("Resume this run here?").heading().strong());
                     let text = format!("{title}\n{}", run.path().display());
                     ui.add(Label::new(text).wrap());
                     ui.add(Label::new(RichText::new(&*lost).color(ui.visuals().warn_fg_color)).wrap());
@@ -150,7 +153,7 @@ impl Dialog {
     }
 }
 
-/// The choice of the checkpoint, the newest first.
+/// Shows the choice of the checkpoint, the newest first.
 fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
     let name = |index: usize| {
         let newest = if index + 1 == steps.len() { ", the newest" } else { "" };

@@ -1,4 +1,4 @@
-//! The training under the controls.
+//! The editor of the training under the controls.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::app::editor::{Draft, Editor, PresetDraft};
 /// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingMemory {
-    /// A preset's text.
+    /// The present preset's text.
     pub preset: String,
     /// The preset as last opened or saved.
     pub clean: String,
@@ -23,7 +23,7 @@ pub struct TrainingMemory {
     /// The choice of data for each dataset, by its name.
     pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
-    /// The folders of the runs that are compared.
+    /// The folders of the compared runs.
     pub selected: Vec<PathBuf>,
     pub choices: Choices,
     /// The pens of the runs, so that they keep them.
@@ -40,22 +40,22 @@ pub(in crate::app) struct ForkPoint {
     pub step: u64,
 }
 
-/// The first built-in preset of a kind, and its name.
+/// Returns the first built-in preset of a kind.
 pub(super) fn first_of(kind: &str) -> &'static BuiltIn {
     let found = built_ins().iter().find(|built_in| built_in.preset.kind() == kind);
     found.expect("each workload has a built-in preset")
 }
 
-/// The editor of the tab of real workloads.
+/// The training tab's editor.
 pub(super) struct TrainingEditor {
     pub presets: Editor<Preset>,
-    /// The choice of data for each dataset, by its name, as it was when another preset was opened.
+    /// The choice of data for each dataset, by its name, at the time another preset was opened.
     chosen_data: BTreeMap<String, DataChoice>,
-    /// The index of the run that was chosen last in a preset of several runs, which may since have fewer.
+    /// The index of the last chosen run in a preset of several runs, which may since have fewer.
     chosen: usize,
 }
 
-/// The reason why the settings under the controls cannot be trained.
+/// A reason why the settings under the controls cannot be trained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TrainingFault {
     /// The path of the field in the shown run; empty where it is not one of its fields.
@@ -64,7 +64,7 @@ pub(super) struct TrainingFault {
 }
 
 impl TrainingFault {
-    /// Whether a field at this path is to blame.
+    /// Returns whether the fault is of the field at this path.
     pub(super) fn is_at(&self, path: &str) -> bool {
         let rest = self.path.strip_prefix(path).filter(|_| !path.is_empty());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
@@ -79,7 +79,7 @@ pub(in crate::app) struct SavedTraining {
     pub kept_data: Option<DataChoice>,
     /// The stem of the names of the runs' folders.
     pub stem: String,
-    /// The checkpoint that the run is to begin with.
+    /// The checkpoint from which the run begins.
     pub fork: Option<ForkPoint>,
 }
 
@@ -88,7 +88,7 @@ impl SavedTraining {
         SavedTraining { clean, kept_data: None, stem: stem.into(), fork: None }
     }
 
-    /// The state in which a file or a built-in preset opens.
+    /// Returns the state in which a file or a built-in preset opens.
     pub(super) fn opened(preset: Preset, file: Option<&Path>) -> SavedTraining {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
         let of_file = || Some(file?.file_stem()?.to_string_lossy().into_owned());
@@ -96,7 +96,7 @@ impl SavedTraining {
         SavedTraining::new(preset, stem)
     }
 
-    /// The preset under the controls before any change.
+    /// Returns the initial preset under the controls.
     pub(super) fn begun(&self) -> Preset {
         let mut preset = self.clean.clone();
         if let Some(data) = &self.kept_data {
@@ -109,7 +109,7 @@ impl SavedTraining {
 impl Draft for Preset {
     type Saved = SavedTraining;
 
-    /// Data that were chosen for another experiment are no change.
+    /// Returns whether the draft has changes other than data that were chosen for another experiment.
     fn differs_from(&self, saved: &SavedTraining) -> bool {
         *self != saved.begun()
     }
@@ -119,7 +119,7 @@ impl Draft for Preset {
         Some(SavedTraining { fork: before.fork.clone(), ..SavedTraining::opened(written.preset, Some(file)) })
     }
 
-    fn take_words(&mut self, preset: &Preset) {
+    fn take_description(&mut self, preset: &Preset) {
         let mut preset = preset.clone();
         self.words_mut().into_iter().zip(preset.words_mut()).for_each(|(word, saved)| word.clone_from(saved));
         if let (Some(own), Some(saved)) = (self.workload_mut(), preset.workload()) {
@@ -129,13 +129,13 @@ impl Draft for Preset {
 }
 
 impl TrainingEditor {
-    /// The first preset of a kind.
+    /// Makes an editor with the first preset of a kind.
     pub(super) fn first(kind: &str) -> TrainingEditor {
         let BuiltIn { preset, name, .. } = first_of(kind);
         TrainingEditor::restored(preset.clone(), SavedTraining::new(preset.clone(), *name), None, BTreeMap::new())
     }
 
-    /// The state of the last session: the preset, the state in which it was opened or saved, and its file.
+    /// Restores the last session from the preset, its state when opened or saved, and its file.
     pub(super) fn restored(
         preset: Preset,
         saved: SavedTraining,
@@ -145,7 +145,7 @@ impl TrainingEditor {
         TrainingEditor { presets: Editor::new(preset, saved, file), chosen_data, chosen: 0 }
     }
 
-    /// Opens another preset; the choice of data is kept where that makes none. Undo brings the one before back.
+    /// Opens another preset; keeps the choice of data if the preset makes none. Undo restores the present one.
     pub(super) fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
         let saved = self.with_kept_data(SavedTraining::opened(preset, file.as_deref()));
         self.presets.open(saved.begun(), saved, file);
@@ -165,19 +165,19 @@ impl TrainingEditor {
         self.chosen = 0;
     }
 
-    /// Begins the next run at step 0.
+    /// Makes the next run begin at step 0.
     pub(super) fn forget_fork(&mut self) {
         self.presets.saved_state_mut().fork = None;
     }
 
-    /// Begins the next run at step 0, as one was begun with this checkpoint; another that was chosen since stays.
+    /// Makes the next run begin at step 0 after a run from this checkpoint has begun; another one chosen since stays.
     pub(super) fn fork_begun(&mut self, fork: &ForkPoint) {
         if self.presets.saved_state().fork.as_ref() == Some(fork) {
             self.forget_fork();
         }
     }
 
-    /// The state to open next, with the data that were chosen for its dataset where it makes no choice.
+    /// Returns the state to open next, with the data that were chosen for its dataset if it makes no choice.
     fn with_kept_data(&mut self, saved: SavedTraining) -> SavedTraining {
         self.chosen_data = self.chosen_data();
         self.chosen = 0;
@@ -191,8 +191,8 @@ impl TrainingEditor {
         &self.presets.draft
     }
 
-    /// The choice of data for each dataset, by its name. Each is kept for the next preset that learns from the dataset
-    /// and makes no choice of its own.
+    /// Returns the choice of data for each dataset, by its name. Each is kept for the next preset that learns from the
+    /// dataset and makes no choice of its own.
     pub(super) fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
         let (mut chosen, data) = (self.chosen_data.clone(), self.data());
         let is_of_preset = self.presets.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
@@ -206,24 +206,25 @@ impl TrainingEditor {
         chosen
     }
 
-    /// The preset as it is called: after a change of its settings, with a title and a description that are made from them.
+    /// Returns the preset with its present title: after a change of its settings, title and description are made from
+    /// them.
     pub(super) fn named(&self) -> Preset {
         let preset = self.preset().clone();
         if self.presets.is_dirty() { preset.as_changed_from(&self.presets.saved_state().begun()) } else { preset }
     }
 
-    /// Its trainings, each called by its own changes.
+    /// Returns its trainings, each with a title made from its own changes.
     pub(super) fn named_trainings(&self) -> Vec<Preset> {
         self.preset().trainings_as_changed_from(&self.presets.saved_state().begun().trainings())
     }
 
-    /// The preset as it would be saved. In the user's own file it keeps its title.
+    /// Returns the preset to save. In the user's own file it keeps its title.
     pub(super) fn draft(&self) -> PresetDraft {
         let preset = if self.presets.file().is_some() { self.preset().clone() } else { self.named() };
         self.presets.preset_draft(preset)
     }
 
-    /// The index of the shown run of the preset; 0 where it has only one.
+    /// Returns the index of the shown run of the preset; 0 if it has only one.
     pub(super) fn chosen(&self) -> usize {
         let runs = self.preset().workload().map_or(0, |workload| workload.places().len());
         self.chosen.min(runs.saturating_sub(1))
@@ -234,13 +235,13 @@ impl TrainingEditor {
         self.chosen = run;
     }
 
-    /// The fields of the shown run.
+    /// Returns the fields of the shown run.
     pub(super) fn form(&mut self) -> Form<'_> {
         let chosen = self.chosen();
         self.presets.draft.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
     }
 
-    /// The source of the data of the shown run.
+    /// Returns the source of the data of the shown run.
     pub(super) fn data(&self) -> DataChoice {
         self.preset().workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
@@ -250,12 +251,12 @@ impl TrainingEditor {
         take_data(&mut self.presets.draft, data);
     }
 
-    /// Why it cannot be trained, if it cannot.
+    /// Returns why it cannot be trained, if it cannot.
     pub(super) fn fault(&self) -> Option<TrainingFault> {
         self.broken_rule().or_else(|| self.lack_of_steps())
     }
 
-    /// A fork counts on from the checkpoint's step.
+    /// Returns the fault of a fork without steps left after its checkpoint's step.
     fn lack_of_steps(&self) -> Option<TrainingFault> {
         let from = self.presets.saved_state().fork.as_ref()?.step;
         let trainings = self.preset().trainings();
@@ -279,7 +280,7 @@ impl TrainingEditor {
         })
     }
 
-    /// The name of the field of a fault, if it is shown.
+    /// Returns the name of the field of a fault, if it is shown.
     pub(super) fn field_name(&mut self, fault: &TrainingFault) -> Option<&'static str> {
         let form = self.form();
         let mut fields = form.iter().flat_map(|section| &section.fields);

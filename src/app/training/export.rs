@@ -1,4 +1,4 @@
-//! Tables and figures of runs, and tables, arrays and figures of scans, made on a thread of their own.
+//! Exports tables and figures of runs, and tables, arrays and figures of scans, on a thread of their own.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -61,22 +61,22 @@ impl ScanFile {
     }
 }
 
-/// Files on their way.
+/// The exports in progress.
 #[derive(Default)]
 pub(super) struct TrainingExports {
     coming: Vec<Receiver<Made>>,
 }
 
-/// A file's content and the name suggested for it, or why there is none.
+/// A file's content and its suggested name, or the reason for a failure.
 type Made = Result<(Vec<u8>, &'static str), String>;
 
 impl TrainingExports {
-    /// Makes a table of all points of these runs; when it is ready, the user is asked where it goes.
+    /// Starts making a table of all points of these runs; the user is asked for its path when it is ready.
     pub(super) fn begin(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
         self.make(ctx, move || Ok((table(&runs).map_err(|error| error.to_string())?, "runs.csv")));
     }
 
-    /// Makes a file of a scan; when it is ready, the user is asked where it goes.
+    /// Starts making a file of a scan; the user is asked for its path when it is ready.
     pub(super) fn begin_scan(
         &mut self,
         ctx: &Context,
@@ -87,7 +87,7 @@ impl TrainingExports {
         self.make(ctx, move || Ok((file.content(&scan, figure_layout)?, file.name())));
     }
 
-    /// Makes a figure of curves; when it is ready, the user is asked where it goes.
+    /// Starts making a figure of curves; the user is asked for its path when it is ready.
     pub(super) fn begin_picture(
         &mut self,
         ctx: &Context,
@@ -102,7 +102,7 @@ impl TrainingExports {
         };
         self.make(ctx, move || {
             if picture.plots.is_empty() {
-                return Err("No plot that is shown has a curve. “Plots” above them chooses what is shown.".to_owned());
+                return Err("No shown plot has a curve. Choose others under “Plots”.".to_owned());
             }
             Ok((figure_layout.file(&picture.figure(), format).map_err(|error| error.to_string())?, name))
         });
@@ -112,7 +112,7 @@ impl TrainingExports {
         let (sender, receiver) = channel();
         let ctx = ctx.clone();
         std::thread::spawn(move || {
-            // Nobody listens any more once the window is closed.
+            // The window may be closed.
             let _ = sender.send(make());
             ctx.request_repaint();
         });
@@ -132,7 +132,7 @@ impl TrainingExports {
     }
 }
 
-/// For one run, the table of `valleyscope runs export`; for several, a row for each point of each metric.
+/// Formats the table of `valleyscope runs export` for one run; for several, a row for each point of each metric.
 fn table(runs: &[RunFolder]) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let [run] = runs {

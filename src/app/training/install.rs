@@ -1,4 +1,4 @@
-//! Installing the worker from the window: the command that does it, and how it is got going.
+//! Installs the worker from the window by a command in the background.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
 
 /// The time limit for the start of the set-up that continues after the command.
-const BEGIN: Duration = Duration::from_secs(5);
-/// Between two looks whether it has.
-const GLANCE: Duration = Duration::from_millis(50);
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval between checks for that start.
+const START_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of lines of a command's output that are shown.
-const LAST_WORDS: usize = 12;
+const OUTPUT_LINES: usize = 12;
 
-/// The command that begins the worker's set-up and leaves it to a process in the background.
+/// The command that starts the worker's set-up in the background.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstallCommand {
     pub program: PathBuf,
@@ -26,7 +26,7 @@ pub struct InstallCommand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Installation {
     pub status: Option<SetUpStatus>,
-    /// The end of what the set-up has said.
+    /// The end of the set-up's log.
     pub log: String,
     /// The path of the whole log.
     pub log_file: PathBuf,
@@ -45,13 +45,13 @@ impl Installation {
 }
 
 impl InstallCommand {
-    /// The project's own, where this program can tell the source folder that it was built from.
+    /// Returns the project's own command, if this program can find the source folder that it was built from.
     pub fn of_project() -> Option<InstallCommand> {
         let arguments = ["xtask", "setup", "--only-worker", "--background"].map(str::to_owned).to_vec();
         Some(InstallCommand { program: cargo(), arguments, folder: source_folder()? })
     }
 
-    /// Runs it, and returns when the set-up is running or has a new outcome.
+    /// Runs the command, and returns when the set-up is running or has a new outcome.
     pub fn begin(&self, folder: &WorkerFolder) -> Result<(), String> {
         let before = folder.status();
         let mut command = Command::new(&self.program);
@@ -64,21 +64,21 @@ impl InstallCommand {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let lines: Vec<&str> = said.lines().collect();
-            let last = lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n");
-            return Err(format!("The set-up did not begin ({}).\n{last}", output.status));
+            let last = lines[lines.len().saturating_sub(OUTPUT_LINES)..].join("\n");
+            return Err(format!("The set-up did not start ({}).\n{last}", output.status));
         }
         let begun = Instant::now();
         while folder.status() == before && !folder.is_being_set_up() {
-            if begun.elapsed() > BEGIN {
-                return Err("The set-up was started and is not at work; its log may say why.".to_owned());
+            if begun.elapsed() > START_TIMEOUT {
+                return Err("The set-up was started but is not running; its log may show the reason.".to_owned());
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(START_POLL_INTERVAL);
         }
         Ok(())
     }
 }
 
-/// The cargo that has started this program, or else one that is installed.
+/// Returns the cargo that has started this program, or else an installed one.
 fn cargo() -> PathBuf {
     let of_caller = std::env::var_os("CARGO").map(PathBuf::from).filter(|path| path.is_file());
     let installed = || {
@@ -90,7 +90,7 @@ fn cargo() -> PathBuf {
     of_caller.or_else(installed).unwrap_or_else(|| "cargo".into())
 }
 
-/// The folder of the project's source: around this program, or where it was built.
+/// Returns the folder of the project's source: around this program, or where it was built.
 fn source_folder() -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     let around = program.iter().flat_map(|program| program.ancestors().skip(1));

@@ -1,4 +1,4 @@
-//! Background jobs of the tab, each on a thread of its own: asking the worker for its devices, starting, resuming,
+//! The background jobs of the tab, each on a thread of its own: querying the worker's devices, starting, resuming,
 //! deleting.
 
 use std::path::{Path, PathBuf};
@@ -22,9 +22,9 @@ use super::update::{Update, WorkerState};
 use super::watcher::{self, WatcherCommand};
 use crate::app::wake::Wake;
 
-/// The worker has this long to begin.
-const AT_WORK: Duration = Duration::from_secs(120);
-/// Updates that wait to be taken.
+/// The time limit for the worker's start.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// The capacity of the queue of updates.
 const MOST_UPDATES: usize = 64;
 
 /// The paths of runs and of the worker, and its installation.
@@ -32,7 +32,7 @@ const MOST_UPDATES: usize = 64;
 pub struct TrainingPaths {
     /// The folder of runs.
     pub runs: Option<PathBuf>,
-    /// The worker, in place of the one that is found.
+    /// The worker to use in place of the one that is found.
     pub worker: Option<PathBuf>,
     /// The folder of the worker's set-up.
     pub worker_folder: Option<WorkerFolder>,
@@ -50,21 +50,21 @@ impl TrainingPaths {
         }
     }
 
-    /// Whether a set-up brings the worker that is looked for: it does not where another is named.
+    /// Returns whether a set-up would provide the worker: not if another one is named.
     pub fn can_be_set_up(&self) -> bool {
         let named = WorkerProgram::named(self.worker.as_deref());
         named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
     }
 }
 
-/// The background threads, as seen from the window, with which they begin and end.
+/// The handle of the background threads, which end when it is dropped.
 pub(super) struct TrainingJobs {
     places: TrainingPaths,
     wake: Wake,
     outbox: SyncSender<Update>,
     updates: Receiver<Update>,
     commands: Sender<WatcherCommand>,
-    /// Lives as long as the window.
+    /// A token that lives as long as the window.
     window: Arc<()>,
 }
 
@@ -73,7 +73,7 @@ impl TrainingJobs {
         let (outbox, updates) = sync_channel(MOST_UPDATES);
         let commands = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), wake.clone());
         let jobs = TrainingJobs { places, wake, outbox, updates, commands, window: Arc::new(()) };
-        jobs.take_up_queue();
+        jobs.take_over_queue();
         jobs
     }
 
@@ -86,7 +86,7 @@ impl TrainingJobs {
         let _ = self.commands.send(command);
     }
 
-    /// Finds the worker and asks what it can use.
+    /// Finds the worker and queries its devices.
     pub(super) fn find_worker(&self) {
         let named = self.places.worker.clone();
         self.in_background(move |send| {
@@ -104,7 +104,7 @@ impl TrainingJobs {
         self.in_background(move |send| send(Update::InstallBegun(command.begin(&folder))));
     }
 
-    /// Asks the set-up of the worker to end.
+    /// Requests the end of the worker's set-up.
     pub(super) fn cancel_install(&self) {
         let Some(folder) = self.places.worker_folder.clone() else { return };
         self.in_background(move |send| {
@@ -115,8 +115,8 @@ impl TrainingJobs {
         });
     }
 
-    /// Determines the data of a training, and whether it fits, where the worker's devices are known.
-    pub(super) fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
+    /// Determines the data of a training, and whether it fits, if the worker's devices are known.
+    pub(super) fn determine_outlook(&self, training: Preset, worker: Option<Handshake>) {
         let folder = self.places.runs.clone();
         self.in_background(move |send| {
             let data = look_at_data(&training);
@@ -161,10 +161,10 @@ impl TrainingJobs {
     }
 
     /// Continues the queue of an earlier window, if there is one.
-    fn take_up_queue(&self) {
+    fn take_over_queue(&self) {
         let Some(folder) = self.places.runs.clone().filter(|folder| Queue::is_in(folder)) else { return };
         self.queue_in_background(move || {
-            let queue = Queue::take_up(&folder);
+            let queue = Queue::take_over(&folder);
             queue.map_err(|error| format!("The queue in {} cannot be read: {error}.", folder.display()))
         });
     }
@@ -177,16 +177,16 @@ impl TrainingJobs {
                 Ok(None) => return,
                 Err(error) => return send(Update::Failed(error)),
             };
-            let outcome = work_off(&mut queue, named.as_deref(), &window, send);
+            let outcome = train_queue(&mut queue, named.as_deref(), &window, send);
             let rest = match queue.count() {
                 0 => "",
-                1 => " The run that waited for it is not begun.",
-                _ => " The runs that waited for it are not begun.",
+                1 => " The run that waited for it will not be started.",
+                _ => " The runs that waited for it will not be started.",
             };
             match outcome {
                 Ok(Outcome::WindowClosed) => return,
                 Ok(Outcome::Finished) => {}
-                Ok(Outcome::Stopped(name)) => send(Update::Said(format!("{name} was stopped.{rest}"))),
+                Ok(Outcome::Stopped(name)) => send(Update::Notice(format!("{name} was stopped.{rest}"))),
                 Err(error) => send(Update::Failed(error + rest)),
             }
             if let Err(error) = queue.end() {
@@ -201,11 +201,12 @@ impl TrainingJobs {
         self.in_background(move |send| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
             let begun = same.and_then(|()| worker_for(named.as_deref(), send)).and_then(|(worker, _)| {
-                let launched = worker.start(&run, true, None).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+                let launched =
+                    worker.start(&run, true, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
                 launched.map_err(|error| error.to_string())
             });
             match begun {
-                Ok(()) => send(Update::Said(format!("{} goes on.", run.name()))),
+                Ok(()) => send(Update::Notice(format!("{} was resumed.", run.name()))),
                 Err(error) => send(Update::Failed(format!("{} was not resumed: {error}", run.name()))),
             }
         });
@@ -224,7 +225,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Removes a run for ever.
+    /// Deletes a run for good.
     pub(super) fn remove(&self, run: RunFolder) {
         self.in_background(move |send| match remove(&run) {
             Ok(()) => send(Update::Removed(run)),
@@ -236,7 +237,7 @@ impl TrainingJobs {
         let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
         std::thread::spawn(move || {
             work(&|update| {
-                // Nobody listens any more once the window is closed.
+                // The window may be closed.
                 let _ = outbox.send(update);
                 wake.now();
             });
@@ -244,10 +245,10 @@ impl TrainingJobs {
     }
 }
 
-const NO_FOLDER: &str = "This system knows no folder for data, so there is no place for runs.";
+const NO_FOLDER: &str = "This system has no folder for data, so runs cannot be stored.";
 
 fn look_at_data(training: &Preset) -> Result<Outlook, String> {
-    let workload = training.workload().ok_or("A preset of a training is expected.")?;
+    let workload = training.workload().ok_or("Expected a preset of a training.")?;
     workload.outlook().map_err(|error| error.to_string())
 }
 
@@ -256,8 +257,8 @@ fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(),
     CapacityReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
 }
 
-/// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, the window gets
-/// that as an update.
+/// Finds the worker and queries it again, as it may have been replaced. Sends the window an update if it cannot be
+/// used.
 fn worker_for(named: Option<&Path>, send: &dyn Fn(Update)) -> Result<(WorkerProgram, Handshake), String> {
     let worker = WorkerProgram::find(named).and_then(|worker| Ok((worker.handshake()?, worker)));
     let worker = worker.map(|(has, worker)| (worker, has));
@@ -275,7 +276,7 @@ impl ForkPoint {
     }
 }
 
-/// Lets the worker begin with a run, which has a checkpoint if it is a fork.
+/// Starts the worker on a run, which has a checkpoint if it is a fork.
 fn begin(
     worker: &WorkerProgram,
     run: &RunFolder,
@@ -284,7 +285,7 @@ fn begin(
 ) -> Result<(), String> {
     let is_fork = fork.is_some();
     send(Update::Made(run.clone(), fork));
-    let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+    let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
 
@@ -293,13 +294,13 @@ enum Outcome {
     Finished,
     /// The run of this name was stopped.
     Stopped(String),
-    /// The next window continues it.
+    /// The window was closed; the next one continues the queue.
     WindowClosed,
 }
 
 /// Trains the runs of the queue, each after the previous one has finished. An error is the reason why the rest is not
 /// trained.
-fn work_off(
+fn train_queue(
     queue: &mut Queue,
     named: Option<&Path>,
     window: &Weak<()>,
@@ -330,7 +331,7 @@ fn work_off(
 
 enum Wait {
     Ended(Status),
-    /// The run's folder is not there any more.
+    /// The run's folder no longer exists.
     Gone,
     WindowClosed,
 }

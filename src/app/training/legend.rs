@@ -1,4 +1,4 @@
-//! Which curve is which, and what it says at a place.
+//! The legend and the readout at the pointer.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::pens::{color, dash};
 use super::track::{Horizontal, Nearest, Track, TrackLook};
 use crate::app::plot::readout;
 
-/// The longest title in the legend where others have no room besides, in points.
+/// The longest title in the legend where space is scarce, in points.
 const LONGEST: f32 = 240.0;
 
-/// The piece of a line in the legend.
+/// The size of a line sample in the legend, in points.
 const LINE: Vec2 = vec2(20.0, 12.0);
 const WIDTH: f32 = 2.5;
-/// Between the parts of an entry.
+/// The gap between the parts of an entry, in points.
 const GAP: f32 = 6.0;
-/// Between entries.
+/// The gap between entries, in points.
 const BETWEEN: f32 = 14.0;
 
-/// Names and colours of all curves, each entry in one piece.
+/// Shows names and colours of all curves; a line breaks only between entries.
 pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
     let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
@@ -52,15 +52,15 @@ pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
     }
 }
 
-/// The widths of an entry: of its title, which may be cut, and of all else.
+/// The widths of an entry: of its title, which may be cut, and of the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Wanted {
     title: f32,
     rest: f32,
 }
 
-/// The entries of each line of a legend, with their widths. Long titles are cut so that more entries have room in a
-/// line, and then get what is left of it.
+/// Breaks the entries of a legend into lines, and returns their widths. Long titles are cut so that more entries fit
+/// into a line, and then share its remaining width.
 fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Wanted>> {
     let mut lines: Vec<Vec<Wanted>> = Vec::new();
     let mut left = 0.0;
@@ -85,7 +85,7 @@ fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Wanted>> {
         let mut left = (room + BETWEEN - taken).max(0.0);
         let mut cut: Vec<(&mut Wanted, f32)> =
             line.iter_mut().zip(&mut wanted).map(|(entry, whole)| (entry, whole.title)).collect();
-        // Who lacks least comes first, so that what it does not take is left for the others.
+        // The titles that lack least first, so that the others share the rest.
         cut.sort_by(|(a, of_a), (b, of_b)| (of_a - a.title).total_cmp(&(of_b - b.title)));
         let count = cut.len();
         for (index, (entry, whole)) in cut.into_iter().enumerate() {
@@ -97,7 +97,7 @@ fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Wanted>> {
     lines
 }
 
-/// A title, cut where it is too long, and what tells it apart in full.
+/// Shows a title, cut where it is too long, and its distinction in full.
 fn name(ui: &mut Ui, name: &Name, most: f32) {
     let [title, mark] = name.parts();
     ui.scope(|ui| {
@@ -109,7 +109,7 @@ fn name(ui: &mut Ui, name: &Name, most: f32) {
     }
 }
 
-/// A piece of a line as this pen draws it.
+/// Draws a line sample with this pen.
 pub(super) fn line(ui: &mut Ui, pen: Pen) {
     let (rect, _) = ui.allocate_exact_size(LINE, Sense::hover());
     let ends = [rect.left_center(), rect.right_center()];
@@ -128,16 +128,16 @@ fn number(info: &MetricInfo, value: f64) -> String {
     }
 }
 
-/// The last value, in words.
+/// Formats the last value.
 pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLook) -> String {
     let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
     format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
 }
 
-/// Runs whose values a tooltip has room for.
+/// The largest number of runs in a tooltip.
 const MOST_VALUES: usize = 12;
 
-/// The runs' values at the pointer, whose place this is; of many runs those that pass nearest to it.
+/// Shows the runs' values at the pointer's place; of many runs those of the nearest curves.
 pub(super) fn tooltip(
     response: &egui::Response,
     info: &MetricInfo,
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn titles_are_cut_only_where_a_line_has_no_room_for_them() {
         assert_eq!(laid_out(&[300.0, 50.0], 600.0), [[300.0, 50.0]], "there is room");
-        // Both would do with 240 points, and share what is left.
+        // Both would fit into 240 points, and share the rest.
         assert_eq!(laid_out(&[400.0, 400.0], 666.0), [[300.0, 300.0]]);
         assert_eq!(laid_out(&[260.0, 400.0], 666.0), [[260.0, 340.0]]);
         assert_eq!(laid_out(&[900.0, 30.0], 500.0), [vec![474.0 - 30.0 - 26.0 - BETWEEN, 30.0]]);

@@ -10,13 +10,13 @@ use super::track::{Pieces, Track, TrackLook};
 use crate::app::plot::{band, near_line, point};
 use crate::gpu::{CurveSet, CurveStyle};
 
-/// A track as it is drawn.
+/// The lines of a track, in places.
 pub(super) struct Lines {
-    /// Before it was smoothed; empty where it was not.
+    /// The line before smoothing; empty without smoothing.
     pub raw: Pieces,
     pub line: Pieces,
     pub band: Vec<[f64; 3]>,
-    /// Where the run was forked from another, whose points are before.
+    /// The place of the fork from another run, which has the points before.
     pub fork: Option<f64>,
 }
 
@@ -26,12 +26,12 @@ impl Lines {
         Lines { raw, line: track.line(look), band: track.band(look), fork: track.fork(look) }
     }
 
-    /// The extents in view of the line that is read, and of the raw line and the band around it, below a ceiling.
+    /// Returns the extents in view of the main line, and of the raw line and the band around it, below a ceiling.
     fn extents(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> Option<(Extent, Option<Extent>)> {
-        let line = || seen(&self.line, [from, to]).map(|y| [y, y]);
+        let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
             || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
-        let around = || band().chain(seen(&self.raw, [from, to]).map(|y| [y, y]));
+        let around = || band().chain(visible_heights(&self.raw, [from, to]).map(|y| [y, y]));
         let highest = || line().chain(around()).map(|[_, high]| high);
         let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
         let below = |extent: &Extent| extent[1] <= top;
@@ -42,13 +42,13 @@ impl Lines {
 /// The choice of the vertical range of a plot that is not zoomed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fit {
-    /// All that the curves reach.
+    /// The whole range of the curves.
     Everything,
-    /// A few curves that run away do not flatten the others, nor do those that rise above the ceiling.
+    /// The range of most curves below the ceiling: a few that run away do not flatten the others.
     Sensible(Option<Ceiling>),
 }
 
-/// The smallest range of places that shows the curves as far as they are to fit.
+/// Returns the smallest range of places that shows the curves as far as `fit` includes them.
 pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
     let extents =
         |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().filter_map(|lines| lines.extents(x, ceiling)).collect() };
@@ -59,14 +59,14 @@ pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> 
         }
         Fit::Sensible(ceiling) => {
             let below = extents(ceiling);
-            // A view of nothing else shows the diverged part.
+            // A view of diverged parts alone shows them.
             with_margin(&if below.is_empty() { extents(None) } else { below })
         }
     }
 }
 
-/// The heights of a curve's points in view, and those at which it enters and leaves the view.
-fn seen(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
+/// Returns the heights of a curve's points in view, and those at which it enters and leaves the view.
+fn visible_heights(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
     let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
     let segments = pieces.iter().flat_map(|piece| piece.windows(2));
     let crossings = segments.flat_map(move |ends| {
@@ -77,28 +77,28 @@ fn seen(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
     inside.chain(crossings)
 }
 
-/// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths.
-/// They meet in a point.
+/// Splits a line at a fork, in a common point, into the other run's part, which is paler, and the rest, with their
+/// strengths.
 fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
     const PALE: f32 = 0.65;
     let after = fork.map_or(0, |fork| line.partition_point(|point| point[0] <= fork));
     [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
 }
 
-/// What curves are drawn into.
+/// The area into which curves are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CurveCanvas {
     pub theme: Theme,
     /// The ranges of places in view.
     pub x: [f64; 2],
     pub y: [f64; 2],
-    /// In points.
+    /// The size in points.
     pub size: [f32; 2],
     pub pixels_per_point: f32,
 }
 
 impl CurveCanvas {
-    /// The lines of all curves for the GPU: for each the raw one and over it the one that is read.
+    /// Returns the lines of all curves for the GPU: for each the raw line and over it the main line.
     pub(super) fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen)>) -> CurveSet {
         let mut set = CurveSet::default();
         for (lines, pen) in curves {
@@ -119,13 +119,13 @@ impl CurveCanvas {
         set
     }
 
-    /// From 0 to 1 through what is in view.
+    /// Converts places to shares of the view, from 0 to 1.
     fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let share = |at: f64, [from, to]: [f64; 2]| (at - from) / (to - from);
         [share(x, self.x), share(y, self.y)]
     }
 
-    /// The area of a curve's deviations, below all lines.
+    /// Fills the area of a curve's deviations, below all lines.
     pub(super) fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
         if lines.band.is_empty() {
             return;
@@ -133,15 +133,15 @@ impl CurveCanvas {
         band(plot, lines.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2), self.y);
     }
 
-    /// Where a curve leaves the view, if it does.
+    /// Returns the point where a curve leaves the view, if it does.
     pub(super) fn leaving(&self, lines: &Lines) -> Option<[f64; 2]> {
         let in_view = |[x, _]: &&[f64; 2]| (self.x[0]..=self.x[1]).contains(x);
         let outside = |[_, y]: &&[f64; 2]| !(self.y[0]..=self.y[1]).contains(y);
         lines.line.iter().flatten().filter(in_view).find(outside).copied()
     }
 
-    /// A curve's single points, its fork, where its values are not finite any more, and what is nearest to the pointer,
-    /// above all lines.
+    /// Draws marks above all lines: a curve's single points, its fork, the ends before values that are not finite, and
+    /// the point nearest to the pointer.
     pub(super) fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, nearest: Option<[f64; 2]>) {
         let own = color(pen, self.theme);
         let mut mark = |at, shape, radius, color| point(plot, at, shape, radius, color, self.y);
@@ -194,14 +194,14 @@ mod tests {
         let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
         let view = |x, lines: &[&Lines], fit| y_in_view(x, lines.iter().copied(), fit);
         let sensible = |x, lines: &[&Lines]| view(x, lines, Fit::Sensible(ceiling));
-        // Also where those that have diverged are the majority, or alone.
+        // Also where the diverged runs are the majority, or alone.
         for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
             let [low, high] = sensible([1.0, 3.0], lines);
             assert!((0.3..0.5).contains(&low) && (2.4..2.6).contains(&high), "{low} to {high}");
         }
         let [low, high] = sensible([1.0, 3.0], &[&diverged]);
         assert!(low > 0.0 && (2.4..3.0).contains(&high), "{low} to {high}");
-        // The range has no limit where only the diverged part is in view, and where everything is asked for.
+        // The range has no limit where only the diverged part is in view, or with the whole range.
         assert!(sensible([2.5, 3.0], &[&diverged])[1] >= 1e20);
         assert!(view([1.0, 3.0], &[&good, &diverged], Fit::Everything)[1] >= 1e20);
         // A spike below ten times the initial loss is shown whole.

@@ -1,17 +1,17 @@
-//! The real workloads' part of the window: start trainings, watch them, and compare their curves.
+//! The training tab: start trainings, watch them, and compare their curves.
 //!
-//! The window's thread never reads a file here. One thread knows which runs there are ([`watcher`]), one reads whole
-//! runs and makes their curves ([`plotter`]), and short-lived ones start, install and delete ([`jobs`]).
+//! The window's thread never reads a file here. One thread lists the runs ([`watcher`]), one reads whole runs and makes
+//! their curves ([`plotter`]), and short-lived ones start, install and delete ([`jobs`]).
 
 mod chart;
 mod charts;
 mod choices;
 mod curve_cache;
-mod cut_name;
 mod data_field;
 mod detail;
 mod dialogs;
 mod editor;
+mod elided_name;
 mod export;
 mod install;
 mod jobs;
@@ -25,19 +25,20 @@ mod panel;
 mod pens;
 mod plot_export;
 mod plotter;
+mod poll_schedule;
 mod preset_menu;
 mod pyramid;
 mod queue;
-mod reaching;
+mod run_detail;
 mod samples;
 mod scan_view;
 mod setup;
 mod summary;
+mod time_to_loss;
 mod track;
 mod update;
 mod watched;
 mod watcher;
-mod words;
 mod worker;
 
 pub use install::InstallCommand;

@@ -1,11 +1,11 @@
-//! Curves with the name and the line that they have in plots.
+//! Curves with their names and pens in plots.
 
 use valleyscope_experiments::view::Pen;
 
 use super::names::Name;
 use super::plotter::RunCurves;
 
-/// A group of runs as it is drawn.
+/// A group of runs with its name and its pen.
 pub(super) struct NamedCurves<'a> {
     pub name: Name,
     pub pen: Pen,

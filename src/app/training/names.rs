@@ -38,7 +38,7 @@ impl Name {
 
 /// The facts about a curve.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CurveFacts {
     /// The title given by the user; empty where it is named by its settings.
     pub title: String,
     /// The workload, if it is known.
@@ -89,8 +89,8 @@ impl Traits {
 }
 
 /// The facts about the curve of a run, or of the mean of several that begins with it.
-pub(super) fn known(run: &Summary, runs: usize) -> Known {
-    Known {
+pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
+    CurveFacts {
         title: run.own_title().to_owned(),
         family: run.family,
         optimizer: optimizer(run).unwrap_or_default(),
@@ -113,7 +113,7 @@ fn optimizer(run: &Summary) -> Option<String> {
 /// Sets the texts of the settings of runs in a list so that they are distinct: the workload, where there are several,
 /// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
 /// The steps are shown with the status.
-pub(super) fn word_settings(runs: &mut [Summary]) {
+pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
@@ -134,7 +134,7 @@ pub(super) fn word_settings(runs: &mut [Summary]) {
             let rest = [differing, equal].concat().into_iter().filter_map(|(_, word)| word.clone());
             let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
             parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
-            for word in rest.chain(run.unusual.iter().cloned()) {
+            for word in rest.chain(run.non_default_hyperparameters.iter().cloned()) {
                 if !parts.contains(&word) {
                     parts.push(word);
                 }
@@ -176,15 +176,15 @@ impl Summary {
 /// where these are equal, by as few traits as possible, or else by their folders. A title shared by all of several curves is
 /// left out. Those without a title are named by their optimizers, and distinguished in the same way. Where there are several
 /// workloads, each name includes its own.
-pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
+pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
-    let words: Vec<Vec<String>> = curves.iter().map(|curve| words(curve, curves, is_mixed)).collect();
+    let words: Vec<Vec<String>> = curves.iter().map(|curve| name_parts(curve, curves, is_mixed)).collect();
     let names = curves.iter().zip(&words).map(|(curve, own)| {
         let both = curves.iter().zip(&words);
-        let same: Vec<&Known> =
+        let same: Vec<&CurveFacts> =
             both.filter(|(other, words)| other.title == curve.title && *words == own).map(|(other, _)| other).collect();
-        let marks = telling(&same);
+        let marks = distinguishing_traits(&same);
         let twins = same.iter().filter(|other| other.traits.words(&marks) == curve.traits.words(&marks)).count();
         // The seed of one of them is not that of a mean.
         let seed = curve.traits.seed.clone().filter(|_| curve.runs == 1);
@@ -205,8 +205,8 @@ pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
 
 /// The workload of a curve where there are several, its optimizer, and the settings in which it differs from others of its
 /// title.
-fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
-    let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
+fn name_parts(curve: &CurveFacts, curves: &[CurveFacts], is_mixed: bool) -> Vec<String> {
+    let alike: Vec<&CurveFacts> = curves.iter().filter(|other| other.title == curve.title).collect();
     let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
     let place = alike.iter().position(|other| std::ptr::eq(*other, curve)).expect("a curve has its own title");
     let settings = differing(&settings).swap_remove(place);
@@ -218,7 +218,7 @@ fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
 }
 
 /// The first traits that together distinguish all of these, or all in which they differ where that is not enough.
-fn telling(same: &[&Known]) -> BTreeSet<usize> {
+fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     let mut telling: BTreeSet<usize> = BTreeSet::new();
     for (place, first) in same[0].traits.list().into_iter().enumerate() {
         let mut seen: Vec<_> = same.iter().map(|known| known.traits.words(&telling)).collect();
@@ -235,41 +235,41 @@ fn telling(same: &[&Known]) -> BTreeSet<usize> {
 }
 
 /// The hyperparameters of a rule that are not its usual ones, in words.
-pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
+pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual && !it.words.is_empty()).map(|it| it.words).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Name, Traits, distinct};
+    use super::{CurveFacts, Name, Traits, distinct};
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
-    fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
+    fn facts(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> CurveFacts {
         let [learning_rate, batch_size, seed_words] = [rate, batch, seed].map(|text| Some(text.to_owned()));
         let traits = Traits { learning_rate, batch_size, seed: seed_words, ..Traits::default() };
         let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
         let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
-        Known { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
+        CurveFacts { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
     }
 
     /// A curve of a training with this rule.
-    fn of_rule(rule: RuleSpec, folder: &str) -> Known {
+    fn of_rule(rule: RuleSpec, folder: &str) -> CurveFacts {
         let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
-        let known = known("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);
-        Known { settings: [settings, known.settings].concat(), ..known }
+        let known = facts("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);
+        CurveFacts { settings: [settings, known.settings].concat(), ..known }
     }
 
-    fn names(curves: &[Known]) -> Vec<String> {
+    fn names(curves: &[CurveFacts]) -> Vec<String> {
         distinct(curves).iter().map(Name::whole).collect()
     }
 
     #[test]
     fn only_equal_titles_are_told_apart_and_by_as_little_as_it_takes() {
-        let adam = known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
-        let focus = known("A", ["FOCUS", "η 0.1", "batch 8", "seed 1"], "y");
-        let slow = known("A", ["Adam", "η 0.01", "batch 8", "seed 0"], "z");
-        let other = known("B", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let adam = facts("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let focus = facts("A", ["FOCUS", "η 0.1", "batch 8", "seed 1"], "y");
+        let slow = facts("A", ["Adam", "η 0.01", "batch 8", "seed 0"], "z");
+        let other = facts("B", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
         assert_eq!(names(&[adam.clone(), other.clone()]), ["A", "B"]);
         assert_eq!(names(&[adam.clone(), focus.clone(), other]), ["A (Adam)", "A (FOCUS)", "B"]);
         assert_eq!(names(&[adam.clone(), focus.clone()]), ["Adam", "FOCUS"]);
@@ -279,9 +279,9 @@ mod tests {
     #[test]
     fn what_differs_in_nothing_is_told_apart_by_its_folder() {
         let traits = |seed| ["Adam", "η 0.1", "batch 8", seed];
-        let twins = [known("A", traits("seed 0"), "x"), known("A", traits("seed 0"), "y")];
+        let twins = [facts("A", traits("seed 0"), "x"), facts("A", traits("seed 0"), "y")];
         assert_eq!(names(&twins), ["x", "y"]);
-        let third = [twins[0].clone(), twins[1].clone(), known("A", traits("seed 1"), "z")];
+        let third = [twins[0].clone(), twins[1].clone(), facts("A", traits("seed 1"), "z")];
         assert_eq!(names(&third), ["seed 0, x", "seed 0, y", "seed 1"]);
     }
 
@@ -303,29 +303,29 @@ mod tests {
 
     #[test]
     fn curves_without_a_title_are_called_by_their_optimizer_and_what_differs() {
-        let one = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
-        let other = known("", ["Adam", "η 0.1", "batch 8", "seed 1"], "y");
-        let titled = known("Mine", ["Adam", "η 0.1", "batch 8", "seed 0"], "z");
+        let one = facts("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let other = facts("", ["Adam", "η 0.1", "batch 8", "seed 1"], "y");
+        let titled = facts("Mine", ["Adam", "η 0.1", "batch 8", "seed 0"], "z");
         assert_eq!(names(std::slice::from_ref(&one)), ["Adam"]);
         assert_eq!(names(&[one.clone(), titled]), ["Adam", "Mine"]);
         assert_eq!(names(&[one.clone(), other]), ["Adam, seed 0", "Adam, seed 1"]);
-        assert_eq!(names(&[one.clone(), Known { folder: "y".to_owned(), ..one }]), ["Adam, x", "Adam, y"]);
+        assert_eq!(names(&[one.clone(), CurveFacts { folder: "y".to_owned(), ..one }]), ["Adam, x", "Adam, y"]);
     }
 
     #[test]
     fn where_workloads_differ_each_name_says_which_it_is() {
-        let mnist = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
-        let mut gpt2 = known("", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "y");
+        let mnist = facts("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let mut gpt2 = facts("", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "y");
         gpt2.family = Some("GPT-2");
-        let titled = Known { title: "Mine".to_owned(), ..gpt2.clone() };
+        let titled = CurveFacts { title: "Mine".to_owned(), ..gpt2.clone() };
         assert_eq!(names(&[mnist.clone(), gpt2]), ["MNIST, Adam", "GPT-2, FOCUS"]);
         assert_eq!(names(&[mnist, titled]), ["MNIST, Adam", "Mine (GPT-2)"]);
     }
 
     #[test]
     fn a_mean_says_of_how_many_and_no_seed() {
-        let mean = Known { runs: 3, ..known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
-        let one = known("A", ["Adam", "η 0.1", "batch 8", "seed 3"], "y");
+        let mean = CurveFacts { runs: 3, ..facts("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
+        let one = facts("A", ["Adam", "η 0.1", "batch 8", "seed 3"], "y");
         assert_eq!(names(std::slice::from_ref(&mean)), ["A (mean of 3)"]);
         assert_eq!(names(&[mean, one]), ["mean of 3", "seed 3"]);
     }

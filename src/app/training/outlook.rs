@@ -1,7 +1,7 @@
 //! The data of the training under the controls, and its requirements on the machine and the disk.
 //!
-//! It is determined on a thread of its own, when the settings change and every few seconds, and once more before a
-//! run's folder is made. Data are looked up by the code that obtains them, without reading them.
+//! A separate thread determines them when the settings change and every few seconds, and once more before a run's
+//! folder is made. Data are looked up by the code that obtains them, without reading them.
 
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;
@@ -9,26 +9,26 @@ use valleyscope_experiments::workload::{DataChoice, Outlook};
 
 use super::editor::TrainingFault;
 
-/// Seconds between two looks at the same data.
-const BETWEEN: f64 = 5.0;
+/// The interval between checks of the same data, in seconds.
+const CHECK_INTERVAL_SECS: f64 = 5.0;
 
-/// The answer for a training.
+/// The data and the requirements of a training.
 #[derive(Clone, Debug)]
 pub(super) struct OutlookAnswer {
-    /// Or why the data cannot be used.
+    /// The data, or why they cannot be used.
     pub data: Result<Outlook, String>,
-    /// The requirements of the training, where they and the worker are known.
+    /// The requirements of the training, if they and the worker are known.
     pub capacity: Option<CapacityReport>,
 }
 
 impl OutlookAnswer {
-    /// Why the training could not begin, if it could not.
+    /// Returns why the training could not begin, if it could not.
     pub(super) fn refusal(&self) -> Option<&String> {
         self.data.as_ref().err().or_else(|| self.capacity.as_ref()?.lacks.as_ref())
     }
 }
 
-/// Requests it repeatedly, and keeps the newest answer.
+/// Requests the outlook repeatedly, and keeps the newest answer.
 #[derive(Default)]
 pub(super) struct OutlookWatch {
     asked: Option<(Preset, f64)>,
@@ -37,10 +37,10 @@ pub(super) struct OutlookWatch {
 }
 
 impl OutlookWatch {
-    /// The question to ask now, if any, at a time in seconds.
+    /// Returns the training to ask about now, if any, at a time in seconds.
     pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
         let training = training?;
-        let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + BETWEEN;
+        let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + CHECK_INTERVAL_SECS;
         if self.is_waiting || self.asked.as_ref().is_some_and(is_known) {
             return None;
         }
@@ -54,7 +54,7 @@ impl OutlookWatch {
         self.answer = Some((training, found));
     }
 
-    /// The answer for a training. The answer for the same choice of data holds until something has changed.
+    /// Returns the answer for a training. An answer for the same choice of data holds until a new one arrives.
     pub(super) fn of(&self, training: Option<&Preset>) -> Option<&OutlookAnswer> {
         let (of, found) = self.answer.as_ref()?;
         let choice =
@@ -63,11 +63,11 @@ impl OutlookWatch {
     }
 
     /// Asks again at once, as the worker has changed.
-    pub(super) fn look_anew(&mut self) {
+    pub(super) fn check_again(&mut self) {
         self.asked = None;
     }
 
-    /// Why it could not begin, if it could not.
+    /// Returns why the training could not begin, if it could not.
     pub(super) fn fault(&self, training: Option<&Preset>) -> Option<TrainingFault> {
         let found = self.of(training)?;
         // Its requirements follow from several fields.

@@ -1,4 +1,4 @@
-//! Assigns a line to each run: the colour of its optimizer or one that was chosen, in a shade and dashes that distinguish it
+//! Assigns a pen to each run: the colour of its optimizer or a chosen one, in a shade and dashes that distinguish it
 //! from other shown runs.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use valleyscope_runs::RunFolder;
 use super::summary::Summary;
 use crate::app::landscape::marker::background;
 
-/// The colour of runs whose optimizer is not known, and of scans, which have several.
+/// The colour of runs whose optimizer is unknown, and of scans, which have several.
 pub(super) const NEUTRAL: [u8; 3] = [150; 3];
 
-/// The pens of the runs among those of their colours. A run keeps its own, unless another shown run has the same.
+/// The pens of the runs among those of the same colour. A run keeps its own, unless another shown run has the same.
 #[derive(Default)]
 pub(super) struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
@@ -23,27 +23,27 @@ pub(super) struct Pens {
 }
 
 impl Pens {
-    /// The pens and the chosen colours of the last session.
-    pub(super) fn recall(numbers: BTreeMap<PathBuf, usize>, colors: BTreeMap<PathBuf, [u8; 3]>) -> Pens {
+    /// Restores the pens and the chosen colours of the last session.
+    pub(super) fn restore(numbers: BTreeMap<PathBuf, usize>, colors: BTreeMap<PathBuf, [u8; 3]>) -> Pens {
         Pens { numbers, colors }
     }
 
-    /// The pens of those runs that the next session may find again.
+    /// Returns the pens of those runs that the next session may find again.
     pub(super) fn numbers(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
         self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
     }
 
-    /// The chosen colours of those runs that the next session may find again.
+    /// Returns the chosen colours of those runs that the next session may find again.
     pub(super) fn colors(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, [u8; 3]> {
         self.colors.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
     }
 
-    /// The colour that was chosen for a run.
+    /// Returns the colour that was chosen for a run.
     pub(super) fn chosen(&self, run: &RunFolder) -> Option<[u8; 3]> {
         self.colors.get(run.path()).copied()
     }
 
-    /// Chooses a colour for a run, or its optimizer's again. Its line is solid and has that colour itself.
+    /// Chooses a colour for a run; `None` restores its optimizer's. Its line is solid and has that colour itself.
     pub(super) fn choose(&mut self, run: &RunFolder, color: Option<[u8; 3]>) {
         match color {
             Some(color) => drop(self.colors.insert(run.path().to_owned(), color)),
@@ -57,7 +57,7 @@ impl Pens {
     }
 
     /// Gives runs that are shown together distinct pens, as far as their colour has enough. The first runs keep theirs.
-    pub(super) fn tell_apart(&mut self, shown: &[&Summary]) {
+    pub(super) fn assign_distinct(&mut self, shown: &[&Summary]) {
         let mut taken: Vec<([u8; 3], usize)> = Vec::new();
         for run in shown {
             let color = self.color(run);
@@ -75,13 +75,13 @@ impl Pens {
     }
 }
 
-/// The colour of a line on a theme's background.
+/// Returns the colour of a line on a theme's background.
 pub(super) fn color(pen: Pen, theme: Theme) -> Color32 {
     let [red, green, blue] = pen.color_on(background(theme));
     Color32::from_rgb(red, green, blue)
 }
 
-/// The lengths of the dashes of a line and of the gaps between them, in points; none for a whole line.
+/// Returns the lengths of a line's dashes and gaps, in points; `None` for a solid line.
 pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
     match pen.dash {
         Dash::Solid => None,

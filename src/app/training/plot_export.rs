@@ -12,30 +12,30 @@ use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 
 /// All plots, to be exported as one figure.
 pub(super) struct CurvesExport {
-    /// What all of it is called, where the names leave that out.
+    /// The common title, if the names leave it out.
     pub title: Option<String>,
-    /// Of what is drawn, with its line.
+    /// The names and pens of the curves.
     pub names: Vec<(String, Pen)>,
     pub runs: Vec<RunFolder>,
     pub plots: Vec<PlotExport>,
 }
 
-/// One plot.
+/// One plot of the figure.
 pub(super) struct PlotExport {
     pub info: MetricInfo,
     pub look: TrackLook,
-    /// What is zoomed to, in places.
+    /// The zoomed vertical range, in places.
     pub y: Option<[f64; 2]>,
-    /// The range where it is not zoomed.
+    /// The choice of the range where it is not zoomed.
     pub fit: Fit,
-    /// Each with the index of its name.
+    /// The tracks, each with the index of its name.
     pub tracks: Vec<(usize, Arc<Track>)>,
 }
 
 impl CurvesExport {
-    /// The plots as a figure. Its file holds the configs of the runs.
+    /// Makes the plots' figure. Its file holds the configs of the runs.
     pub(super) fn figure(self) -> Figure {
-        // Runs of which nothing is drawn have no place in the legend.
+        // Runs without a curve have no place in the legend.
         let is_drawn = |index: usize| self.plots.iter().any(|plot| plot.tracks.iter().any(|(of, _)| *of == index));
         let drawn: Vec<usize> = (0..self.names.len()).filter(|index| is_drawn(*index)).collect();
         let names: Vec<(String, Pen)> = drawn.iter().map(|index| self.names[*index].clone()).collect();
@@ -58,7 +58,7 @@ impl CurvesExport {
 }
 
 impl PlotExport {
-    /// With the indices of the names that are drawn.
+    /// Makes the plot with the indices of the drawn names.
     fn plot(&self, drawn: &[usize]) -> CurvePlot {
         let lines: Vec<(usize, Lines)> =
             self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();

@@ -1,7 +1,7 @@
 //! The thread that reads whole runs and makes their curves.
 //!
-//! Curves are *tracks*: columns of numbers with *pyramids* of smallest and largest values above them, so that a plot
-//! of a million points draws a few for each column of pixels. Smoothing is applied before the pyramids are built, as
+//! Curves are *tracks*: columns of numbers with *pyramids* of smallest and largest values above them, so that a plot of
+//! a million points draws a few for each column of pixels. Smoothing is applied before the pyramids are built, as
 //! smoothing thinned data would give another curve.
 
 use std::collections::BTreeMap;
@@ -15,15 +15,15 @@ use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
 
-/// Between two looks at the files.
-const BETWEEN: Duration = Duration::from_millis(300);
+/// The interval between checks of the files.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// The curves that the window asks for.
+/// The curves that the window requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CurveRequest {
-    /// Runs that are shown as one curve each, or as the mean of several.
+    /// The groups of runs, each shown as one curve: a run's or the mean of several.
     pub groups: Vec<Vec<RunFolder>>,
-    /// From 0, none, to below 1.
+    /// The weight of smoothing, from 0, none, to below 1.
     pub smoothing: f64,
 }
 
@@ -31,13 +31,13 @@ pub(super) struct CurveRequest {
 #[derive(Clone, Debug)]
 pub struct RunCurves {
     pub runs: Vec<RunFolder>,
-    /// What the runs log.
+    /// The metrics that the runs log.
     pub metrics: Vec<MetricInfo>,
     pub tracks: BTreeMap<MetricId, Arc<Track>>,
     pub scan: Option<Arc<ScanResult>>,
 }
 
-/// The thread, as seen from the window.
+/// The handle of the thread.
 pub(super) struct Plotter {
     requests: Sender<CurveRequest>,
     drawn: Receiver<(CurveRequest, Vec<RunCurves>)>,
@@ -48,7 +48,7 @@ impl Plotter {
         let (requests, inbox) = channel();
         let (outbox, drawn) = sync_channel(1);
         std::thread::spawn(move || {
-            Work { inbox, outbox, wake, members: Vec::new(), request: CurveRequest::default() }.run()
+            PlotterThread { inbox, outbox, wake, members: Vec::new(), request: CurveRequest::default() }.run()
         });
         Plotter { requests, drawn }
     }
@@ -58,34 +58,34 @@ impl Plotter {
         let _ = self.requests.send(request);
     }
 
-    /// The newest curves, where there are new ones, with the request that they answer.
+    /// Returns the newest curves, if there are new ones, with their request.
     pub(super) fn take(&self) -> Option<(CurveRequest, Vec<RunCurves>)> {
         self.drawn.try_iter().last()
     }
 }
 
-struct Work {
+struct PlotterThread {
     inbox: Receiver<CurveRequest>,
     outbox: SyncSender<(CurveRequest, Vec<RunCurves>)>,
     wake: Wake,
-    members: Vec<Member>,
+    members: Vec<PlottedRun>,
     request: CurveRequest,
 }
 
-impl Work {
+impl PlotterThread {
     fn run(mut self) {
         loop {
-            let asked = match self.inbox.recv_timeout(BETWEEN) {
+            let asked = match self.inbox.recv_timeout(POLL_INTERVAL) {
                 Ok(request) => {
                     self.request = self.inbox.try_iter().last().unwrap_or(request);
-                    self.attend();
+                    self.open_requested();
                     true
                 }
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let smoothing = self.request.smoothing;
-            let is_new = self.members.iter_mut().fold(false, |is_new, member| member.look(smoothing) | is_new);
+            let is_new = self.members.iter_mut().fold(false, |is_new, member| member.poll(smoothing) | is_new);
             if is_new || asked {
                 let drawn = self.request.groups.iter().map(|group| self.drawn(group)).collect();
                 if self.outbox.send((self.request.clone(), drawn)).is_err() {
@@ -100,20 +100,20 @@ impl Work {
         }
     }
 
-    /// Opens the runs that are asked for, and forgets the others.
-    fn attend(&mut self) {
+    /// Opens the requested runs, and drops the others.
+    fn open_requested(&mut self) {
         let wanted: Vec<&RunFolder> = self.request.groups.iter().flatten().collect();
         self.members.retain(|member| wanted.contains(&member.reader.run()));
         for run in wanted {
             if !self.members.iter().any(|member| member.reader.run() == run) {
-                self.members.push(Member::new(run.clone()));
+                self.members.push(PlottedRun::new(run.clone()));
             }
         }
     }
 
     fn drawn(&self, group: &[RunFolder]) -> RunCurves {
         let members = group.iter().filter_map(|run| self.members.iter().find(|member| member.reader.run() == run));
-        let members: Vec<&Member> = members.collect();
+        let members: Vec<&PlottedRun> = members.collect();
         let mut tracks = BTreeMap::new();
         let metrics = union(members.iter().map(|member| &member.metrics[..]));
         for metric in metrics.iter().filter_map(MetricInfo::metric) {
@@ -129,7 +129,7 @@ impl Work {
     }
 }
 
-/// All metrics of several runs, each once, in the order of the first that has them.
+/// Returns all metrics of several runs, each once, in the order of the first that has them.
 pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> {
     let mut union: Vec<MetricInfo> = Vec::new();
     for info in of.flatten() {
@@ -141,8 +141,8 @@ pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<Metri
     union
 }
 
-/// A run that is read.
-struct Member {
+/// A run whose curves are requested.
+struct PlottedRun {
     reader: RunReader,
     metrics: Vec<MetricInfo>,
     tracks: BTreeMap<MetricId, Arc<Track>>,
@@ -151,9 +151,9 @@ struct Member {
     smoothing: f64,
 }
 
-impl Member {
-    fn new(run: RunFolder) -> Member {
-        Member {
+impl PlottedRun {
+    fn new(run: RunFolder) -> PlottedRun {
+        PlottedRun {
             reader: RunReader::new(run),
             metrics: Vec::new(),
             tracks: BTreeMap::new(),
@@ -163,9 +163,9 @@ impl Member {
         }
     }
 
-    /// Takes in what is new, and says whether anything was.
-    fn look(&mut self, smoothing: f64) -> bool {
-        // What was read before an error counts; the list of runs says what is wrong.
+    /// Reads new events; returns whether there were any.
+    fn poll(&mut self, smoothing: f64) -> bool {
+        // The events read before an error count; the list of runs shows the error.
         let is_new = self.reader.poll().unwrap_or(false);
         let history = self.reader.history();
         let anew = self.generation != history.generation() || self.smoothing != smoothing;
@@ -197,7 +197,7 @@ impl Member {
             }
         }
         if history.started().is_some_and(|started| started.scan.is_some()) {
-            // One whose axes cannot be used has no picture; exporting it says why.
+            // A scan with unusable axes has no picture; exporting it reports why.
             self.scan = ScanResult::of(history, &scan::config(self.reader.run())).ok().map(Arc::new);
         }
         true

@@ -8,7 +8,7 @@ use super::setup::line;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
 
-/// Shows the choices.
+/// Shows the menus.
 pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     line(ui, "Workload", "What is trained", |ui| {
         let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset().kind())).truncate();
@@ -22,7 +22,7 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
         });
         shown.response.accessible_name("Workload");
     });
-    line(ui, "Preset", "Settings to begin with", |ui| {
+    line(ui, "Preset", "The initial settings", |ui| {
         let changed = if editor.presets.is_dirty() { " · changed" } else { "" };
         let named = editor.named();
         let text = format!("{}{changed}", named.title());
@@ -33,17 +33,17 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
     runs(ui, editor);
 }
 
-/// The name of a workload.
+/// Returns the name of a workload.
 fn name_of(kind: &str) -> &'static str {
     first_of(kind).preset.workload().map_or("", |workload| workload.name())
 }
 
-/// The height of an entry in a menu, including the space to the next.
+/// Returns the height of a menu entry, including the space to the next.
 fn row(ui: &Ui) -> [f32; 2] {
     [ui.spacing().interact_size.y, ui.spacing().item_spacing.y]
 }
 
-/// Room for whole entries, in half of the window and in as much as menus get at most.
+/// Returns a menu's height: whole entries, in half of the window and within the usual limit.
 fn menu_height(ui: &Ui) -> f32 {
     let ([row, gap], spacing) = (row(ui), ui.spacing());
     let most = spacing.default_area_size.y - spacing.menu_margin.sum().y - 2.0;
@@ -52,7 +52,7 @@ fn menu_height(ui: &Ui) -> f32 {
     rows * (row + gap) - gap
 }
 
-/// The presets, those of the present workload first.
+/// Shows the presets, those of the present workload first.
 fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     let present = editor.preset().kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
@@ -78,7 +78,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
     }
 }
 
-/// The choice among a preset's runs.
+/// Shows the choice among a preset's runs.
 fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
     let labels = editor.named().workload().map_or_else(Vec::new, |workload| workload.labels());
     if labels.len() < 2 {

@@ -1,15 +1,15 @@
-//! A column of numbers of which the smallest and largest in any range are found at once.
+//! A column of numbers that returns the smallest and the largest in any range at once.
 
 use std::ops::Range;
 
 const FANOUT: usize = 8;
 
-/// Values in order, and above them levels that hold the smallest and largest of every [`FANOUT`], of every
-/// `FANOUT²`, and so on. It only grows.
+/// Values in order, and above them levels that hold the smallest and largest of every [`FANOUT`], of every `FANOUT²`,
+/// and so on. It only grows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pyramid {
     values: Vec<f64>,
-    /// Complete buckets only, from fine to coarse.
+    /// The complete buckets, from fine to coarse.
     levels: Vec<Vec<[f64; 2]>>,
 }
 
@@ -49,11 +49,11 @@ impl Pyramid {
         &self.values
     }
 
-    /// The smallest and the largest finite value in a range; `None` where there is none.
+    /// Returns the smallest and the largest finite value in a range; `None` without one.
     pub(super) fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
         let Range { mut start, mut end } = range;
         let mut found = NOTHING;
-        // On each level the incomplete ends, until the rest consists of whole buckets of the next level.
+        // Takes the incomplete ends on each level, until the rest consists of whole buckets of the next level.
         let mut level = 0;
         while start < end {
             let at =
@@ -79,7 +79,7 @@ mod tests {
     use super::Pyramid;
 
     #[test]
-    fn extents_are_those_of_a_plain_look() {
+    fn extents_equal_those_of_a_full_scan() {
         let mut pyramid = Pyramid::default();
         let value = |index: u64| match index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40 {
             hash if hash.is_multiple_of(7) => f64::NAN,

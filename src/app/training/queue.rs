@@ -1,6 +1,6 @@
-//! The trainings that wait for their turn, kept in a file so that they outlive the window.
+//! The queue of waiting trainings, in a file so that it outlives the window.
 //!
-//! The file holds the current run and the configs that wait. A lock shows which window manages it; the next window
+//! The file holds the current run and the waiting configs. A lock marks the window that manages it; the next window
 //! takes over the queue of a closed one.
 
 use std::fs::{self, File};
@@ -13,11 +13,11 @@ use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::write_plain_file;
 use valleyscope_runs::plain_file::{self, Links};
 
-/// The file in the folder of runs, which has at most one queue.
+/// The name of the file in the folder of runs, which has at most one queue.
 const FILE: &str = "queue.json";
-/// More bytes than all its configs have.
+/// The size limit of the file in bytes, more than any valid queue has.
 const MOST: u64 = 64 << 20;
-/// Locked by the window that looks after the queue.
+/// The name of the lock file, which the window that manages the queue holds.
 const LOCK: &str = "queue.lock";
 
 /// The content of the file.
@@ -25,13 +25,13 @@ const LOCK: &str = "queue.lock";
 struct Waiting {
     /// The stem of the names of the runs' folders.
     stem: String,
-    /// The folder of the run whose turn it is.
+    /// The folder of the current run.
     current: Option<PathBuf>,
-    /// The configs of those that come after it.
+    /// The configs of the waiting trainings.
     configs: Vec<String>,
 }
 
-/// A queue that this window looks after.
+/// A queue that this window manages.
 #[derive(Debug)]
 pub(super) struct Queue {
     folder: PathBuf,
@@ -40,16 +40,16 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Whether an earlier window has left a queue, or another has one.
+    /// Returns whether a folder has a queue, of an earlier window or of another one.
     pub(super) fn is_in(folder: &Path) -> bool {
         folder.join(FILE).is_file()
     }
 
-    /// A queue of these trainings.
+    /// Creates a queue of these trainings.
     ///
     /// # Errors
     ///
-    /// Where there is a queue already, or it cannot be written.
+    /// Returns an error if there is a queue already, or it cannot be written.
     pub(super) fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
         fs::create_dir_all(folder)?;
         let lock = lock(folder)?.ok_or_else(|| {
@@ -62,8 +62,8 @@ impl Queue {
         Ok(queue)
     }
 
-    /// The queue that an earlier window has left, if there is one that no other window looks after.
-    pub(super) fn take_up(folder: &Path) -> io::Result<Option<Queue>> {
+    /// Takes over the queue that an earlier window has left, unless another window manages it.
+    pub(super) fn take_over(folder: &Path) -> io::Result<Option<Queue>> {
         if !Queue::is_in(folder) {
             return Ok(None);
         }
@@ -78,27 +78,27 @@ impl Queue {
         Ok(Some(Queue { folder: folder.to_owned(), waiting, _lock: lock }))
     }
 
-    /// The folder of its runs.
+    /// Returns the folder of its runs.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The folder of the run whose turn it is, which may be gone.
+    /// Returns the folder of the current run, which may be gone.
     pub(super) fn current(&self) -> Option<&Path> {
         self.waiting.current.as_deref()
     }
 
-    /// The number of waiting trainings.
+    /// Returns the number of waiting trainings.
     pub(super) fn count(&self) -> usize {
         self.waiting.configs.len()
     }
 
-    /// The stem of the next one's folder name, and its config.
+    /// Returns the stem of the next run's folder name, and its config.
     pub(super) fn first(&self) -> Option<(&str, &str)> {
         Some((&self.waiting.stem, self.waiting.configs.first()?))
     }
 
-    /// The next one has its run now.
+    /// Records the run of the first waiting training as the current one.
     pub(super) fn advance(&mut self, run: &RunFolder) -> io::Result<()> {
         self.waiting.configs.remove(0);
         self.waiting.current = Some(run.path().to_owned());
@@ -119,7 +119,7 @@ impl Queue {
     }
 }
 
-/// The lock, unless another window holds it.
+/// Locks the queue; returns `None` if another window holds the lock.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = plain_file::open_to_write(&folder.join(LOCK))?;
     match file.try_lock() {

@@ -7,16 +7,16 @@ use valleyscope_runs::{RunCommand, TextSample};
 use crate::app::form::small_button;
 
 /// The message where there are no texts.
-const NOTHING: &str = "No text so far. `sample` in the preset has the model write one at an interval.";
+const NOTHING: &str = "No text so far. With `sample` in the preset, the model writes one at an interval.";
 
-/// The command for a text that continues a prompt, drawn with the defaults of nanoGPT's `sample.py`.
+/// Makes the command for a text that continues a prompt, drawn with the defaults of nanoGPT's `sample.py`.
 pub(super) fn command(prompt: &str) -> RunCommand {
-    // Something must come before the first token.
+    // Sampling needs a token before the first.
     let prompt = if prompt.is_empty() { "\n" } else { prompt };
     RunCommand::Sample { prompt: prompt.to_owned(), tokens: 200, temperature: 0.8, top_k: Some(200) }
 }
 
-/// All texts in one, each below its step.
+/// Joins all texts, each below its step.
 pub(super) fn joined(samples: &[TextSample]) -> String {
     samples.iter().map(|sample| format!("{}\n{}\n\n", heading(sample), sample.text)).collect()
 }
@@ -25,7 +25,7 @@ fn heading(sample: &TextSample) -> String {
     format!("step {}, {}", grouped(sample.step), sample.time.strftime("%Y-%m-%d %H:%M:%S UTC"))
 }
 
-/// Shows the texts in their order; says whether another one is asked for.
+/// Shows the texts in order; returns whether the user requests another one.
 pub(super) fn show(ui: &mut Ui, samples: &[TextSample], is_alive: bool, prompt: &mut String) -> bool {
     let mut is_asked = false;
     if is_alive {

@@ -1,4 +1,4 @@
-//! A scan's picture: best test loss by batch size, and by how much Signum improves on Adam.
+//! The picture of a scan: best test loss by batch size, and the improvement of Signum on Adam.
 
 use egui::{Color32, RichText, Ui, vec2};
 use egui_plot::{HLine, Legend, Line, LineStyle, Plot, PlotUi, Points};
@@ -14,11 +14,11 @@ use crate::app::plot::{PlotAxis, PlotFrame, ShownPlot, error_bar, readout};
 use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult};
 
 const PERCENT: f64 = 100.0;
-/// Of a marker, in points.
+/// The radius of a marker, in points.
 const RADIUS: f32 = 3.5;
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
-/// Shows the picture.
+/// Shows the picture; returns the requested export.
 pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &mut FigureLayout) -> Option<ScanFile> {
     let known = scan.known();
     let all = scan.axes.grid_points();
@@ -49,7 +49,7 @@ fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
     line_color(Color32::from_rgb(red, green, blue), ui.theme())
 }
 
-/// The axes of a plot over the batch sizes, all of which have their place from the beginning.
+/// Returns the axes of a plot over the batch sizes, all of which have their place from the beginning.
 fn axes(scan: &ScanResult, vertical: PlotAxis) -> [PlotAxis; 2] {
     let places = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
     let [from, to] = places.reduce(union).unwrap_or_default();
@@ -63,7 +63,7 @@ fn frame(ui: &Ui, axes: [PlotAxis; 2], height: f32) -> PlotFrame {
     PlotFrame { axes, size: vec2(ui.available_width(), height), is_moved: [false; 2], pointer: None }
 }
 
-/// A measured value over its batch size, in places, and its error bar where its error is known.
+/// A measured value over its batch size, in places, and its error bar if its error is known.
 struct Measured {
     at: [f64; 2],
     bar: Option<[f64; 2]>,
@@ -170,7 +170,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     shown.describe("Plot of the improvement of Signum on Adam", || words.join("; "));
 }
 
-/// All optimizers' values at the batch size that is nearest to the pointer.
+/// Shows all optimizers' values at the batch size nearest to the pointer.
 fn tooltip(scan: &ScanResult, shown: &ShownPlot, text: impl Fn(usize, usize) -> Option<String>) {
     let Some([at, _]) = shown.pointer else { return };
     let away = |index: &usize| ((scan.axes.batch_sizes[*index] as f64).log10() - at).abs();

@@ -1,4 +1,4 @@
-//! The settings of a training: workload, preset, data, device, optimizer, and number of steps.
+//! The controls of a training: workload, preset, data, device, optimizer, and number of steps.
 
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, Ui};
 use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec};
@@ -19,12 +19,12 @@ use crate::app::typed::TypedField;
 const NAME_WIDTH: f32 = 108.0;
 const FIELD_WIDTH: f32 = 84.0;
 
-/// A line with a name and something to change.
+/// Shows a row with a name and a control.
 pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     form::line(ui, NAME_WIDTH, name, help, add);
 }
 
-/// A field for a quantity; a value out of its range is refused with the reason.
+/// Shows a field for a quantity, which refuses a value out of its range with the reason.
 fn real(ui: &mut Ui, owner: &str, name: &str, help: &str, value: &mut dyn RealQuantity) {
     line(ui, name, help, |ui| {
         let field_name = form::owned(owner, name);
@@ -52,9 +52,9 @@ fn heading(ui: &mut Ui, text: &str) {
     form::heading(ui, 6.0, text);
 }
 
-/// The known facts about the current settings.
+/// The available information on the current settings.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct SetupStatus<'a> {
     pub worker: &'a WorkerState,
     /// The fault that prevents the start of the training.
     pub fault: Option<&'a TrainingFault>,
@@ -64,14 +64,14 @@ pub(super) struct Known<'a> {
 pub(super) fn show(
     ui: &mut Ui,
     editor: &mut TrainingEditor,
-    known: Known<'_>,
+    status: SetupStatus<'_>,
     catalog: &PresetCatalog,
     requests: &mut Requests,
 ) {
     preset_menu::show(ui, editor, catalog, requests);
     let before = editor.data();
     for section in editor.form() {
-        show_section(ui, section, known, requests);
+        show_section(ui, section, status, requests);
     }
     // The runs of a preset learn from the same data.
     let data = editor.data();
@@ -81,11 +81,11 @@ pub(super) fn show(
     ui.add_space(6.0);
 }
 
-fn show_section(ui: &mut Ui, section: Section<'_>, known: Known<'_>, requests: &mut Requests) {
+fn show_section(ui: &mut Ui, section: Section<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
     let Section { heading: title, folded, fields } = section;
-    // A faulty field is visible.
-    let is_wrong = known.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
-    let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, known, requests));
+    // A faulty field is always visible.
+    let is_wrong = status.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
+    let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, status, requests));
     if folded {
         CollapsingHeader::new(title).open(is_wrong.then_some(true)).show(ui, show);
     } else {
@@ -96,17 +96,17 @@ fn show_section(ui: &mut Ui, section: Section<'_>, known: Known<'_>, requests: &
     }
 }
 
-/// A field, and below it why it cannot be as it is.
-fn show_field(ui: &mut Ui, field: Field<'_>, known: Known<'_>, requests: &mut Requests) {
-    let Some(fault) = known.fault.filter(|fault| fault.is_at(field.path)) else {
-        return show_value(ui, field, known.worker, requests);
+/// Shows a field, and below it its fault.
+fn show_field(ui: &mut Ui, field: Field<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
+    let Some(fault) = status.fault.filter(|fault| fault.is_at(field.path)) else {
+        return show_value(ui, field, status.worker, requests);
     };
     let color = ui.visuals().error_fg_color;
     ui.scope(|ui| {
         let widgets = &mut ui.visuals_mut().widgets;
         widgets.noninteractive.fg_stroke.color = color;
         widgets.inactive.bg_stroke = Stroke::new(1.0, color);
-        show_value(ui, field, known.worker, requests);
+        show_value(ui, field, status.worker, requests);
     });
     ui.add(Label::new(RichText::new(&fault.message).small().color(color)).selectable(true).wrap());
 }
@@ -139,7 +139,7 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
 }
 
 fn choose(ui: &mut Ui, name: &str, mut choice: Choice<'_>) {
-    /// The largest number of names that fit beside each other.
+    /// The largest number of names that fit side by side.
     const BESIDE: usize = 3;
     if choice.names.len() > BESIDE {
         let text = choice.chosen.map_or("", |chosen| choice.names[chosen]);
@@ -160,7 +160,7 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
 }
 
 fn rules(ui: &mut Ui, value: &mut RuleSpec, requests: &mut Requests) {
-    let notice = rule_text::exchange(ui, "Optimizer", value, RuleSpec::in_training);
+    let notice = rule_text::replace_rule(ui, "Optimizer", value, RuleSpec::in_training);
     requests.actions.extend(notice.map(Action::Notify));
     let editor = RuleEditor { of: ("training", 0), owner: value.name() };
     if value.kind().typed().is_some()
@@ -213,7 +213,7 @@ fn devices(ui: &mut Ui, device: &mut DeviceChoice, worker: &WorkerState) {
     shown.response.accessible_name("Device");
 }
 
-/// A hyperparameter of a rule that is a number.
+/// A numeric hyperparameter of a rule.
 struct HyperparameterField<'a> {
     rule: &'a mut RuleSpec,
     key: &'static str,
@@ -230,7 +230,7 @@ impl RealQuantity for HyperparameterField<'_> {
     }
 }
 
-/// The hyperparameters of a rule.
+/// Shows the hyperparameters of a rule.
 fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
     for (of, mut value) in rule.hyperparameters() {
         match of.kind {
@@ -283,7 +283,7 @@ fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
     });
 }
 
-/// The editor of the text of a scan's optimizer.
+/// Makes the editor of the text of a scan's optimizer.
 fn scanned(index: usize, owner: &str) -> RuleEditor<'_> {
     RuleEditor { of: ("scan", index as u32), owner }
 }

@@ -43,7 +43,7 @@ struct Smoother {
 }
 
 impl Smoother {
-    /// The smoothed value; one that is not finite stays as it is and leaves no trace.
+    /// Returns the next smoothed value; one that is not finite is returned unchanged and ignored afterwards.
     fn next(&mut self, value: f64, smoothing: f64) -> f64 {
         if !value.is_finite() {
             return value;
@@ -54,29 +54,29 @@ impl Smoother {
     }
 }
 
-/// Samples and tokens of a step, which convert steps into these units.
+/// The samples and tokens of a step, which convert steps into these units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OfStep {
     pub samples: f64,
-    /// 0 where samples are no text.
+    /// The number of tokens; 0 for samples that are not text.
     pub tokens: f64,
 }
 
-/// Points in the order of their steps, with pyramids for drawing them quickly. It only grows.
+/// The points of a curve in the order of their steps, with pyramids for drawing them quickly. It only grows.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     step: Vec<f64>,
     wall_s: Vec<f64>,
     time_s: Vec<f64>,
     of_step: OfStep,
-    /// The step of the fork, of a run that shares the points before with another.
+    /// The step of the fork, for a run that shares the points before with another.
     fork: Option<u64>,
     smoothing: f64,
     smoother: Smoother,
     raw: Pyramid,
     /// The smoothed values of all points, not only of the drawn ones.
     smooth: Pyramid,
-    /// From one deviation below to one above, where this is the mean of several runs.
+    /// The band from one deviation below to one above, if this is the mean of several runs.
     band: Option<[Pyramid; 2]>,
 }
 
@@ -85,20 +85,21 @@ pub struct Track {
 pub struct TrackLook {
     pub horizontal: Horizontal,
     pub scales: [AxisScale; 2],
-    /// In places.
+    /// The horizontal range in places.
     pub x: [f64; 2],
-    /// Columns of pixels.
+    /// The number of pixel columns.
     pub columns: usize,
 }
 
 impl TrackLook {
-    /// Where a point of the curve that is read lies.
+    /// Returns the places of a point of the main line.
     pub(super) fn place(&self, point: &Nearest) -> [f64; 2] {
         [self.scales[0].place(point.x), self.scales[1].place(point.smooth)]
     }
 }
 
-/// Points of a line in places, cut where values have no place. Where a line ends so, its last piece is empty.
+/// The points of a line in places, cut where values have no place. If a line ends with such values, its last piece is
+/// empty.
 pub(super) type Pieces = Vec<Vec<[f64; 2]>>;
 
 impl Track {
@@ -106,7 +107,7 @@ impl Track {
         Track { of_step, smoothing, ..Track::default() }
     }
 
-    /// The same track, marking the points up to a step as those of another run.
+    /// Marks the points up to a step as those of another run.
     pub fn forked_at(self, fork: Option<u64>) -> Track {
         Track { fork, ..self }
     }
@@ -115,7 +116,8 @@ impl Track {
         self.step.len()
     }
 
-    /// The value of the untrained model, before smoothing; `None` for a fork whose points before are not found.
+    /// Returns the value of the untrained model, before smoothing; `None` for a fork whose earlier points are not
+    /// found.
     pub fn initial(&self) -> Option<f64> {
         let is_untrained = self.fork.is_none_or(|fork| self.step.first().is_some_and(|first| *first <= fork as f64));
         self.raw.values().first().copied().filter(|_| is_untrained)
@@ -138,7 +140,7 @@ impl Track {
         self.smooth.push(self.smoother.next(value, self.smoothing));
     }
 
-    /// The mean of several tracks at the steps that all of them have, with the sample deviation as a band.
+    /// Returns the mean of several tracks at their common steps, with the sample deviation as a band.
     pub fn mean_of(tracks: &[&Track]) -> Track {
         let Some((first, others)) = tracks.split_first() else { return Track::default() };
         let mut mean = Track::new(first.of_step, first.smoothing);
@@ -175,7 +177,7 @@ impl Track {
         mean
     }
 
-    /// Step, seconds of training and smoothed value of each point.
+    /// Returns step, seconds of training and smoothed value of each point.
     pub fn points(&self) -> impl Iterator<Item = [f64; 3]> {
         let moments = self.step.iter().zip(&self.wall_s);
         moments.zip(self.smooth.values()).map(|((step, wall_s), value)| [*step, *wall_s, *value])
@@ -185,7 +187,7 @@ impl Track {
         self.smoothing > 0.0
     }
 
-    /// The values of the horizontal axis, and a factor to multiply them with.
+    /// Returns the values of the horizontal axis, and a factor to multiply them with.
     fn column(&self, horizontal: Horizontal) -> (&[f64], f64) {
         match horizontal {
             Horizontal::Step => (&self.step, 1.0),
@@ -198,7 +200,7 @@ impl Track {
         }
     }
 
-    /// The place of the last point that is another run's, if there is one.
+    /// Returns the place of the last point of another run, if there is one.
     pub fn fork(&self, look: &TrackLook) -> Option<f64> {
         let (column, factor) = self.column(look.horizontal);
         let fork = self.fork? as f64;
@@ -206,7 +208,7 @@ impl Track {
         Some(look.scales[0].place(column.get(last)? * factor)).filter(|place| place.is_finite())
     }
 
-    /// Its range in places; `None` where none of its points has a place.
+    /// Returns its horizontal range in places; `None` if no point has a place.
     pub fn reach(&self, horizontal: Horizontal, scale: AxisScale) -> Option<[f64; 2]> {
         let (column, factor) = self.column(horizontal);
         let mut places = column.iter().map(|x| scale.place(x * factor)).filter(|place| place.is_finite());
@@ -215,17 +217,17 @@ impl Track {
         Some([first, if last.is_finite() { last } else { first }])
     }
 
-    /// The raw curve.
+    /// Returns the raw line.
     pub fn raw(&self, look: &TrackLook) -> Pieces {
         self.pieces(&self.raw, look)
     }
 
-    /// The curve that is read: smoothed on the full data.
+    /// Returns the main line, smoothed on the full data.
     pub fn line(&self, look: &TrackLook) -> Pieces {
         self.pieces(&self.smooth, look)
     }
 
-    /// Where, how low and how high the band is.
+    /// Returns the place and the lower and upper end of the band at each point.
     pub fn band(&self, look: &TrackLook) -> Vec<[f64; 3]> {
         let Some([low, high]) = &self.band else { return Vec::new() };
         let (mut points, scale) = (Vec::new(), look.scales[1]);
@@ -267,8 +269,8 @@ impl Track {
         pieces
     }
 
-    /// Iterates over the groups of points that share a column of pixels, with the place where they are drawn. One point
-    /// beyond each end is included, so that lines leave the picture.
+    /// Calls `take` for the groups of points that share a column of pixels, with the place where they are drawn. One
+    /// point beyond each end is included, so that lines leave the picture.
     fn each_column(&self, look: &TrackLook, mut take: impl FnMut(f64, Range<usize>)) {
         let (column, factor) = self.column(look.horizontal);
         let scale = look.scales[0];
@@ -296,7 +298,7 @@ impl Track {
         }
     }
 
-    /// The point nearest to a place on the horizontal axis.
+    /// Returns the point nearest to a place on the horizontal axis.
     pub fn nearest(&self, horizontal: Horizontal, scale: AxisScale, at: f64) -> Option<Nearest> {
         let (column, factor) = self.column(horizontal);
         let after = column.partition_point(|&x| x * factor < scale.value(at));
@@ -310,7 +312,7 @@ impl Track {
     }
 }
 
-/// The number of a sorted column's values below an edge, found quickly where the guess is close.
+/// Returns the number of a sorted column's values below an edge, quickly if the guess is close.
 fn count_below(column: &[f64], edge: f64, guess: usize) -> usize {
     let (mut from, mut to) = (0, guess.max(1));
     while to < column.len() && column[to] < edge {
@@ -387,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn smoothing_is_of_the_full_data_whatever_is_drawn() {
+    fn smoothing_uses_the_full_data_whatever_is_drawn() {
         let values: Vec<f64> = (0..10_000).map(|index| f64::from(index % 2)).collect();
         let track = track(&values, 0.99);
         let coarse = track.line(&look([1.0, 1e4], 50)).concat();
@@ -397,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_show_samples_and_a_logarithm_leaves_out_what_has_no_place() {
+    fn axes_show_samples_and_logarithmic_ones_omit_values_without_a_place() {
         let track = track(&[4.0, -1.0, 1.0], 0.0);
         let look =
             TrackLook { horizontal: Horizontal::Samples, scales: [AxisScale::Log; 2], x: [0.0, 2.0], columns: 100 };

@@ -1,4 +1,4 @@
-//! What the threads of trainings tell the window.
+//! The updates of the training threads for the window.
 
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{Handshake, LaunchError, RunFolder};
@@ -6,10 +6,10 @@ use valleyscope_runs::{Handshake, LaunchError, RunFolder};
 use super::editor::ForkPoint;
 use super::install::Installation;
 use super::outlook::OutlookAnswer;
+use super::run_detail::RunDetail;
 use super::summary::Summary;
-use super::words::RunDetail;
 
-/// A message of the threads to the window.
+/// A message of a thread to the window.
 pub(super) enum Update {
     /// All runs, and why the folder cannot be read, if it cannot.
     Runs(Vec<Summary>, Option<String>),
@@ -21,12 +21,12 @@ pub(super) enum Update {
     InstallBegun(Result<(), String>),
     /// The data and the requirements of a training, or why it could not begin.
     Outlook(Box<Preset>, OutlookAnswer),
-    /// A run was made, and its worker is being started; with the checkpoint with which it begins, if it is a fork.
+    /// A run was made, and its worker is being started; with the checkpoint of a fork.
     Made(RunFolder, Option<ForkPoint>),
-    /// Something that is worth a notice.
-    Said(String),
+    /// A message for a notice.
+    Notice(String),
     Failed(String),
-    /// The desktop's trash does not take it.
+    /// The desktop's trash has refused a run.
     NotTrashed {
         run: RunFolder,
         reason: String,
@@ -39,9 +39,9 @@ pub(super) enum Update {
 pub enum WorkerState {
     Asked,
     Ready(Handshake),
-    /// It is not installed.
+    /// The worker is not installed.
     Missing(String),
-    /// It is installed and cannot be used.
+    /// The worker is installed and cannot be used.
     Unusable(String),
 }
 

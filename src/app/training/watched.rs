@@ -1,4 +1,4 @@
-//! A run as the watching thread sees it.
+//! A run in the watching thread.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -12,36 +12,36 @@ use valleyscope_runs::{
     Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
-use super::names::unusual;
+use super::names::non_default_hyperparameters;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
 
-/// A run that is watched.
+/// A watched run.
 pub(super) struct Watched {
     reader: RunReader,
     notes: Notes,
-    /// When the notes were changed.
+    /// The modification time of the notes.
     noted: Option<SystemTime>,
     config: Option<Preset>,
     key: Option<String>,
     shown: Vec<ShownSetting>,
-    /// The summary that was read last. Its settings in words are left empty, as they depend on the other runs.
+    /// The last summary. Its settings in words are empty, as they depend on the other runs.
     summary: Option<Summary>,
-    /// The files as they were then, of a run that changes only together with them.
-    rest: Option<Stamp>,
+    /// The files at that time, if the run changes only together with them.
+    rest: Option<FileStamps>,
 }
 
-/// Sizes and times of modification of the files of a run that change when it is resumed, described, or copied anew.
+/// The sizes and modification times of the files that change when a run is resumed, described, or copied anew.
 #[derive(Debug, PartialEq, Eq)]
-struct Stamp([Option<(u64, SystemTime)>; 4]);
+struct FileStamps([Option<(u64, SystemTime)>; 4]);
 
-impl Stamp {
-    fn of(run: &RunFolder) -> Stamp {
+impl FileStamps {
+    fn of(run: &RunFolder) -> FileStamps {
         let stamp = |path: &Path| {
             let data = path.metadata().ok()?;
             Some((data.len(), data.modified().ok()?))
         };
-        Stamp([stamp(run.path()), stamp(&run.events()), stamp(&run.lock()), stamp(&run.notes())])
+        FileStamps([stamp(run.path()), stamp(&run.events()), stamp(&run.lock()), stamp(&run.notes())])
     }
 }
 
@@ -78,16 +78,16 @@ impl Watched {
         self.summary.as_ref()
     }
 
-    /// Whether its worker has ended, or was not heard from for long, so that a look now and then is enough.
+    /// Returns whether its worker has ended or has been silent for long, so that occasional checks are enough.
     pub(super) fn is_at_rest(&self) -> bool {
         self.rest.is_some()
     }
 
-    /// Looks at the run, and returns whether its summary is another one. Of a run at rest only the sizes and times of
-    /// files are read, as long as they stay the same.
-    pub(super) fn look(&mut self, now: Timestamp) -> bool {
-        let stamp = Stamp::of(self.run());
-        // A summary of an open run also has the time since its worker's last sign of life, which no file changes.
+    /// Checks the run, and returns whether its summary has changed. For a run at rest only the sizes and times of files
+    /// are read, as long as they stay the same.
+    pub(super) fn poll(&mut self, now: Timestamp) -> bool {
+        let stamp = FileStamps::of(self.run());
+        // A summary of an open run also has the time since its worker's last heartbeat, which no file changes.
         let is_open = self.summary.as_ref().is_some_and(Summary::is_open);
         if self.rest.as_ref() == Some(&stamp) && !is_open {
             return false;
@@ -100,13 +100,13 @@ impl Watched {
         is_new
     }
 
-    /// The training's common fields, unless it is a scan or cannot be read.
+    /// Returns the training's common fields, unless it is a scan or cannot be read.
     fn training(&self) -> Option<Common<'_>> {
         self.config.as_ref()?.workload()?.training()
     }
 
-    /// The key that replicates share: their settings, their data, which may be in several places, and the step at which
-    /// they were forked.
+    /// Returns the key that replicates share: their settings, their data, which may be in several places, and the step
+    /// at which they were forked.
     fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
@@ -148,8 +148,10 @@ impl Watched {
             title: visible(&title).into_owned(),
             notes: self.notes.clone(),
             optimizer: visible(&optimizer).into_owned(),
-            // A name says it already.
-            unusual: spec.filter(|spec| spec.name.is_none()).map_or_else(Vec::new, |spec| unusual(spec.rule)),
+            // Its name includes them.
+            non_default_hyperparameters: spec
+                .filter(|spec| spec.name.is_none())
+                .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
             shown: self.shown.clone(),
             family: workload.map(|workload| workload.family()),
             settings: String::new(),

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{self, Backend, Finished, PixelOrder, Pool, Sweep, SweepSpec};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::Failure;
@@ -30,7 +30,7 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
 /// The thread pool, the machine and the interrupt for computing sweeps.
 pub(crate) struct SweepRunner {
     pub pool: Pool,
-    pub machine: Machine,
+    pub machine: Backend,
     pub interrupt: Interrupt,
 }
 
@@ -51,7 +51,7 @@ impl SweepRunner {
         let threads = threads.map_or_else(all, |threads| threads as usize);
         let pool =
             Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
-        Ok(SweepRunner { pool, machine: Machine::new(precision), interrupt: Interrupt::listen()? })
+        Ok(SweepRunner { pool, machine: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
     /// Computes all pixels except those that are `known`. An interruption ends it early, without an error.
@@ -63,7 +63,7 @@ impl SweepRunner {
         taker: &mut impl Taker,
     ) -> Result<sweep::Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
-        let sweep = Sweep::start(&self.pool, spec, self.machine, Work::RowByRow, keep_runs, known, || {});
+        let sweep = Sweep::start(&self.pool, spec, self.machine, PixelOrder::RowByRow, keep_runs, known, || {});
         let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
         let outcome = loop {
             match sweep.finished().recv_timeout(TICK) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::sweep::{
-    LearningRates, Machine, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec, Work,
+    Backend, LearningRates, PixelOrder, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec,
 };
 
 use super::specs::{bits, count, machines, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
@@ -76,8 +76,13 @@ fn join(first: &Runs, second: &Runs) -> Runs {
 type PixelBits = Vec<Vec<[u64; 3]>>;
 
 /// Returns all runs of all pixels except the `known`, by pixel.
-fn swept(spec: &SweepSpec, threads: usize, work: Work, known: fn([usize; 2]) -> bool) -> Vec<([usize; 2], PixelBits)> {
-    let machine = Machine::new(Precision::Single);
+fn swept(
+    spec: &SweepSpec,
+    threads: usize,
+    work: PixelOrder,
+    known: fn([usize; 2]) -> bool,
+) -> Vec<([usize; 2], PixelBits)> {
+    let machine = Backend::new(Precision::Single);
     let pool = Pool::new(threads).unwrap();
     assert_eq!(pool.threads(), threads);
     let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, work, true, known, || ());
@@ -95,7 +100,7 @@ fn threads_order_and_neighbours_change_nothing() {
             .map(|pixel| (pixel, bits(&runs(Precision::Single, &spec, pixel, 0..11))))
             .collect();
         for threads in [1, 3] {
-            for work in [Work::RowByRow, Work::CoarseToFine] {
+            for work in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
                 assert!(swept(&spec, threads, work, |_| false) == alone, "{threads} threads, {work:?}");
                 // Only a rectangle is computed.
                 let is_outside = |[row, column]: [usize; 2]| row == 0 || column == 1;

@@ -7,7 +7,7 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope_engine::simulation::LandscapeSpec;
 use valleyscope_engine::sweep::{
-    Average, Axis, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
+    Average, Axis, Backend, LearningRates, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
     SweepSpec, pixel_runs,
 };
 
@@ -117,7 +117,7 @@ pub fn rules_of_whole_parameters() -> Vec<RuleSpec> {
 
 /// Returns all runs of some replicates at a pixel.
 pub fn runs_with(
-    machine: Machine,
+    machine: Backend,
     spec: &SweepSpec,
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
@@ -132,12 +132,12 @@ pub fn runs(
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
 ) -> Vec<Runs> {
-    runs_with(Machine::new(precision), spec, pixel, replicates)
+    runs_with(Backend::new(precision), spec, pixel, replicates)
 }
 
 /// Returns the machines of a precision that this processor has, the plain one first.
-pub fn machines(precision: Precision) -> Vec<Machine> {
-    let machine = |instructions| Machine::with_instructions(precision, instructions);
+pub fn machines(precision: Precision) -> Vec<Backend> {
+    let machine = |instructions| Backend::with_instructions(precision, instructions);
     Instructions::all().into_iter().map(machine).collect()
 }
 

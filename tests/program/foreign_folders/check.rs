@@ -251,7 +251,7 @@ fn a_resumed_run_records_lost_events() {
     let (run, session) = trained(&sandbox);
     drop(session);
     fs::remove_file(run.events()).unwrap();
-    let check = || place.run(&["runs", "check", "mnist"]);
+    let check = || sandbox.run(&["runs", "check", "mnist"]);
     expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` resumes")]);
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
@@ -274,7 +274,7 @@ fn a_cut_line_is_kept_even_if_it_is_the_only_one() {
     fs::write(run.events(), cut).unwrap();
     // The config is older than the two minutes in which a worker may begin.
     fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    let output = place.run(&["runs", "check", "mnist", "--mend"]);
+    let output = sandbox.run(&["runs", "check", "mnist", "--mend"]);
     expect(&output, 0, &[("mended", "events.jsonl", "a copy of the file from before is events-damaged-1.jsonl")]);
     assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
     assert!(fs::read(run.events()).unwrap().is_empty());
@@ -292,7 +292,7 @@ fn a_cut_line_is_reported_even_if_a_worker_may_run_elsewhere() {
     OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
     let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     fs::write(run.lock(), lock).unwrap();
-    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
+    let check = |more: &[&str]| sandbox.run(&[&["runs", "check", "mnist"], more].concat());
     let told = [("note", "status", "last seen"), ("note", "events.jsonl", "13 bytes of an incomplete line")];
     expect(&check(&[]), 0, &told);
     let refused = check(&["--mend"]);
@@ -323,7 +323,7 @@ fn the_only_tensors_are_not_moved() {
     }
     // As of a worker that was killed while it saved the first one.
     let first = ("mendable", "checkpoint-00000040.safetensors", "its description, the file .ron, is missing");
-    expect(&place.run(&["runs", "check", "mnist"]), 1, &[first]);
+    expect(&sandbox.run(&["runs", "check", "mnist"]), 1, &[first]);
     let mut session = RunSession::begin(&run).unwrap();
     let (step, saved) = line(40);
     session.record(step, saved).unwrap();

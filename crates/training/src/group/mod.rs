@@ -26,7 +26,7 @@ pub use self::watch::Wait;
 use self::watch::Watch;
 use super::error::TrainError;
 
-/// How processes exchange tensors that are on GPUs.
+/// The transport of tensors between GPUs of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
     /// From GPU to GPU, if libtorch has NCCL.

@@ -6,7 +6,7 @@ use std::net::{TcpListener, ToSocketAddrs};
 
 use super::c10d::Bind;
 
-/// The rank of a process, and where it meets the others.
+/// The rank of a process, and its connection to the others.
 #[derive(Debug)]
 pub struct RankEnv {
     /// The rank, from 0; rank 0 leads.

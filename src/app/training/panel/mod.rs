@@ -1,4 +1,4 @@
-//! The panel as a whole.
+//! The training panel: its state, and the memory of the session.
 
 mod plots;
 mod tab;
@@ -15,7 +15,7 @@ use valleyscope_machine::SetUpStatus;
 use valleyscope_runs::RunFolder;
 
 use super::charts::Charts;
-use super::detail::Shown;
+use super::detail::DetailView;
 use super::dialogs::Dialog;
 use super::editor::{SavedTraining, TrainingEditor, TrainingMemory, take_data};
 use super::export::TrainingExports;
@@ -25,10 +25,10 @@ use super::outlook::OutlookWatch;
 use super::pens::Pens;
 use super::plotter::{CurveRequest, Plotter, RunCurves};
 use super::queue::Queue;
+use super::run_detail::RunDetail;
 use super::summary::Summary;
 use super::update::WorkerState;
 use super::watcher::WatcherCommand;
-use super::words::RunDetail;
 use super::worker::WorkerCard;
 use crate::app::editor::PresetDraft;
 use crate::app::figure_layout::FigureLayout;
@@ -41,36 +41,37 @@ struct Threads {
     plotter: Plotter,
 }
 
-/// Delay from an update to its drawing, while the tab is shown and while it is not.
+/// The delay from an update to its drawing while the tab is shown.
 const SEEN: Duration = Duration::from_millis(50);
+/// The delay from an update to its drawing while the tab is hidden.
 const UNSEEN: Duration = Duration::from_secs(5);
 
-/// The state of the real workloads' part of the window.
+/// The state of the training tab.
 pub struct TrainingPanel {
     wake: Wake,
     places: TrainingPaths,
     threads: Option<Threads>,
-    /// Whether an earlier window has left a queue, so that the threads begin at once.
+    /// True if an earlier window has left a queue, so that the threads start at once.
     has_queue: bool,
     worker: WorkerState,
     worker_card: WorkerCard,
     editor: TrainingEditor,
-    /// The preset that was shown when the controls were drawn last, as the editor counts them.
+    /// The editor's number of the preset for which the controls were last drawn.
     scrolled: usize,
     outlook: OutlookWatch,
     runs: Vec<Summary>,
-    /// Why the folder of runs cannot be read, if it cannot.
+    /// The reason why the folder of runs cannot be read, if it cannot.
     trouble: Option<String>,
     list: List,
     pens: Pens,
-    /// The runs that are shown, the newest choice last.
+    /// The shown runs, the last chosen one at the end.
     selected: Vec<RunFolder>,
     /// The runs of the last session, which are selected as soon as they are found.
     recalled: Vec<PathBuf>,
     /// The run that is read in detail.
     focus: Option<RunFolder>,
     detail: Option<(RunFolder, RunDetail)>,
-    shown: Shown,
+    shown: DetailView,
     drawn: Vec<RunCurves>,
     curve_request: CurveRequest,
     charts: Charts,
@@ -78,9 +79,9 @@ pub struct TrainingPanel {
     /// The layout of exported figures of scans.
     figure_layout: FigureLayout,
     dialog: Option<Dialog>,
-    /// Whether a fork was started whose run is not made yet.
+    /// True while a fork was started whose run is not made yet.
     forks: bool,
-    /// The area in which the plots were drawn last.
+    /// The area in which the plots were last drawn.
     area: Option<Rect>,
 }
 
@@ -104,7 +105,7 @@ impl TrainingPanel {
             recalled: Vec::new(),
             focus: None,
             detail: None,
-            shown: Shown::default(),
+            shown: DetailView::default(),
             drawn: Vec::new(),
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
@@ -116,17 +117,17 @@ impl TrainingPanel {
         }
     }
 
-    /// Shows a run, wherever its folder is.
+    /// Shows a run in any folder.
     pub fn open_run(&mut self, run: RunFolder) {
         self.threads().jobs.send(WatcherCommand::Include(run.clone()));
         self.select_only(run);
     }
 
     /// Restores the state of the last session.
-    fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
+    fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
         let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, pens, colors } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
-        self.pens = Pens::recall(pens, colors);
+        self.pens = Pens::restore(pens, colors);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
@@ -136,12 +137,12 @@ impl TrainingPanel {
         Ok(())
     }
 
-    /// The state to restore in the next session.
+    /// Returns the state to restore in the next session.
     pub fn memory(&self) -> TrainingMemory {
         let SavedTraining { clean, kept_data, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
-        // A folder that cannot be read now, such as a mounted one, may be there again in the next session.
+        // A folder that cannot be read now, such as a mounted one, may be back in the next session.
         let is_known = |path: &Path| path.exists() || !path.parent().is_some_and(Path::exists);
         TrainingMemory {
             preset: preset.to_ron(),
@@ -160,7 +161,7 @@ impl TrainingPanel {
         self.editor.preset()
     }
 
-    /// The preset to save.
+    /// Returns the preset to save.
     pub fn draft(&self) -> PresetDraft {
         self.editor.draft()
     }
@@ -169,27 +170,27 @@ impl TrainingPanel {
         self.editor.presets.is_dirty()
     }
 
-    /// The runs there are, as far as they are known.
+    /// Returns the known runs.
     pub fn runs(&self) -> &[Summary] {
         &self.runs
     }
 
-    /// The runs that are shown.
+    /// Returns the shown runs.
     pub fn selected(&self) -> &[RunFolder] {
         &self.selected
     }
 
-    /// The curves of the runs that are shown.
+    /// Returns the curves of the shown runs.
     pub fn drawn(&self) -> &[RunCurves] {
         &self.drawn
     }
 
-    /// The state of the worker.
+    /// Returns the state of the worker.
     pub fn worker(&self) -> &WorkerState {
         &self.worker
     }
 
-    /// The status of the worker's set-up that is running or was the last.
+    /// Returns the status of the worker's running or last set-up.
     pub fn set_up(&self) -> Option<&SetUpStatus> {
         self.worker_card.installation.as_ref()?.status.as_ref()
     }
@@ -205,7 +206,7 @@ impl TrainingPanel {
             let jobs = TrainingJobs::open(self.places.clone(), self.wake.clone());
             jobs.find_worker();
             for path in &self.recalled {
-                jobs.send(WatcherCommand::Find(path.clone()));
+                jobs.send(WatcherCommand::IncludePath(path.clone()));
             }
             Threads { jobs, plotter: Plotter::start(self.wake.clone()) }
         })

@@ -9,7 +9,7 @@ use valleyscope_runs::RunFolder;
 use super::TrainingPanel;
 use crate::app::training::charts::ChartAction;
 use crate::app::training::named_curves::NamedCurves;
-use crate::app::training::names::{Known, distinct, known};
+use crate::app::training::names::{CurveFacts, curve_facts, distinct};
 use crate::app::training::pens::NEUTRAL;
 use crate::app::training::plot_export::CurvesExport;
 use crate::app::training::plotter::RunCurves;
@@ -17,16 +17,16 @@ use crate::app::training::scan_view;
 use crate::app::training::summary::Summary;
 
 impl TrainingPanel {
-    /// The facts about a curve for its name.
-    fn known(&self, drawn: &RunCurves) -> Known {
+    /// Collects the facts from which a curve is named.
+    fn curve_facts(&self, drawn: &RunCurves) -> CurveFacts {
         let (first, runs) = (&drawn.runs[0], drawn.runs.len());
         match self.summary(first) {
-            Some(summary) => known(summary, runs),
-            None => Known { title: first.name(), folder: first.name(), runs, ..Known::default() },
+            Some(summary) => curve_facts(summary, runs),
+            None => CurveFacts { title: first.name(), folder: first.name(), runs, ..CurveFacts::default() },
         }
     }
 
-    /// The title that all curves have, where no name says it.
+    /// Returns the title that all curves share, if their names leave it out.
     fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
         let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
         let first = title(groups.first()?)?;
@@ -39,7 +39,7 @@ impl TrainingPanel {
         self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
     }
 
-    /// The curves of the chosen runs, or the scan that was chosen last.
+    /// Shows the curves of the chosen runs, or the last chosen scan.
     pub(super) fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
             let text = if self.runs.is_empty() {
@@ -53,18 +53,19 @@ impl TrainingPanel {
         let (plotted, chosen) = (self.plotted(), self.selected.len());
         if plotted.is_empty() {
             let text = match chosen {
-                1 => "The search does not find the run that is chosen.".to_owned(),
-                count => format!("The search finds none of the {count} runs that are chosen."),
+                1 => "The chosen run does not match the search.".to_owned(),
+                count => format!("None of the {count} chosen runs matches the search."),
             };
             ui.centered_and_justified(|ui| ui.weak(text));
             return;
         }
-        let note = (plotted.len() < chosen).then(|| format!("{} of {chosen} runs shown by the search", plotted.len()));
-        let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
-        let named = self.drawn.iter().zip(distinct(&known));
+        let note =
+            (plotted.len() < chosen).then(|| format!("The search matches {} of {chosen} chosen runs", plotted.len()));
+        let curve_facts: Vec<CurveFacts> = self.drawn.iter().map(|drawn| self.curve_facts(drawn)).collect();
+        let named = self.drawn.iter().zip(distinct(&curve_facts));
         let groups: Vec<NamedCurves<'_>> =
             named.map(|(drawn, name)| NamedCurves { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
-        // The scan that was chosen last hides the curves, of which it has none.
+        // A scan has no curves; the last chosen one hides those of other runs.
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();
         let scan = scan.filter(|group| group.drawn.runs.last() == focus);

@@ -13,8 +13,8 @@ use crate::app::training::update::{Update, WorkerState};
 use crate::app::training::watcher::WatcherCommand;
 
 impl TrainingPanel {
-    /// Takes the updates of the threads, also while the panel is not shown.
-    pub(super) fn tick(&mut self, is_shown: bool, requests: &mut Requests) {
+    /// Takes the updates of the threads, even while the panel is not shown.
+    pub(super) fn take_updates(&mut self, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
         self.exports.poll(requests);
         if std::mem::take(&mut self.has_queue) {
@@ -42,14 +42,14 @@ impl TrainingPanel {
             }
             Update::Worker(state) => {
                 self.worker = *state;
-                self.outlook.look_anew();
+                self.outlook.check_again();
             }
             Update::Outlook(training, found) => self.outlook.set(*training, found),
             Update::SetUp(installation) => self.follow_set_up(*installation),
             Update::InstallBegun(outcome) => {
                 self.worker_card.begins = false;
                 self.worker_card.refused = outcome.err();
-                self.threads().jobs.send(WatcherCommand::Look);
+                self.threads().jobs.send(WatcherCommand::Refresh);
             }
             Update::Made(run, fork) => {
                 // The next start begins at step 0 again.
@@ -57,33 +57,33 @@ impl TrainingPanel {
                     self.editor.fork_begun(&fork);
                     self.forks = false;
                 }
-                // A search that was typed before would hide the new run.
+                // An earlier search would hide the new run.
                 self.list.clear_search();
-                self.threads().jobs.send(WatcherCommand::Look);
+                self.threads().jobs.send(WatcherCommand::Refresh);
                 // Shown runs stay shown.
                 self.selected.push(run);
                 self.sync_selection();
             }
-            Update::Said(text) => {
-                self.threads().jobs.send(WatcherCommand::Look);
+            Update::Notice(text) => {
+                self.threads().jobs.send(WatcherCommand::Refresh);
                 requests.actions.push(Action::Notify(text));
             }
             Update::Failed(text) => {
                 self.forks = false;
-                self.threads().jobs.send(WatcherCommand::Look);
-                requests.actions.push(Action::Report { title: "That did not work".to_owned(), text });
+                self.threads().jobs.send(WatcherCommand::Refresh);
+                requests.actions.push(Action::Report { title: "The operation failed".to_owned(), text });
             }
             Update::NotTrashed { run, reason } => self.dialog = Some(Dialog::RemoveForGood { run, reason }),
             Update::Removed(run) => {
                 requests.actions.push(Action::Notify(format!("{} was deleted.", run.name())));
                 self.selected.retain(|selected| *selected != run);
                 self.sync_selection();
-                self.threads().jobs.send(WatcherCommand::Look);
+                self.threads().jobs.send(WatcherCommand::Refresh);
             }
         }
     }
 
-    /// A set-up that has ended well has brought a worker, which is looked for.
+    /// Looks for the worker after a successful set-up.
     fn follow_set_up(&mut self, installation: Installation) {
         let before = self.worker_card.installation.replace(installation);
         let now = self.worker_card.installation.as_ref();
@@ -103,7 +103,7 @@ impl TrainingPanel {
         let is_there = |run: &RunFolder| runs.iter().any(|known| known.run == *run);
         let before = self.selected.clone();
         let known = |run: &RunFolder| self.runs.iter().any(|known| known.run == *run);
-        // One that was there is gone; one that never was is still to be found.
+        // Drops runs that are gone, and keeps those that are still to be found.
         self.selected.retain(|run| is_there(run) || !known(run));
         let recalled = std::mem::take(&mut self.recalled).into_iter();
         let found =
@@ -117,7 +117,7 @@ impl TrainingPanel {
     pub(super) fn select_only(&mut self, run: RunFolder) {
         self.selected = vec![run];
         self.recalled.clear();
-        self.charts.look_anew();
+        self.charts.reset_view();
         self.sync_selection();
     }
 
@@ -129,7 +129,7 @@ impl TrainingPanel {
         self.sync_selection();
     }
 
-    /// The run that is shown in words.
+    /// Returns the run that is read in detail.
     pub(super) fn focus(&self) -> Option<&Summary> {
         let last = self.selected.last()?;
         self.runs.iter().find(|run| run.run == *last)
@@ -144,11 +144,11 @@ impl TrainingPanel {
             self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
         let shown = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
-        self.pens.tell_apart(&shown.collect::<Vec<_>>());
+        self.pens.assign_distinct(&shown.collect::<Vec<_>>());
         self.sync_curves();
     }
 
-    /// The selected runs that the search finds. One of which nothing is known yet is not left out.
+    /// Returns the selected runs that match the search, and those without a summary yet.
     pub(super) fn plotted(&self) -> Vec<RunFolder> {
         let search = self.list.search();
         let is_found = |run: &&RunFolder| self.summary(run).is_none_or(|summary| search.finds(summary));

@@ -18,7 +18,6 @@ impl Gpt2 {
     ///
     /// Fails if the prompt is empty or has tokens outside the model's vocabulary, if logits are not finite, and if
     /// `check` fails.
-    /// `check` fails.
     pub fn generate(
         &self,
         prompt: &[i64],

@@ -1,4 +1,4 @@
-//! A diagram with what it is called.
+//! A diagram with its title.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +20,15 @@ pub struct TitledDiagram {
     pub precision: Precision,
     /// The progress of its last sweep when it was stopped or ended.
     pub progress: Option<Progress>,
-    /// The total time of all its sweeps.
+    /// The total computing time of all its sweeps.
     pub worked: Duration,
-    /// Whether it is an intermediate one of a drag.
+    /// True for an intermediate diagram of a drag.
     pub is_passing: bool,
     /// The number of complete pixels in the last file with its results, if one was written.
     pub exported: Option<usize>,
 }
 
-/// A diagram, by its number in the store, and how many of its pixels were complete when it was exported.
+/// An exported diagram: its number in the store, and its number of complete pixels at the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExportedDiagram {
     pub number: u64,
@@ -36,7 +36,7 @@ pub struct ExportedDiagram {
 }
 
 impl TitledDiagram {
-    /// A diagram of which nothing is known.
+    /// Makes a diagram without results.
     pub fn empty(number: u64, preset: Arc<SweepPreset>, sweep: SweepSpec) -> TitledDiagram {
         let diagram = Diagram::new(Arc::new(sweep));
         TitledDiagram {
@@ -51,7 +51,7 @@ impl TitledDiagram {
         }
     }
 
-    /// A diagram that was computed elsewhere.
+    /// Makes a diagram of a result that was computed elsewhere.
     pub fn of_result(number: u64, preset: Arc<SweepPreset>, result: SweepResult) -> TitledDiagram {
         let SweepResult { diagram, precision, .. } = result;
         let sweep = (**diagram.spec()).clone();
@@ -62,28 +62,28 @@ impl TitledDiagram {
         self.diagram.spec()
     }
 
-    /// Whether it has results that are in no file.
+    /// Returns whether it has results that are in no file.
     pub fn is_unsaved(&self) -> bool {
         let is_begun = self.diagram.known_near([0, 0]).is_some();
         is_begun && self.exported.is_none_or(|complete| complete < self.diagram.complete())
     }
 
-    /// The diagram as it is now, for the record of what was exported.
+    /// Returns the present state of the diagram, for the record of an export.
     pub fn to_export(&self) -> ExportedDiagram {
         ExportedDiagram { number: self.number, complete: self.diagram.complete() }
     }
 
-    /// A title that says what was changed.
+    /// Returns a title that includes the changes of the preset.
     pub fn title(&self) -> String {
         self.named(self.preset.sweep.metric).title
     }
 
-    /// The diagram with a title and a description that say what was changed.
+    /// Returns the diagram with a title and a description that include the changes of the preset.
     pub fn result(&self) -> SweepResult {
         self.result_by(self.preset.sweep.metric)
     }
 
-    /// The same for a picture that compares by this metric.
+    /// Returns the result for a picture that compares by this metric.
     pub fn result_by(&self, metric: Metric) -> SweepResult {
         let SweepPreset { title, description, .. } = self.named(metric);
         SweepResult { title, description, diagram: self.diagram.clone(), precision: self.precision }

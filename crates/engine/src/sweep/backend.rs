@@ -1,4 +1,4 @@
-//! Vector instructions and floating-point precision of the runs.
+//! The backend of a sweep's runs: vector instructions and floating-point precision.
 
 use crate::instructions::{Instructions, VectorSet, VectorWork, WideWork};
 
@@ -15,7 +15,7 @@ pub enum Precision {
 impl Precision {
     pub const ALL: [Precision; 2] = [Precision::Single, Precision::Double];
 
-    /// The name on the command line and in result files.
+    /// Returns the name on the command line and in result files.
     pub fn name(self) -> &'static str {
         match self {
             Precision::Single => "f32",
@@ -26,20 +26,20 @@ impl Precision {
 
 /// The precision and the vector instructions of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct Backend {
     precision: Precision,
     instructions: Instructions,
 }
 
-impl Machine {
-    /// This precision in the widest registers of this processor.
-    pub fn new(precision: Precision) -> Machine {
-        Machine { precision, instructions: Instructions::widest() }
+impl Backend {
+    /// Creates a backend with this precision in the widest registers of this processor.
+    pub fn new(precision: Precision) -> Backend {
+        Backend { precision, instructions: Instructions::widest() }
     }
 
-    /// This precision with these instructions.
-    pub fn with_instructions(precision: Precision, instructions: Instructions) -> Machine {
-        Machine { precision, instructions }
+    /// Creates a backend with this precision and these instructions.
+    pub fn with_instructions(precision: Precision, instructions: Instructions) -> Backend {
+        Backend { precision, instructions }
     }
 
     pub fn precision(&self) -> Precision {

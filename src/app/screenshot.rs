@@ -5,41 +5,41 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use egui::{ColorImage, Context, Rect};
 
-/// A picture that was taken, and the name suggested for its file.
-pub(super) struct Picture {
+/// A picture of the window, and the name suggested for its file.
+pub(super) struct Screenshot {
     pub image: Arc<ColorImage>,
     pub suggested_name: String,
 }
 
-/// Pictures on their way.
-pub(super) struct Pictures {
+/// Requested pictures of the window.
+pub(super) struct Screenshots {
     waiting: Option<Waiting>,
-    taken: Receiver<Picture>,
-    give: Sender<Picture>,
+    taken: Receiver<Screenshot>,
+    give: Sender<Screenshot>,
 }
 
 struct Waiting {
     area: Rect,
     suggested_name: String,
-    /// Frames until the menu that asked for the picture is no longer in it.
+    /// The number of frames until the menu that requested the picture has closed.
     frames: u32,
 }
 
-impl Default for Pictures {
+impl Default for Screenshots {
     fn default() -> Self {
         let (give, taken) = channel();
-        Pictures { waiting: None, taken, give }
+        Screenshots { waiting: None, taken, give }
     }
 }
 
-impl Pictures {
+impl Screenshots {
     /// Requests a picture of `area`, in points.
     pub(super) fn ask(&mut self, area: Rect, suggested_name: String) {
         self.waiting = Some(Waiting { area, suggested_name, frames: 3 });
     }
 
-    /// Call once a frame: asks the window for its pixels when the time has come.
-    pub(super) fn tick(&mut self, ctx: &Context) {
+    /// Requests the window's pixels when the menu has closed. Call once a frame.
+    pub(super) fn request_when_due(&mut self, ctx: &Context) {
         let Some(waiting) = &mut self.waiting else { return };
         ctx.request_repaint();
         waiting.frames = waiting.frames.saturating_sub(1);
@@ -51,20 +51,20 @@ impl Pictures {
             let (area, pixels_per_point) = (area.intersect(ctx.content_rect()), ctx.pixels_per_point());
             ctx.request_screenshot(move |window| {
                 let image = Arc::new(part(&window, area, pixels_per_point));
-                // Nobody listens any more once the window is closed.
-                let _ = give.send(Picture { image, suggested_name });
+                // The window may be closed.
+                let _ = give.send(Screenshot { image, suggested_name });
                 wake.request_repaint();
             });
         }
     }
 
-    /// The next picture that has arrived.
-    pub(super) fn take(&mut self) -> Option<Picture> {
+    /// Returns the next finished picture.
+    pub(super) fn take(&mut self) -> Option<Screenshot> {
         self.taken.try_recv().ok()
     }
 }
 
-/// The pixels of `area`, in points, as far as the window goes, and one at least.
+/// Returns the pixels of `area`, in points, clipped to the window, at least one.
 fn part(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
     let [width, height] = window.size;
     let pixel = |points: f32, most: usize| ((points * pixels_per_point).round().max(0.0) as usize).min(most);

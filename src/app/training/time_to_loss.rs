@@ -14,22 +14,22 @@ use crate::app::form::small_button;
 use crate::app::number;
 use crate::app::typed::TypedField;
 
-/// The height of the table is at most this, in points.
+/// The largest height of the table, in points.
 const HIGHEST: f32 = 150.0;
 
 /// The state of the table.
 #[derive(Default)]
-pub(super) struct Reaching {
+pub(super) struct TimeToLoss {
     pub is_open: bool,
     /// The typed loss, in place of the loss that all runs reach.
     typed: Option<f64>,
-    /// The first run of the group with which the others are compared, in place of the slowest.
+    /// The first run of the baseline's group, in place of the slowest group.
     baseline: Option<RunFolder>,
-    found: Option<Found>,
+    found: Option<Crossings>,
 }
 
-/// The crossings found in these tracks.
-struct Found {
+/// The crossings of the loss in these tracks.
+struct Crossings {
     metric: MetricId,
     typed: Option<f64>,
     tracks: Vec<Option<Arc<Track>>>,
@@ -38,14 +38,14 @@ struct Found {
     crossings: Vec<Option<Crossing>>,
 }
 
-impl Found {
-    fn of(metric: MetricId, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Found {
+impl Crossings {
+    fn of(metric: MetricId, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Crossings {
         let level = typed.or_else(|| {
             let curves: Option<Vec<_>> = tracks.iter().map(|track| Some(track.as_ref()?.points())).collect();
             common_level(curves?)
         });
         let crossings = tracks.iter().map(|track| first_crossing(track.as_ref()?.points(), level?)).collect();
-        Found { metric, typed, tracks, level, crossings }
+        Crossings { metric, typed, tracks, level, crossings }
     }
 
     fn holds(&self, metric: MetricId, typed: Option<f64>, tracks: &[Option<Arc<Track>>]) -> bool {
@@ -57,7 +57,7 @@ impl Found {
             && self.tracks.iter().zip(tracks).all(is_same)
     }
 
-    /// The group that takes the most steps.
+    /// Returns the group that takes the most steps.
     fn slowest(&self) -> Option<usize> {
         let steps = |index: &usize| self.crossings[*index].map(|crossing| crossing.step);
         let known = (0..self.crossings.len()).filter(|index| steps(index).is_some());
@@ -65,8 +65,8 @@ impl Found {
     }
 }
 
-impl Reaching {
-    /// The loss to reach, if it is one of this metric.
+impl TimeToLoss {
+    /// Returns the loss to reach, if it is one of this metric.
     pub(super) fn level(&self, metric: MetricId) -> Option<f64> {
         self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
     }
@@ -78,12 +78,12 @@ impl Reaching {
         }
         let Some((info, metric)) = compared(groups, infos) else {
             self.found = None;
-            ui.weak("No loss is known of the runs so far.");
+            ui.weak("The runs have no losses so far.");
             return;
         };
         let tracks: Vec<_> = groups.iter().map(|group| group.drawn.tracks.get(&metric).cloned()).collect();
         if !self.found.as_ref().is_some_and(|found| found.holds(metric, self.typed, &tracks)) {
-            self.found = Some(Found::of(metric, self.typed, tracks));
+            self.found = Some(Crossings::of(metric, self.typed, tracks));
         }
         self.head(ui, info);
         let Some(found) = &self.found else { return };
@@ -116,13 +116,13 @@ impl Reaching {
             if small_button(ui, self.typed.is_some(), "All reach it", "The lowest loss that all runs reach", help) {
                 self.typed = None;
             }
-            ui.label(RichText::new("Compared with the run that is chosen, at first the slowest").small().weak());
+            ui.label(RichText::new("Compared with the slowest run, or with the chosen one").small().weak());
         });
     }
 }
 
-/// The loss by which the groups are compared: that of an evaluation on other data than those of training, where all are
-/// evaluated, and else that of training.
+/// Returns the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
+/// have it, else the training loss.
 fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, MetricId)> {
     let losses = infos.iter().filter(|info| info.better == Better::Lower);
     let losses = losses.filter_map(|info| Some((info, info.metric()?)));
@@ -133,7 +133,7 @@ fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(
     losses.clone().find(is_evaluated).or_else(|| losses.clone().find(|(_, metric)| *metric == MetricId::LOSS))
 }
 
-/// One group, with whether it is the baseline and where that reaches the loss; says whether it is to be the baseline.
+/// Shows the row of a group and its relation to the baseline; returns whether the user chose it as the baseline.
 fn row(
     ui: &mut Ui,
     group: &NamedCurves<'_>,
@@ -165,7 +165,7 @@ fn row(
     is_chosen
 }
 
-/// A duration such as `12.5 s` or `1:02:03`.
+/// Formats a duration such as `12.5 s` or `1:02:03`.
 fn duration(seconds: f64) -> String {
     if seconds < 100.0 {
         return format!("{seconds:.1} s");

@@ -1,4 +1,4 @@
-//! From a pixel to the landscape view, and from the landscape's settings to a place on the map.
+//! Conversion from a pixel to its landscape, and from the landscape's settings to a place on the map.
 
 use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope};
@@ -9,10 +9,10 @@ use valleyscope_experiments::view::ticks::significant;
 
 use crate::figure::{axis_label, optimizer_colors};
 
-/// Particles of each optimizer when a pixel is looked at as a landscape.
+/// The number of particles of each optimizer in the landscape of a pixel.
 const PARTICLES: u64 = 100;
 
-/// The landscape of a pixel: each optimizer at its best learning rate there. `None` in more than two
+/// Returns the landscape of a pixel, with each optimizer at its best learning rate there; `None` in more than two
 /// dimensions.
 pub(super) fn landscape(
     diagram: &Diagram,
@@ -69,8 +69,8 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
     })
 }
 
-/// The value of an axis's quantity in the landscape view; for a hyperparameter, that of the first optimizer of the
-/// axis. `None` where it has none.
+/// Returns the value of an axis's quantity in the landscape; for a hyperparameter, that of the first optimizer of the
+/// axis. Returns `None` if it has none.
 fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
     match of {
         Quantity::Sharpness => Some(simulation.landscape.sharpness.get()),
@@ -80,13 +80,13 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
         Quantity::Of(hyperparameter, ids) => {
-            let mut meant = simulation.optimizers.iter().filter(|optimizer| is_meant(&optimizer.rule, sweep, ids));
+            let mut meant = simulation.optimizers.iter().filter(|optimizer| is_swept(&optimizer.rule, sweep, ids));
             meant.find_map(|optimizer| hyperparameter_of(&optimizer.rule, *hyperparameter))
         }
     }
 }
 
-/// The position of the landscape's settings on a diagram: values of row and column.
+/// Returns the position of the landscape's settings on a diagram: values of row and column.
 pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
     let is_axis = [&sweep.rows.of, &sweep.columns.of].contains(&&Quantity::Dimension);
     if sweep.dimension.get() > 2 && !is_axis {
@@ -96,8 +96,8 @@ pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[
     Some([row?, column?])
 }
 
-/// Sets an axis's quantity in the landscape view to this value, within its range; a hyperparameter is set for all
-/// optimizers of the axis.
+/// Sets an axis's quantity in the landscape to this value, within its range; a hyperparameter is set for all optimizers
+/// of the axis.
 pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
     match of {
         Quantity::Sharpness => simulation.landscape.sharpness = Sharpness::clamped(value),
@@ -108,7 +108,7 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
         Quantity::Dimension => {}
         Quantity::Of(hyperparameter, ids) => {
             for optimizer in &mut simulation.optimizers {
-                if is_meant(&optimizer.rule, sweep, ids) {
+                if is_swept(&optimizer.rule, sweep, ids) {
                     set_hyperparameter(&mut optimizer.rule, *hyperparameter, value);
                 }
             }
@@ -116,8 +116,8 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
     }
 }
 
-/// Whether a rule of the landscape view is of the kind of one of a sweep's optimizers.
-fn is_meant(rule: &RatedRule, sweep: &SweepSpec, ids: &[u32]) -> bool {
+/// Returns whether a rule of the landscape is of the kind of one of these optimizers of a sweep.
+fn is_swept(rule: &RatedRule, sweep: &SweepSpec, ids: &[u32]) -> bool {
     let mut named = sweep.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id));
     named.any(|optimizer| optimizer.rule.kind() == rule.rule.kind())
 }

@@ -1,9 +1,10 @@
 //! The panel with all plots.
 
+mod toolbar;
+
 use std::collections::BTreeSet;
 
-use egui::containers::menu::{MenuButton, MenuConfig};
-use egui::{PopupCloseBehavior, Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use egui::{Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::grouped;
@@ -13,37 +14,30 @@ use super::chart::{Chart, ChartSeries};
 use super::choices::PlotChoices;
 use super::curves::DiagnosticCurve;
 use super::detail::DetailRequest;
-use super::history::{DiagnosticsHistory, EnsembleHistory};
+use super::history::DiagnosticsHistory;
 use super::legend::legend;
-use super::table::{Table, TableContents};
+use super::table::Table;
 use super::temperature::temperature_control;
 use crate::app::plot::{ShownPlot, Zoom};
-use crate::app::{Action, Document, Live, Requests};
+use crate::app::{Document, Live, Requests};
 
-/// Buckets a curve, whatever the plot's width.
+/// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
-/// The smallest plot worth looking at; where there is less room, the panel scrolls.
+/// The smallest size of a plot; with less room, the panel scrolls.
 const SMALLEST: Vec2 = vec2(150.0, 92.0);
-/// Points between plots.
+/// The gap between plots, in points.
 const GAP: f32 = 6.0;
-/// A lower panel than this, in points, has its tools in a menu.
-const LOW: f32 = 340.0;
-/// Points that the tools and the legend take in a narrow panel.
-const TOOLS: f32 = 140.0;
-/// So many plots have room below the tools, or the tools are in a menu; more are scrolled.
-const USUAL_PLOTS: usize = 4;
-const MENU_WIDTH: f32 = 240.0;
 
-/// Live plots of the metrics, one curve an optimizer.
+/// The panel of plots of the metrics, with a curve for each optimizer.
 pub struct DiagnosticsPanel {
-    /// The user's choice.
+    /// The metrics that the user has chosen.
     shown: BTreeSet<DiagnosticMetric>,
-    /// The metrics that the step of a lesson points at. They come first, and are shown whether chosen or not.
+    /// The metrics that the lesson step points at. They come first, and are shown whether chosen or not.
     pointed_at: Vec<DiagnosticMetric>,
     /// The metrics that the user has hidden since `pointed_at` changed.
     hidden_at_step: BTreeSet<DiagnosticMetric>,
     log_steps: bool,
-    /// Metrics on a logarithmic axis.
+    /// The metrics on a logarithmic axis.
     log: BTreeSet<DiagnosticMetric>,
     band: Band,
     frozen: bool,
@@ -52,9 +46,9 @@ pub struct DiagnosticsPanel {
     history: DiagnosticsHistory,
     curves: Curves,
     detail: DetailRequest,
-    /// An export that is being written.
+    /// The export in progress.
     table: Option<Table>,
-    /// Where the plots were last drawn, legend included.
+    /// The area in which the plots were last drawn, with the legend.
     last_area: Option<Rect>,
 }
 
@@ -80,7 +74,7 @@ impl Default for DiagnosticsPanel {
     }
 }
 
-/// The curves as they are drawn, made anew only when something changes.
+/// The drawn curves, remade only when something changes.
 #[derive(Default)]
 struct Curves {
     key: Option<CurvesKey>,
@@ -98,14 +92,14 @@ struct CurvesKey {
 }
 
 impl DiagnosticsPanel {
-    /// Shows the next document's curves, all of them, and none that were frozen.
-    pub fn look_anew(&mut self) {
+    /// Resets the view for the next document: shows all its curves, none of them frozen.
+    pub fn reset_view(&mut self) {
         self.frozen = false;
         self.zoom.reset();
     }
 
-    /// Shows the metrics that a step of a lesson points at before any others, beside the user's choice. To be called in
-    /// each frame; what the user hides stays hidden until the lesson points at other metrics.
+    /// Shows the metrics that a lesson step points at before any others, beside the user's choice. Call in each frame;
+    /// a metric that the user hides stays hidden until the lesson points at other metrics.
     pub fn point_at(&mut self, metrics: &[DiagnosticMetric]) {
         if self.pointed_at != metrics {
             self.pointed_at = metrics.to_vec();
@@ -113,7 +107,7 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// The displayed metrics in their order.
+    /// Returns the displayed metrics in order.
     fn displayed(&self) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
         let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
@@ -131,7 +125,7 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// The user's choice of plots, and how they are drawn.
+    /// Returns the user's choice of plots and their options.
     pub fn choices(&self) -> PlotChoices {
         PlotChoices { shown: self.shown.clone(), log: self.log.clone(), log_steps: self.log_steps, band: self.band }
     }
@@ -177,93 +171,6 @@ impl DiagnosticsPanel {
         self.request_detail(ui, live, requests, area.width() / columns as f32);
     }
 
-    /// What is plotted and how: in rows of buttons, or in a menu where these would take the room of the plots.
-    fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
-        let size = ui.available_size();
-        let plots = self.displayed().len().min(USUAL_PLOTS);
-        let rows = plots.div_ceil(columns_for(plots, size));
-        if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
-            let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-            MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {
-                ui.set_max_width(MENU_WIDTH);
-                self.tools(ui, document, live, requests);
-            });
-        } else {
-            self.tools(ui, document, live, requests);
-        }
-    }
-
-    fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
-        ui.horizontal_wrapped(|ui| {
-            let displayed = self.displayed();
-            for metric in DiagnosticMetric::ALL {
-                let mut shown = displayed.contains(&metric);
-                if ui.toggle_value(&mut shown, metric.name()).on_hover_text(metric.explanation()).changed() {
-                    self.display(metric, shown);
-                }
-            }
-            ui.separator();
-            if ui.toggle_value(&mut self.log_steps, "Log steps").on_hover_text("Steps on a logarithmic axis").changed()
-            {
-                self.zoom.x = None;
-            }
-            egui::ComboBox::from_id_salt("diagnostics band")
-                .selected_text(self.band.name())
-                .show_ui(ui, |ui| {
-                    for band in Band::ALL {
-                        ui.selectable_value(&mut self.band, band, band.name());
-                    }
-                })
-                .response
-                .accessible_name("Spread over the particles")
-                .on_hover_text("What the band around each curve shows");
-            let text = if self.frozen {
-                format!("Frozen at step {}", grouped(self.history.step))
-            } else {
-                "Freeze".to_owned()
-            };
-            ui.toggle_value(&mut self.frozen, text)
-                .on_hover_text("Keep the plots as they are while the simulation goes on.")
-                .accessible_name("Freeze the plots");
-            let reset = ui.add_enabled(self.zoom.is_zoomed(), egui::Button::new("Reset zoom"));
-            if reset.on_hover_text("Show everything").clicked() {
-                self.zoom.reset();
-            }
-            ui.menu_button("Export", |ui| {
-                if ui.button("Table (CSV)…").clicked() {
-                    self.begin_table(ui, document, live, requests);
-                }
-                if ui.button("Picture (PNG)…").clicked() {
-                    let suggested_name = "diagnostics.png".to_owned();
-                    if let Some(area) = self.last_area {
-                        requests.actions.push(Action::SavePicture { area, suggested_name });
-                    }
-                }
-            });
-        });
-    }
-
-    /// Begins the export of what is shown: the shown metrics and optimizers, and the steps in view.
-    fn begin_table(&mut self, ui: &Ui, document: &Document, live: &Live, requests: &mut Requests) {
-        let scale = self.x_scale();
-        let [from, to] = self.zoom.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
-        // What is frozen stays as it is on the screen; the engine's history has gone on, or is another run's.
-        let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
-        let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
-        // A name in a table does not depend on the other optimizers' settings.
-        let named = |ensemble: &EnsembleHistory| {
-            let name = document.spec.name_of(ensemble.optimizer);
-            (ensemble.optimizer, name.unwrap_or_else(|| ensemble.name.clone()))
-        };
-        let contents = TableContents {
-            optimizers: shown().map(named).collect(),
-            metrics: self.displayed(),
-            steps: [from.ceil() as u64, to.min(last).floor() as u64],
-        };
-        let frozen = || shown().map(|ensemble| (ensemble.optimizer, ensemble.buckets.clone())).collect();
-        self.table = Some(Table::begin(ui.ctx(), contents, self.frozen.then(frozen), requests));
-    }
-
     fn x_scale(&self) -> AxisScale {
         if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
     }
@@ -298,7 +205,7 @@ impl DiagnosticsPanel {
 
     fn grid(&mut self, ui: &mut Ui, metrics: &[DiagnosticMetric], document: &mut Document, live: &Live) {
         if metrics.is_empty() {
-            ui.weak("Choose above what to plot.");
+            ui.weak("Choose plots above.");
             return;
         }
         let area = ui.available_rect_before_wrap();
@@ -337,7 +244,7 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// A title, a switch for the axis, and the plot.
+    /// Shows a title, a switch for the axis, and the plot.
     fn cell(
         &mut self,
         ui: &mut Ui,
@@ -391,20 +298,20 @@ impl DiagnosticsPanel {
         Some(chart.show(ui))
     }
 
-    /// From the first step to the last, as places on the axis.
+    /// Returns the first and the last step, as places on the axis.
     fn whole_run(&self) -> [f64; 2] {
         let last = self.history.step as f64;
         if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
     }
 
-    /// Asks the engine for as much detail as can be seen in plots of this width, once the axis keeps still.
+    /// Requests as much detail from the engine as plots of this width can show, once the axis rests.
     fn request_detail(&mut self, ui: &Ui, live: &Live, requests: &mut Requests, width: f32) {
         let Some(snapshot) = &live.snapshot else { return };
         if self.frozen {
             return;
         }
         // A bucket for every second point is as fine as a curve looks. In steps of 50, so that dragging the panel's
-        // edge does not ask anew with every pixel.
+        // edge does not send a request for every pixel.
         let buckets = (0.5 * width / 50.0).ceil() as usize * 50;
         let mut wanted = PlotRequest {
             first_step: 0,
@@ -422,7 +329,7 @@ impl DiagnosticsPanel {
     }
 }
 
-/// In how many columns so many plots are easiest to read: the widest and highest, for plots a bit
+/// Returns the number of columns in which so many plots are easiest to read: the widest and highest, for plots a bit
 /// wider than high.
 pub fn columns_for(plots: usize, size: Vec2) -> usize {
     let score = |columns: usize| {

@@ -12,7 +12,7 @@ const SAMPLES: usize = 50;
 /// The number of the newest warnings that are shown.
 const WARNINGS: usize = 1000;
 
-/// The details of one run in words.
+/// The details of one run as text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RunDetail {
     pub log: String,
@@ -23,13 +23,13 @@ pub(super) struct RunDetail {
     pub warnings: String,
     /// The number of warnings.
     pub warned: usize,
-    /// The newest texts that it has written, the newest first.
+    /// The newest generated texts, the newest first.
     pub samples: Vec<TextSample>,
-    /// Steps of the checkpoints in its folder, in order.
+    /// The steps of the checkpoints in its folder, in order.
     pub checkpoints: Vec<u64>,
-    /// The origin of a fork, in words, of which the second part is a name, and whether that run is found.
+    /// The origin of a fork as text, whose second part is a name, and whether that run is found.
     pub fork: Option<[String; 3]>,
-    /// The losses of its events; empty where there are none.
+    /// A description of lost events; empty if there are none.
     pub damage: String,
 }
 
@@ -44,13 +44,13 @@ impl RunDetail {
         // A folder that cannot be read has no usable checkpoint.
         let checkpoints = run.checkpoints().unwrap_or_default();
         RunDetail {
-            // A run whose worker has said nothing has no log.
-            log: shown_log(&run.log(), LOG_TAIL),
+            // A run without worker output has no log.
+            log: log_tail(&run.log(), LOG_TAIL),
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
             warned: history.warnings().len(),
-            samples: history.samples().iter().rev().take(SAMPLES).map(shown_sample).collect(),
+            samples: history.samples().iter().rev().take(SAMPLES).map(escaped_sample).collect(),
             fork: history.forked().map(|forked| fork(run, forked)),
             damage: damage(history, &checkpoints),
             checkpoints,
@@ -58,7 +58,7 @@ impl RunDetail {
     }
 }
 
-/// The losses of the events of a run with these checkpoints.
+/// Describes the lost events of a run with these checkpoints.
 fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
     if history.is_gone(checkpoints) {
         return "nothing is left of them, and there are checkpoints".to_owned();
@@ -66,8 +66,8 @@ fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
     history.damage().to_string()
 }
 
-/// A text in which nothing hides.
-fn shown_sample(sample: &TextSample) -> TextSample {
+/// Escapes a text for display.
+fn escaped_sample(sample: &TextSample) -> TextSample {
     TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
 }
 
@@ -79,7 +79,7 @@ fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
     [before, name, after].map(|part| visible(&part).into_owned())
 }
 
-/// The end of a log, in which nothing hides.
-pub(super) fn shown_log(path: &Path, most: u64) -> String {
+/// Returns the end of a log, escaped for display.
+pub(super) fn log_tail(path: &Path, most: u64) -> String {
     visible_lines(&last_lines(path, most)).into_owned()
 }
