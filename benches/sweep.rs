@@ -51,7 +51,7 @@ fn optimizers() -> Vec<&'static str> {
     RuleKind::ALL.iter().map(|kind| kind.info().name).chain(typed).chain(["all"]).collect()
 }
 
-/// All runs of the pixel in the middle of the diagram, on one thread.
+/// Measures all runs of the pixel in the middle of the diagram, on one thread.
 fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Backend) {
     let runs: usize = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get();
     let running = AtomicBool::new(false);

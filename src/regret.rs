@@ -48,8 +48,8 @@ pub fn write_table(courses: &[RegretCurve], writer: impl Write) -> io::Result<()
     csv.into_inner().flush()
 }
 
-/// `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is the same for all losses so. Curves of
-/// negative γ are dashed. What is not positive is left out.
+/// Returns the figure of `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same
+/// for all losses. Curves of negative γ are dashed. Values that are not positive are left out.
 pub fn figure(courses: &[RegretCurve]) -> Figure {
     let mut dimensions: Vec<usize> = courses.iter().map(|course| course.theorem.dimension).collect();
     dimensions.dedup();
@@ -102,7 +102,7 @@ const BLACK: [u8; 3] = [0, 0, 0];
 /// The number of the first pen that is dashed.
 const DASHED: usize = 3;
 
-/// The curve of a quantity over G √T, in places on logarithmic axes, cut where it is not positive.
+/// Returns the curve of a quantity over G √T, in places on logarithmic axes, cut where it is not positive.
 fn curve(index: usize, course: &RegretCurve, quantity: impl Fn(&Record) -> f64) -> CurveLines {
     let place = |record: &Record| {
         let steps = record.steps as f64;

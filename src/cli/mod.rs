@@ -212,7 +212,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A parser of whole numbers in a range.
+/// Returns a parser of whole numbers in a range.
 fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
@@ -221,13 +221,13 @@ fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + C
     }
 }
 
-/// A parser of the names of some values.
+/// Returns a parser of the names of some values.
 fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
     let value = move |text: String| *all.iter().find(|value| name(**value) == text).expect("its name is listed");
     PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
 }
 
-/// The preset with the fields that `--set` sets. For a rule in the place of another, prints which hyperparameters are new.
+/// Returns the preset with the changes of `--set`. If a rule replaces another, prints which hyperparameters are new.
 fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Failure> {
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let changed = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow::anyhow!("--set {error}")))?;

@@ -100,7 +100,7 @@ fn courses(args: &Args) -> Result<Vec<RegretCurve>, Failure> {
     Ok(courses)
 }
 
-/// The results, and the conclusions.
+/// Returns the results, and the conclusions.
 fn report(courses: &[RegretCurve], steps: u64) -> String {
     let mut text = format!("After T = {steps} steps, with η = 1, β₁ = λ_β = λ_γ = 0.9 and the box [−1, 1]^d:\n\n");
     let heading = ["losses", "d", "γ", "R(T)/√T", "bound/√T", "R(T) ~", "R(T) > bound"];

@@ -36,7 +36,7 @@ pub(super) struct SimulateArgs {
     /// Record the start, every K-th step and the last
     #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = whole(1..=u64::MAX))]
     every: u64,
-    /// Write to this file, replacing what is there; without it, CSV goes to stdout
+    /// Write to this file, replacing it if it exists; without it, CSV goes to stdout
     #[arg(long, value_name = "FILE.csv|FILE.npz")]
     out: Option<PathBuf>,
 }
@@ -106,7 +106,7 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     Ok(preset)
 }
 
-/// The number of recorded steps: the start, every `every`-th and the last.
+/// Returns the number of recorded steps: the start, every `every`-th and the last.
 fn recorded(steps: u64, every: u64) -> u64 {
     steps.div_ceil(every).saturating_add(1)
 }

@@ -276,7 +276,8 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         ("--part", "part", args.part.is_some()),
     ] {
         if given && settings.iter().any(|(set, _)| set == key) {
-            return Err(Failure::BadInput(anyhow!("{option} and --set {key}=… set the same field; give one of them")));
+            let twice = anyhow!("{option} and --set {key}=… set the same field twice; give one of them");
+            return Err(Failure::BadInput(twice));
         }
     }
     if let Some(device) = &args.device {

@@ -76,7 +76,7 @@ fn file_name(array: &str) -> String {
     format!("{array}.npy")
 }
 
-/// Why an archive, or an array in it, cannot be read.
+/// The reason why an archive, or an array in it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     #[error("it cannot be read: {0}")]

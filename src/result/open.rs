@@ -12,7 +12,7 @@ use super::SweepResult;
 use super::arrays::{DEVIATIONS, GAPS, MEANS, Shape};
 use crate::export::{ArchiveError, NpzReader};
 
-/// Why results cannot be opened.
+/// The reason why results cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
     #[error("cannot read {}: {source}", path.display())]

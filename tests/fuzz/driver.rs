@@ -16,20 +16,20 @@ use crate::mutate::mutated;
 pub struct Target {
     /// The name of the folder of its corpus.
     pub name: &'static str,
-    /// Inputs to begin with, besides those of the corpus.
+    /// The first inputs, besides those of the corpus.
     pub seeds: Vec<Vec<u8>>,
     /// Parts of inputs, with spaces between them.
     pub words: &'static str,
-    /// Bytes that reading an input may take at one time.
+    /// The largest number of bytes that reading an input may hold at one time.
     pub memory: usize,
     /// The number of inputs that are made from the seeds in an ordinary run of the tests.
     pub cases: usize,
 }
 
-/// The time after which an input counts as one that hangs, on however slow a machine.
+/// The time after which an input counts as hanging, even on a slow machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Held by the running target: memory is counted for the whole program.
+/// The lock of the running target, as memory is counted for the whole program.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Checks a target with its seeds, then with inputs made from them: as many as the target asks for, or for
@@ -67,7 +67,7 @@ pub fn fuzz(target: &Target, mut check: impl FnMut(&[u8])) {
     println!("{name}: {made} inputs in {:.1} s", began.elapsed().as_secs_f64());
 }
 
-/// Ends the program when the answer is not called for long, until it is dropped.
+/// Returns a function that must be called now and then until it is dropped; otherwise the program ends.
 fn watch() -> impl Fn() {
     let (sender, beats) = channel();
     thread::spawn(move || {
@@ -85,7 +85,7 @@ fn watch() -> impl Fn() {
     move || sender.send(()).expect("the thread waits for it")
 }
 
-/// The inputs that are kept for a target, in the order of their names.
+/// Returns the stored inputs of a target, in the order of their names.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name);
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };

@@ -22,7 +22,7 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes all")
 }
 
-/// The first byte of an input is the number of the file that the rest replaces.
+/// Tries files in the IDX format: the first byte of an input is the number of the file that the rest replaces.
 #[test]
 fn idx() {
     let good = tempfile::tempdir().expect("a folder");
@@ -37,7 +37,7 @@ fn idx() {
             seeds.push([&[index], &content[..]].concat());
         }
     }
-    // The heads of a million images, and of as many as there can be numbers.
+    // The headers declare a million images, and the largest number.
     for count in [[0, 0x0f, 0x42, 0x40], [0xff; 4]] {
         let head = [&[0, 0, 8, 3], &count[..], &[0, 0, 0, 28, 0, 0, 0, 28]].concat();
         seeds.extend([gzipped(&head), head].map(|content| [&[0], &content[..]].concat()));
@@ -56,7 +56,7 @@ fn idx() {
         fs::write(&path, before).expect("there is room");
         checks.expect("all files can be read");
         match read {
-            // That waits for the disk.
+            // Writing waits for the disk, so it is tried only now and then.
             Ok(read) if turn.is_multiple_of(32) => {
                 let copy = tempfile::tempdir().expect("a folder");
                 write_folder(&read, copy.path()).expect("there is room");

@@ -1,22 +1,22 @@
-//! The program's memory, counted where it is allocated, and its limits.
+//! An allocator that counts and limits the program's memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Allocations beyond this fail, which ends the program before the machine is short of memory.
+/// The number of bytes beyond which allocations fail, which ends the program before the machine is short of memory.
 const MOST: usize = 3 << 30;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Begins to look for the peak anew, and returns the bytes that are allocated now.
+/// Resets the peak, and returns the number of allocated bytes.
 pub fn start() -> usize {
     let taken = TAKEN.load(Relaxed);
     PEAK.store(taken, Relaxed);
     taken
 }
 
-/// The most bytes that were allocated at one time since the start.
+/// Returns the largest number of bytes that were allocated at one time since the start.
 pub fn peak() -> usize {
     PEAK.load(Relaxed)
 }

@@ -1,11 +1,11 @@
-//! Messages use words of the user.
+//! Checks that messages use only words that a user knows.
 
 /// Words of the program's source, of the RON reader and of serde, between bars.
 const FOREIGN: &str = "struct |enum |variant|tuple|identifier|serde|RON|Option|Vec<|boolean|integer |u8|u32|u64|f64|usize|\
     i64|Expected |Unexpected|Invalid|Exceeded|Identifier|Preset`|Spec`|Spec |Settings|SymLog|Camera|SweepOptimizer|\
     ScanOptimizer|RuleSpec|RatedRule|RuleKind|LearningRates|LessonStep|FormatVersion|DataChoice|DeviceChoice|PointCount";
 
-/// Checks that a message holds no such word, except those that are in the input itself.
+/// Checks that a message contains no word of the source, except for those in the input itself.
 #[track_caller]
 pub fn expect_plain(message: &str, input: &str) {
     for word in FOREIGN.split('|') {

@@ -1,15 +1,15 @@
-//! Inputs made from good ones: damaged, cut, put together and blown up.
+//! Inputs made from valid ones: damaged, cut, joined and enlarged.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-/// Numbers at the ends of ranges, and values that are no numbers.
+/// Numbers at the ends of ranges, and values that are not numbers.
 const NUMBERS: &str = "0 -0 -1 1 2 255 256 65536 2147483648 4294967295 4294967296 18446744073709551615 \
     99999999999999999999 1e999 5e-324 NaN inf 0.1";
 const BITS: [u64; 10] = [0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 32, u64::MAX];
 
-/// One of the seeds with one to six changes. `words` are parts of such inputs.
+/// Returns one of the seeds with one to six changes, in which `words` may be inserted.
 pub fn mutated(seeds: &[Vec<u8>], words: &[&str], random: &mut StdRng) -> Vec<u8> {
     let mut input = one_of(seeds, random).clone();
     for _ in 0..random.random_range(1..=6) {
@@ -44,7 +44,7 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&str], random: &mut S
             (at..end, other[from..to].to_vec())
         }
         6 => {
-            // Now and then very often.
+            // A repetition is now and then very long.
             let most = if random.random_ratio(1, 50) { 100_000 } else { 1000 };
             (at..at, input[at..end].repeat(random.random_range(0..=most / (end - at).max(1))))
         }
@@ -64,7 +64,7 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&str], random: &mut S
     input.splice(place, new);
 }
 
-/// The next run of bytes of a kind at or behind `at`.
+/// Returns the next sequence of bytes of a kind at or after `at`.
 fn run_of(input: &[u8], at: usize, is_part: impl Fn(u8) -> bool) -> std::ops::Range<usize> {
     let from = input[at..].iter().position(|byte| is_part(*byte)).map_or(input.len(), |skipped| at + skipped);
     let length = input[from..].iter().take_while(|byte| is_part(**byte)).count();

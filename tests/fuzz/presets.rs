@@ -1,4 +1,4 @@
-//! Presets, and single fields of them as `--set` has them.
+//! Presets, and single fields as set by `--set`.
 
 use valleyscope_experiments::preset::{Preset, PresetError, built_ins};
 
@@ -10,7 +10,8 @@ const WORDS: &str = "( ) [ ] { } , : \" \\ \\u{3b2} // /* */ r#\" \"# b\" ' Some
     optimizers runs scan changes lesson view camera rule learning_rates rows columns count steps data Folder( Cuda( \
     Of(LearningRate,[0]) Steps Log \u{feff} 0x 0b1 1_000 _ βα \u{202e}";
 
-/// Long names, lists, numbers and comments: their text is short beside what a careless reader would make of it.
+/// Returns presets with long names, lists, numbers and comments, which a careless reader would expand to far more
+/// memory than their text.
 fn crafted() -> Vec<Vec<u8>> {
     let long_name = format!("Landscape(version: 1, {}: [{}])", "a".repeat(30_000), "0, ".repeat(65_000));
     let deep = format!("Landscape(version: 1, title: {})", "[".repeat(5000));
@@ -19,7 +20,8 @@ fn crafted() -> Vec<Vec<u8>> {
     [long_name, deep, digits, nested].map(String::into_bytes).into()
 }
 
-/// What parses is written and read back as equal; what does not is refused with a message that names what is in the file.
+/// Checks that a parsed preset is written and read back as equal, and that another is refused with a message about the
+/// file's content.
 fn check(outcome: Result<Preset, PresetError>, input: &str) {
     match outcome {
         Ok(preset) => {

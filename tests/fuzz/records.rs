@@ -13,7 +13,7 @@ const WORDS: &str = r#"{ } [ ] , : " \ \u0000 \ud800 null true "NaN" "inf" 1e400
     "event":"failed" "step":0 "scan":{} "replicates":1000000000000 "optimizers":[] "batch_sizes":[1,2] "pixel":[0,0]
     "time":"2026-03-01T12:00:00Z" "id": "command": "Stop" "Save" {"SetSteps":{"n":5}}"#;
 
-/// The axes of a scan of 3,000 × 3,000 grid points.
+/// Returns the axes of a scan of 3,000 × 3,000 grid points.
 fn large_axes() -> Vec<u8> {
     let (names, sizes) = (vec!["\"x\""; 3000].join(","), vec!["2"; 3000].join(","));
     let head =
@@ -23,7 +23,7 @@ fn large_axes() -> Vec<u8> {
     format!("{head}{scan}\"replicates\":1,\"steps\":1}}}}\n{pixel}\n").into_bytes()
 }
 
-/// The events of a run with checksums, of one without, and of both in one file.
+/// Returns the events of a run with checksums, of one without, and of both in one file.
 fn runs() -> Vec<Vec<u8>> {
     let place = tempfile::tempdir().expect("a folder");
     let run = RunFolder::create(place.path(), "run", "Mnist()").expect("a run");
@@ -45,7 +45,7 @@ fn runs() -> Vec<Vec<u8>> {
     [bare.clone(), format!("{bare}{sealed}"), sealed].map(String::into_bytes).into()
 }
 
-/// What a reader of all, one of the newest only, and one that met the file half written make of it.
+/// Checks that a full reader, a brief one, and one that began with half of the file agree.
 fn whole_file(run: &RunFolder, input: &[u8]) {
     let read = |mut reader: RunReader| {
         reader.poll().expect("the file can be read");
@@ -73,7 +73,7 @@ fn whole_file(run: &RunFolder, input: &[u8]) {
     };
     assert_eq!(rest(brief), rest(whole));
     assert_eq!(rest(twice.history()), rest(whole));
-    // Of what was made void, and of what was before it, the brief one knows no newest point.
+    // The brief reader has no newest point among events before a resumption.
     let newest = brief.latest_at(MetricId::LOSS);
     assert!(
         newest.is_none() || format!("{newest:?}") == format!("{:?}", whole.latest_at(MetricId::LOSS)),
@@ -102,14 +102,14 @@ fn events() {
             assert!(!record.event.sentence().contains("struct "));
             history.apply(record);
         }
-        // All that is made of the events.
+        // These values are derived from the events.
         let _ = (history.seconds_left(), history.steps_per_s());
         for metric in history.metrics().iter().filter_map(MetricInfo::metric) {
             let curve = history.curve(metric);
             assert!(curve.step.len() == curve.len() && curve.wall_s.len() == curve.len());
         }
         if let Ok(scan) = ScanResult::of(&history, "") {
-            // Axes alone, without results, are long arrays of what is unknown.
+            // Axes without results give long arrays of unknown values.
             let axes = &scan.axes;
             if axes.grid_points() * axes.learning_rates.len() as u64 * axes.replicates < 100_000 {
                 let mut arrays = std::io::Cursor::new(Vec::new());

@@ -72,7 +72,7 @@ fn collect(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The texts of all string and character literals of a Rust or RON source.
+/// Returns the texts of all string and character literals of a Rust or RON source.
 fn literals(source: TokenStream) -> Vec<String> {
     let texts = source.into_iter().map(|token| match token {
         TokenTree::Group(group) if !is_doc(&group) => literals(group.stream()),
@@ -86,7 +86,7 @@ fn literals(source: TokenStream) -> Vec<String> {
     texts.flatten().collect()
 }
 
-/// Whether it is a comment of documentation, which is read as the attribute `[doc = "…"]`.
+/// Returns whether it is a comment of documentation, which is read as the attribute `[doc = "…"]`.
 fn is_doc(group: &Group) -> bool {
     let first = group.stream().into_iter().next();
     group.delimiter() == Delimiter::Bracket && first.is_some_and(|first| first.to_string() == "doc")

@@ -305,7 +305,7 @@ fn a_training_prints_all_events_from_the_beginning() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_said_twice_is_refused_before_anything_is_made() {
+fn a_setting_given_twice_is_refused_before_anything_is_made() {
     let sandbox = Sandbox::new();
     let worker = worker(&sandbox, PROTOCOL);
     for (option, value, set) in [("--data", ".", "data=Synthetic"), ("--device", "cpu", "device=Cpu")] {

@@ -18,7 +18,7 @@ pub(crate) struct TextArgs {
     /// The folder for the tokens
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// What a token stands for: parts of words as for GPT-2, or a character
+    /// The tokenizer: gpt2 for parts of words, or char for single characters
     #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = one_of(&TokenizerKind::ALL, TokenizerKind::name))]
     tokenizer: TokenizerKind,
     /// Fraction of the text for validation

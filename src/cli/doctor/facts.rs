@@ -28,7 +28,7 @@ pub struct Facts {
     pub missing: Vec<&'static Need>,
     pub worker: WorkerFacts,
     pub folders: Vec<FolderFacts>,
-    /// The folder that is searched for datasets besides the cache, and in words whether they are there.
+    /// The folder searched for datasets besides the cache, and descriptions of whether they are there.
     pub data: Option<(PathBuf, Vec<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
@@ -53,7 +53,7 @@ pub struct FolderFacts {
     pub holds: &'static str,
     pub path: PathBuf,
     pub exists: bool,
-    /// Why nothing can be written there.
+    /// The reason why nothing can be written there.
     pub refusal: Option<String>,
     /// The environment variable that moves it.
     pub variable: &'static str,

@@ -52,7 +52,7 @@ pub(super) struct SweepArgs {
     /// Set a field of the preset, such as optimizers[0].schedule.warmup=100; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
-    /// Threads to work with [default: as many as the processor runs at the same time]
+    /// Number of threads [default: as many as the processor runs at the same time]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole(1..=1024))]
     threads: Option<u64>,
     /// The floating-point type of the runs: f32, or f64 as a check

@@ -47,7 +47,7 @@ pub struct ScanResult {
     points: Vec<Option<GridPoint>>,
 }
 
-/// Why a run has no result of a scan.
+/// The reason why a run has no result of a scan.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     #[error("cannot read {}: {source}", path.display())]

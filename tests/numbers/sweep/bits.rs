@@ -75,7 +75,7 @@ fn join(first: &Runs, second: &Runs) -> Runs {
 /// The bits of a pixel's metrics, for each optimizer and run.
 type PixelBits = Vec<Vec<[u64; 3]>>;
 
-/// All runs of all pixels but the `known`, by pixel.
+/// Returns all runs of all pixels except the `known`, by pixel.
 fn swept(
     spec: &SweepSpec,
     threads: usize,

@@ -135,7 +135,7 @@ pub fn runs(
     runs_with(Backend::new(precision), spec, pixel, replicates)
 }
 
-/// The machines of a precision that this processor has, the plain one first.
+/// Returns the machines of a precision that this processor has, the plain one first.
 pub fn machines(precision: Precision) -> Vec<Backend> {
     let machine = |instructions| Backend::with_instructions(precision, instructions);
     Instructions::all().into_iter().map(machine).collect()

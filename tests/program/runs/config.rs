@@ -115,7 +115,7 @@ fn words_comments_and_places_may_change() {
         check(&run).unwrap();
     }
     let text = fs::read_to_string(run.config()).unwrap();
-    // A version without this field wrote this.
+    // As where a field is left out that has a default.
     let defaulted = text.lines().filter(|line| !line.contains("eval_every")).collect::<Vec<_>>().join("\n\n");
     assert_ne!(defaulted, text);
     fs::write(run.config(), format!("// My notes.\n{defaulted}")).unwrap();
@@ -123,7 +123,7 @@ fn words_comments_and_places_may_change() {
 }
 
 #[test]
-fn values_from_files_are_shown_safely_and_shortly() {
+fn values_from_files_are_escaped_and_shortened() {
     let (_place, run) = run_of("fig2cd", &[]);
     let optimizer = format!("\u{1b}]52;c;eA==\u{7}{}", "x".repeat(90_000));
     write(&run, vec![Event::GridPoint(GridPoint { optimizer, ..GridPoint::default() })]);

@@ -115,7 +115,7 @@ fn repeated_lines_count_once() {
 #[test]
 fn lines_of_other_programs_are_read_between_those_with_numbers() {
     let (_place, run) = stopped();
-    // A worker of the previous version continues, and then one of this version.
+    // Another program goes on, which does not number its lines, and then a worker.
     let old = [(10, Event::Resumed { from_step: 10 }), (11, train(11)), (12, train(12))].map(|(step, event)| {
         EventRecord { step, time: "2026-03-01T12:00:00Z".parse().unwrap(), wall_s: 2.0, event }.to_line() + "\n"
     });

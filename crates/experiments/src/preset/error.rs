@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::Preset;
 use super::fault::Fault;
 
-/// Why a preset could not be read, found or saved.
+/// The reason why a preset could not be read, found or saved.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
     #[error("cannot read the preset {}: {source}", path.display())]

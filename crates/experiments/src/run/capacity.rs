@@ -52,7 +52,7 @@ const LONG_STEP: f64 = 60.0;
 pub struct CapacityReport {
     /// The requirements in words, such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
     pub needs: String,
-    /// Why the training would not fit, with a remedy; none if it fits.
+    /// The reason why the training would not fit, with a remedy; none if it fits.
     pub lacks: Option<String>,
     /// A warning before its start.
     pub warning: Option<String>,
@@ -98,8 +98,8 @@ impl Capacity {
         Capacity { device, memory, disk: free_disk(runs), threads }
     }
 
-    /// Why a training would not fit, if it would not, with a remedy; `fits` is a `batch_size` that fits into memory in
-    /// words, if there is one.
+    /// Returns the reason why a training would not fit, with a remedy; `fits` names a `batch_size` that fits into
+    /// memory, if there is one.
     pub fn lacks(&self, needs: &Needs, fits: Option<&str>) -> Option<String> {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         let memory = needs.memory(self.is_gpu());

@@ -21,7 +21,7 @@ pub struct RunConfig {
     text: String,
 }
 
-/// Why a run's config cannot be used.
+/// The reason why a run's config cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error(transparent)]
@@ -107,8 +107,8 @@ impl RunConfig {
         Ok(RunConfig { preset, text })
     }
 
-    /// Returns the config with which a run with this history began: the one in its events or, where an older version
-    /// did not record it there, its `config.ron`.
+    /// Returns the config with which a run with this history began: the one in its events or, if their first line is
+    /// lost, its `config.ron`.
     pub fn begun(run: &RunFolder, history: &RunHistory) -> Result<RunConfig, ConfigError> {
         match history.started().map(|started| &started.config).filter(|config| !config.is_empty()) {
             None => RunConfig::read(run),
@@ -212,8 +212,8 @@ pub fn compute_the_same(one: &str, other: &str) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if differing_fields(&one, &other).is_empty())
 }
 
-/// The differences shown by a scan's finished grid points, which record their settings, also where the first event is
-/// lost.
+/// Returns the differences shown by a scan's finished grid points, which record their settings, also where the first
+/// event is lost.
 fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Difference> {
     let Some(axes) = axes else { return Vec::new() };
     let mut differences = BTreeSet::new();

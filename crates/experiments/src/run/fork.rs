@@ -29,7 +29,7 @@ pub struct Fork {
     pub step: Option<u64>,
 }
 
-/// Why a run cannot be forked.
+/// The reason why a run cannot be forked.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     #[error(transparent)]

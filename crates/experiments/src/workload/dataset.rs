@@ -23,12 +23,12 @@ pub struct DatasetFiles {
     pub title: &'static str,
     /// The folder of the user into which they are downloaded.
     pub cache: fn() -> Option<PathBuf>,
-    /// Why a folder does not have them all, found without reading them.
+    /// Returns the reason why a folder lacks some of the files, without reading them.
     pub lacking_in: fn(&Path) -> Option<String>,
 }
 
 impl DatasetFiles {
-    /// Whether they are in a folder, in words.
+    /// Describes whether the files are in a folder.
     pub fn words_of(&self, folder: &Path) -> String {
         let title = self.title;
         (self.lacking_in)(folder)

@@ -64,7 +64,7 @@ pub trait Workload {
     /// Returns the name that distinguishes its runs from those of other workloads, such as `MNIST`.
     fn family(&self) -> &'static str;
 
-    /// The title in menus, one line.
+    /// Returns the title in menus, one line.
     fn title(&self) -> &str;
 
     /// One sentence about the experiment.
@@ -137,10 +137,10 @@ pub trait Workload {
     /// Returns the largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
 
-    /// [`RunSpec::WITH_SMALLER_BATCHES`]; empty for a scan.
+    /// Returns [`RunSpec::WITH_SMALLER_BATCHES`]; empty for a scan.
     fn with_smaller_batches(&self) -> &'static str;
 
-    /// Removes the names of runs and of scanned optimizers that are those of another preset, with other settings.
+    /// Removes names of runs and of scanned optimizers that come from another preset and belong to other settings.
     fn forget_names_of(&mut self, other: &dyn Workload);
 
     /// Gives runs and scanned optimizers the names that they have in another preset.

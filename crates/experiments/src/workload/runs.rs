@@ -32,7 +32,7 @@ pub trait RunSpec: Clone {
     /// The name that distinguishes its runs from those of other workloads.
     const FAMILY: &'static str;
     const DATASET: &'static Dataset;
-    /// What is changed with a smaller `batch_size` so that the same is learned, in words after a batch size.
+    /// The compensation for a smaller `batch_size`, in words that follow a batch size; empty if there is none.
     const WITH_SMALLER_BATCHES: &'static str = "";
 
     /// Returns the fields that trainings of all workloads have.

@@ -9,7 +9,7 @@ pub const MOST_SCANNED: usize = 64;
 /// The largest number of trainings of one optimizer and batch size.
 pub const LARGEST_STACK: usize = 10_000;
 
-/// Why a scan is not trained by several processes.
+/// The reason why a scan is not trained by several processes.
 pub const ONE_PROCESS_ONLY: &str =
     "expected a run of one training, found a scan, which several processes cannot train together";
 

@@ -88,7 +88,7 @@ const MOST_CUTS: usize = 20;
 /// The polling interval.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Why an attempt with one mirror ended early.
+/// The reason why an attempt with one mirror ended early.
 enum AttemptError {
     /// An error that applies to all mirrors.
     Final(DownloadError),

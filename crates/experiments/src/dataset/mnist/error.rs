@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use crate::dataset::download::DownloadError;
 
-/// Why the digits cannot be obtained.
+/// The reason why the digits cannot be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     #[error(

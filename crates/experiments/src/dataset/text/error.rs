@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use crate::workload::TokenizerKind;
 
-/// Why tokens cannot be obtained or made.
+/// The reason why tokens cannot be obtained or made.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     #[error("there is nothing at {}; name text files, or folders that hold files ending in .txt", .0.display())]
