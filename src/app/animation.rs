@@ -81,7 +81,7 @@ impl Settings {
             return Some(format!("{} frames are too many; at most {MOST_FRAMES}.", self.frames()));
         }
         if self.target.file_name().is_none() {
-            return Some("Say where to save it.".to_owned());
+            return Some("Choose where to save it.".to_owned());
         }
         match self.target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
@@ -235,7 +235,10 @@ impl AnimationExport {
             ui.add_space(6.0);
             let secs = settings.frames() as f64 / f64::from(settings.frames_per_sec);
             ui.weak(format!("{} frames, {secs:.1} seconds.", grouped(settings.frames())));
-            ui.weak("The run begins anew for this. When it is done, the run is back where it is now, and goes on if it plays.");
+            ui.weak(
+                "The export restarts the run. Afterwards the run returns to its present step, and continues if \
+                     it was playing.",
+            );
             if self.checked.as_ref().is_none_or(|(checked, ..)| checked != settings) {
                 self.checked = Some((settings.clone(), settings.problem(), settings.replaces()));
             }
@@ -288,7 +291,7 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, subject: 
         ui.end_row();
         let label = ui.label("Steps a frame");
         ui.add(DragValue::new(&mut settings.every).range(1..=1_000_000))
-            .on_hover_text("The last step has a frame of its own where it is fewer steps after the frame before.")
+            .on_hover_text("The last step always gets a frame, even after fewer steps.")
             .labelled_by(label.id);
         ui.end_row();
         let label = ui.label("Frames a second");
@@ -319,7 +322,7 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, subject: 
             }
             pick = ui
                 .add_enabled(can_pick, egui::Button::new("Choose…"))
-                .on_hover_text("Choose the place in a file dialog")
+                .on_hover_text("Choose the path in a file dialog")
                 .on_disabled_hover_text("This desktop offers no file dialogs. Type the path instead.")
                 .clicked();
         });
@@ -337,9 +340,9 @@ fn choose_settings(ui: &mut Ui, replay: &mut bool, changes: usize) {
     ui.vertical(|ui| {
         let with = if changes == 1 { "its change".to_owned() } else { format!("its {changes} changes") };
         ui.radio_value(replay, true, format!("as the session went, with {with}"))
-            .on_hover_text("Repeat the session, with each change of a setting at its step.");
+            .on_hover_text("Replay the session, with each change of a setting at its step.");
         ui.radio_value(replay, false, "as they are now, from step 0 on")
-            .on_hover_text("Start over with the present settings. No change is seen.");
+            .on_hover_text("Restart with the present settings, without the changes.");
     });
 }
 

@@ -23,7 +23,7 @@ pub(super) trait Draft: Clone + PartialEq {
     fn saved_as(written: PresetDraft, file: &Path, before: &Self::Saved) -> Option<Self::Saved>;
 
     /// Takes title and description from a preset saved in place of the draft, if they are part of the draft.
-    fn take_words(&mut self, preset: &Preset);
+    fn take_description(&mut self, preset: &Preset);
 }
 
 /// A preset that is ready to be saved.
@@ -51,7 +51,7 @@ pub(super) trait AnyEditor {
     /// not written needs one, as it may hold comments.
     fn target(&self) -> Option<(&Path, Overwrite)>;
 
-    fn go_in_history(&mut self, step: HistoryStep);
+    fn undo_or_redo(&mut self, step: HistoryStep);
 
     /// Records that a preset was written to a file.
     fn saved(&mut self, written: PresetDraft, file: &Path);
@@ -63,7 +63,7 @@ impl<D: Draft> AnyEditor for Editor<D> {
         Some((self.file()?, overwrite))
     }
 
-    fn go_in_history(&mut self, step: HistoryStep) {
+    fn undo_or_redo(&mut self, step: HistoryStep) {
         let revision = self.revision();
         let found = match step {
             HistoryStep::Undo => self.history.undo(&revision),
@@ -178,7 +178,7 @@ impl<D: Draft> Editor<D> {
     pub(super) fn saved(&mut self, written: PresetDraft, file: &Path) -> Option<&D::Saved> {
         let number = written.replaces?;
         if number == self.saved_states.number() {
-            self.draft.take_words(&written.preset);
+            self.draft.take_description(&written.preset);
         }
         let state = self.saved_states.get_mut(number)?;
         let content = D::saved_as(written, file, &state.content)?;
@@ -198,7 +198,7 @@ impl<D: Draft> Editor<D> {
     }
 
     /// Records the draft for undo, once a frame. Requests further frames until a change is stored.
-    pub(super) fn remember(&mut self, ctx: &Context) {
+    pub(super) fn record_for_undo(&mut self, ctx: &Context) {
         let revision = self.revision();
         self.history.feed(ctx.time(), &revision);
         if self.history.is_in_flux() {

@@ -44,7 +44,7 @@ impl EngineLink {
                     }
                 }
                 None => {
-                    begun_by = Some(what_begins_again(&self.spec, &document.spec));
+                    begun_by = Some(restart_reason(&self.spec, &document.spec));
                     self.replayed_after = None;
                     self.engine.send(EngineCommand::Load(Box::new(document.spec.clone())));
                 }
@@ -134,7 +134,7 @@ impl EngineLink {
 }
 
 /// Returns a description of the change that requires a restart.
-fn what_begins_again(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
+fn restart_reason(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
     let ids = |spec: &SimulationSpec| -> Vec<u32> { spec.optimizers.iter().map(|optimizer| optimizer.id).collect() };
     if from.seed != to.seed {
         "the seed has changed"

@@ -17,11 +17,11 @@ pub(super) struct FigureExport {
     open: bool,
     paper: FigureLayout,
     format: Format,
-    coming: Option<Coming>,
+    coming: Option<PendingFigure>,
 }
 
 /// A figure in progress. Its thread ends early when this is dropped.
-struct Coming {
+struct PendingFigure {
     file: Receiver<Result<Vec<u8>, String>>,
     steps: u64,
     done: Arc<AtomicU64>,
@@ -89,7 +89,7 @@ impl FigureExport {
                 ctx.request_repaint_after(std::time::Duration::from_millis(50));
                 return None;
             }
-            Err(TryRecvError::Disconnected) => Err("The thread that draws it has failed.".to_owned()),
+            Err(TryRecvError::Disconnected) => Err("The thread that draws the figure failed.".to_owned()),
         };
         Some(self.answer(made))
     }
@@ -118,11 +118,16 @@ impl FigureExport {
 }
 
 /// Starts a thread that makes the file of a preset's figure.
-fn begin(ctx: &Context, preset: &LandscapePreset, paper: FigureLayout, format: Format) -> Result<Coming, String> {
+fn begin(
+    ctx: &Context,
+    preset: &LandscapePreset,
+    paper: FigureLayout,
+    format: Format,
+) -> Result<PendingFigure, String> {
     let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
     let (sender, file) = channel();
     let done = Arc::new(AtomicU64::new(0));
-    let coming = Coming { file, steps: trajectories.steps(), done: Arc::clone(&done) };
+    let coming = PendingFigure { file, steps: trajectories.steps(), done: Arc::clone(&done) };
     let ctx = ctx.clone();
     std::thread::spawn(move || {
         while !trajectories.is_complete() {

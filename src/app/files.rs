@@ -66,7 +66,7 @@ enum Purpose {
 
 impl Purpose {
     /// Returns the title of the dialog, and the name of the path field.
-    fn words(&self) -> [&'static str; 2] {
+    fn titles(&self) -> [&'static str; 2] {
         match self {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
             Purpose::Save { .. } => ["Save", "Path of the file"],
@@ -90,28 +90,28 @@ enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
     RawFolder { folder: PathBuf, plan: RawPlan },
     DataFolder(PathBuf),
-    Read { path: PathBuf, is_there: bool, found: Result<Found, String> },
+    Read { path: PathBuf, is_there: bool, found: Result<FileKind, String> },
     Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
 }
 
 /// The content of an opened file.
-enum Found {
+enum FileKind {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
     Run(RunFolder),
 }
 
-impl Found {
+impl FileKind {
     /// Reads the preset, the sweep's result or the run at `path`.
-    fn at(path: &Path) -> Result<Found, String> {
+    fn at(path: &Path) -> Result<FileKind, String> {
         if RunFolder::is_at(path) {
-            return RunFolder::open(path).map(Found::Run).map_err(|error| error.to_string());
+            return RunFolder::open(path).map(FileKind::Run).map_err(|error| error.to_string());
         }
         if SweepResult::is_at(path) {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;
-            return Ok(Found::Result(Box::new(result)));
+            return Ok(FileKind::Result(Box::new(result)));
         }
-        Ok(Found::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
+        Ok(FileKind::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
     }
 }
 
@@ -169,7 +169,7 @@ impl Files {
     /// Reads a preset, a sweep's result or a run.
     pub(super) fn open(&self, path: PathBuf) {
         self.in_background(move || {
-            let found = Found::at(&path);
+            let found = FileKind::at(&path);
             let is_there = path.exists();
             Answer::Read { path: path.canonicalize().unwrap_or(path), is_there, found }
         });
@@ -196,13 +196,13 @@ impl Files {
                     events.push(FileEvent::RawFolder { folder, plan });
                 }
                 Answer::DataFolder(folder) => events.push(FileEvent::DataFolder(folder)),
-                Answer::Read { path, found: Ok(Found::Preset(preset)), .. } => {
+                Answer::Read { path, found: Ok(FileKind::Preset(preset)), .. } => {
                     events.push(FileEvent::Opened { path, preset });
                 }
-                Answer::Read { path, found: Ok(Found::Result(result)), .. } => {
+                Answer::Read { path, found: Ok(FileKind::Result(result)), .. } => {
                     events.push(FileEvent::OpenedResult { path, result });
                 }
-                Answer::Read { found: Ok(Found::Run(run)), .. } => events.push(FileEvent::OpenedRun(run)),
+                Answer::Read { found: Ok(FileKind::Run(run)), .. } => events.push(FileEvent::OpenedRun(run)),
                 Answer::Read { path, is_there, found: Err(error) } => {
                     let title = format!("{} was not opened", file_name(&path));
                     events.push(FileEvent::Failed { title, reason: error });
@@ -244,7 +244,7 @@ impl Files {
         }
         self.in_background(move || {
             let asked = Instant::now();
-            let dialog = dialog.set_title(purpose.words()[0]);
+            let dialog = dialog.set_title(purpose.titles()[0]);
             let path = match &purpose {
                 Purpose::Open => dialog.add_filter("Presets and results", &["ron", "npz"]).pick_file(),
                 Purpose::Save { content, suggested_name } => {
@@ -309,7 +309,7 @@ impl Files {
 
     fn show_entry(&mut self, ctx: &Context) {
         let Some(entry) = &mut self.entry else { return };
-        let ([title, what], action) = (entry.purpose.words(), entry.purpose.action());
+        let ([title, what], action) = (entry.purpose.titles(), entry.purpose.action());
         let (mut go, mut cancel) = (false, false);
         let modal = Modal::new(Id::unique("path entry")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(460.0_f32.min(ctx.content_rect().width() - 60.0));

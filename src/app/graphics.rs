@@ -12,9 +12,9 @@ use wgpu::{Adapter, Backend, DeviceType, Surface};
 
 /// The adapters that were tried and failed, which the next attempt skips.
 #[derive(Clone, Default)]
-pub(super) struct Tried(Arc<Mutex<Vec<String>>>);
+pub(super) struct TriedAdapters(Arc<Mutex<Vec<String>>>);
 
-impl Tried {
+impl TriedAdapters {
     fn contains(&self, adapter: &Adapter) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key(adapter))
     }
@@ -36,7 +36,7 @@ fn key(adapter: &Adapter) -> String {
 
 /// Makes a set-up that takes the best untried adapter that can draw to the window: a GPU through its native API, then
 /// through OpenGL, then a software driver.
-pub(super) fn setup(tried: &Tried) -> WgpuSetup {
+pub(super) fn setup(tried: &TriedAdapters) -> WgpuSetup {
     let tried = tried.clone();
     let mut setup = WgpuSetupCreateNew::without_display_handle();
     setup.native_adapter_selector = Some(Arc::new(move |adapters: &[Adapter], surface: Option<&Surface<'_>>| {

@@ -92,7 +92,7 @@ fn optimizer(ui: &mut Ui, kind: RuleKind) {
         lines(ui, formulas);
     }
     ui.add_space(8.0);
-    ui.weak("Hyperparameters besides the learning rate, with the values where none are given");
+    ui.weak("Hyperparameters besides the learning rate, with their defaults");
     for of in info.hyperparameters {
         let [on_plane, in_training] = defaults(of);
         ui.add_space(4.0);

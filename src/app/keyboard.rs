@@ -7,7 +7,7 @@ use super::tabs::{Tab, TabName};
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
-const REDO_TOO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
+const REDO_ALTERNATIVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
 const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
@@ -24,13 +24,13 @@ const SHORTCUTS: [(&str, &str); 10] = [
     ("Ctrl Shift S", "Save the preset as another file"),
     ("Ctrl Z", "Undo"),
     ("Ctrl Shift Z, Ctrl Y", "Redo"),
-    ("F11", "Presentation: panels away, large type"),
+    ("F11", "Presentation: hide panels, enlarge text"),
     ("Esc", "Leave the presentation, a message or a field"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
     ("← and → on a slider", "Change its value"),
 ];
-const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "This sheet")];
+const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "Show these keys")];
 
 /// Returns all shortcuts for the help window: keys, and their effects. Those of the first tab are at the top.
 pub fn shortcuts() -> Vec<(String, String)> {
@@ -39,7 +39,7 @@ pub fn shortcuts() -> Vec<(String, String)> {
         keys.iter().map(|(keys, effect)| ((*keys).to_owned(), (*effect).to_owned())).collect()
     };
     let mut all = texts(of_tabs[0]);
-    all.push(keys_of_tabs());
+    all.push(tab_shortcuts());
     all.extend(texts(&SHORTCUTS));
     all.extend(of_tabs[1..].iter().flat_map(|keys| texts(keys)));
     all.extend(texts(&LAST_SHORTCUTS));
@@ -48,7 +48,7 @@ pub fn shortcuts() -> Vec<(String, String)> {
 
 /// Returns the keys that show tabs, as in "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real
 /// workloads".
-fn keys_of_tabs() -> (String, String) {
+fn tab_shortcuts() -> (String, String) {
     let keys: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
     let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().in_words).collect();
     let [others @ .., last] = &names[..] else { unreachable!("there are tabs") };
@@ -73,7 +73,7 @@ impl Keys<'_> {
     }
 
     /// Returns whether a key was pressed, not held, and consumes it.
-    pub(super) fn once(&self, key: Key) -> bool {
+    pub(super) fn pressed_once(&self, key: Key) -> bool {
         let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
         self.pressed(Modifiers::NONE, key) && first
     }
@@ -103,12 +103,12 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, re
     for (&tab, digit) in TabName::ALL.iter().zip(DIGITS) {
         ask(keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)), Action::GoTo(tab));
     }
-    ask(keys.once(Key::F11), Action::TogglePresentation);
+    ask(keys.pressed_once(Key::F11), Action::TogglePresentation);
     ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
     if typing {
         return;
     }
-    ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_TOO), Action::Redo);
+    ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_ALTERNATIVE), Action::Redo);
     ask(keys.shortcut(&UNDO), Action::Undo);
     let question =
         keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);

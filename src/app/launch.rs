@@ -8,7 +8,7 @@ use eframe::{NativeOptions, egui_wgpu};
 use valleyscope_experiments::preset::Loaded;
 use valleyscope_runs::RunFolder;
 
-use super::graphics::{self, Tried};
+use super::graphics::{self, TriedAdapters};
 use super::icons;
 use super::shell::{AppOptions, ExitState, Valleyscope};
 use super::store::Store;
@@ -18,9 +18,9 @@ const APP_ID: &str = "valleyscope";
 /// The shortest life of an app that is restarted after a failure; one that fails sooner would only fail again.
 const SHORTEST_LIFE: Duration = Duration::from_secs(20);
 /// The environment variable with the reason for a restart after a failure.
-const RETURNED: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
+const RESTART_REASON: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 /// The largest number of times that the window is reopened after its graphics device was lost.
-const MOST_RETURNS: u32 = 3;
+const MOST_RESTARTS: u32 = 3;
 
 /// The document to open in place of the last session's.
 #[derive(Clone, Default)]
@@ -33,9 +33,9 @@ pub struct Opened {
 /// Opens the window and returns when it is closed.
 pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let store = eframe::storage_dir(APP_ID).map(|folder| Store::new(folder.join("app.ron")));
-    let mut report = returned().or_else(|| store.as_ref().and_then(Store::check));
+    let mut report = restart_message().or_else(|| store.as_ref().and_then(Store::check));
     let begin = Instant::now();
-    let mut tried = Tried::default();
+    let mut tried_adapters = TriedAdapters::default();
     let mut returns = 0;
     loop {
         let exit_state = ExitState::default();
@@ -50,15 +50,15 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             exit_state: exit_state.clone(),
             ..AppOptions::default()
         };
-        let tried_before = tried.count();
-        let ended = catch_unwind(AssertUnwindSafe(|| open(options, store.as_ref(), &tried)));
+        let tried_before = tried_adapters.count();
+        let ended = catch_unwind(AssertUnwindSafe(|| open(options, store.as_ref(), &tried_adapters)));
         let exit_report = exit_state.take();
         match ended {
             Ok(Ok(())) => match exit_report.device_lost {
                 None => return Ok(()),
-                Some(reason) if returns < MOST_RETURNS => {
+                Some(reason) if returns < MOST_RESTARTS => {
                     returns += 1;
-                    tried = Tried::default();
+                    tried_adapters = TriedAdapters::default();
                     report = Some(("The graphics device was lost".to_owned(), device_lost(&reason)));
                 }
                 Some(reason) => {
@@ -67,14 +67,14 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
                 }
             },
             // Another adapter may work.
-            Ok(Err(eframe::Error::Wgpu(_))) if tried.count() > tried_before => (opened, report) = kept,
+            Ok(Err(eframe::Error::Wgpu(_))) if tried_adapters.count() > tried_before => (opened, report) = kept,
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
-                let comes_back = begin.elapsed() > SHORTEST_LIFE;
-                let is_suspect = !comes_back && exit_report.device_lost.is_none();
+                let restarts = begin.elapsed() > SHORTEST_LIFE;
+                let is_suspect = !restarts && exit_report.device_lost.is_none();
                 let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                let kept = keep(store.as_ref(), exit_report.session, is_suspect.then_some(&reason));
-                if comes_back && come_back(&reason).is_ok() {
+                let kept = keep_session(store.as_ref(), exit_report.session, is_suspect.then_some(&reason));
+                if restarts && restart(&reason).is_ok() {
                     return Ok(());
                 }
                 return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{kept}"));
@@ -83,7 +83,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     }
 }
 
-fn open(options: AppOptions, store: Option<&Store>, tried: &Tried) -> eframe::Result {
+fn open(options: AppOptions, store: Option<&Store>, tried_adapters: &TriedAdapters) -> eframe::Result {
     let viewport = egui::ViewportBuilder::default()
         .with_title("Valleyscope")
         .with_app_id(APP_ID)
@@ -94,7 +94,10 @@ fn open(options: AppOptions, store: Option<&Store>, tried: &Tried) -> eframe::Re
     let native = NativeOptions {
         viewport,
         persistence_path: store.map(|store| store.path().to_owned()),
-        wgpu_options: egui_wgpu::WgpuConfiguration { wgpu_setup: graphics::setup(tried), ..Default::default() },
+        wgpu_options: egui_wgpu::WgpuConfiguration {
+            wgpu_setup: graphics::setup(tried_adapters),
+            ..Default::default()
+        },
         // The bundled font has a glyph for all text.
         system_font_fallback: false,
         ..NativeOptions::default()
@@ -103,21 +106,21 @@ fn open(options: AppOptions, store: Option<&Store>, tried: &Tried) -> eframe::Re
 }
 
 /// Restarts the program, as the event loop cannot be reused after a panic. The session is in the store.
-fn come_back(reason: &str) -> std::io::Result<()> {
+fn restart(reason: &str) -> std::io::Result<()> {
     let program = std::env::current_exe()?;
-    std::process::Command::new(program).arg("app").env(RETURNED, reason).spawn().map(drop)
+    std::process::Command::new(program).arg("app").env(RESTART_REASON, reason).spawn().map(drop)
 }
 
 /// Returns the message to show after a restart.
-fn returned() -> Option<(String, String)> {
-    let reason = std::env::var(RETURNED).ok()?;
+fn restart_message() -> Option<(String, String)> {
+    let reason = std::env::var(RESTART_REASON).ok()?;
     let text = format!(
-        "{reason}\n\nValleyscope was started again with your session; the simulation begins again at step 0, and \
-         trainings go on without the window. Where the message speaks of the graphics device, a driver that was \
-         updated or reset, or a laptop that was asleep, can be the cause, and `valleyscope doctor` shows the drivers \
-         that were found. Any other message is a fault of Valleyscope that is worth a report."
+        "{reason}\n\nValleyscope was restarted with your session. The simulation starts again at step 0; trainings \
+         continue. If the message is about the graphics device, an updated or reset driver, or a laptop that was \
+         asleep, can be the cause; `valleyscope doctor` shows the drivers found. Any other message is a bug: please \
+         report it."
     );
-    Some(("The app had to be started again".to_owned(), text))
+    Some(("Valleyscope was restarted".to_owned(), text))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
@@ -127,9 +130,9 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 
 fn device_lost(reason: &str) -> String {
     format!(
-        "{reason}\n\nThe window was opened again with your session, and nothing is lost; the simulation begins again at \
-         step 0, and trainings go on without the window. A driver that was updated or reset, or a laptop that was \
-         asleep, can cause this. If it happens again, `valleyscope doctor` shows the graphics drivers that were found."
+        "{reason}\n\nThe window was reopened with your session, and nothing is lost. The simulation starts again at \
+         step 0; trainings continue. An updated or reset driver, or a laptop that was asleep, can cause this. If it \
+         happens again, `valleyscope doctor` shows the graphics drivers found."
     )
 }
 
@@ -148,7 +151,7 @@ fn explained(error: eframe::Error) -> anyhow::Error {
         eframe::Error::Wgpu(error) => anyhow!("the window could not be drawn: {error}").context(GRAPHICS_HELP),
         eframe::Error::Winit(error) => no_window(&error.to_string()),
         eframe::Error::WinitEventLoop(error) => no_window(&error.to_string()),
-        error @ eframe::Error::AppCreation(_) => anyhow!("the app could not begin: {error}"),
+        error @ eframe::Error::AppCreation(_) => anyhow!("the app could not start: {error}"),
     }
 }
 
@@ -161,22 +164,22 @@ fn no_window(error: &str) -> anyhow::Error {
 
 /// Stores the session for the next start, or sets it aside if a `suspect` failure may come from it. Returns a message
 /// about the outcome.
-fn keep(store: Option<&Store>, session: Option<String>, suspect: Option<&String>) -> String {
-    let Some(store) = store else { return "The session could not be kept.".to_owned() };
-    let failed = |error| format!("The session could not be kept: cannot write {}: {error}.", store.path().display());
+fn keep_session(store: Option<&Store>, session: Option<String>, suspect: Option<&String>) -> String {
+    let Some(store) = store else { return "The session could not be saved.".to_owned() };
+    let failed = |error| format!("The session could not be saved: cannot write {}: {error}.", store.path().display());
     if let Some(session) = session
         && let Err(error) = store.keep(session)
     {
         return failed(error);
     }
     let Some(reason) = suspect else {
-        return "Your session was kept; the next start brings it back.".to_owned();
+        return "Your session was saved; the next start restores it.".to_owned();
     };
     match store.set_aside(reason) {
         Ok(Some(aside)) => {
             format!("Your session was set aside as {}; the next start begins without it.", aside.display())
         }
-        Ok(None) => "There was no session to keep.".to_owned(),
+        Ok(None) => "There was no session to save.".to_owned(),
         Err(error) => failed(error),
     }
 }

@@ -18,11 +18,7 @@ pub(super) fn strip(ui: &mut Ui, index: usize, count: usize, text: &str, request
             if back.accessible_name("Previous step of the lesson").clicked() {
                 requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(index - 1)));
             }
-            if ui
-                .button("Again")
-                .on_hover_text("Applies this step's settings once more and begins the run again")
-                .clicked()
-            {
+            if ui.button("Again").on_hover_text("Apply this step's settings again and restart the run").clicked() {
                 requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(index)));
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {

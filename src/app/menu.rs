@@ -104,7 +104,7 @@ fn short(path: &Path) -> String {
 
 fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
     ui.add_enabled_ui(editor.can_undo, |ui| item(ui, "Undo", "Ctrl Z", Action::Undo, requests)).response.on_hover_text(
-        "Settings, lesson steps and opened presets. Moving the view is not undone: Fit finds the particles.",
+        "Undo settings, lesson steps and opened presets. Camera moves are not undone; Fit shows the particles.",
     );
     ui.add_enabled_ui(editor.can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
 }
@@ -117,7 +117,7 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Re
     match catalog.own() {
         Ok(own) if own.is_empty() => {}
         Ok(own) => {
-            ui.menu_button(your_own(own), |ui| {
+            ui.menu_button(own_presets_heading(own), |ui| {
                 ui.set_max_height(height);
                 ScrollArea::vertical().max_height(height).show(ui, |ui| own_presets(ui, own, requests));
             });
@@ -132,7 +132,7 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Re
 }
 
 /// Returns the heading of the user's own presets, with the number of presets and of invalid files.
-fn your_own(own: &[OwnPreset]) -> String {
+fn own_presets_heading(own: &[OwnPreset]) -> String {
     let broken = own.iter().filter(|preset| preset.about.is_err()).count();
     let count = own.len() - broken;
     if broken == 0 { format!("Your own ({count})") } else { format!("Your own ({count}, and {broken} unreadable)") }

@@ -10,7 +10,7 @@ use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, ScreenDescriptor
 use egui::{ClippedPrimitive, Color32, ColorImage, Context, RawInput, Rect, TexturesDelta, Ui, Vec2, ViewportId};
 
 /// The time limit of a picture.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The size of a picture of a part of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,8 +165,8 @@ impl Offscreen {
             // After an error below, nothing receives this.
             let _ = answer.send(result);
         });
-        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) };
-        let failed = |error: &dyn std::fmt::Display| format!("the graphics card has not drawn the picture: {error}");
+        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(TIME_LIMIT) };
+        let failed = |error: &dyn std::fmt::Display| format!("the graphics card did not draw the picture: {error}");
         device.poll(wait).map_err(|error| failed(&error))?;
         mapped.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         let bytes = buffer.slice(..).get_mapped_range().map_err(|error| failed(&error))?;

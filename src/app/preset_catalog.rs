@@ -67,20 +67,20 @@ impl PresetCatalog {
     }
 
     /// Restores the list of recent files.
-    pub(super) fn recall(&mut self, mut recent: Vec<PathBuf>) {
+    pub(super) fn restore_recent(&mut self, mut recent: Vec<PathBuf>) {
         recent.truncate(MOST_RECENT_FILES);
         self.recent = recent;
     }
 
     /// Moves a file to the top of the recent files.
-    pub(super) fn used(&mut self, path: &Path) {
+    pub(super) fn add_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
         self.recent.truncate(MOST_RECENT_FILES);
     }
 
     /// Removes a missing file from the recent files.
-    pub(super) fn forget(&mut self, path: &Path) {
+    pub(super) fn remove_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
     }
 }

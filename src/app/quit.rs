@@ -2,7 +2,7 @@
 
 use egui::{Context, Id, Label, Modal, RichText};
 
-use super::tabs::Losses;
+use super::tabs::UnsavedResults;
 use super::theme;
 
 /// The state of closing the window.
@@ -26,9 +26,9 @@ pub(super) enum QuitAnswer {
 }
 
 /// Asks whether to drop these results, which were not exported; returns the answer, once there is one. Escape stays.
-pub(super) fn ask(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
+pub(super) fn ask(ctx: &Context, unsaved_results: &UnsavedResults) -> Option<QuitAnswer> {
     let mut answer = None;
-    let Losses { name: [one, several], lines } = losses;
+    let UnsavedResults { name: [one, several], lines } = unsaved_results;
     let (heading, text, export) = match lines.len() {
         1 => (format!("Quit and drop {one}?"), "It was computed and not exported:", "Export…"),
         count => {

@@ -23,7 +23,7 @@ theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
 ";
 
 const LANGUAGE: &[(&str, &str)] = &[
-    ("state m, s", "what is kept from step to step, 0 before the first"),
+    ("state m, s", "values kept between steps, 0 before the first"),
     ("param beta = 0.9 in 0..1", "a hyperparameter with its default and range"),
     ("m = …,  theta = …,  u = …", "a state, the parameters, or a new name"),
     ("theta  g  t  eta  omega", "parameters, gradient, number of the step from 1, learning rate, weight decay"),
@@ -48,7 +48,7 @@ pub(super) fn choices(ui: &mut Ui, chosen: Option<RuleKind>) -> Option<RuleKind>
     ui.separator();
     let typed = TypedRule::latest();
     typed.iter().for_each(|rule| offer(ui, RuleKind::Typed(rule)));
-    let help = "Type an update rule. It is stepped through, swept and used in trainings like the others.";
+    let help = "Type an update rule to simulate, to sweep and to train with.";
     if ui.selectable_label(false, "A rule of your own…").on_hover_text(help).clicked() {
         choice = typed_as("My rule", FIRST_TEXT);
     }
@@ -57,7 +57,7 @@ pub(super) fn choices(ui: &mut Ui, chosen: Option<RuleKind>) -> Option<RuleKind>
 
 /// Shows a menu that replaces the rule and keeps the settings that both have. Returns a notice of the new and the kept
 /// settings.
-pub(super) fn exchange(
+pub(super) fn replace_rule(
     ui: &mut Ui,
     name: &str,
     rule: &mut RuleSpec,
@@ -80,8 +80,7 @@ pub(super) fn exchange(
 ///
 /// Returns why the rule cannot be written as text.
 pub(super) fn as_text(rule: &RuleSpec) -> Result<RuleSpec, String> {
-    let no_words =
-        |what| format!("{} cannot be written as text, as the language has no words for {what}.", rule.name());
+    let no_words = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
     let text = text_of(rule).map_err(no_words)?;
     let kind = typed_as(&format!("{} as text", rule.name()), &text).ok_or("Its text has too many numbers.")?;
     Ok(kind.typed().map_or(*rule, |typed| rule.with_text(typed)))
@@ -98,7 +97,7 @@ fn typed_as(name: &str, text: &str) -> Option<RuleKind> {
 /// The text being typed; kept when the program ends, as a preset holds no text with a mistake.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Draft {
+struct RuleDraft {
     is_open: bool,
     name: String,
     text: String,
@@ -121,13 +120,13 @@ impl RuleEditor<'_> {
 
     /// Opens the window, or raises it.
     pub(super) fn open(&self, ctx: &Context) {
-        ctx.data_mut(|data| data.get_persisted_mut_or_default::<Draft>(self.id()).is_open = true);
+        ctx.data_mut(|data| data.get_persisted_mut_or_default::<RuleDraft>(self.id()).is_open = true);
     }
 
     /// Returns whether the typed text has a mistake, so that this rule differs from it.
     pub(super) fn has_mistake(&self, ctx: &Context, rule: &RuleSpec) -> bool {
-        let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
-        rule.kind().typed().zip(draft).is_some_and(|(typed, Draft { text, of, .. })| {
+        let draft = ctx.data_mut(|data| data.get_persisted::<RuleDraft>(self.id()));
+        rule.kind().typed().zip(draft).is_some_and(|(typed, RuleDraft { text, of, .. })| {
             (typed.name(), typed.text()) == (of.0.as_str(), of.1.as_str()) && text != of.1
         })
     }
@@ -135,12 +134,12 @@ impl RuleEditor<'_> {
     /// Shows the window if it is open, and applies the typed text as soon as it has no mistake.
     pub(super) fn show(&self, ctx: &Context, rule: &mut RuleSpec) {
         let Some(typed) = rule.kind().typed() else { return };
-        let known = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
+        let known = ctx.data_mut(|data| data.get_persisted::<RuleDraft>(self.id()));
         let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
         let in_force = (typed.name().to_owned(), typed.text().to_owned());
         if draft.of != in_force {
             let (name, text) = in_force.clone();
-            draft = Draft { is_open: true, name, text, of: in_force, mistake: None };
+            draft = RuleDraft { is_open: true, name, text, of: in_force, mistake: None };
         }
         // A mistake is not kept with its text.
         let is_back = draft.text != draft.of.1 && draft.mistake.is_none();
@@ -166,7 +165,7 @@ impl RuleEditor<'_> {
     }
 }
 
-impl Draft {
+impl RuleDraft {
     /// Shows the fields; returns whether the name was entered or the text changed.
     fn fields(&mut self, ui: &mut Ui, RuleEditor { of: (tab, _), owner }: &RuleEditor<'_>) -> bool {
         let is_named = ui
@@ -179,7 +178,7 @@ impl Draft {
             .inner;
         self.outcome(ui, tab);
         let mark = match &self.mistake {
-            Some(TypedRuleError::Text(mistake)) => Some(visible(&self.text, mistake.range.clone())),
+            Some(TypedRuleError::Text(mistake)) => Some(marked_range(&self.text, mistake.range.clone())),
             _ => None,
         };
         let edited = ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
@@ -202,15 +201,15 @@ impl Draft {
     fn outcome(&self, ui: &mut Ui, tab: &str) {
         let text = match &self.mistake {
             None if tab == "landscape" => {
-                RichText::new("It runs as it stands. A change takes effect in the next step.").weak()
+                RichText::new("The rule is valid. Changes take effect in the next step.").weak()
             }
-            None => RichText::new("It has no mistake. A change takes effect in what is started next.").weak(),
+            None => RichText::new("The rule is valid. Changes take effect at the next start.").weak(),
             Some(mistake) => {
                 let mistake = match mistake {
                     TypedRuleError::Text(mistake) => format!("In {mistake}"),
                     other => other.to_string(),
                 };
-                let text = format!("{mistake}. The last rule without a mistake runs.");
+                let text = format!("{mistake}. The last valid rule runs.");
                 RichText::new(text).color(ui.visuals().error_fg_color)
             }
         };
@@ -234,7 +233,7 @@ fn language(ui: &mut Ui) {
 }
 
 /// Returns a range of at least one character around a position in a text.
-fn visible(text: &str, range: Range<usize>) -> Range<usize> {
+fn marked_range(text: &str, range: Range<usize>) -> Range<usize> {
     if !range.is_empty() {
         return range;
     }

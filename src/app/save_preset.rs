@@ -59,7 +59,7 @@ impl SavePreset {
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
             self.heading(ui);
-            self.words(ui);
+            self.text_fields(ui);
             ui.add_space(6.0);
             decision = self.buttons(ui);
         });
@@ -79,13 +79,13 @@ impl SavePreset {
                 1 => "one change".to_owned(),
                 several => format!("{several} changes"),
             };
-            ui.label(format!("With {changes} made on the way, repeated at the same steps when opened."));
+            ui.label(format!("With {changes} of settings, replayed at the same steps when opened."));
         }
         if let Some(misfit) = &self.misfit {
             ui.colored_label(
                 ui.visuals().warn_fg_color,
                 format!(
-                    "Without the lesson, which does not fit the simulation any more: {misfit}. To keep the lesson, \
+                    "Without the lesson, which no longer fits the simulation: {misfit}. To keep the lesson, \
                      cancel and undo the change."
                 ),
             );
@@ -98,7 +98,7 @@ impl SavePreset {
     }
 
     /// Shows the fields of the title and the description.
-    fn words(&mut self, ui: &mut Ui) {
+    fn text_fields(&mut self, ui: &mut Ui) {
         let [title, description] = self.draft.preset.words_mut();
         let label = ui.label("Title");
         let title =

@@ -55,7 +55,7 @@ impl Session {
             return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
         }
         let session: Session = ron::from_str(text).map_err(unreadable)?;
-        Ok(Session { window: session.window.sane(), ..session })
+        Ok(Session { window: session.window.clamped(), ..session })
     }
 }
 
@@ -72,8 +72,8 @@ pub(super) fn stored_preset<P>(
 
 impl WindowState {
     /// Clamps the state to values that are valid for a window.
-    fn sane(mut self) -> WindowState {
-        self.layout.sizes = std::mem::take(&mut self.layout.sizes).sane();
+    fn clamped(mut self) -> WindowState {
+        self.layout.sizes = std::mem::take(&mut self.layout.sizes).clamped();
         self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
         self
     }

@@ -16,7 +16,7 @@ pub(super) struct PanelSizes(BTreeMap<String, f32>);
 
 impl PanelSizes {
     /// Removes invalid sizes.
-    pub(super) fn sane(mut self) -> PanelSizes {
+    pub(super) fn clamped(mut self) -> PanelSizes {
         self.0.retain(|_, size| size.is_finite() && *size > 0.0);
         self
     }

@@ -32,14 +32,15 @@ impl Store {
     /// Checks that the last session can be read and the next one written. Sets a damaged file aside. Returns a message
     /// to the user: a title and a text.
     pub fn check(&self) -> Option<(String, String)> {
-        if let Err(error) = self.try_folder() {
+        if let Err(error) = self.check_writable() {
             let text = format!(
-                "cannot write to the folder of {}: {error}\n\nThe next start will not bring this session back: work that \
-                 is not saved as a preset elsewhere ends with the window. Make the folder writable, or make room on its \
+                "cannot write to the folder of {}: {error}\n\nThe next start cannot restore this session: work that \
+                 is not saved as a preset elsewhere is lost when the window closes. Make the folder writable, or \
+                 make room on its \
                  disk, and start Valleyscope again. `valleyscope doctor` shows how to move the folder.",
                 self.path.display()
             );
-            return Some(("The session can't be kept".to_owned(), text));
+            return Some(("The session can't be saved".to_owned(), text));
         }
         let text = match self.read() {
             Ok(mut values) => {
@@ -51,11 +52,11 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let fate = match self.rename("unreadable") {
-                    Ok(aside) => format!("It is kept as {}.", aside.display()),
-                    Err(error) => format!("It could not be kept aside: {error}."),
+                    Ok(aside) => format!("It was set aside as {}.", aside.display()),
+                    Err(error) => format!("It could not be set aside: {error}."),
                 };
                 let path = self.path.display();
-                format!("{path} is damaged: {error}\n\n{fate} Valleyscope begins with a built-in preset.")
+                format!("{path} is damaged: {error}\n\n{fate} Valleyscope starts with a built-in preset.")
             }
             Err(error) => format!("cannot read {}: {error}", self.path.display()),
         };
@@ -77,9 +78,9 @@ impl Store {
             renamed => renamed?,
         };
         let text = format!(
-            "Soon after it began, Valleyscope had to stop: {reason}\n\nThe session may be what it could not show, so \
-             it was set aside as {}, and Valleyscope begins with a built-in preset. To try the session again, close the \
-             window and rename that file to {}. This is a fault of Valleyscope that is worth a report.",
+            "Valleyscope stopped soon after its start: {reason}\n\nThe session may be the cause, so it was set aside \
+             as {}, and Valleyscope starts with a built-in preset. To try the session again, close the window and \
+             rename that file to {}. This is a bug of Valleyscope: please report it.",
             aside.display(),
             self.path.display()
         );
@@ -110,7 +111,7 @@ impl Store {
     }
 
     /// Creates the folder if it is missing, and writes to it.
-    fn try_folder(&self) -> io::Result<()> {
+    fn check_writable(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
         tempfile::tempfile_in(folder)?.write_all(b"Valleyscope")

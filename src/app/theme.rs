@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_all_rules_can_be_told_apart_in_both_themes() {
+    fn the_lines_of_all_rules_are_distinct_in_both_themes() {
         let rules = colors();
         let seen = |color, theme| {
             let [red, green, blue, _] = legible_on(theme, color).to_array();

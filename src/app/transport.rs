@@ -51,7 +51,7 @@ fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
         requests.actions.push(Action::Landscape(LandscapeAction::SingleStep));
     }
-    if icon_button(ui, Icon::Restart, side, "Restart", "Begin again at step 0 (R)").clicked() {
+    if icon_button(ui, Icon::Restart, side, "Restart", "Restart at step 0 (R)").clicked() {
         requests.actions.push(Action::Landscape(LandscapeAction::Restart));
     }
 }
@@ -134,7 +134,7 @@ fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {
 /// Shows the control for the number of steps of a run at `step`.
 fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
     let mut stops = steps.is_some();
-    let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause by itself after so many steps");
+    let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause after this many steps");
     if toggle.changed() {
         *steps = stops.then(|| next_stop(step));
     }
@@ -148,7 +148,7 @@ fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
 }
 
 fn seed(ui: &mut Ui, seed: &mut u64) {
-    let help = "The same seed gives the same run. A change begins the run again.";
+    let help = "The same seed gives the same run. A change restarts the run.";
     ui.label("Seed").on_hover_text(help);
     let field = TypedField { name: "Seed", width: 64.0 };
     let typed = field.show(ui, &seed.to_string(), number::read_whole);
@@ -167,7 +167,7 @@ mod tests {
     use super::next_stop;
 
     #[test]
-    fn a_run_is_stopped_at_a_round_number_ahead() {
+    fn a_new_stop_is_at_the_next_round_number() {
         let stops = [0, 999, 1000, 1001, 4999, 12_345, 9 * 10_u64.pow(18)].map(next_stop);
         assert_eq!(stops, [1000, 1000, 2000, 2000, 5000, 20_000, u64::MAX]);
     }

@@ -95,7 +95,7 @@ mod tests {
     use valleyscope_experiments::preset::Preset;
 
     #[test]
-    fn what_a_session_changes_is_in_the_caption_with_its_value_in_the_frame() {
+    fn captions_show_the_settings_that_the_session_changes() {
         let text = "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
             (id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]), \
             changes: [(step: 3, set: Noise(2)), (step: 5, set: Landscape(sharpness: 20)), \

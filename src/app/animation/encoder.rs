@@ -23,7 +23,7 @@ pub enum AnimationFormat {
     PngFolder,
 }
 
-/// Why an animation could not be saved.
+/// The error of an animation that could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     #[error("cannot write to {}: {source}. Choose another place, or make room there", path.display())]

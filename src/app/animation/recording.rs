@@ -257,7 +257,7 @@ impl Recording {
                 let part = self.frames_done as f32 / total as f32;
                 let text = match self.phase {
                     Phase::Finish { .. } => "Writing the last frames…".to_owned(),
-                    Phase::Return { .. } | Phase::ReturnTo { .. } => "Going back to where the run was…".to_owned(),
+                    Phase::Return { .. } | Phase::ReturnTo { .. } => "Restoring the run…".to_owned(),
                     _ => format!("Frame {} of {}", grouped(self.frames_done + 1), grouped(total)),
                 };
                 ui.label(text);

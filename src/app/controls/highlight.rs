@@ -17,7 +17,7 @@ pub(crate) struct Highlight {
 
 impl Highlight {
     /// Marks the controls of these names.
-    pub(crate) fn on(ctx: &Context, names: Vec<String>) {
+    pub(crate) fn set(ctx: &Context, names: Vec<String>) {
         let highlight = Highlight { names, scroll: true, until_secs: ctx.time() + SECS };
         ctx.data_mut(|data| data.insert_temp(id(), highlight));
     }
@@ -39,7 +39,7 @@ impl Highlight {
     }
 
     /// Returns whether a control of this optimizer has just been highlighted, so that its card must be unfolded.
-    pub(crate) fn falls_on(ctx: &Context, owner: &str) -> bool {
+    pub(crate) fn includes_control_of(ctx: &Context, owner: &str) -> bool {
         Self::current(ctx).is_some_and(|highlight| {
             let of_owner = |name: &String| name.strip_prefix(owner).is_some_and(|rest| rest.starts_with(": "));
             highlight.scroll && highlight.names.iter().any(of_owner)

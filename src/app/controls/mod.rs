@@ -11,7 +11,7 @@ mod swatch;
 pub(super) use highlight::Highlight;
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
-pub(super) use settings::set_controls;
+pub(super) use settings::controls_set_by;
 pub(super) use swatch::color_swatch;
 
 use egui::{ScrollArea, Ui};

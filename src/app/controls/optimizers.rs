@@ -17,13 +17,13 @@ use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
 
 /// The button pressed on a card.
-enum Pressed {
+enum CardAction {
     Explain,
     AsText,
     Duplicate,
     Remove,
     /// The rule was replaced; with a notice of the new settings.
-    Exchanged(String),
+    RuleReplaced(String),
 }
 
 /// Shows all cards, and below them the menu that adds an optimizer.
@@ -50,17 +50,17 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
         editor(id, name).show(ui.ctx(), &mut optimizer.rule.rule);
     }
     match pressed {
-        Some((index, Pressed::Remove)) => {
+        Some((index, CardAction::Remove)) => {
             spec.optimizers.remove(index);
             requests.actions.push(Action::Notify(format!("Removed {}. Undo brings it back.", names[index])));
         }
-        Some((index, Pressed::Duplicate)) => duplicate(spec, index),
-        Some((index, Pressed::AsText)) => as_text(ui, spec, index, requests),
-        Some((index, Pressed::Exchanged(notice))) => {
-            exchanged(spec, index);
+        Some((index, CardAction::Duplicate)) => duplicate(spec, index),
+        Some((index, CardAction::AsText)) => as_text(ui, spec, index, requests),
+        Some((index, CardAction::RuleReplaced(notice))) => {
+            on_rule_replaced(spec, index);
             requests.actions.push(Action::Notify(notice));
         }
-        Some((index, Pressed::Explain)) => {
+        Some((index, CardAction::Explain)) => {
             let kind = spec.optimizers[index].rule.rule.kind();
             requests.actions.push(Action::ShowOptimizer(kind));
         }
@@ -104,24 +104,24 @@ struct Card<'a> {
 }
 
 impl Card<'_> {
-    fn show(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) -> Option<Pressed> {
+    fn show(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) -> Option<CardAction> {
         let mut pressed = None;
         let style = ui.style().clone();
         theme::card(&style).show(ui, |ui| {
             ui.set_width(ui.available_width());
             let id = ui.make_persistent_id("card");
             let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
-            if Highlight::falls_on(ui.ctx(), self.name) {
+            if Highlight::includes_control_of(ui.ctx(), self.name) {
                 state.set_open(true);
             }
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
             header.body_unindented(|ui| {
                 let body = ui.add_enabled_ui(optimizer.enabled, |ui| {
-                    let notice = exchange(ui, self.name, &mut optimizer.rule.rule);
+                    let notice = replace_rule(ui, self.name, &mut optimizer.rule.rule);
                     rule(ui, self.name, &mut optimizer.rule, self.run);
                     notice
                 });
-                pressed = self.footer(ui, optimizer).or(body.inner.map(Pressed::Exchanged));
+                pressed = self.footer(ui, optimizer).or(body.inner.map(CardAction::RuleReplaced));
             });
         });
         pressed
@@ -132,13 +132,13 @@ impl Card<'_> {
         color_swatch(ui, &mut optimizer.color, optimizer.rule.rule.rgb(), help, &name);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.add_enabled(!self.last_enabled, Checkbox::without_text(&mut optimizer.enabled))
-                .on_hover_text("Simulate this optimizer. A change begins the run again.")
+                .on_hover_text("Simulate this optimizer. A change restarts the run.")
                 .on_disabled_hover_text("At least one optimizer is simulated.")
                 .accessible_name(format!("{}: enabled", self.name));
             if self.diverged > 0 {
                 let warning = RichText::new(format!("{} diverged", self.diverged)).small();
                 ui.label(warning.color(ui.visuals().warn_fg_color))
-                    .on_hover_text("So many particles are no longer at a finite position.");
+                    .on_hover_text("Number of particles whose position is no longer finite");
             }
             // The hint is the present name, so it looks like text.
             ui.visuals_mut().weak_text_color = Some(ui.visuals().strong_text_color());
@@ -159,32 +159,32 @@ impl Card<'_> {
         });
     }
 
-    fn footer(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) -> Option<Pressed> {
+    fn footer(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) -> Option<CardAction> {
         let mut pressed = None;
         ui.horizontal(|ui| {
             let rule = ui.link(RichText::new(optimizer.rule.name()).small());
             let rule = rule.on_hover_text("Formulas, source and hyperparameters");
             if rule.accessible_name(format!("{}: explain", self.name)).clicked() {
-                pressed = Some(Pressed::Explain);
+                pressed = Some(CardAction::Explain);
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 let remove = Button::new(RichText::new("Remove").small());
                 let response = ui.add_enabled(self.removable, remove);
                 let response = response.on_disabled_hover_text("At least one optimizer is simulated.");
                 if response.accessible_name(format!("{}: remove", self.name)).clicked() {
-                    pressed = Some(Pressed::Remove);
+                    pressed = Some(CardAction::Remove);
                 }
                 let duplicate = Button::new(RichText::new("Duplicate").small());
                 let response = ui.add_enabled(self.room, duplicate).on_disabled_hover_text(full());
                 if response.accessible_name(format!("{}: duplicate", self.name)).clicked() {
-                    pressed = Some(Pressed::Duplicate);
+                    pressed = Some(CardAction::Duplicate);
                 }
                 let is_typed = optimizer.rule.rule.kind().typed().is_some();
                 let has_mistake = editor(optimizer.id, "").has_mistake(ui.ctx(), &optimizer.rule.rule);
                 let (label, help) = match (is_typed, has_mistake) {
-                    (true, true) => ("Edit text", "The text has a mistake, and the last rule without one runs"),
-                    (true, false) => ("Edit text", "The rule as text, to be changed while it runs"),
-                    (false, _) => ("As text", "A copy of the rule as text, to be changed"),
+                    (true, true) => ("Edit text", "The text has a mistake; the last valid rule runs"),
+                    (true, false) => ("Edit text", "Edit the rule's text while it runs"),
+                    (false, _) => ("As text", "Edit a copy of the rule as text"),
                 };
                 let label = RichText::new(label).small();
                 let label = if has_mistake { label.color(ui.visuals().error_fg_color) } else { label };
@@ -192,7 +192,7 @@ impl Card<'_> {
                 let response = ui.add_enabled(self.room || is_typed, button).on_disabled_hover_text(full());
                 let response = response.on_hover_text(help);
                 if response.accessible_name(format!("{}: text", self.name)).clicked() {
-                    pressed = Some(Pressed::AsText);
+                    pressed = Some(CardAction::AsText);
                 }
             });
         });
@@ -205,17 +205,17 @@ fn full() -> String {
 }
 
 /// Shows the choice of the rule; returns a notice if it was replaced.
-fn exchange(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
+fn replace_rule(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
     let choice = ui.horizontal(|ui| {
         ui.label("Rule")
-            .on_hover_text("The update rule. Another one keeps the settings that both have, and begins the run again.");
-        rule_text::exchange(ui, &format!("{owner}: rule"), rule, RuleSpec::on_plane)
+            .on_hover_text("The update rule. A new one keeps the settings that both have, and restarts the run.");
+        rule_text::replace_rule(ui, &format!("{owner}: rule"), rule, RuleSpec::on_plane)
     });
     choice.inner
 }
 
 /// Gives an optimizer with a new rule a unique colour, and removes a name made from the old rule.
-fn exchanged(spec: &mut SimulationSpec, index: usize) {
+fn on_rule_replaced(spec: &mut SimulationSpec, index: usize) {
     let optimizer = &mut spec.optimizers[index];
     optimizer.name = kept_name(optimizer.name.take());
     let rgb = optimizer.rgb();

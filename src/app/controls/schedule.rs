@@ -72,7 +72,7 @@ fn share(ui: &mut Ui, owner: &str, to: &mut FinalShare) {
 /// Shows the step at which a cosine ends: the run's, or one of its own.
 fn end(ui: &mut Ui, owner: &str, steps: &mut Option<DecaySteps>, run: Option<u64>) {
     let mut with_run = steps.is_none();
-    let help = "Where the run has no end, the learning rate stays.";
+    let help = "In a run without an end, the learning rate stays constant.";
     let toggle = ui.checkbox(&mut with_run, "with the run").on_hover_text(help);
     if toggle.accessible_name(form::owned(owner, "decay to the run's end")).changed() {
         *steps = (!with_run).then(|| run.map_or_else(first_steps, DecaySteps::clamped));

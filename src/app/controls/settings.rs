@@ -7,7 +7,7 @@ use super::schedule;
 
 /// Returns the names of the controls that `settings` set to different values in two simulations; if nothing differs, of
 /// all that they set.
-pub(crate) fn set_controls(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
+pub(crate) fn controls_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
     let set: Vec<(String, bool)> = settings.iter().flat_map(|setting| controls_of(setting, before, after)).collect();
     let any_changed = set.iter().any(|(_, changed)| *changed);
     set.into_iter().filter(|(_, changed)| *changed || !any_changed).map(|(name, _)| name).collect()

@@ -94,7 +94,7 @@ fn settings(ui: &mut Ui, shown: SymLog, view: &mut ViewSettings) {
         let mut automatic = view.scale.is_none();
         let response = ui
             .checkbox(&mut automatic, "automatic")
-            .on_hover_text("Suits the part of the landscape in view. Off: stays as it is set here.")
+            .on_hover_text("Fit the colours to the visible part of the landscape. Off: use the values below.")
             .labelled_by(label.id);
         if response.changed() {
             view.scale = (!automatic).then_some(shown);
@@ -105,13 +105,13 @@ fn settings(ui: &mut Ui, shown: SymLog, view: &mut ViewSettings) {
         let largest = ui
             .add_enabled(!automatic, log_drag(&mut scale.max))
             .labelled_by(label.id)
-            .on_hover_text("The loss at the upper end of the colours; its negative is at the lower end.");
+            .on_hover_text("The loss at the upper end of the colours; the lower end is its negative.");
         ui.end_row();
         let label = ui.label("Linear below");
         let linear = ui
             .add_enabled(!automatic, log_drag(&mut scale.linear))
             .labelled_by(label.id)
-            .on_hover_text("Losses smaller than this are shown about linearly, larger ones by their logarithm.");
+            .on_hover_text("Colour smaller losses about linearly, and larger ones logarithmically.");
         ui.end_row();
         if !automatic && (largest.changed() || linear.changed()) {
             if linear.changed() {

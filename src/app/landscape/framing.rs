@@ -8,11 +8,11 @@ use valleyscope_engine::simulation::EnsembleView;
 use valleyscope_experiments::view::Camera;
 
 use super::interaction::start_xy;
-use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY, fitted, limited};
+use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY_DISTANCE, fitted, limited};
 use crate::app::{Document, Live};
 
 /// The largest number of an ensemble's particles that are used to find its box.
-const ENOUGH_TO_FIT: usize = 2000;
+const MOST_FITTED: usize = 2000;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
 
@@ -28,14 +28,14 @@ pub(super) struct Framing {
     aimed_at: Option<(u64, u64)>,
     /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
     bounds: Option<Bounds>,
-    gathered: Option<Gathered>,
+    gathered: Option<BoundsInputs>,
     /// The shown optimizers that have run away, and are not followed.
     left_out: Vec<u32>,
 }
 
 /// The inputs of a box around ensembles.
 #[derive(Debug, PartialEq)]
-struct Gathered {
+struct BoundsInputs {
     run_and_step: Option<(u64, u64)>,
     hidden: BTreeSet<u32>,
     start: [f64; 2],
@@ -52,7 +52,7 @@ impl Framing {
     }
 
     /// Makes the next document start with its own initial camera.
-    pub(super) fn look_anew(&mut self) {
+    pub(super) fn reset_view(&mut self) {
         self.camera = None;
     }
 
@@ -102,7 +102,7 @@ impl Framing {
     fn gather(&mut self, document: &Document, live: &Live) {
         let start = start_xy(document);
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let gathered = Some(Gathered { run_and_step, hidden: live.hidden.clone(), start });
+        let gathered = Some(BoundsInputs { run_and_step, hidden: live.hidden.clone(), start });
         if self.gathered == gathered {
             return;
         }
@@ -126,7 +126,7 @@ impl Framing {
                 // Without a target the camera stays.
                 None => self.follower.stop(),
                 Some(bounds) if run_before.is_some_and(|run| run != snapshot.run) => {
-                    self.follower.aim_anew(first_look(document), &bounds, aspect);
+                    self.follower.aim_at_restart(first_look(document), &bounds, aspect);
                 }
                 Some(bounds) => self.follower.aim(camera, &bounds, aspect),
             }
@@ -135,7 +135,7 @@ impl Framing {
                 return;
             }
         }
-        if !self.follower.moving() {
+        if !self.follower.is_moving() {
             return;
         }
         match live.frame_secs {
@@ -157,7 +157,7 @@ fn first_look(document: &Document) -> Camera {
 /// Returns the box around most of an ensemble's particles, without those that have run away.
 fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
     let newest = view.columns.len().saturating_sub(view.particles);
-    let stride = view.particles.div_ceil(ENOUGH_TO_FIT).max(1);
-    let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY);
+    let stride = view.particles.div_ceil(MOST_FITTED).max(1);
+    let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY_DISTANCE);
     Bounds::robust(view.columns[newest..].iter().step_by(stride).copied().filter(here))
 }

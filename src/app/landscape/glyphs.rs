@@ -69,7 +69,7 @@ const VISIBLE_STEP: f32 = 6.0;
 
 /// The presence of the arrows' key, and whether it includes hints at interactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum GlyphKey {
     None,
     Plain,
     WithHints,
@@ -82,7 +82,7 @@ pub(super) fn draw(
     viewport: &Viewport,
     step: &StepTrace,
     font: &FontId,
-    with_key: Key,
+    with_key: GlyphKey,
 ) -> Rect {
     let glyphs = glyphs(step);
     let at = on_canvas(canvas, viewport, step.inputs.theta);
@@ -116,10 +116,10 @@ pub(super) fn draw(
         draw_labels(painter, canvas, labels, &taken);
     }
     let note = match (step_to_scale, with_key) {
-        (_, Key::None) => return Rect::NOTHING,
+        (_, GlyphKey::None) => return Rect::NOTHING,
         (true, _) => "The step is to scale; the others’ lengths are logarithmic.",
-        (false, Key::Plain) => "Lengths are logarithmic.",
-        (false, Key::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
+        (false, GlyphKey::Plain) => "Lengths are logarithmic.",
+        (false, GlyphKey::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
     };
     key(painter, canvas, &glyphs, font, note)
 }

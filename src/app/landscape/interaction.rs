@@ -78,7 +78,7 @@ impl Interaction {
             }
         }
         let placed = response.clicked() || response.drag_stopped_by(PointerButton::Primary);
-        if self.tool == Tool::PlaceStart && (placed || given_up(ui)) {
+        if self.tool == Tool::PlaceStart && (placed || is_cancelled(ui)) {
             self.tool = Tool::MoveView;
         }
         if let Some(camera) = zoom(ui, response, viewport) {
@@ -97,7 +97,7 @@ impl Interaction {
     fn show_cursor(&self, ui: &Ui, response: &Response, start_px: Pos2, shift: bool) {
         let Some(pointer) = response.hover_pos() else { return };
         let cursor = match self.tool {
-            _ if is_near(start_px, pointer) => egui::CursorIcon::Move,
+            _ if is_on_start_marker(start_px, pointer) => egui::CursorIcon::Move,
             _ if shift => egui::CursorIcon::Crosshair,
             Tool::PlaceStart => egui::CursorIcon::Crosshair,
             Tool::MoveView if response.dragged() => egui::CursorIcon::Grabbing,
@@ -118,7 +118,7 @@ impl Interaction {
     ) -> CameraMove {
         if response.drag_started_by(PointerButton::Primary) {
             let origin = ui.input(|input| input.pointer.press_origin()).unwrap_or(start_px);
-            let places = shift || self.tool == Tool::PlaceStart || is_near(start_px, origin);
+            let places = shift || self.tool == Tool::PlaceStart || is_on_start_marker(start_px, origin);
             self.drag = if places { Drag::Start } else { Drag::View };
         }
         let by_first = response.dragged_by(PointerButton::Primary);
@@ -139,12 +139,12 @@ impl Interaction {
 }
 
 /// Returns whether a position is near enough to the start's marker to grab it.
-fn is_near(start_px: Pos2, at: Pos2) -> bool {
+fn is_on_start_marker(start_px: Pos2, at: Pos2) -> bool {
     at.distance(start_px) <= START_RADIUS
 }
 
 /// Returns whether Escape was pressed while nothing else is open that it would close.
-fn given_up(ui: &Ui) -> bool {
+fn is_cancelled(ui: &Ui) -> bool {
     let has_dialog = ui.ctx().memory(|memory| memory.top_modal_layer().is_some());
     let taken = has_dialog || ui.ctx().text_edit_focused() || egui::Popup::is_any_open(ui.ctx());
     !taken && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))

@@ -50,7 +50,13 @@ fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
 }
 
 /// Names the ensembles that have run away out of view.
-pub(super) fn left_behind(painter: &Painter, canvas: Rect, document: &Document, left_out: &[u32], font: &FontId) {
+pub(super) fn draw_run_away_note(
+    painter: &Painter,
+    canvas: Rect,
+    document: &Document,
+    left_out: &[u32],
+    font: &FontId,
+) {
     let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
     if names.is_empty() {
         return;

@@ -5,7 +5,7 @@ use valleyscope_experiments::view::{Camera, Viewport};
 /// The allowed widths of the view in units of the plane.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
 /// The largest distance of the view from the origin.
-const FARTHEST: f64 = 1e9;
+const MOST_DISTANCE: f64 = 1e9;
 /// The narrowest view that following chooses, so that particles near the start are not magnified to the whole view.
 const FOLLOW_WIDTH: f64 = 1.5;
 /// The time in which a following camera covers most of its way, in seconds.
@@ -48,11 +48,11 @@ impl Bounds {
 }
 
 /// The distance from the start beyond which a position counts as run away, like one that is not finite.
-pub(super) const RUN_AWAY: f64 = 1e4;
+pub(super) const RUN_AWAY_DISTANCE: f64 = 1e4;
 /// The distance from the start within which an ensemble is never left out.
-const NEAR: f64 = 10.0;
+const ALWAYS_INCLUDED: f64 = 10.0;
 /// The ratio of distances from which an ensemble is left out, compared with all that are nearer.
-const OUTDISTANCES: f64 = 30.0;
+const EXCLUDED_RATIO: f64 = 30.0;
 
 /// The ensembles that a view includes.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl FramedEnsembles {
         let mut framed = FramedEnsembles { bounds: None, inside: vec![false; ensembles.len()] };
         let mut farthest = 0.0;
         for (index, reach, bounds) in by_reach {
-            if framed.bounds.is_some() && reach > NEAR.max(OUTDISTANCES * farthest) {
+            if framed.bounds.is_some() && reach > ALWAYS_INCLUDED.max(EXCLUDED_RATIO * farthest) {
                 break;
             }
             farthest = reach;
@@ -109,7 +109,7 @@ fn robust_range(values: &mut [f32]) -> Option<[f64; 2]> {
 
 /// Returns the nearest camera within the limits.
 pub fn limited(camera: Camera) -> Camera {
-    let center = camera.center.map(|c| if c.is_nan() { 0.0 } else { c.clamp(-FARTHEST, FARTHEST) });
+    let center = camera.center.map(|c| if c.is_nan() { 0.0 } else { c.clamp(-MOST_DISTANCE, MOST_DISTANCE) });
     // In narrower views, neighbouring pixels would be the same number.
     let finest = 1e-12 * center[0].abs().max(center[1].abs());
     let width = if camera.width.is_nan() { Camera::HOME.width } else { camera.width };
@@ -155,7 +155,7 @@ impl Follower {
     }
 
     /// Returns whether the camera is moving to a target.
-    pub fn moving(&self) -> bool {
+    pub fn is_moving(&self) -> bool {
         self.target.is_some()
     }
 
@@ -171,7 +171,7 @@ impl Follower {
     }
 
     /// Starts a movement to the view of a restarted run: `first`, if that shows `bounds`.
-    pub fn aim_anew(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
+    pub fn aim_at_restart(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
         self.target = Some(first);
         self.aim(first, bounds, aspect);
     }

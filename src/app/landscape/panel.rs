@@ -56,8 +56,8 @@ impl LandscapePanel {
     }
 
     /// Makes the next document start with its own view.
-    pub fn look_anew(&mut self) {
-        self.framing.look_anew();
+    pub fn reset_view(&mut self) {
+        self.framing.reset_view();
     }
 
     /// Restores the camera of an earlier session for `document`.
@@ -148,8 +148,7 @@ impl LandscapePanel {
              Shift+click, or drag its marker, to place the start.",
         );
         ui.selectable_value(tool, Tool::PlaceStart, "Place start").on_hover_text(
-            "Click or drag, once, where the particles shall start. The right button moves the view, and Esc goes \
-                 back to moving it with the left one.",
+            "Click or drag once to place the start of the particles. The right button moves the view; Esc cancels.",
         );
         ui.separator();
         if ui.button("Fit").on_hover_text("Fit the shown particles and the start into the view.").clicked() {
@@ -229,7 +228,7 @@ impl LandscapePanel {
         marks::draw_start(&painter, canvas, &viewport, document);
         legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
         let key_area = draw_glyphs(&painter, response, layout, &viewport, document, live);
-        marks::left_behind(&painter, canvas, document, self.framing.left_out(), font);
+        marks::draw_run_away_note(&painter, canvas, document, self.framing.left_out(), font);
         if let Some(bar) = layout.bar {
             axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
             let bar_ticks = color_bar::ticks(&scale, bar.height());
@@ -311,9 +310,9 @@ fn draw_glyphs(
     let Some(step) = live.step_trace().filter(|_| document.view.glyphs) else { return Rect::NOTHING };
     // A picture cannot be clicked or zoomed.
     let key = match layout.compact {
-        true => glyphs::Key::None,
-        false if response.sense.senses_click() => glyphs::Key::WithHints,
-        false => glyphs::Key::Plain,
+        true => glyphs::GlyphKey::None,
+        false if response.sense.senses_click() => glyphs::GlyphKey::WithHints,
+        false => glyphs::GlyphKey::Plain,
     };
     glyphs::draw(painter, layout.canvas, viewport, step, &layout.font, key)
 }

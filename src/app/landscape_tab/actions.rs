@@ -7,7 +7,7 @@ use valleyscope_engine::simulation::{EngineCommand, SimulationSpec};
 use valleyscope_experiments::preset::LandscapePreset;
 
 use super::LandscapeTab;
-use crate::app::controls::{Highlight, set_controls};
+use crate::app::controls::{Highlight, controls_set_by};
 use crate::app::live::{Action, LandscapeAction, Requests};
 use crate::app::tabs::TabName;
 
@@ -54,8 +54,8 @@ impl LandscapeTab {
         self.editor.open_preset(preset, file);
         // Hidden and selected items belong to the previous document.
         self.live.hidden.clear();
-        self.landscape.look_anew();
-        self.diagnostics.look_anew();
+        self.landscape.reset_view();
+        self.diagnostics.reset_view();
         let notice = match record {
             Some(record) => {
                 self.engine.replay(&mut self.editor.draft.document, record, &self.live);
@@ -75,7 +75,7 @@ impl LandscapeTab {
         let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.spec.clone());
         if let Err(error) = self.editor.go_to_step(index) {
             let text = format!(
-                "Step {} of the lesson can't be shown: {error}. Undo brings back the settings that the lesson goes on from.",
+                "Step {} of the lesson can't be shown: {error}. Undo restores the settings that the lesson needs.",
                 index + 1
             );
             requests.actions.push(Action::Report { title: "The lesson does not fit".to_owned(), text });
@@ -85,12 +85,12 @@ impl LandscapeTab {
         let spec = &self.editor.draft.document.spec;
         let is_same_run = SimulationSpec { steps: before.steps, ..spec.clone() } == before;
         let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
-        let controls = set_controls(&step.set, &before, spec);
+        let controls = controls_set_by(&step.set, &before, spec);
         if !goes_on && (*spec != before || !step.set.is_empty()) {
             self.begin_document();
         }
         self.play_lesson_step();
-        Highlight::on(ctx, controls);
+        Highlight::set(ctx, controls);
     }
 
     /// Plays the run if the lesson step asks for it, unless an animation has the engine for itself.

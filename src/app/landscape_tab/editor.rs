@@ -63,7 +63,7 @@ impl Draft for LandscapeDraft {
     }
 
     /// Does nothing, as title and description belong to the preset alone.
-    fn take_words(&mut self, _preset: &Preset) {}
+    fn take_description(&mut self, _preset: &Preset) {}
 }
 
 /// The editor of a landscape's document.

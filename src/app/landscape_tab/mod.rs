@@ -76,7 +76,7 @@ impl RegisteredTab for LandscapeTab {
     };
 
     fn begin(start: &mut Start<'_>) -> LandscapeTab {
-        let restored = start.recall("The last session was not restored", LandscapeMemory::restore);
+        let restored = start.restore_memory("The last session was not restored", LandscapeMemory::restore);
         let (editor, pace, view) = match restored {
             Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
             None => (first_editor(), None, None),
@@ -144,9 +144,9 @@ impl Tab for LandscapeTab {
     }
 
     /// Undoes or redoes. A restored lesson step starts its run as when it was first shown.
-    fn go_in_history(&mut self, step: HistoryStep) {
+    fn undo_or_redo(&mut self, step: HistoryStep) {
         let lesson_step = self.editor.lesson_step();
-        self.editor.go_in_history(step);
+        self.editor.undo_or_redo(step);
         if self.editor.lesson_step() != lesson_step {
             self.begin_document();
             self.play_lesson_step();
@@ -201,7 +201,7 @@ impl Tab for LandscapeTab {
             let begun_by = self.engine.follow(&self.editor.draft.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
             if let Some(reason) = begun_by.filter(|_| under_way) {
-                requests.actions.push(Action::Notify(format!("Started again at step 0: {reason}.")));
+                requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
             }
         }
         let spec = &self.editor.draft.document.spec;
@@ -213,7 +213,7 @@ impl Tab for LandscapeTab {
             self.live.selected = None;
             self.engine.send(EngineCommand::Select(None));
         }
-        self.editor.remember(ctx);
+        self.editor.record_for_undo(ctx);
     }
 
     fn area(&self) -> Option<Rect> {
@@ -224,7 +224,7 @@ impl Tab for LandscapeTab {
         let mut ask = |is_asked: bool, action: LandscapeAction| {
             requests.actions.extend(is_asked.then_some(Action::Landscape(action)));
         };
-        ask(keys.once(Key::R), LandscapeAction::Restart);
+        ask(keys.pressed_once(Key::R), LandscapeAction::Restart);
         if let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) {
             let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
             ask(next, LandscapeAction::GoToStep(step + 1));
@@ -232,10 +232,10 @@ impl Tab for LandscapeTab {
             ask(back, LandscapeAction::GoToStep(step.saturating_sub(1)));
         }
         if !keys.is_control_focused() {
-            ask(keys.once(Key::Space), LandscapeAction::TogglePlay);
+            ask(keys.pressed_once(Key::Space), LandscapeAction::TogglePlay);
             ask(keys.pressed(Modifiers::NONE, Key::ArrowRight), LandscapeAction::SingleStep);
         }
-        if keys.once(Key::F) {
+        if keys.pressed_once(Key::F) {
             let follow = &mut self.editor.draft.document.view.follow;
             *follow = !*follow;
         }

@@ -79,11 +79,11 @@ impl Adjustable for ScaleEnd {
 
 const TRAIL: Parameter = Parameter::new("trail_steps", "Trail (steps)", Extent::linear(0.0, 500.0))
     .unit(" steps")
-    .help("How many past steps are drawn behind each particle.")
+    .help("The number of past steps drawn behind each particle.")
     .paper("no such setting");
 
 const SCALE_LINEAR: Parameter = Parameter::new("linear", "Linear below", Extent::logarithmic(1e-4, 10.0))
-    .help("Losses smaller than this are coloured about linearly, larger ones logarithmically.")
+    .help("Colour smaller losses about linearly, and larger ones logarithmically.")
     .paper("no such setting");
 
 const SCALE_MAX: Parameter = Parameter::new("max", "Largest loss", Extent::logarithmic(1e-2, 1e6))

@@ -4,9 +4,9 @@ use valleyscope_engine::sweep::{Axis, Spacing};
 use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
 
 /// A side of the map, from 0 at the first row or column's outer edge to 1 at the last one's.
-pub(super) struct Side<'a>(pub &'a Axis);
+pub(super) struct MapSide<'a>(pub &'a Axis);
 
-impl Side<'_> {
+impl MapSide<'_> {
     /// Returns the position of a value; outside 0 to 1 where it is not on the map.
     pub(super) fn position(&self, value: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;

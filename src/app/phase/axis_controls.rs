@@ -6,7 +6,7 @@ use valleyscope_engine::parameter::Extent;
 use valleyscope_engine::quantity::PointCount;
 use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
-use super::controls::finite;
+use super::controls::parse_finite;
 use crate::figure::axis_label;
 
 /// Shows the controls of an axis: the quantity that varies, its ends, and the number of its values.
@@ -32,8 +32,8 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
         });
         shown.response.accessible_name(format!("{name}: what varies"));
     });
-    if let Some(left_out) = left_out(spec, axis) {
-        ui.add(Label::new(RichText::new(left_out).small().weak()).wrap());
+    if let Some(unswept_note) = unswept_note(spec, axis) {
+        ui.add(Label::new(RichText::new(unswept_note).small().weak()).wrap());
     }
     ui.horizontal(|ui| {
         for (end, value) in [("from", &mut axis.from), ("to", &mut axis.to)] {
@@ -46,7 +46,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
                 .speed(speed.max(1e-6))
                 .max_decimals(6)
                 .update_while_editing(false)
-                .custom_parser(finite);
+                .custom_parser(parse_finite);
             ui.add(drag).accessible_name(format!("{name} {end}"));
         }
     });
@@ -56,12 +56,12 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
         let drag = DragValue::new(&mut count)
             .range(PointCount::MIN..=PointCount::MAX)
             .update_while_editing(false)
-            .custom_parser(finite);
+            .custom_parser(parse_finite);
         if ui.add(drag).on_hover_text("How many").accessible_name(format!("{name}: how many")).changed() {
             axis.count = PointCount::clamped(count as u64);
         }
         let mut log = axis.spacing == Spacing::Log;
-        let help = "Logarithmic: equal quotients rather than equal differences.";
+        let help = "Logarithmic: equal ratios rather than equal differences.";
         let toggle = ui.checkbox(&mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
         if toggle.changed() {
             axis.spacing = if log { Spacing::Log } else { Spacing::Linear };
@@ -70,9 +70,9 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
 }
 
 /// Names the optimizers that have the hyperparameter of an axis, but keep their own value.
-pub(super) fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
+pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
     let Quantity::Of(hyperparameter, ids) = &axis.of else { return None };
-    let others = having(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
+    let others = optimizers_with(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
     let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
     match &labels[..] {
         [] => None,
@@ -82,7 +82,7 @@ pub(super) fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
 }
 
 /// Returns the optimizers that have a hyperparameter.
-fn having(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
+fn optimizers_with(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
     spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
 }
 
@@ -97,7 +97,7 @@ fn choices(spec: &SweepSpec) -> Vec<Quantity> {
         Quantity::Dimension,
     ];
     for hyperparameter in HyperparameterName::all() {
-        let ids: Vec<u32> = having(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
+        let ids: Vec<u32> = optimizers_with(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
         if ids.len() > 1 {
             choices.push(Quantity::Of(hyperparameter, ids.clone()));
         }

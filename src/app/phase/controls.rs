@@ -19,29 +19,32 @@ pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>,
     heading(ui, "Axes");
     let shown = spec.clone();
     axis(ui, "Rows", &shown, &mut spec.rows);
-    complain(ui, about("rows"));
+    show_fault(ui, about("rows"));
     ui.add_space(6.0);
     axis(ui, "Columns", &shown, &mut spec.columns);
-    complain(ui, about("columns"));
+    show_fault(ui, about("columns"));
     heading(ui, "Everywhere");
-    everywhere(ui, spec);
+    fixed_quantities(ui, spec);
     heading(ui, "Runs");
     runs(ui, spec);
-    complain(ui, fault.filter(|fault| !["rows", "columns", "optimizers"].iter().any(|it| fault.path.starts_with(it))));
+    show_fault(
+        ui,
+        fault.filter(|fault| !["rows", "columns", "optimizers"].iter().any(|it| fault.path.starts_with(it))),
+    );
     heading(ui, "Optimizers");
-    complain(ui, about("optimizers"));
+    show_fault(ui, about("optimizers"));
     optimizers(ui, spec, requests);
 }
 
-fn complain(ui: &mut Ui, fault: Option<&SpecError>) {
+fn show_fault(ui: &mut Ui, fault: Option<&SpecError>) {
     if let Some(fault) = fault {
         let color = ui.visuals().error_fg_color;
-        ui.add(Label::new(RichText::new(in_words(fault)).color(color)).wrap());
+        ui.add(Label::new(RichText::new(describe_fault(fault)).color(color)).wrap());
     }
 }
 
 /// Describes a fault by the labels of the window in place of a preset file's paths.
-fn in_words(fault: &SpecError) -> String {
+fn describe_fault(fault: &SpecError) -> String {
     let words = fault.parts().map(|part| match part {
         Part::Words(words) => words.to_owned(),
         Part::InFile("spacing: Linear") => "linear spacing".to_owned(),
@@ -86,7 +89,7 @@ macro_rules! number {
             let mut number = $value.get() as f64;
             let drag = DragValue::new(&mut number).speed($parameter.drag_step);
             let drag = drag.range(<$type>::MIN as f64..=<$type>::MAX as f64);
-            let drag = drag.max_decimals(6).update_while_editing(false).custom_parser(finite);
+            let drag = drag.max_decimals(6).update_while_editing(false).custom_parser(parse_finite);
             if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
                 $value = <$type>::clamped(number as _);
             }
@@ -95,13 +98,13 @@ macro_rules! number {
 }
 
 /// Parses a typed number; returns `None` unless it is finite, so that the old value stays.
-pub(super) fn finite(text: &str) -> Option<f64> {
+pub(super) fn parse_finite(text: &str) -> Option<f64> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).map(|c| if c == '−' { '-' } else { c }).collect();
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
-fn everywhere(ui: &mut Ui, spec: &mut SweepSpec) {
+fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec) {
     let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
     if !is_axis(spec, Quantity::Sharpness) {
         number!(ui, parameter::SHARPNESS, spec.landscape.sharpness, Sharpness);
@@ -125,7 +128,7 @@ fn everywhere(ui: &mut Ui, spec: &mut SweepSpec) {
 
 fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
     number!(ui, parameter::REPLICATES, spec.replicates, Replicates);
-    line(ui, "Seed", "Another seed, other noise.", |ui| {
+    line(ui, "Seed", "A different seed gives different noise.", |ui| {
         let field = TypedField { name: "Seed of the sweep", width: 84.0 };
         if let Some(entered) = field.show(ui, &spec.seed.to_string(), number::read_whole).entered {
             spec.seed = entered;
@@ -136,7 +139,7 @@ fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
         ui.selectable_value(&mut spec.average, Average::Median, "median");
     });
     ui.checkbox(&mut spec.common_random_numbers, "Common random numbers").on_hover_text(
-        "The same noise for all optimizers and learning rates of a pixel: takes most of the chance out of the \
+        "The same noise for all optimizers and learning rates of a pixel: removes most of the chance from the \
          comparison, and is faster.",
     );
 }

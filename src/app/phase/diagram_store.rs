@@ -10,18 +10,18 @@ use valleyscope_engine::sweep::{Diagram, Machine, Pool, Progress, Sweep, SweepSp
 use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::titled::{ExportedDiagram, TitledDiagram};
+use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::result::{RawExport, RawPlan, SweepResult};
 
 /// The longest time that a frame spends on storing arrived pixels.
-const LONGEST_TAKE: Duration = Duration::from_millis(2);
+const MOST_POLL_TIME: Duration = Duration::from_millis(2);
 /// The largest number of earlier diagrams.
 const MOST_KEPT: usize = 6;
 /// The computing time from which an unfinished diagram is kept.
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
 /// The longest wait for a diagram's first picture. Then the finest available one is shown, so that pictures follow a
 /// drag even where each is expensive.
-const PATIENCE: Duration = Duration::from_millis(100);
+const FIRST_PICTURE_WAIT: Duration = Duration::from_millis(100);
 
 /// The present diagram and earlier ones.
 pub(super) struct DiagramStore {
@@ -31,7 +31,7 @@ pub(super) struct DiagramStore {
     numbers: u64,
     pub present: TitledDiagram,
     /// The diagram being computed, until it has a picture and replaces the present one.
-    coming: Option<TitledDiagram>,
+    pending: Option<TitledDiagram>,
     /// The number of changes of the shown diagram.
     version: u64,
     /// The earlier diagrams, the newest first.
@@ -49,7 +49,7 @@ impl DiagramStore {
             running: None,
             numbers: 0,
             present: TitledDiagram::empty(0, preset, sweep),
-            coming: None,
+            pending: None,
             version: 0,
             kept: Vec::new(),
         }
@@ -65,7 +65,7 @@ impl DiagramStore {
 
     /// Returns the diagram that is computed or was last computed.
     pub(super) fn newest(&self) -> &TitledDiagram {
-        self.coming.as_ref().unwrap_or(&self.present)
+        self.pending.as_ref().unwrap_or(&self.present)
     }
 
     pub(super) fn progress(&self) -> Option<Progress> {
@@ -76,10 +76,10 @@ impl DiagramStore {
     pub(super) fn poll(&mut self) {
         let Some(sweep) = &self.running else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
-        let is_shown = self.coming.is_none();
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let is_shown = self.pending.is_none();
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         let mut is_drained = false;
-        while !is_drained && started.elapsed() < LONGEST_TAKE {
+        while !is_drained && started.elapsed() < MOST_POLL_TIME {
             match sweep.finished().try_recv() {
                 Ok(finished) => {
                     newest.diagram.insert(finished.pixel, finished.cell);
@@ -92,7 +92,7 @@ impl DiagramStore {
         if is_drained && ended {
             self.stop();
             self.show_newest();
-        } else if self.coming.as_ref().is_some_and(|coming| has_picture(&coming.diagram, waited)) {
+        } else if self.pending.as_ref().is_some_and(|pending| has_picture(&pending.diagram, waited)) {
             self.show_newest();
         }
         if !is_drained {
@@ -105,18 +105,18 @@ impl DiagramStore {
     /// states are skipped while a picture is being made.
     pub(super) fn run(&mut self, sweep: &SweepSpec, preset: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
         sweep.check()?;
-        if passing && self.is_running() && self.coming.as_ref().is_some_and(|coming| coming.is_passing) {
+        if passing && self.is_running() && self.pending.as_ref().is_some_and(|pending| pending.is_passing) {
             return Ok(());
         }
         self.stop();
         if !self.newest().spec().is_alike_but_for_colors(sweep) {
-            if let Some(unseen) = self.coming.take() {
+            if let Some(unseen) = self.pending.take() {
                 self.keep(unseen);
             }
             if !self.present.spec().is_alike_but_for_colors(sweep) {
                 let kept = self.kept.iter().position(|kept| kept.spec().is_alike_but_for_colors(sweep));
                 let next = kept.map(|index| self.kept.remove(index));
-                self.coming = Some(next.unwrap_or_else(|| {
+                self.pending = Some(next.unwrap_or_else(|| {
                     let number = self.next_number();
                     TitledDiagram {
                         is_passing: passing,
@@ -126,7 +126,7 @@ impl DiagramStore {
             }
         }
         self.recolor(sweep);
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= passing;
         if newest.diagram.has_first_picture() {
             self.show_newest();
@@ -139,8 +139,8 @@ impl DiagramStore {
 
     /// Applies the colours of a sweep with the same results to the newest diagram.
     pub(super) fn recolor(&mut self, sweep: &SweepSpec) {
-        let is_shown = self.coming.is_none();
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let is_shown = self.pending.is_none();
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         if **newest.spec() != *sweep {
             newest.diagram.recolor(Arc::new(sweep.clone()));
             self.version += u64::from(is_shown);
@@ -167,8 +167,8 @@ impl DiagramStore {
     pub(super) fn stop(&mut self) {
         let Some(sweep) = self.running.take() else { return };
         sweep.cancel();
-        let is_shown = self.coming.is_none();
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let is_shown = self.pending.is_none();
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         for finished in sweep.finished().try_iter() {
             newest.diagram.insert(finished.pixel, finished.cell);
             self.version += u64::from(is_shown);
@@ -195,7 +195,7 @@ impl DiagramStore {
     }
 
     /// Shows an earlier diagram, and keeps the present one.
-    pub(super) fn bring_back(&mut self, number: u64) {
+    pub(super) fn show_kept(&mut self, number: u64) {
         if let Some(index) = self.kept.iter().position(|kept| kept.number == number) {
             let kept = self.kept.remove(index);
             self.show(kept);
@@ -204,24 +204,24 @@ impl DiagramStore {
 
     /// Keeps the newest diagram as a lasting one once no drag continues.
     pub(super) fn sync(&mut self, dragging: bool) {
-        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let newest = self.pending.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= dragging;
     }
 
     /// Relabels the newest diagram.
-    pub(super) fn belongs_to(&mut self, preset: &Arc<SweepPreset>) {
-        self.coming.as_mut().unwrap_or(&mut self.present).preset = Arc::clone(preset);
+    pub(super) fn relabel(&mut self, preset: &Arc<SweepPreset>) {
+        self.pending.as_mut().unwrap_or(&mut self.present).preset = Arc::clone(preset);
     }
 
     /// Begins with a sweep of which nothing is computed.
-    pub(super) fn forget(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
+    pub(super) fn reset(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
         let number = self.next_number();
         self.show(TitledDiagram::empty(number, preset, sweep));
     }
 
     /// Relabels the diagrams of this preset's sweep.
-    pub(super) fn call_by(&mut self, preset: &Arc<SweepPreset>) {
-        for titled in std::iter::once(&mut self.present).chain(&mut self.coming) {
+    pub(super) fn relabel_sweep(&mut self, preset: &Arc<SweepPreset>) {
+        for titled in std::iter::once(&mut self.present).chain(&mut self.pending) {
             // The displayed metric does not affect the computation.
             if (SweepSpec { metric: preset.sweep.metric, ..(**titled.spec()).clone() }) == preset.sweep {
                 titled.preset = Arc::clone(preset);
@@ -237,14 +237,14 @@ impl DiagramStore {
         let time = |titled: &TitledDiagram| {
             titled.worked + if titled.number == newest.number { running } else { Duration::ZERO }
         };
-        let shown = self.coming.iter().chain([&self.present]).chain(&self.kept);
+        let shown = self.pending.iter().chain([&self.present]).chain(&self.kept);
         let unsaved = shown.filter(|titled| titled.is_unsaved()).map(|titled| (titled, time(titled)));
         unsaved.filter(|(_, time)| *time >= worked).collect()
     }
 
     /// Records that a file with the results of a diagram was written.
     pub(super) fn exported(&mut self, exported: ExportedDiagram) {
-        let all = self.coming.iter_mut().chain([&mut self.present]).chain(&mut self.kept);
+        let all = self.pending.iter_mut().chain([&mut self.present]).chain(&mut self.kept);
         for titled in all.filter(|titled| titled.number == exported.number) {
             titled.exported = titled.exported.max(Some(exported.complete));
         }
@@ -257,8 +257,8 @@ impl DiagramStore {
 
     /// Shows the pending diagram, even without a picture.
     pub(super) fn show_newest(&mut self) {
-        if let Some(coming) = self.coming.take() {
-            self.replace(coming);
+        if let Some(pending) = self.pending.take() {
+            self.replace(pending);
         }
     }
 
@@ -270,7 +270,7 @@ impl DiagramStore {
     /// Shows another diagram in place of all that is computed.
     fn show(&mut self, next: TitledDiagram) {
         self.stop();
-        if let Some(unseen) = self.coming.take() {
+        if let Some(unseen) = self.pending.take() {
             self.keep(unseen);
         }
         self.replace(next);
@@ -294,5 +294,5 @@ impl DiagramStore {
 
 /// Returns whether a diagram that was waited for so long has a picture worth showing.
 fn has_picture(diagram: &Diagram, waited: Duration) -> bool {
-    diagram.has_first_picture() || (waited > PATIENCE && diagram.has_coarse_picture())
+    diagram.has_first_picture() || (waited > FIRST_PICTURE_WAIT && diagram.has_coarse_picture())
 }

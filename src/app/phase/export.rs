@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use egui::{ColorImage, Context};
 
 use super::picture::MapLook;
-use super::titled::{ExportedDiagram, TitledDiagram};
+use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::app::figure_layout::FigureLayout;
 use crate::app::live::{Action, Requests};
 use crate::figure::{Figure, Map};

@@ -10,7 +10,7 @@ use super::export::ExportKind;
 use super::metric_names::METRICS;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
-use super::titled::TitledDiagram;
+use super::titled_diagram::TitledDiagram;
 use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
@@ -33,9 +33,9 @@ impl PhasePanel {
             self.diagrams_menu(ui);
         });
         self.raw.bar(ui, &self.diagrams);
-        if let Some(explained) = self.picture.explained.as_ref().filter(|explained| !explained.legend.is_empty()) {
+        if let Some(color_key) = self.picture.color_key.as_ref().filter(|color_key| !color_key.legend.is_empty()) {
             ui.horizontal_wrapped(|ui| {
-                for swatch in &explained.legend {
+                for swatch in &color_key.legend {
                     let job = entry(ui, swatch);
                     let fits = ui.painter().layout_job(job.clone()).size().x < ui.max_rect().width();
                     let label = Label::new(job);
@@ -93,7 +93,7 @@ impl PhasePanel {
 
     /// Shows the menu of earlier diagrams, to compare with or to restore.
     fn diagrams_menu(&mut self, ui: &mut Ui) {
-        let help = "Finished diagrams stay here when another is begun, to be compared side by side.";
+        let help = "Earlier diagrams, to compare side by side.";
         let has_some = !self.diagrams.kept.is_empty();
         let mut back = None;
         ui.add_enabled_ui(has_some, |ui| {
@@ -112,7 +112,7 @@ impl PhasePanel {
                             self.beside = Some(kept.number);
                         }
                         let again = Button::new("Show").small();
-                        let again = ui.add(again).on_hover_text("In the place of the present diagram, which is kept");
+                        let again = ui.add(again).on_hover_text("Replace the present diagram, which is kept");
                         if again.accessible_name(format!("Show {label}{difference}")).clicked() {
                             back = Some(kept.number);
                             ui.close();
@@ -124,7 +124,7 @@ impl PhasePanel {
         .response
         .on_hover_text(help);
         if let Some(number) = back {
-            self.bring_back(number);
+            self.show_kept(number);
         }
     }
 
@@ -137,7 +137,7 @@ impl PhasePanel {
             let button = ui.add_enabled(dimension == 2, Button::new("Show this landscape"));
             let button = button
                 .on_hover_text("Plays the landscape of this pixel, each optimizer at its best learning rate")
-                .on_disabled_hover_text("The landscape view has two dimensions.");
+                .on_disabled_hover_text("Landscapes have two dimensions; this diagram has more.");
             if button.clicked() {
                 self.show_landscape(requests);
             }

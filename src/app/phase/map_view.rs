@@ -7,8 +7,8 @@ use egui::{
 };
 use valleyscope_engine::sweep::Diagram;
 
-use super::axes::Side;
-use super::picture::{Explained, MapPicture};
+use super::axes::MapSide;
+use super::picture::{ColorKey, MapPicture};
 use crate::figure::axis_label;
 
 /// The space for the labels of the rows, at the left, in points.
@@ -25,7 +25,7 @@ const NO_BAR: f32 = 16.0;
 /// The fraction of its colour that an outdated picture keeps.
 const FAINT: f32 = 0.5;
 /// The largest distance at which the marker is grabbed, in points.
-const GRASP: f32 = 16.0;
+const GRAB_RADIUS: f32 = 16.0;
 
 /// A diagram and its picture.
 pub(super) struct MapView<'a> {
@@ -41,7 +41,7 @@ pub(super) struct MapView<'a> {
 
 /// The pointer's and the keys' actions on a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Pointed {
+pub(super) struct MapResponse {
     pub hovered: Option<[usize; 2]>,
     /// The pixel whose landscape was requested.
     pub clicked: Option<[usize; 2]>,
@@ -66,14 +66,19 @@ fn name_below(ui: &Ui) -> f32 {
 }
 
 /// Draws a diagram's map into all of the available space. `marker` has values of row and column.
-pub(super) fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, chosen: Option<[usize; 2]>) -> Pointed {
+pub(super) fn show(
+    ui: &mut Ui,
+    view: &MapView<'_>,
+    marker: Option<[f64; 2]>,
+    chosen: Option<[usize; 2]>,
+) -> MapResponse {
     let spec = view.diagram.spec();
-    let sides = [Side(&spec.rows), Side(&spec.columns)];
+    let sides = [MapSide(&spec.rows), MapSide(&spec.columns)];
     let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
-    let explained = view.picture.explained.as_ref();
+    let color_key = view.picture.color_key.as_ref();
     let frame = inside(ui, outer, view.bar);
     if frame.width() < 40.0 || frame.height() < 40.0 {
-        return Pointed::default();
+        return MapResponse::default();
     }
     let response = ui.interact(frame, ui.scope_id().with(view.name), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, view.name));
@@ -89,8 +94,8 @@ pub(super) fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, ch
     let width = if focused { 2.0 } else { 1.0 };
     painter.rect_stroke(frame, 0.0, Stroke::new(width, line), egui::StrokeKind::Outside);
     draw_axes(ui, &painter, frame, view.diagram);
-    if let Some(explained) = explained {
-        draw_bar(ui, &painter, frame, explained);
+    if let Some(color_key) = color_key {
+        draw_bar(ui, &painter, frame, color_key);
     }
     if let Some(chosen) = chosen {
         draw_chosen(&painter, frame, spec.shape(), chosen);
@@ -117,7 +122,7 @@ fn place(frame: Rect, [row, column]: [f64; 2]) -> Pos2 {
 }
 
 /// Handles the pointer. The marker moves where it is grabbed.
-fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[Side<'_>; 2], marker: Option<Pos2>) -> Pointed {
+fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[MapSide<'_>; 2], marker: Option<Pos2>) -> MapResponse {
     let at = |pointer: Pos2| {
         let along = (pointer - frame.min) / frame.size();
         [1.0 - f64::from(along.y), f64::from(along.x)].map(|along| along.clamp(0.0, 1.0))
@@ -126,20 +131,20 @@ fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[Side<'_>; 2], marke
         let [row, column] = at(pointer);
         [sides[0].index(row), sides[1].index(column)]
     };
-    let is_near = |pointer: Pos2| marker.is_some_and(|marker| marker.distance(pointer) < GRASP);
-    let grasped = response.id.with("grasped");
+    let is_near = |pointer: Pos2| marker.is_some_and(|marker| marker.distance(pointer) < GRAB_RADIUS);
+    let grabbed = response.id.with("grasped");
     if response.drag_started() {
         let origin = ui.input(|input| input.pointer.press_origin());
-        ui.data_mut(|data| data.insert_temp(grasped, origin.is_some_and(is_near)));
+        ui.data_mut(|data| data.insert_temp(grabbed, origin.is_some_and(is_near)));
     }
-    let is_grasped = response.dragged() && ui.data(|data| data.get_temp(grasped)).unwrap_or(false);
+    let is_grasped = response.dragged() && ui.data(|data| data.get_temp(grabbed)).unwrap_or(false);
     if is_grasped {
         ui.ctx().set_cursor_icon(CursorIcon::Grabbing);
     } else if response.hover_pos().is_some_and(is_near) {
         ui.ctx().set_cursor_icon(CursorIcon::Grab);
     }
     let pointer = response.interact_pointer_pos();
-    Pointed {
+    MapResponse {
         hovered: response.hover_pos().map(pixel),
         clicked: pointer.filter(|_| response.clicked()).map(pixel),
         kept: pointer.filter(|_| response.secondary_clicked()).map(pixel),
@@ -186,12 +191,12 @@ fn draw_axes(ui: &Ui, painter: &egui::Painter, frame: Rect, diagram: &Diagram) {
     let (small, body) = (TextStyle::Small.resolve(ui.style()), TextStyle::Body.resolve(ui.style()));
     let (line, text) = (ui.visuals().widgets.noninteractive.fg_stroke.color, ui.visuals().text_color());
     let stroke = Stroke::new(1.0, line);
-    for (position, label) in Side(&spec.columns).ticks((frame.width() / 70.0) as usize) {
+    for (position, label) in MapSide(&spec.columns).ticks((frame.width() / 70.0) as usize) {
         let x = frame.left() + frame.width() * position as f32;
         painter.line_segment([pos2(x, frame.bottom()), pos2(x, frame.bottom() + 4.0)], stroke);
         painter.text(pos2(x, frame.bottom() + LABELS_BELOW), Align2::CENTER_TOP, label, small.clone(), text);
     }
-    for (position, label) in Side(&spec.rows).ticks((frame.height() / 40.0) as usize) {
+    for (position, label) in MapSide(&spec.rows).ticks((frame.height() / 40.0) as usize) {
         let y = frame.bottom() - frame.height() * position as f32;
         painter.line_segment([pos2(frame.left() - 4.0, y), pos2(frame.left(), y)], stroke);
         painter.text(pos2(frame.left() - 7.0, y), Align2::RIGHT_CENTER, label, small.clone(), text);
@@ -204,8 +209,8 @@ fn draw_axes(ui: &Ui, painter: &egui::Painter, frame: Rect, diagram: &Diagram) {
 }
 
 /// Draws the colour bar beside the map.
-fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, explained: &Explained) {
-    let Some(scale) = &explained.scale else { return };
+fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, color_key: &ColorKey) {
+    let Some(scale) = &color_key.scale else { return };
     let bar = Rect::from_min_size(pos2(frame.right() + 12.0, frame.top()), vec2(14.0, frame.height()));
     let mut mesh = egui::Mesh::default();
     const PARTS: u32 = 128;
@@ -224,7 +229,7 @@ fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, explained: &Explained
     painter.add(mesh);
     let (font, color) = (TextStyle::Small.resolve(ui.style()), ui.visuals().text_color());
     let (marks, note) = scale.marks((frame.height() / 40.0) as usize);
-    let title = note.map_or(explained.label.clone(), |note| format!("{} ({note})", explained.label));
+    let title = note.map_or(color_key.label.clone(), |note| format!("{} ({note})", color_key.label));
     let galley = painter.layout_no_wrap(title, font.clone(), color);
     let right = pos2(frame.right() + RIGHT - 4.0 - galley.size().y, frame.center().y + galley.size().x / 2.0);
     let title = egui::epaint::TextShape::new(right, galley, color);

@@ -5,11 +5,11 @@ use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, 
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
 
-use super::bridge;
 use super::map_options::{in_short, title_against};
-use super::map_view::{self, MapView, Pointed};
+use super::map_view::{self, MapResponse, MapView};
 use super::panel::{Hovered, PhasePanel};
 use super::picture::MapLook;
+use super::pixel_landscape;
 use crate::app::live::{Action, LandscapeAction, Requests};
 use crate::app::theme;
 use crate::figure::difference;
@@ -51,7 +51,7 @@ impl PhasePanel {
         let Some(beside) = self.diagrams.kept(number) else { return };
         let look = MapLook { map: self.look.map.within(&beside.diagram), ..self.look };
         self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
-        let marker = bridge::marker(simulation, beside.spec());
+        let marker = pixel_landscape::marker(simulation, beside.spec());
         let picture = &self.picture_beside;
         let view = MapView { name: "Diagram beside", diagram: &beside.diagram, picture, bar, is_stale: false };
         let pointed = map_view::show(ui, &view, marker, None);
@@ -65,8 +65,8 @@ impl PhasePanel {
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, bar, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), bar);
-        let pointed = map_view::show(ui, &view, bridge::marker(simulation, spec), self.chosen);
-        let Pointed { hovered, clicked, kept, moved, dragged } = pointed;
+        let pointed = map_view::show(ui, &view, pixel_landscape::marker(simulation, spec), self.chosen);
+        let MapResponse { hovered, clicked, kept, moved, dragged } = pointed;
         // In a coarse picture, the pixel that represents the place.
         let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));
         let (clicked, kept) = (known(clicked), known(kept));
@@ -76,7 +76,7 @@ impl PhasePanel {
         if let Some(values) = dragged {
             let mut moved = simulation.clone();
             for (of, value) in [&spec.rows.of, &spec.columns.of].into_iter().zip(values) {
-                bridge::set_value(&mut moved, spec, of, value);
+                pixel_landscape::set_value(&mut moved, spec, of, value);
             }
             requests.actions.push(Action::Landscape(LandscapeAction::Set(Box::new(moved))));
         }
@@ -116,7 +116,7 @@ impl PhasePanel {
         let title = self.diagrams.present.title();
         let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
         let Some(cell) = diagram.cell(pixel) else { return };
-        requests.actions.push(match bridge::landscape(diagram, &title, pixel, cell, self.look.metric) {
+        requests.actions.push(match pixel_landscape::landscape(diagram, &title, pixel, cell, self.look.metric) {
             Some(preset) => Action::Landscape(LandscapeAction::Show(Box::new(preset))),
             None => Action::Notify("The landscape has two dimensions; this pixel has more.".to_owned()),
         });

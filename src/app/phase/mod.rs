@@ -3,7 +3,6 @@
 
 mod axes;
 mod axis_controls;
-mod bridge;
 mod controls;
 mod diagram_store;
 mod export;
@@ -14,11 +13,12 @@ mod metric_names;
 mod optimizer_controls;
 mod panel;
 mod picture;
+mod pixel_landscape;
 mod raw;
 mod readout;
 mod run_bar;
 mod tab;
-mod titled;
+mod titled_diagram;
 
 pub(super) use panel::PhasePanel;
-pub(super) use titled::ExportedDiagram;
+pub(super) use titled_diagram::ExportedDiagram;

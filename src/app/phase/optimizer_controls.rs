@@ -7,8 +7,8 @@ use valleyscope_engine::quantity::{LearningRate, PointCount};
 use valleyscope_engine::simulation::{distinct_name, kept_name};
 use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
 
-use super::axis_controls::left_out;
-use super::controls::{finite, line};
+use super::axis_controls::unswept_note;
+use super::controls::{line, parse_finite};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::live::{Action, Requests};
@@ -16,11 +16,11 @@ use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::figure::optimizer_colors;
 
-const COLOR_HELP: &str = "Colour in the map and the plots. A change of it needs no new computation.";
+const COLOR_HELP: &str = "Colour in the map and the plots. Changing it needs no new computation.";
 
 /// Shows the optimizers, each with its rule and learning rates, and a menu that adds one.
 pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
-    let (mut removed, mut exchanged) = (None, None);
+    let (mut removed, mut replaced) = (None, None);
     let can_remove = spec.optimizers.len() > 2;
     let steps = spec.steps.get() as u64;
     let colors = optimizer_colors(spec);
@@ -33,12 +33,12 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
                 let name = form::owned(&label, "colour");
                 color_swatch(ui, &mut optimizer.color, usual_colors[index], COLOR_HELP, &name);
             });
-            let help = "The update rule. Another one keeps the settings that both have.";
+            let help = "The update rule. A new one keeps the settings that both have.";
             line(ui, "Rule", help, |ui| {
                 let name = form::owned(&label, "rule");
-                if let Some(notice) = rule_text::exchange(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
+                if let Some(notice) = rule_text::replace_rule(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
                     requests.actions.push(Action::Notify(notice));
-                    exchanged = Some(index);
+                    replaced = Some(index);
                 }
             });
             rule(ui, &label, optimizer);
@@ -51,7 +51,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
             schedule(ui, &label, &mut optimizer.schedule, Some(steps));
             let remove = ui.add_enabled(can_remove, Button::new("Remove").small());
             let remove = remove.accessible_name(form::owned(&label, "remove"));
-            if remove.on_disabled_hover_text("A comparison needs two.").clicked() {
+            if remove.on_disabled_hover_text("A comparison needs two optimizers.").clicked() {
                 removed = Some(index);
             }
         });
@@ -60,8 +60,8 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
         let label = optimizer.label().to_owned();
         editor(optimizer.id, &label).show(ui.ctx(), &mut optimizer.rule);
     }
-    if let Some(index) = exchanged {
-        exchange(spec, index);
+    if let Some(index) = replaced {
+        on_rule_replaced(spec, index);
     }
     if let Some(index) = removed {
         remove(spec, index);
@@ -97,7 +97,7 @@ fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
 fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
     let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
     let id = (0..).find(is_free).expect("a sweep has few optimizers");
-    let of_all = [&spec.rows, &spec.columns].map(|axis| left_out(spec, axis).is_none());
+    let of_all = [&spec.rows, &spec.columns].map(|axis| unswept_note(spec, axis).is_none());
     for (axis, of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(of_all) {
         if let Quantity::Of(hyperparameter, ids) = &mut axis.of
             && of_all
@@ -121,7 +121,7 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
 
 /// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, and a name made
 /// from the old rule.
-fn exchange(spec: &mut SweepSpec, index: usize) {
+fn on_rule_replaced(spec: &mut SweepSpec, index: usize) {
     let optimizer = &mut spec.optimizers[index];
     optimizer.name = kept_name(optimizer.name.take());
     let (id, rule) = (optimizer.id, optimizer.rule);
@@ -166,7 +166,7 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
                     let decimals = if of.is_whole() { 0 } else { 6 };
                     let drag = DragValue::new(&mut set).speed(speed).max_decimals(decimals).update_while_editing(false);
                     let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
-                    let drag = drag.range(low..=high).custom_parser(finite);
+                    let drag = drag.range(low..=high).custom_parser(parse_finite);
                     ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
                 })
             }
@@ -190,7 +190,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
                 .speed(0.01 * value.get())
                 .max_decimals(6)
                 .update_while_editing(false)
-                .custom_parser(finite);
+                .custom_parser(parse_finite);
             if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
                 *value = LearningRate::clamped(number);
             }
@@ -202,10 +202,10 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
         let drag = DragValue::new(&mut count)
             .range(PointCount::MIN..=PointCount::MAX)
             .update_while_editing(false)
-            .custom_parser(finite);
+            .custom_parser(parse_finite);
         if ui.add(drag).accessible_name(form::owned(owner, "how many learning rates")).changed() {
             rates.count = PointCount::clamped(count as u64);
         }
-        ui.label("learning rates, with equal quotients");
+        ui.label("learning rates, with equal ratios");
     });
 }

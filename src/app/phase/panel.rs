@@ -9,13 +9,13 @@ use valleyscope_engine::sweep::{Axis, Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::axes::Side;
+use super::axes::MapSide;
 use super::controls;
 use super::diagram_store::DiagramStore;
 use super::export::{DiagramExports, MapFigure};
 use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
-use super::titled::{ExportedDiagram, TitledDiagram};
+use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::app::editor::{Draft, Editor, PresetDraft};
 use crate::app::live::Requests;
 use crate::app::side_panel::{Edge, SidePanel};
@@ -59,7 +59,7 @@ impl Draft for SweepPreset {
         if let Preset::Sweep(preset) = written.preset { Some(Arc::new(preset)) } else { None }
     }
 
-    fn take_words(&mut self, preset: &Preset) {
+    fn take_description(&mut self, preset: &Preset) {
         preset.title().clone_into(&mut self.title);
         preset.description().clone_into(&mut self.description);
     }
@@ -101,7 +101,7 @@ impl PhasePanel {
         // A preset has been checked when it was read.
         let clean = self.clean();
         match self.diagrams.run(&self.editor.draft.sweep, &clean, false) {
-            Ok(()) => self.diagrams.belongs_to(&clean),
+            Ok(()) => self.diagrams.relabel(&clean),
             Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
         // The previous diagram is unrelated.
@@ -128,8 +128,8 @@ impl PhasePanel {
     }
 
     /// Shows a kept diagram in place of the present one.
-    pub(super) fn bring_back(&mut self, number: u64) {
-        self.diagrams.bring_back(number);
+    pub(super) fn show_kept(&mut self, number: u64) {
+        self.diagrams.show_kept(number);
         let present = &self.diagrams.present;
         let preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.preset).clone() };
         if present.preset == *self.editor.saved_state() {
@@ -230,7 +230,7 @@ impl PhasePanel {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, simulation, requests);
         });
-        self.editor.remember(ui.ctx());
+        self.editor.record_for_undo(ui.ctx());
     }
 
     /// Starts the diagram of the settings under the controls, if they have changed.
@@ -278,8 +278,8 @@ impl PhasePanel {
 /// Returns the pixel with these values of row and column, if two sweeps have the same axes.
 fn pixel_of(sweep: &SweepSpec, other: &SweepSpec, [row, column]: [f64; 2]) -> Option<[usize; 2]> {
     let index = |axis: &Axis, other: &Axis, value: f64| {
-        let position = Side(axis).position(value);
-        (axis.of == other.of && (0.0..=1.0).contains(&position)).then(|| Side(axis).index(position))
+        let position = MapSide(axis).position(value);
+        (axis.of == other.of && (0.0..=1.0).contains(&position)).then(|| MapSide(axis).index(position))
     };
     Some([index(&sweep.rows, &other.rows, row)?, index(&sweep.columns, &other.columns, column)?])
 }

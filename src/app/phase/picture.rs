@@ -18,7 +18,7 @@ pub(super) struct MapLook {
 }
 
 /// The explanation of the colours.
-pub(super) struct Explained {
+pub(super) struct ColorKey {
     pub scale: Option<Scale>,
     pub legend: Vec<Swatch>,
     /// The label of the scale.
@@ -31,15 +31,15 @@ pub(super) struct MapPicture {
     texture: Option<TextureHandle>,
     /// The sweep that the texture shows.
     spec: Option<Arc<SweepSpec>>,
-    pub explained: Option<Explained>,
+    pub color_key: Option<ColorKey>,
     /// The look, the version and the colour of unknown cells of the newest texture, which may still be in progress.
     wanted: Option<(MapLook, u64, [u8; 3])>,
-    coming: Option<Receiver<(MapImage, Explained, Arc<SweepSpec>)>>,
+    coming: Option<Receiver<(MapImage, ColorKey, Arc<SweepSpec>)>>,
     asked: Option<Instant>,
 }
 
 /// The smallest time between pictures of a diagram that fills in.
-const BETWEEN: Duration = Duration::from_millis(60);
+const LEAST_INTERVAL: Duration = Duration::from_millis(60);
 /// The additional time between pictures for each cell, which is copied for the drawing thread.
 const PER_CELL: Duration = Duration::from_nanos(1000);
 
@@ -55,16 +55,16 @@ impl MapPicture {
 
     /// Returns whether the map has a colour bar.
     pub(super) fn has_bar(&self) -> bool {
-        self.explained.as_ref().is_some_and(|explained| explained.scale.is_some())
+        self.color_key.as_ref().is_some_and(|color_key| color_key.scale.is_some())
     }
 
     /// Takes a finished picture, and requests another where it is outdated.
     pub(super) fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
-                Ok((image, explained, spec)) => {
+                Ok((image, color_key, spec)) => {
                     self.show(ctx, &image);
-                    (self.explained, self.spec) = (Some(explained), Some(spec));
+                    (self.color_key, self.spec) = (Some(color_key), Some(spec));
                     self.coming = None;
                 }
                 Err(TryRecvError::Empty) => return,
@@ -76,7 +76,7 @@ impl MapPicture {
         if self.wanted == Some((look, version, unknown)) {
             return;
         }
-        let between = BETWEEN + PER_CELL * u32::try_from(diagram.cell_count()).unwrap_or(u32::MAX);
+        let between = LEAST_INTERVAL + PER_CELL * u32::try_from(diagram.cell_count()).unwrap_or(u32::MAX);
         if let Some(asked) = self.asked.filter(|_| same_look)
             && let Some(wait) = between.checked_sub(asked.elapsed())
         {
@@ -89,21 +89,21 @@ impl MapPicture {
         let (diagram, ctx) = (diagram.clone(), ctx.clone());
         std::thread::spawn(move || {
             let filled = diagram.filled();
-            let explained = Explained {
+            let color_key = ColorKey {
                 scale: look.map.scale(&filled, look.metric),
                 legend: look.map.legend_with(&filled, look.metric, unknown),
                 label: look.map.quantity(look.metric),
             };
             let image = look.map.image_with(&filled, look.metric, unknown);
             // The panel may be gone.
-            let _ = sender.send((image, explained, Arc::clone(diagram.spec())));
+            let _ = sender.send((image, color_key, Arc::clone(diagram.spec())));
             ctx.request_repaint();
         });
         self.coming = Some(receiver);
     }
 
     fn show(&mut self, ctx: &Context, image: &MapImage) {
-        let image = within(image, ctx.input(|input| input.max_texture_side));
+        let image = shrunk(image, ctx.input(|input| input.max_texture_side));
         match &mut self.texture {
             Some(texture) => texture.set(image, TextureOptions::NEAREST),
             None => self.texture = Some(ctx.load_texture("phase diagram", image, TextureOptions::NEAREST)),
@@ -112,7 +112,7 @@ impl MapPicture {
 }
 
 /// Converts an image to at most `most` pixels a side; some rows and columns of a larger one are left out.
-fn within(image: &MapImage, most: usize) -> ColorImage {
+fn shrunk(image: &MapImage, most: usize) -> ColorImage {
     let [width, height] = [image.width, image.height].map(|side| side.min(most));
     let rows = (0..height).map(|y| y * image.height / height);
     let pixels = rows.flat_map(|row| (0..width).map(move |x| row * image.width + x * image.width / width));

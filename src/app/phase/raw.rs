@@ -12,7 +12,7 @@ use crate::app::question::Question;
 use crate::result::{RawExport, RawFailure, RawPlan, RawProgress};
 
 /// The interval between updates of the progress.
-const BETWEEN: Duration = Duration::from_millis(100);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The export of raw arrays, at most one at a time.
 #[derive(Default)]
@@ -97,7 +97,7 @@ impl RawExports {
             ui.add(egui::Label::new(RichText::new(text).small().weak()).truncate());
         });
         ui.add(ProgressBar::new(pixels as f32 / all_pixels as f32).desired_height(6.0));
-        ui.ctx().request_repaint_after(BETWEEN);
+        ui.ctx().request_repaint_after(UPDATE_INTERVAL);
     }
 
     fn ask_to_replace(&mut self, ctx: &Context, diagrams: &DiagramStore) {

@@ -31,7 +31,7 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
         ui.label(RichText::new("Not computed yet.").weak());
         return;
     };
-    verdict(ui, diagram, cell, metric);
+    winner(ui, diagram, cell, metric);
     ui.add_space(4.0);
     scores(ui, diagram, pixel, cell, metric);
     ui.add_space(6.0);
@@ -39,7 +39,7 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
 }
 
 /// Shows the winner, its certainty, and the difference on which they rest.
-fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
+fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     let comparison = cell.comparison(metric);
     let Some(winner) = comparison.winner else {
         ui.label("No winner: the best scores are equal.");
@@ -56,7 +56,7 @@ fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     if let Some((rival, _)) = comparison.rival() {
         let gap = comparison.gaps[rival];
         let lead = format!("held-out lead over {}: {} ± {}", names[rival], number(gap.value), number(gap.error));
-        ui.label(RichText::new(lead).weak()).on_hover_text(held_out(cell.replicates));
+        ui.label(RichText::new(lead).weak()).on_hover_text(held_out_explanation(cell.replicates));
     }
     let all = diagram.spec().replicates.get();
     if cell.replicates < all {
@@ -68,7 +68,7 @@ fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
 const UNDECIDED: f64 = 0.5;
 
 /// Explains how the held-out lead is estimated, and why it may be smaller than the scores' difference.
-fn held_out(replicates: usize) -> String {
+fn held_out_explanation(replicates: usize) -> String {
     format!(
         "Each score below is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
          lead, each optimizer's learning rate is chosen on one half of the replicates ({} runs), and the optimizers are \
@@ -135,7 +135,7 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
             let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
             let label = ui.label(format!("{beyond}{}", number(best)));
             if !beyond.is_empty() {
-                label.on_hover_text("At the end of the learning rates that were tried: a better one may lie beyond.");
+                label.on_hover_text("At the end of the tried learning rates: a better one may be outside.");
             }
             let runs = cell.averages[index].len() * cell.replicates;
             ui.label(match cell.diverged[index] {
@@ -170,7 +170,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     ui.label(RichText::new(format!("{average} {name} over learning rate η")).small());
     let optimizers = &diagram.spec().optimizers;
     let names = diagram.spec().shown_names();
-    let shown = around_scores((0..optimizers.len()).map(|index| cell.score(index, metric).value), metric);
+    let shown = average_range((0..optimizers.len()).map(|index| cell.score(index, metric).value), metric);
     let curves: Vec<_> = (0..cell.averages.len()).map(|index| rates(diagram, pixel, cell, index, metric)).collect();
     let places = curves.iter().flatten().map(|rate| [rate.place; 2]).reduce(union);
     let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
@@ -217,7 +217,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
 }
 
 /// Returns the displayed range of averages, which excludes those of far too large learning rates.
-fn around_scores(scores: impl Iterator<Item = f64>, metric: Metric) -> [f64; 2] {
+fn average_range(scores: impl Iterator<Item = f64>, metric: Metric) -> [f64; 2] {
     let scores = scores.filter(|score| score.is_finite()).map(|score| [score; 2]);
     let Some([low, high]) = scores.reduce(union) else { return [0.0, 1.0] };
     let reach = (3.0 * (high - low)).max(0.5 * low.abs().max(high.abs())).max(1e-6);

@@ -13,7 +13,7 @@ use super::panel::PhasePanel;
 const BAR: f32 = 6.0;
 
 /// The relation of the settings under the controls to the computed ones.
-struct Standing {
+struct SettingsStatus {
     /// True if the settings differ from the newest diagram's.
     is_other: bool,
     /// True if the settings wait for Run.
@@ -33,7 +33,7 @@ impl PhasePanel {
         if !description.is_empty() {
             title.on_hover_text(description);
         }
-        let Standing { is_other, waits, .. } = self.standing(fault);
+        let SettingsStatus { is_other, waits, .. } = self.settings_status(fault);
         ui.horizontal_wrapped(|ui| self.run_buttons(ui, fault));
         let height = BAR + 2.0 * (ui.text_style_height(&TextStyle::Small) + ui.spacing().item_spacing.y);
         ui.scope(|ui| {
@@ -55,10 +55,10 @@ impl PhasePanel {
         });
     }
 
-    fn standing(&self, fault: Option<&SpecError>) -> Standing {
+    fn settings_status(&self, fault: Option<&SpecError>) -> SettingsStatus {
         let diagram = &self.diagrams.newest().diagram;
         let is_other = **diagram.spec() != self.editor.draft.sweep;
-        Standing {
+        SettingsStatus {
             is_other,
             // Followed changes are computed automatically, and invalid settings wait for a correction.
             waits: is_other && !self.follow_changes && fault.is_none(),
@@ -68,9 +68,9 @@ impl PhasePanel {
     }
 
     fn run_buttons(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
-        let Standing { is_other, waits, is_complete, is_begun } = self.standing(fault);
+        let SettingsStatus { is_other, waits, is_complete, is_begun } = self.settings_status(fault);
         if self.diagrams.is_running() && !waits {
-            if ui.button("Pause").on_hover_text("Stop for now; what is computed stays").clicked() {
+            if ui.button("Pause").on_hover_text("Pause; computed pixels stay").clicked() {
                 self.diagrams.stop();
             }
         } else {
@@ -81,7 +81,7 @@ impl PhasePanel {
             }
         }
         let cancel = ui.add_enabled(is_begun || self.diagrams.is_running(), Button::new("Cancel"));
-        let help = "Stop, and begin anew. What took long to compute stays among the diagrams of before.";
+        let help = "Stop and start over. A diagram that took long to compute stays among the earlier ones.";
         if cancel.on_hover_text(help).clicked() {
             self.diagrams.discard();
         }
@@ -90,12 +90,12 @@ impl PhasePanel {
         let quick = self.editor.draft.sweep.quick();
         let can_be_smaller = fault.is_none() && quick != self.editor.draft.sweep;
         let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
-        let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is as small already" };
+        let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is already this small" };
         if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
             self.editor.draft.sweep = quick;
             self.run(false);
         }
-        let help = "Each change of a setting begins a new diagram at once";
+        let help = "Start a new diagram at each change of a setting";
         ui.checkbox(&mut self.follow_changes, "Live").on_hover_text(help);
     }
 
@@ -104,8 +104,8 @@ impl PhasePanel {
         let diagram = &self.diagrams.newest().diagram;
         let (complete, all) = (diagram.complete(), diagram.cell_count());
         let (state, detail) = match self.diagrams.progress() {
-            Some(progress) if self.diagrams.is_running() => ("", pace(&progress)),
-            Some(progress) if diagram.is_complete() => (", complete", took(&progress)),
+            Some(progress) if self.diagrams.is_running() => ("", rate_and_time_left(&progress)),
+            Some(progress) if diagram.is_complete() => (", complete", steps_and_time(&progress)),
             _ if diagram.is_complete() => (", complete", String::new()),
             Some(_) => (", stopped", String::new()),
             None => ("", self.to_compute()),
@@ -134,7 +134,7 @@ fn why_not(fault: Option<&SpecError>) -> &'static str {
 }
 
 /// Formats the rate of a sweep, and the remaining time.
-fn pace(progress: &Progress) -> String {
+fn rate_and_time_left(progress: &Progress) -> String {
     if progress.steps == 0 {
         return "starting".to_owned();
     }
@@ -143,7 +143,7 @@ fn pace(progress: &Progress) -> String {
 }
 
 /// Formats the steps and the time of a complete sweep.
-fn took(progress: &Progress) -> String {
+fn steps_and_time(progress: &Progress) -> String {
     let (steps, rate) = (count(progress.steps as f64), count(progress.rate()));
     format!("{steps} steps in {} ({rate} steps/s)", time(progress.elapsed))
 }

@@ -11,11 +11,11 @@ use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use super::export::ExportKind;
 use super::panel::PhasePanel;
 use super::run_bar::time;
-use super::titled::TitledDiagram;
+use super::titled_diagram::TitledDiagram;
 use crate::app::editor::{AnyEditor, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::live::Requests;
 use crate::app::session::stored_preset;
-use crate::app::tabs::{Losses, Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+use crate::app::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults};
 use crate::figure::as_changed;
 
 /// The settings under the controls, to restore in the next session.
@@ -43,7 +43,7 @@ impl RegisteredTab for PhasePanel {
 
     fn begin(start: &mut Start<'_>) -> PhasePanel {
         let mut panel = PhasePanel::new(start.cc.egui_ctx.clone(), first_sweep());
-        start.recall("The last phase diagram's preset was not restored", |memory| panel.recall(memory));
+        start.restore_memory("The last phase diagram's preset was not restored", |memory| panel.restore_memory(memory));
         panel
     }
 }
@@ -71,17 +71,17 @@ impl Tab for PhasePanel {
 
     fn saved(&mut self, written: PresetDraft, file: &Path) {
         if let Some(saved) = Editor::saved(&mut self.editor, written, file) {
-            self.diagrams.call_by(saved);
+            self.diagrams.relabel_sweep(saved);
         }
     }
 
-    fn go_in_history(&mut self, step: HistoryStep) {
+    fn undo_or_redo(&mut self, step: HistoryStep) {
         let before = self.editor.saved_state_number();
-        self.editor.go_in_history(step);
+        self.editor.undo_or_redo(step);
         if self.editor.saved_state_number() != before {
             // The metric is saved with the preset.
             self.look.metric = self.preset().sweep.metric;
-            self.diagrams.call_by(&self.clean());
+            self.diagrams.relabel_sweep(&self.clean());
         }
     }
 
@@ -117,16 +117,16 @@ impl Tab for PhasePanel {
         self.area
     }
 
-    fn losses(&self, worth_asking: Duration) -> Losses {
+    fn unsaved_results(&self, worth_asking: Duration) -> UnsavedResults {
         let words = |(titled, worked): (&TitledDiagram, Duration)| {
             let [rows, columns] = titled.spec().shape();
             format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
         };
         let lines = self.diagrams.unsaved(worth_asking).into_iter().map(words).collect();
-        Losses { name: ["a phase diagram", "phase diagrams"], lines }
+        UnsavedResults { name: ["a phase diagram", "phase diagrams"], lines }
     }
 
-    fn export_first_loss(&mut self, ctx: &Context, worth_asking: Duration) {
+    fn export_first_unsaved(&mut self, ctx: &Context, worth_asking: Duration) {
         let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
         self.exports.begin(ctx, titled.clone(), self.look, ExportKind::Npz, self.layout);
     }
@@ -134,13 +134,13 @@ impl Tab for PhasePanel {
 
 impl PhasePanel {
     /// Restores the settings of the last session. They are not computed until a run is requested.
-    fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
+    fn restore_memory(&mut self, memory: SweepMemory) -> Result<(), String> {
         let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
         let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
         let preset = stored(&memory.preset, "the sweep of the last session")?;
         let clean = Arc::new(stored(&memory.clean, "the preset of the last session's sweep")?);
         self.put(preset, None);
-        self.diagrams.forget(self.editor.draft.sweep.clone(), Arc::clone(&clean));
+        self.diagrams.reset(self.editor.draft.sweep.clone(), Arc::clone(&clean));
         self.editor = Editor::new(self.preset().clone(), clean, memory.file);
         Ok(())
     }

@@ -86,7 +86,7 @@ mod tests {
     use super::near_line;
 
     #[test]
-    fn segments_that_come_from_far_outside_of_the_view_stay_in_their_place() {
+    fn segments_from_far_outside_of_the_view_stay_in_their_place() {
         // In view are 0 to 1, and near it −100 to 101.
         let line = [[0.0, 0.5], [1.0, 1000.5], [2.0, 0.5], [3.0, -500.0], [4.0, -600.0]];
         let kept = near_line(&line, [0.0, 1.0]);

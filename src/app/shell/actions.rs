@@ -28,7 +28,7 @@ impl Valleyscope {
         match action {
             Action::Notify(text) => self.dialogs.messages.notify(text),
             Action::Report { title, text } => self.dialogs.messages.report(title, text),
-            Action::SavePicture { area, suggested_name } => self.dialogs.pictures.ask(area, suggested_name),
+            Action::SavePicture { area, suggested_name } => self.dialogs.screenshots.ask(area, suggested_name),
             Action::SaveText { text, suggested_name } => {
                 self.dialogs.files.ask_save(FileContent::Text(text), suggested_name);
             }
@@ -49,8 +49,8 @@ impl Valleyscope {
                 self.tabs.landscape.act(ctx, action, &mut requests);
                 self.carry_out(ctx, requests);
             }
-            Action::Undo => self.shown_mut().go_in_history(HistoryStep::Undo),
-            Action::Redo => self.shown_mut().go_in_history(HistoryStep::Redo),
+            Action::Undo => self.shown_mut().undo_or_redo(HistoryStep::Undo),
+            Action::Redo => self.shown_mut().undo_or_redo(HistoryStep::Redo),
             Action::OpenPreset => self.dialogs.files.ask_open(),
             Action::OpenBuiltIn(name) => {
                 if let Some(built_in) = built_ins().iter().find(|built_in| built_in.name == name) {

@@ -10,12 +10,12 @@ impl Valleyscope {
     /// Cancels a request to close the window if diagrams would be lost. Presets and trainings need no question: the
     /// session keeps unsaved settings, and trainings go on without the window. A window whose graphics device is lost
     /// cannot show one.
-    pub(super) fn hold_close(&mut self, ctx: &Context) {
+    pub(super) fn confirm_close(&mut self, ctx: &Context) {
         let is_requested = ctx.input(|input| input.viewport().close_requested());
         if !is_requested || self.device_lost || self.quitting == Quitting::Decided {
             return;
         }
-        if self.tab_with_losses().is_some() {
+        if self.tab_with_unsaved_results().is_some() {
             ctx.send_viewport_cmd(ViewportCommand::CancelClose);
             if ctx.input(|input| input.viewport().minimized == Some(true)) {
                 ctx.send_viewport_cmd(ViewportCommand::Minimized(false));
@@ -29,11 +29,11 @@ impl Valleyscope {
         if self.quitting != Quitting::Asked {
             return;
         }
-        let tab = self.tab_with_losses();
+        let tab = self.tab_with_unsaved_results();
         let answer = match tab {
             // They were exported meanwhile.
             None => Some(QuitAnswer::Stay),
-            Some(tab) => quit::ask(ctx, &self.tabs.get(tab).losses(self.worth_asking)),
+            Some(tab) => quit::ask(ctx, &self.tabs.get(tab).unsaved_results(self.worth_asking)),
         };
         match answer {
             None => {}
@@ -41,7 +41,7 @@ impl Valleyscope {
             Some(QuitAnswer::Export) => {
                 self.quitting = Quitting::No;
                 if let Some(tab) = tab {
-                    self.tabs.get_mut(tab).export_first_loss(ctx, self.worth_asking);
+                    self.tabs.get_mut(tab).export_first_unsaved(ctx, self.worth_asking);
                 }
             }
             Some(QuitAnswer::Quit) => {
@@ -52,8 +52,8 @@ impl Valleyscope {
     }
 
     /// Returns the first tab with results that closing the window would drop.
-    fn tab_with_losses(&self) -> Option<TabName> {
-        let has_losses = |tab: &TabName| !self.tabs.get(*tab).losses(self.worth_asking).lines.is_empty();
+    fn tab_with_unsaved_results(&self) -> Option<TabName> {
+        let has_losses = |tab: &TabName| !self.tabs.get(*tab).unsaved_results(self.worth_asking).lines.is_empty();
         TabName::ALL.iter().copied().find(has_losses)
     }
 }

@@ -27,7 +27,7 @@ impl Valleyscope {
         self.dialogs.files.show(ctx);
         self.show_save_preset(ctx);
         self.show_drop_target(ctx);
-        self.dialogs.pictures.tick(ctx);
+        self.dialogs.screenshots.request_when_due(ctx);
         for &tab in TabName::ALL {
             self.tabs.get_mut(tab).dialogs(ctx, requests);
         }
@@ -60,7 +60,7 @@ impl Valleyscope {
                 self.dialogs.files.open(path);
             } else {
                 let text = format!(
-                    "{} is neither a preset nor a result nor the folder of a run: its name ends neither in .ron nor in .npz.",
+                    "{} is not a preset, a result or the folder of a run: a file's name must end in .ron or .npz.",
                     path.display()
                 );
                 self.dialogs.messages.report("The dropped file was not opened", text);

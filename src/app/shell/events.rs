@@ -17,9 +17,9 @@ impl Valleyscope {
                 GraphicsFault::Error(error) => self.dialogs.messages.report(
                     "Something could not be drawn",
                     format!(
-                        "{error}\n\nThe simulation goes on and nothing is lost. If the picture stays wrong, close the \
-                         window and open it again: the session comes back. `valleyscope doctor` shows the graphics \
-                         drivers that were found."
+                        "{error}\n\nThe simulation continues and nothing is lost. If the picture stays wrong, close \
+                         the window and reopen it, which restores the session. `valleyscope doctor` shows the \
+                         graphics drivers found."
                     ),
                 ),
                 GraphicsFault::Lost(reason) => {
@@ -35,22 +35,22 @@ impl Valleyscope {
         for event in self.dialogs.files.take_events() {
             match event {
                 FileEvent::Opened { path, preset } => {
-                    self.catalog.used(&path);
+                    self.catalog.add_recent(&path);
                     self.open_preset(ctx, *preset, Some(path));
                 }
                 FileEvent::OpenedRun(run) => self.open_run(run),
                 FileEvent::OpenedResult { path, result } => {
-                    self.catalog.used(&path);
+                    self.catalog.add_recent(&path);
                     self.open_result(*result);
                 }
                 FileEvent::Saved { path, content } => self.saved(&path, content),
-                FileEvent::Gone(path) => self.catalog.forget(&path),
+                FileEvent::Gone(path) => self.catalog.remove_recent(&path),
                 FileEvent::RawFolder { folder, plan } => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
                 FileEvent::DataFolder(folder) => self.tabs.training.use_data_in(&folder),
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }
-        while let Some(picture) = self.dialogs.pictures.take() {
+        while let Some(picture) = self.dialogs.screenshots.take() {
             self.dialogs.files.ask_save(FileContent::Picture(picture.image), picture.suggested_name);
         }
     }
@@ -60,7 +60,7 @@ impl Valleyscope {
             self.tabs.phase.exported(exported);
         } else if let FileContent::Preset(draft) = content {
             self.tabs.get_mut(TabName::that_opens(&draft.preset)).saved(*draft, path);
-            self.catalog.used(path);
+            self.catalog.add_recent(path);
             self.catalog.refresh(&self.context);
         }
         self.dialogs.messages.notify(format!("Saved {}", path.display()));

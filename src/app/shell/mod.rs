@@ -23,11 +23,11 @@ use super::keyboard;
 use super::live::{Live, Requests};
 use super::messages::Messages;
 use super::phase::PhasePanel;
-use super::picture::Pictures;
 use super::plot::install_curves;
 use super::preset_catalog::PresetCatalog;
 use super::quit::Quitting;
 use super::save_preset::SavePreset;
+use super::screenshot::Screenshots;
 use super::session::{self, Session, WindowState};
 use super::tabs::{Start, TabFrame, TabName, Tabs};
 use super::theme;
@@ -40,13 +40,13 @@ struct Dialogs {
     messages: Messages,
     help: Help,
     files: Files,
-    pictures: Pictures,
+    screenshots: Screenshots,
     save_preset: Option<SavePreset>,
 }
 
 impl Dialogs {
     fn new(messages: Messages, files: Files) -> Dialogs {
-        Dialogs { messages, help: Help::default(), files, pictures: Pictures::default(), save_preset: None }
+        Dialogs { messages, help: Help::default(), files, screenshots: Screenshots::default(), save_preset: None }
     }
 }
 
@@ -87,7 +87,7 @@ impl Valleyscope {
         let is_unreadable = matches!(restored, Some(None));
         let (window, memories) = restored.flatten().map(|Session { window, tabs, .. }| (window, tabs)).unzip();
         if let Some(WindowState { recent, theme, zoom, .. }) = &window {
-            catalog.recall(recent.clone());
+            catalog.restore_recent(recent.clone());
             ctx.set_theme(*theme);
             ctx.set_zoom_factor(*zoom);
         }
@@ -171,7 +171,7 @@ fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
         Err(reason) => {
             messages.report(
                 "The last session was not restored",
-                format!("{reason}\n\nIt is kept aside, and Valleyscope begins with a built-in preset.\n\n{text}"),
+                format!("{reason}\n\nIt was set aside, and Valleyscope starts with a built-in preset.\n\n{text}"),
             );
             None
         }
@@ -180,7 +180,7 @@ fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
 
 impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
-        self.hold_close(ctx);
+        self.confirm_close(ctx);
         self.take_graphics_faults(ctx);
         self.take_answers(ctx);
         self.catalog.poll();

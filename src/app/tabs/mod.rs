@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use tab::{Losses, Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+pub(super) use tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults};
 
 use valleyscope_experiments::preset::Preset;
 

@@ -55,8 +55,8 @@ pub(in crate::app) trait Tab {
         self.editor_mut().saved(written, file);
     }
 
-    fn go_in_history(&mut self, step: HistoryStep) {
-        self.editor_mut().go_in_history(step);
+    fn undo_or_redo(&mut self, step: HistoryStep) {
+        self.editor_mut().undo_or_redo(step);
     }
 
     /// Opens a preset of one of its kinds. Undo restores the previous one.
@@ -90,12 +90,12 @@ pub(in crate::app) trait Tab {
     fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
 
     /// Returns the results that closing the window would drop, and that took at least this long to compute.
-    fn losses(&self, _worth_asking: Duration) -> Losses {
-        Losses::default()
+    fn unsaved_results(&self, _worth_asking: Duration) -> UnsavedResults {
+        UnsavedResults::default()
     }
 
     /// Exports the first of those results.
-    fn export_first_loss(&mut self, _ctx: &Context, _worth_asking: Duration) {}
+    fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
 }
 
 /// A tab that the registry can create.
@@ -126,7 +126,7 @@ pub(in crate::app) struct TabWindow<'a> {
 
 /// Results that are in no file.
 #[derive(Default)]
-pub(in crate::app) struct Losses {
+pub(in crate::app) struct UnsavedResults {
     /// Their name: "a phase diagram", and for several "phase diagrams".
     pub name: [&'static str; 2],
     /// A description of each result, one line each.
@@ -147,7 +147,7 @@ pub(in crate::app) struct Start<'a> {
 impl Start<'_> {
     /// Restores the tab by `restore` from its state in the last session, if there is one. Reports an unusable state
     /// under this title.
-    pub(in crate::app) fn recall<M: DeserializeOwned, T>(
+    pub(in crate::app) fn restore_memory<M: DeserializeOwned, T>(
         &mut self,
         title: &str,
         restore: impl FnOnce(M) -> Result<T, String>,
@@ -158,7 +158,7 @@ impl Start<'_> {
             Err(reason) => {
                 self.has_refused = true;
                 let text = format!(
-                    "{reason}\n\nIt is kept aside, and the tab begins with a built-in preset.\n\n{}",
+                    "{reason}\n\nIt was set aside, and the tab starts with a built-in preset.\n\n{}",
                     memory.0.get_ron()
                 );
                 self.messages.report(title, text);

@@ -15,7 +15,7 @@ use super::lines::Fit;
 use super::named_curves::NamedCurves;
 use super::plot_export::PlotExport;
 use super::plotter::union;
-use super::reaching::Reaching;
+use super::time_to_loss::TimeToLoss;
 use super::track::{Horizontal, Track, TrackLook};
 use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::number as text;
@@ -35,7 +35,7 @@ pub(super) struct Charts {
     pub choices: Choices,
     zoom: Zoom<MetricId>,
     hover: Option<f64>,
-    reaching: Reaching,
+    time_to_loss: TimeToLoss,
     cache: CurveCache,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum ChartAction {
 
 impl Charts {
     /// Resets all plots to their whole ranges.
-    pub(super) fn look_anew(&mut self) {
+    pub(super) fn reset_view(&mut self) {
         self.zoom.reset();
     }
 
@@ -65,7 +65,7 @@ impl Charts {
             ui.label(RichText::new(note).small().weak());
         }
         legend(ui, groups);
-        self.reaching.ui(ui, groups, &offered(groups));
+        self.time_to_loss.ui(ui, groups, &offered(groups));
         let shown = self.shown(groups);
         self.grid(ui, groups, &shown);
         asked
@@ -128,7 +128,7 @@ impl Charts {
             if horizontal != self.choices.horizontal {
                 self.zoom.x = None;
             }
-            let help = "Exponential smoothing, over all points; the curve as it is stays behind, faint";
+            let help = "Exponential smoothing over all points; the raw curve stays visible, faint";
             ui.label("Smoothing").on_hover_text(help);
             ui.spacing_mut().slider_width = 80.0;
             let slider = Slider::new(&mut self.choices.smoothing, 0.0..=Choices::MOST_SMOOTHING).show_value(false);
@@ -136,14 +136,16 @@ impl Charts {
             let field = TypedField { name: "Smoothing, number", width: 40.0 };
             let typed = field.show(ui, &text::text(self.choices.smoothing), smoothing);
             self.choices.smoothing = typed.entered.unwrap_or(self.choices.smoothing);
-            ui.checkbox(&mut self.choices.grouped, "Group replicates")
-                .on_hover_text("Runs that differ only in the seed as one mean curve, with a deviation on both sides");
-            ui.toggle_value(&mut self.reaching.is_open, "Reaching a loss")
-                .on_hover_text("When each run reaches a loss, and how much sooner than another");
+            ui.checkbox(&mut self.choices.grouped, "Group replicates").on_hover_text(
+                "Show runs that differ only in the seed as one mean curve, with a deviation on both \
+                                sides",
+            );
+            ui.toggle_value(&mut self.time_to_loss.is_open, "Reaching a loss")
+                .on_hover_text("Compare the steps and times at which the runs reach a loss");
             ui.toggle_value(&mut self.choices.whole_range, "Whole range")
-                .on_hover_text("Vertical axes up to what diverged runs reach, which they leave out otherwise");
+                .on_hover_text("Extend the vertical axes to the values of diverged runs");
             if ui.add_enabled(self.zoom.is_zoomed(), Button::new("Reset zoom")).clicked() {
-                self.look_anew();
+                self.reset_view();
             }
             asked = figure_layout.export_menu(ui, &FILES, ChartAction::Table).1;
         });
@@ -170,7 +172,7 @@ impl Charts {
 
     fn grid(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) {
         if shown.is_empty() {
-            ui.weak("No plot is chosen. “Plots” shows them.");
+            ui.weak("No plot is chosen. Choose some under “Plots”.");
             return;
         }
         let size = ui.available_size();
@@ -227,7 +229,7 @@ impl Charts {
         let columns = (ui.available_width() - 60.0).max(50.0) as usize;
         let look = TrackLook { horizontal, scales, x, columns };
         let y = self.zoom.y.get(&metric).copied();
-        let level = self.reaching.level(metric);
+        let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
         let chart = Chart { info, look, y, fit, curves: self.curves(groups, metric, look), level, hover };
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
@@ -236,9 +238,9 @@ impl Charts {
         if chart.curves.is_empty() {
             let is_measured = groups.iter().any(|group| group.drawn.tracks.contains_key(&metric));
             match (groups.is_empty(), is_measured) {
-                (true, _) => shown.note(ui, "Nothing is known of it so far"),
+                (true, _) => shown.note(ui, "No data so far"),
                 (false, false) => shown.note(ui, "Not measured so far"),
-                (false, true) => shown.note(ui, &format!("Has no place over {}", horizontal.name())),
+                (false, true) => shown.note(ui, &format!("Not available over {}", horizontal.name())),
             }
         }
         self.hover = shown.pointer.map(|[x, _]| x).or(self.hover);

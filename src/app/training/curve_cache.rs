@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_made_anew_where_lines_pens_or_the_view_are_others() {
+    fn curves_are_remade_when_lines_pens_or_the_view_change() {
         let mut cache = CurveCache::default();
         let lines = cache.lines(MetricId::LOSS, &[&track(), &track()], LOOK);
         let pens = [0, 1].map(|number| Pen::new([255, 0, 0], number));

@@ -6,11 +6,11 @@ use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, vec2};
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::{ConcernKind, RunFolder, Status};
 
-use super::cut_name::line_with_name;
+use super::elided_name::line_with_name;
 use super::legend::line;
+use super::run_detail::RunDetail;
 use super::samples;
 use super::summary::Summary;
-use super::words::RunDetail;
 use crate::app::form::small_button;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl DetailTab {
 
 /// The shown details.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct DetailView {
     tab: DetailTab,
     /// The prompt of the next requested text.
     pub prompt: String,
@@ -68,7 +68,7 @@ pub(super) enum RunAction {
 /// Shows the details of the run.
 pub(super) fn show(
     ui: &mut Ui,
-    shown: &mut Shown,
+    shown: &mut DetailView,
     run: &Summary,
     pen: Pen,
     detail: Option<&RunDetail>,
@@ -100,7 +100,7 @@ pub(super) fn show(
     }
     if text.is_empty() {
         let nothing = match tab {
-            DetailTab::Log => "The worker has said nothing.",
+            DetailTab::Log => "The worker has written nothing.",
             DetailTab::Events | DetailTab::Warnings | DetailTab::Samples | DetailTab::Config => "Nothing so far.",
         };
         ui.weak(nothing);
@@ -205,9 +205,9 @@ fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
         Status::Finished | Status::Starting | Status::Running(_) => false,
     };
     let fork = if run.is_scan {
-        "A scan has no checkpoint to begin another run with"
+        "A scan has no checkpoint from which to start another run"
     } else {
-        "Begin another run with a checkpoint of this one"
+        "Start another run from a checkpoint of this one"
     };
     let button = |text, name, help, is_enabled, action| RunButton { text, name, help, is_enabled, action };
     [

@@ -98,10 +98,13 @@ impl Dialog {
                     });
                 }
                 Dialog::Fork { run, title, training, steps, chosen } => {
-                    ui.label(RichText::new("Begin another run with a checkpoint of this one?").heading().strong());
+                    ui.label(RichText::new("Start another run from a checkpoint of this one?").heading().strong());
                     ui.add(Label::new(&*title).wrap());
                     checkpoint(ui, steps, chosen);
-                    ui.label("Its settings come under the controls, to be changed; Start begins the run.");
+                    ui.label(
+                        "Its settings are loaded into the controls, where they can be changed. Start begins the \
+                              run.",
+                    );
                     ui.add_space(6.0);
                     ui.horizontal(|ui| {
                         if ui.button("Take the settings").clicked() {
@@ -114,7 +117,7 @@ impl Dialog {
                     });
                 }
                 Dialog::Resume { run, title, lost } => {
-                    ui.label(RichText::new("Go on with this run here?").heading().strong());
+                    ui.label(RichText::new("Resume this run here?").heading().strong());
                     let text = format!("{title}\n{}", run.path().display());
                     ui.add(Label::new(text).wrap());
                     ui.add(Label::new(RichText::new(&*lost).color(ui.visuals().warn_fg_color)).wrap());

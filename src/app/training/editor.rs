@@ -119,7 +119,7 @@ impl Draft for Preset {
         Some(SavedTraining { fork: before.fork.clone(), ..SavedTraining::opened(written.preset, Some(file)) })
     }
 
-    fn take_words(&mut self, preset: &Preset) {
+    fn take_description(&mut self, preset: &Preset) {
         let mut preset = preset.clone();
         self.words_mut().into_iter().zip(preset.words_mut()).for_each(|(word, saved)| word.clone_from(saved));
         if let (Some(own), Some(saved)) = (self.workload_mut(), preset.workload()) {

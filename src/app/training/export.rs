@@ -102,7 +102,7 @@ impl TrainingExports {
         };
         self.make(ctx, move || {
             if picture.plots.is_empty() {
-                return Err("No plot that is shown has a curve. “Plots” above them chooses what is shown.".to_owned());
+                return Err("No shown plot has a curve. Choose others under “Plots”.".to_owned());
             }
             Ok((figure_layout.file(&picture.figure(), format).map_err(|error| error.to_string())?, name))
         });

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
 
 /// The time limit for the start of the set-up that continues after the command.
-const BEGIN: Duration = Duration::from_secs(5);
+const START_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval between checks for that start.
-const GLANCE: Duration = Duration::from_millis(50);
+const START_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of lines of a command's output that are shown.
-const LAST_WORDS: usize = 12;
+const OUTPUT_LINES: usize = 12;
 
 /// The command that starts the worker's set-up in the background.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,15 +64,15 @@ impl InstallCommand {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let lines: Vec<&str> = said.lines().collect();
-            let last = lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n");
-            return Err(format!("The set-up did not begin ({}).\n{last}", output.status));
+            let last = lines[lines.len().saturating_sub(OUTPUT_LINES)..].join("\n");
+            return Err(format!("The set-up did not start ({}).\n{last}", output.status));
         }
         let begun = Instant::now();
         while folder.status() == before && !folder.is_being_set_up() {
-            if begun.elapsed() > BEGIN {
-                return Err("The set-up was started and is not at work; its log may say why.".to_owned());
+            if begun.elapsed() > START_TIMEOUT {
+                return Err("The set-up was started but is not running; its log may show the reason.".to_owned());
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(START_POLL_INTERVAL);
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ use super::watcher::{self, WatcherCommand};
 use crate::app::wake::Wake;
 
 /// The time limit for the worker's start.
-const AT_WORK: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// The capacity of the queue of updates.
 const MOST_UPDATES: usize = 64;
 
@@ -73,7 +73,7 @@ impl TrainingJobs {
         let (outbox, updates) = sync_channel(MOST_UPDATES);
         let commands = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), wake.clone());
         let jobs = TrainingJobs { places, wake, outbox, updates, commands, window: Arc::new(()) };
-        jobs.take_up_queue();
+        jobs.take_over_queue();
         jobs
     }
 
@@ -116,7 +116,7 @@ impl TrainingJobs {
     }
 
     /// Determines the data of a training, and whether it fits, if the worker's devices are known.
-    pub(super) fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
+    pub(super) fn determine_outlook(&self, training: Preset, worker: Option<Handshake>) {
         let folder = self.places.runs.clone();
         self.in_background(move |send| {
             let data = look_at_data(&training);
@@ -161,10 +161,10 @@ impl TrainingJobs {
     }
 
     /// Continues the queue of an earlier window, if there is one.
-    fn take_up_queue(&self) {
+    fn take_over_queue(&self) {
         let Some(folder) = self.places.runs.clone().filter(|folder| Queue::is_in(folder)) else { return };
         self.queue_in_background(move || {
-            let queue = Queue::take_up(&folder);
+            let queue = Queue::take_over(&folder);
             queue.map_err(|error| format!("The queue in {} cannot be read: {error}.", folder.display()))
         });
     }
@@ -177,16 +177,16 @@ impl TrainingJobs {
                 Ok(None) => return,
                 Err(error) => return send(Update::Failed(error)),
             };
-            let outcome = work_off(&mut queue, named.as_deref(), &window, send);
+            let outcome = train_queue(&mut queue, named.as_deref(), &window, send);
             let rest = match queue.count() {
                 0 => "",
-                1 => " The run that waited for it is not begun.",
-                _ => " The runs that waited for it are not begun.",
+                1 => " The run that waited for it will not be started.",
+                _ => " The runs that waited for it will not be started.",
             };
             match outcome {
                 Ok(Outcome::WindowClosed) => return,
                 Ok(Outcome::Finished) => {}
-                Ok(Outcome::Stopped(name)) => send(Update::Said(format!("{name} was stopped.{rest}"))),
+                Ok(Outcome::Stopped(name)) => send(Update::Notice(format!("{name} was stopped.{rest}"))),
                 Err(error) => send(Update::Failed(error + rest)),
             }
             if let Err(error) = queue.end() {
@@ -201,11 +201,12 @@ impl TrainingJobs {
         self.in_background(move |send| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
             let begun = same.and_then(|()| worker_for(named.as_deref(), send)).and_then(|(worker, _)| {
-                let launched = worker.start(&run, true, None).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+                let launched =
+                    worker.start(&run, true, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
                 launched.map_err(|error| error.to_string())
             });
             match begun {
-                Ok(()) => send(Update::Said(format!("{} goes on.", run.name()))),
+                Ok(()) => send(Update::Notice(format!("{} was resumed.", run.name()))),
                 Err(error) => send(Update::Failed(format!("{} was not resumed: {error}", run.name()))),
             }
         });
@@ -244,10 +245,10 @@ impl TrainingJobs {
     }
 }
 
-const NO_FOLDER: &str = "This system knows no folder for data, so there is no place for runs.";
+const NO_FOLDER: &str = "This system has no folder for data, so runs cannot be stored.";
 
 fn look_at_data(training: &Preset) -> Result<Outlook, String> {
-    let workload = training.workload().ok_or("A preset of a training is expected.")?;
+    let workload = training.workload().ok_or("Expected a preset of a training.")?;
     workload.outlook().map_err(|error| error.to_string())
 }
 
@@ -284,7 +285,7 @@ fn begin(
 ) -> Result<(), String> {
     let is_fork = fork.is_some();
     send(Update::Made(run.clone(), fork));
-    let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+    let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(START_TIMEOUT));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
 
@@ -299,7 +300,7 @@ enum Outcome {
 
 /// Trains the runs of the queue, each after the previous one has finished. An error is the reason why the rest is not
 /// trained.
-fn work_off(
+fn train_queue(
     queue: &mut Queue,
     named: Option<&Path>,
     window: &Weak<()>,

@@ -28,10 +28,10 @@ impl Lines {
 
     /// Returns the extents in view of the main line, and of the raw line and the band around it, below a ceiling.
     fn extents(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> Option<(Extent, Option<Extent>)> {
-        let line = || seen(&self.line, [from, to]).map(|y| [y, y]);
+        let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
             || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
-        let around = || band().chain(seen(&self.raw, [from, to]).map(|y| [y, y]));
+        let around = || band().chain(visible_heights(&self.raw, [from, to]).map(|y| [y, y]));
         let highest = || line().chain(around()).map(|[_, high]| high);
         let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
         let below = |extent: &Extent| extent[1] <= top;
@@ -66,7 +66,7 @@ pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> 
 }
 
 /// Returns the heights of a curve's points in view, and those at which it enters and leaves the view.
-fn seen(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
+fn visible_heights(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
     let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
     let segments = pieces.iter().flat_map(|piece| piece.windows(2));
     let crossings = segments.flat_map(move |ends| {

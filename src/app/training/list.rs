@@ -7,7 +7,7 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
 
-use super::cut_name::line_with_name;
+use super::elided_name::line_with_name;
 use super::legend::line;
 use super::pens::Pens;
 use super::summary::Summary;
@@ -77,7 +77,7 @@ pub(super) struct List {
 }
 
 /// An action in the list.
-pub(super) enum Chosen {
+pub(super) enum ListAction {
     /// Shows only this run.
     Only(RunFolder),
     /// Shows this run besides the others, or hides it.
@@ -87,7 +87,13 @@ pub(super) enum Chosen {
 }
 
 impl List {
-    pub(super) fn ui(&mut self, ui: &mut Ui, runs: &[Summary], selected: &[RunFolder], pens: &Pens) -> Option<Chosen> {
+    pub(super) fn ui(
+        &mut self,
+        ui: &mut Ui,
+        runs: &[Summary],
+        selected: &[RunFolder],
+        pens: &Pens,
+    ) -> Option<ListAction> {
         ui.horizontal(|ui| {
             ui.label(RichText::new("Runs").strong());
             let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name()).width(104.0);
@@ -104,7 +110,7 @@ impl List {
         let mut found: Vec<&Summary> = runs.iter().filter(|run| search.finds(run)).collect();
         found.sort_by(|a, b| self.sort.order(a, b));
         if runs.is_empty() {
-            ui.add(Label::new(RichText::new("No runs yet. Start begins one, and it stays here.").weak()).wrap());
+            ui.add(Label::new(RichText::new("No runs yet. Start begins one.").weak()).wrap());
         } else if found.is_empty() {
             let text = format!("None of {} runs matches the search.", runs.len());
             ui.add(Label::new(RichText::new(text).weak()).wrap());
@@ -146,7 +152,7 @@ impl Search {
     }
 }
 
-fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Chosen> {
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<ListAction> {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
@@ -164,7 +170,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Cho
     }
     if response.clicked() {
         let several = ui.input(|input| input.modifiers.command || input.modifiers.shift);
-        chosen = Some(if several { Chosen::Toggled(run.run.clone()) } else { Chosen::Only(run.run.clone()) });
+        chosen = Some(if several { ListAction::Toggled(run.run.clone()) } else { ListAction::Only(run.run.clone()) });
     }
     let inside = egui::UiBuilder::new().max_rect(rect.shrink2(vec2(4.0, 2.0)));
     ui.scope_builder(inside, |ui| {
@@ -173,7 +179,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Cho
             let mut compared = is_selected;
             let check = ui.checkbox(&mut compared, "").on_hover_text("Show together with the others");
             if check.accessible_name(format!("Compare {}", run.in_full())).changed() {
-                chosen = Some(Chosen::Toggled(run.run.clone()));
+                chosen = Some(ListAction::Toggled(run.run.clone()));
             }
             line(ui, pens.of(run));
             let mut color = pens.chosen(&run.run);
@@ -183,9 +189,9 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Cho
                 color_swatch(ui, &mut color, run.color, "Colour of the curves", &name);
             });
             if color != pens.chosen(&run.run) {
-                chosen = Some(Chosen::Colored(run.run.clone(), color));
+                chosen = Some(ListAction::Colored(run.run.clone(), color));
             }
-            mark(ui, &run.concerns);
+            warning_mark(ui, &run.concerns);
             let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());
         });
@@ -202,28 +208,28 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Cho
                 line_with_name(ui, color, ["fork of ", &name, step.trim_end_matches(" · ")]);
             }
             None => {
-                ui.add(Label::new(RichText::new(facts(run)).small().weak()).selectable(false).truncate());
+                ui.add(Label::new(RichText::new(subtitle(run)).small().weak()).selectable(false).truncate());
             }
         }
     });
-    response.on_hover_text(about(run));
+    response.on_hover_text(tooltip(run));
     chosen
 }
 
 /// Shows a warning sign for a run with problems, which the tooltip lists.
-fn mark(ui: &mut Ui, concerns: &[Concern]) {
+fn warning_mark(ui: &mut Ui, concerns: &[Concern]) {
     let Some(gravest) = concerns.first() else { return };
     let visuals = ui.visuals();
     let (sign, color) =
         if gravest.kind.is_grave() { ("✗", visuals.error_fg_color) } else { ("▲", visuals.warn_fg_color) };
     let label = ui.add(Label::new(RichText::new(sign).color(color)).selectable(false));
     label.widget_info(|| WidgetInfo {
-        label: Some(format!("Not well: {}", words(concerns))),
+        label: Some(format!("Not well: {}", concerns_text(concerns))),
         ..WidgetInfo::new(egui::Role::Image)
     });
 }
 
-fn words(concerns: &[Concern]) -> String {
+fn concerns_text(concerns: &[Concern]) -> String {
     concerns.iter().map(|concern| concern.words.as_str()).collect::<Vec<_>>().join("\n")
 }
 
@@ -256,7 +262,7 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
 }
 
 /// Formats the second line of a run's entry: its subtitle and the last loss, on the test data if evaluated.
-fn facts(run: &Summary) -> String {
+fn subtitle(run: &Summary) -> String {
     let [_, second] = run.heading();
     let parts = [losses(run), run.synthetic.clone().unwrap_or_default(), second];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
@@ -283,14 +289,14 @@ fn evaluated(run: &Summary) -> String {
 }
 
 /// Describes a run in words.
-fn about(run: &Summary) -> String {
+fn tooltip(run: &Summary) -> String {
     let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
     let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
-    let concerns = Some(words(&run.concerns)).filter(|words| !words.is_empty());
+    let concerns = Some(concerns_text(&run.concerns)).filter(|words| !words.is_empty());
     let ranks = run.ranks.map(|ranks| ranks.to_string());
     let fork = run.forked.as_ref().map(|forked| visible(&forked.sentence()).into_owned());
-    let lines = [Some(name), concerns, Some(facts(run)), fork, ranks, train, began, Some(folder)];
+    let lines = [Some(name), concerns, Some(subtitle(run)), fork, ranks, train, began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

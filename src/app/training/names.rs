@@ -38,7 +38,7 @@ impl Name {
 
 /// The facts from which a curve is named.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CurveFacts {
     /// The title given by the user; empty where it is named by its settings.
     pub title: String,
     /// The workload, if it is known.
@@ -62,10 +62,10 @@ pub(super) type Traits = [Option<String>; 5];
 const SEED: usize = 3;
 
 /// Collects the facts about the curve of a run, or of the mean of several that begins with it.
-pub(super) fn known(run: &Summary, runs: usize) -> Known {
+pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
     let [rate, batch_size, seed] = numbers(run);
     let steps = run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps)));
-    Known {
+    CurveFacts {
         title: run.own_title().to_owned(),
         family: run.family,
         optimizer: optimizer(run).unwrap_or_default(),
@@ -96,7 +96,7 @@ fn numbers(run: &Summary) -> [Option<String>; 3] {
 /// Sets the texts of the settings of runs in a list so that they are distinct: the workload, if there are several, the
 /// optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends. The
 /// steps are shown with the status.
-pub(super) fn word_settings(runs: &mut [Summary]) {
+pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
@@ -113,7 +113,7 @@ pub(super) fn word_settings(runs: &mut [Summary]) {
             let rest = [differing, equal].concat().into_iter().filter_map(|(_, word)| word.clone());
             let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
             parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
-            for word in rest.chain(run.unusual.iter().cloned()) {
+            for word in rest.chain(run.non_default_hyperparameters.iter().cloned()) {
                 if !parts.contains(&word) {
                     parts.push(word);
                 }
@@ -155,16 +155,16 @@ impl Summary {
 /// differ among them, and where these are equal, by as few traits as possible, or else by their folders. A title shared
 /// by all of several curves is left out. Curves without a title are named by their optimizers, and distinguished in the
 /// same way. With several workloads, each name includes its own.
-pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
+pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
-    let words: Vec<Vec<String>> = curves.iter().map(|curve| words(curve, curves, is_mixed)).collect();
+    let words: Vec<Vec<String>> = curves.iter().map(|curve| name_parts(curve, curves, is_mixed)).collect();
     let names = curves.iter().zip(&words).map(|(curve, own)| {
         let both = curves.iter().zip(&words);
-        let same: Vec<&Known> =
+        let same: Vec<&CurveFacts> =
             both.filter(|(other, words)| other.title == curve.title && *words == own).map(|(other, _)| other).collect();
-        let mut marks = telling(&same);
-        let mark = |known: &Known, traits: &BTreeSet<usize>| -> Vec<String> {
+        let mut marks = distinguishing_traits(&same);
+        let mark = |known: &CurveFacts, traits: &BTreeSet<usize>| -> Vec<String> {
             traits.iter().filter_map(|index| known.traits[*index].clone()).collect()
         };
         let twins = same.iter().filter(|other| mark(other, &marks) == mark(curve, &marks)).count();
@@ -187,8 +187,8 @@ pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
 
 /// Returns the parts of a curve's name: its workload if there are several, its optimizer, and the settings in which it
 /// differs from others of its title.
-fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
-    let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
+fn name_parts(curve: &CurveFacts, curves: &[CurveFacts], is_mixed: bool) -> Vec<String> {
+    let alike: Vec<&CurveFacts> = curves.iter().filter(|other| other.title == curve.title).collect();
     let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
     let place = alike.iter().position(|other| std::ptr::eq(*other, curve)).expect("a curve has its own title");
     let settings = differing(&settings).swap_remove(place);
@@ -201,10 +201,12 @@ fn words(curve: &Known, curves: &[Known], is_mixed: bool) -> Vec<String> {
 
 /// Returns the first traits that together distinguish all of these, or all in which they differ where that is not
 /// enough.
-fn telling(same: &[&Known]) -> BTreeSet<usize> {
-    let mut telling: BTreeSet<usize> = BTreeSet::new();
+fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
+    let mut distinguishing_traits: BTreeSet<usize> = BTreeSet::new();
     for index in 0..same[0].traits.len() {
-        let of = |known: &&Known| telling.iter().map(|index| known.traits[*index].clone()).collect::<Vec<_>>();
+        let of = |known: &&CurveFacts| {
+            distinguishing_traits.iter().map(|index| known.traits[*index].clone()).collect::<Vec<_>>()
+        };
         let mut seen: Vec<_> = same.iter().map(of).collect();
         seen.sort();
         seen.dedup();
@@ -212,43 +214,43 @@ fn telling(same: &[&Known]) -> BTreeSet<usize> {
             break;
         }
         if same.iter().any(|other| other.traits[index] != same[0].traits[index]) {
-            telling.insert(index);
+            distinguishing_traits.insert(index);
         }
     }
-    telling
+    distinguishing_traits
 }
 
 /// Formats the hyperparameters of a rule that differ from their defaults.
-pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
+pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual && !it.words.is_empty()).map(|it| it.words).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Name, distinct};
+    use super::{CurveFacts, Name, distinct};
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
-    fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
+    fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> CurveFacts {
         let traits = [Some(rate), Some(batch), None, Some(seed), None].map(|text| text.map(str::to_owned));
         let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
         let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
-        Known { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
+        CurveFacts { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
     }
 
     /// Makes a curve of a training with this rule.
-    fn of_rule(rule: RuleSpec, folder: &str) -> Known {
+    fn of_rule(rule: RuleSpec, folder: &str) -> CurveFacts {
         let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
         let known = known("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);
-        Known { settings: [settings, known.settings].concat(), ..known }
+        CurveFacts { settings: [settings, known.settings].concat(), ..known }
     }
 
-    fn names(curves: &[Known]) -> Vec<String> {
+    fn names(curves: &[CurveFacts]) -> Vec<String> {
         distinct(curves).iter().map(Name::whole).collect()
     }
 
     #[test]
-    fn only_equal_titles_are_told_apart_and_by_as_little_as_it_takes() {
+    fn equal_titles_are_distinguished_by_the_fewest_traits() {
         let adam = known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
         let focus = known("A", ["FOCUS", "η 0.1", "batch 8", "seed 1"], "y");
         let slow = known("A", ["Adam", "η 0.01", "batch 8", "seed 0"], "z");
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_nothing_is_told_apart_by_its_folder() {
+    fn equal_runs_are_distinguished_by_their_folders() {
         let traits = |seed| ["Adam", "η 0.1", "batch 8", seed];
         let twins = [known("A", traits("seed 0"), "x"), known("A", traits("seed 0"), "y")];
         assert_eq!(names(&twins), ["x", "y"]);
@@ -285,29 +287,29 @@ mod tests {
     }
 
     #[test]
-    fn curves_without_a_title_are_called_by_their_optimizer_and_what_differs() {
+    fn curves_without_a_title_are_named_by_their_optimizer_and_differences() {
         let one = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
         let other = known("", ["Adam", "η 0.1", "batch 8", "seed 1"], "y");
         let titled = known("Mine", ["Adam", "η 0.1", "batch 8", "seed 0"], "z");
         assert_eq!(names(std::slice::from_ref(&one)), ["Adam"]);
         assert_eq!(names(&[one.clone(), titled]), ["Adam", "Mine"]);
         assert_eq!(names(&[one.clone(), other]), ["Adam, seed 0", "Adam, seed 1"]);
-        assert_eq!(names(&[one.clone(), Known { folder: "y".to_owned(), ..one }]), ["Adam, x", "Adam, y"]);
+        assert_eq!(names(&[one.clone(), CurveFacts { folder: "y".to_owned(), ..one }]), ["Adam, x", "Adam, y"]);
     }
 
     #[test]
-    fn where_workloads_differ_each_name_says_which_it_is() {
+    fn names_include_the_workload_if_there_are_several() {
         let mnist = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
         let mut gpt2 = known("", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "y");
         gpt2.family = Some("GPT-2");
-        let titled = Known { title: "Mine".to_owned(), ..gpt2.clone() };
+        let titled = CurveFacts { title: "Mine".to_owned(), ..gpt2.clone() };
         assert_eq!(names(&[mnist.clone(), gpt2]), ["MNIST, Adam", "GPT-2, FOCUS"]);
         assert_eq!(names(&[mnist, titled]), ["MNIST, Adam", "Mine (GPT-2)"]);
     }
 
     #[test]
-    fn a_mean_says_of_how_many_and_no_seed() {
-        let mean = Known { runs: 3, ..known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
+    fn a_mean_is_named_by_its_number_of_runs_without_a_seed() {
+        let mean = CurveFacts { runs: 3, ..known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
         let one = known("A", ["Adam", "η 0.1", "batch 8", "seed 3"], "y");
         assert_eq!(names(std::slice::from_ref(&mean)), ["A (mean of 3)"]);
         assert_eq!(names(&[mean, one]), ["mean of 3", "seed 3"]);

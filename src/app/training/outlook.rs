@@ -10,7 +10,7 @@ use valleyscope_experiments::workload::{DataChoice, Outlook};
 use super::editor::TrainingFault;
 
 /// The interval between checks of the same data, in seconds.
-const BETWEEN: f64 = 5.0;
+const CHECK_INTERVAL_SECS: f64 = 5.0;
 
 /// The data and the requirements of a training.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl OutlookWatch {
     /// Returns the training to ask about now, if any, at a time in seconds.
     pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
         let training = training?;
-        let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + BETWEEN;
+        let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + CHECK_INTERVAL_SECS;
         if self.is_waiting || self.asked.as_ref().is_some_and(is_known) {
             return None;
         }
@@ -63,7 +63,7 @@ impl OutlookWatch {
     }
 
     /// Asks again at once, as the worker has changed.
-    pub(super) fn look_anew(&mut self) {
+    pub(super) fn check_again(&mut self) {
         self.asked = None;
     }
 

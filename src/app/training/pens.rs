@@ -24,7 +24,7 @@ pub(super) struct Pens {
 
 impl Pens {
     /// Restores the pens and the chosen colours of the last session.
-    pub(super) fn recall(numbers: BTreeMap<PathBuf, usize>, colors: BTreeMap<PathBuf, [u8; 3]>) -> Pens {
+    pub(super) fn restore(numbers: BTreeMap<PathBuf, usize>, colors: BTreeMap<PathBuf, [u8; 3]>) -> Pens {
         Pens { numbers, colors }
     }
 
@@ -57,7 +57,7 @@ impl Pens {
     }
 
     /// Gives runs that are shown together distinct pens, as far as their colour has enough. The first runs keep theirs.
-    pub(super) fn tell_apart(&mut self, shown: &[&Summary]) {
+    pub(super) fn assign_distinct(&mut self, shown: &[&Summary]) {
         let mut taken: Vec<([u8; 3], usize)> = Vec::new();
         for run in shown {
             let color = self.color(run);

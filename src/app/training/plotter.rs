@@ -16,7 +16,7 @@ use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
 
 /// The interval between checks of the files.
-const BETWEEN: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// The curves that the window requests.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ impl Plotter {
         let (requests, inbox) = channel();
         let (outbox, drawn) = sync_channel(1);
         std::thread::spawn(move || {
-            Work { inbox, outbox, wake, members: Vec::new(), request: CurveRequest::default() }.run()
+            PlotterThread { inbox, outbox, wake, members: Vec::new(), request: CurveRequest::default() }.run()
         });
         Plotter { requests, drawn }
     }
@@ -64,28 +64,28 @@ impl Plotter {
     }
 }
 
-struct Work {
+struct PlotterThread {
     inbox: Receiver<CurveRequest>,
     outbox: SyncSender<(CurveRequest, Vec<RunCurves>)>,
     wake: Wake,
-    members: Vec<Member>,
+    members: Vec<PlottedRun>,
     request: CurveRequest,
 }
 
-impl Work {
+impl PlotterThread {
     fn run(mut self) {
         loop {
-            let asked = match self.inbox.recv_timeout(BETWEEN) {
+            let asked = match self.inbox.recv_timeout(POLL_INTERVAL) {
                 Ok(request) => {
                     self.request = self.inbox.try_iter().last().unwrap_or(request);
-                    self.attend();
+                    self.open_requested();
                     true
                 }
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let smoothing = self.request.smoothing;
-            let is_new = self.members.iter_mut().fold(false, |is_new, member| member.look(smoothing) | is_new);
+            let is_new = self.members.iter_mut().fold(false, |is_new, member| member.poll(smoothing) | is_new);
             if is_new || asked {
                 let drawn = self.request.groups.iter().map(|group| self.drawn(group)).collect();
                 if self.outbox.send((self.request.clone(), drawn)).is_err() {
@@ -101,19 +101,19 @@ impl Work {
     }
 
     /// Opens the requested runs, and drops the others.
-    fn attend(&mut self) {
+    fn open_requested(&mut self) {
         let wanted: Vec<&RunFolder> = self.request.groups.iter().flatten().collect();
         self.members.retain(|member| wanted.contains(&member.reader.run()));
         for run in wanted {
             if !self.members.iter().any(|member| member.reader.run() == run) {
-                self.members.push(Member::new(run.clone()));
+                self.members.push(PlottedRun::new(run.clone()));
             }
         }
     }
 
     fn drawn(&self, group: &[RunFolder]) -> RunCurves {
         let members = group.iter().filter_map(|run| self.members.iter().find(|member| member.reader.run() == run));
-        let members: Vec<&Member> = members.collect();
+        let members: Vec<&PlottedRun> = members.collect();
         let mut tracks = BTreeMap::new();
         let metrics = union(members.iter().map(|member| &member.metrics[..]));
         for metric in metrics.iter().filter_map(MetricInfo::metric) {
@@ -142,7 +142,7 @@ pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<Metri
 }
 
 /// A run whose curves are requested.
-struct Member {
+struct PlottedRun {
     reader: RunReader,
     metrics: Vec<MetricInfo>,
     tracks: BTreeMap<MetricId, Arc<Track>>,
@@ -151,9 +151,9 @@ struct Member {
     smoothing: f64,
 }
 
-impl Member {
-    fn new(run: RunFolder) -> Member {
-        Member {
+impl PlottedRun {
+    fn new(run: RunFolder) -> PlottedRun {
+        PlottedRun {
             reader: RunReader::new(run),
             metrics: Vec::new(),
             tracks: BTreeMap::new(),
@@ -164,7 +164,7 @@ impl Member {
     }
 
     /// Reads new events; returns whether there were any.
-    fn look(&mut self, smoothing: f64) -> bool {
+    fn poll(&mut self, smoothing: f64) -> bool {
         // The events read before an error count; the list of runs shows the error.
         let is_new = self.reader.poll().unwrap_or(false);
         let history = self.reader.history();

@@ -22,7 +22,7 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
         });
         shown.response.accessible_name("Workload");
     });
-    line(ui, "Preset", "Settings to begin with", |ui| {
+    line(ui, "Preset", "The initial settings", |ui| {
         let changed = if editor.presets.is_dirty() { " · changed" } else { "" };
         let named = editor.named();
         let text = format!("{}{changed}", named.title());

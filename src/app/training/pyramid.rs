@@ -79,7 +79,7 @@ mod tests {
     use super::Pyramid;
 
     #[test]
-    fn extents_are_those_of_a_plain_look() {
+    fn extents_equal_those_of_a_full_scan() {
         let mut pyramid = Pyramid::default();
         let value = |index: u64| match index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40 {
             hash if hash.is_multiple_of(7) => f64::NAN,

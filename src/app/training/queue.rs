@@ -63,7 +63,7 @@ impl Queue {
     }
 
     /// Takes over the queue that an earlier window has left, unless another window manages it.
-    pub(super) fn take_up(folder: &Path) -> io::Result<Option<Queue>> {
+    pub(super) fn take_over(folder: &Path) -> io::Result<Option<Queue>> {
         if !Queue::is_in(folder) {
             return Ok(None);
         }

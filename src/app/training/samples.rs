@@ -7,7 +7,7 @@ use valleyscope_runs::{RunCommand, TextSample};
 use crate::app::form::small_button;
 
 /// The message where there are no texts.
-const NOTHING: &str = "No text so far. `sample` in the preset has the model write one at an interval.";
+const NOTHING: &str = "No text so far. With `sample` in the preset, the model writes one at an interval.";
 
 /// Makes the command for a text that continues a prompt, drawn with the defaults of nanoGPT's `sample.py`.
 pub(super) fn command(prompt: &str) -> RunCommand {

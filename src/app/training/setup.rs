@@ -54,7 +54,7 @@ fn heading(ui: &mut Ui, text: &str) {
 
 /// The available information on the current settings.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct SetupStatus<'a> {
     pub worker: &'a WorkerState,
     /// The fault that prevents the start of the training.
     pub fault: Option<&'a TrainingFault>,
@@ -64,14 +64,14 @@ pub(super) struct Known<'a> {
 pub(super) fn show(
     ui: &mut Ui,
     editor: &mut TrainingEditor,
-    known: Known<'_>,
+    status: SetupStatus<'_>,
     catalog: &PresetCatalog,
     requests: &mut Requests,
 ) {
     preset_menu::show(ui, editor, catalog, requests);
     let before = editor.data();
     for section in editor.form() {
-        show_section(ui, section, known, requests);
+        show_section(ui, section, status, requests);
     }
     // The runs of a preset learn from the same data.
     let data = editor.data();
@@ -81,11 +81,11 @@ pub(super) fn show(
     ui.add_space(6.0);
 }
 
-fn show_section(ui: &mut Ui, section: Section<'_>, known: Known<'_>, requests: &mut Requests) {
+fn show_section(ui: &mut Ui, section: Section<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
     let Section { heading: title, folded, fields } = section;
     // A faulty field is always visible.
-    let is_wrong = known.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
-    let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, known, requests));
+    let is_wrong = status.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
+    let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, status, requests));
     if folded {
         CollapsingHeader::new(title).open(is_wrong.then_some(true)).show(ui, show);
     } else {
@@ -97,16 +97,16 @@ fn show_section(ui: &mut Ui, section: Section<'_>, known: Known<'_>, requests: &
 }
 
 /// Shows a field, and below it its fault.
-fn show_field(ui: &mut Ui, field: Field<'_>, known: Known<'_>, requests: &mut Requests) {
-    let Some(fault) = known.fault.filter(|fault| fault.is_at(field.path)) else {
-        return show_value(ui, field, known.worker, requests);
+fn show_field(ui: &mut Ui, field: Field<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
+    let Some(fault) = status.fault.filter(|fault| fault.is_at(field.path)) else {
+        return show_value(ui, field, status.worker, requests);
     };
     let color = ui.visuals().error_fg_color;
     ui.scope(|ui| {
         let widgets = &mut ui.visuals_mut().widgets;
         widgets.noninteractive.fg_stroke.color = color;
         widgets.inactive.bg_stroke = Stroke::new(1.0, color);
-        show_value(ui, field, known.worker, requests);
+        show_value(ui, field, status.worker, requests);
     });
     ui.add(Label::new(RichText::new(&fault.message).small().color(color)).selectable(true).wrap());
 }
@@ -160,7 +160,7 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
 }
 
 fn rules(ui: &mut Ui, value: &mut RuleSpec, requests: &mut Requests) {
-    let notice = rule_text::exchange(ui, "Optimizer", value, RuleSpec::in_training);
+    let notice = rule_text::replace_rule(ui, "Optimizer", value, RuleSpec::in_training);
     requests.actions.extend(notice.map(Action::Notify));
     let editor = RuleEditor { of: ("training", 0), owner: value.name() };
     if value.kind().typed().is_some()

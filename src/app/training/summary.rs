@@ -15,7 +15,7 @@ pub struct Summary {
     pub concerns: Vec<Concern>,
     pub optimizer: String,
     /// The hyperparameters that differ from the rule's defaults, formatted.
-    pub unusual: Vec<String>,
+    pub non_default_hyperparameters: Vec<String>,
     /// The settings to be named where they differ from other runs'; empty where the run has a name of its own.
     pub shown: Vec<ShownSetting>,
     /// The name that distinguishes runs of its workload, if its config can be read.
@@ -62,15 +62,28 @@ impl Summary {
 
     /// Returns all its fields, for comparison.
     fn parts(&self) -> impl PartialEq {
-        let Summary { run, title, notes, status, concerns, optimizer, unusual, shown, family, .. } = self;
+        let Summary {
+            run, title, notes, status, concerns, optimizer, non_default_hyperparameters, shown, family, ..
+        } = self;
         let Summary { settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, ranks, loss, evaluated, .. } = self;
         let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words =
-            (run, title, notes, status, concerns, optimizer, (unusual, shown), forked, config, trouble, synthetic);
+        let words = (
+            run,
+            title,
+            notes,
+            status,
+            concerns,
+            optimizer,
+            (non_default_hyperparameters, shown),
+            forked,
+            config,
+            trouble,
+            synthetic,
+        );
         (
             (words, family, settings, ranks),
             (color, batch_size, seed, step, steps, began, is_scan, writes_text),

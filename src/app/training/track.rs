@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn smoothing_is_of_the_full_data_whatever_is_drawn() {
+    fn smoothing_uses_the_full_data_whatever_is_drawn() {
         let values: Vec<f64> = (0..10_000).map(|index| f64::from(index % 2)).collect();
         let track = track(&values, 0.99);
         let coarse = track.line(&look([1.0, 1e4], 50)).concat();
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_show_samples_and_a_logarithm_leaves_out_what_has_no_place() {
+    fn axes_show_samples_and_logarithmic_ones_omit_values_without_a_place() {
         let track = track(&[4.0, -1.0, 1.0], 0.0);
         let look =
             TrackLook { horizontal: Horizontal::Samples, scales: [AxisScale::Log; 2], x: [0.0, 2.0], columns: 100 };

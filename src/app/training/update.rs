@@ -6,8 +6,8 @@ use valleyscope_runs::{Handshake, LaunchError, RunFolder};
 use super::editor::ForkPoint;
 use super::install::Installation;
 use super::outlook::OutlookAnswer;
+use super::run_detail::RunDetail;
 use super::summary::Summary;
-use super::words::RunDetail;
 
 /// A message of a thread to the window.
 pub(super) enum Update {
@@ -24,7 +24,7 @@ pub(super) enum Update {
     /// A run was made, and its worker is being started; with the checkpoint of a fork.
     Made(RunFolder, Option<ForkPoint>),
     /// A message for a notice.
-    Said(String),
+    Notice(String),
     Failed(String),
     /// The desktop's trash has refused a run.
     NotTrashed {

@@ -12,7 +12,7 @@ use valleyscope_runs::{
     Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
-use super::names::unusual;
+use super::names::non_default_hyperparameters;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
 
@@ -28,20 +28,20 @@ pub(super) struct Watched {
     /// The last summary. Its settings in words are empty, as they depend on the other runs.
     summary: Option<Summary>,
     /// The files at that time, if the run changes only together with them.
-    rest: Option<Stamp>,
+    rest: Option<FileStamps>,
 }
 
 /// The sizes and modification times of the files that change when a run is resumed, described, or copied anew.
 #[derive(Debug, PartialEq, Eq)]
-struct Stamp([Option<(u64, SystemTime)>; 4]);
+struct FileStamps([Option<(u64, SystemTime)>; 4]);
 
-impl Stamp {
-    fn of(run: &RunFolder) -> Stamp {
+impl FileStamps {
+    fn of(run: &RunFolder) -> FileStamps {
         let stamp = |path: &Path| {
             let data = path.metadata().ok()?;
             Some((data.len(), data.modified().ok()?))
         };
-        Stamp([stamp(run.path()), stamp(&run.events()), stamp(&run.lock()), stamp(&run.notes())])
+        FileStamps([stamp(run.path()), stamp(&run.events()), stamp(&run.lock()), stamp(&run.notes())])
     }
 }
 
@@ -85,8 +85,8 @@ impl Watched {
 
     /// Checks the run, and returns whether its summary has changed. For a run at rest only the sizes and times of files
     /// are read, as long as they stay the same.
-    pub(super) fn look(&mut self, now: Timestamp) -> bool {
-        let stamp = Stamp::of(self.run());
+    pub(super) fn poll(&mut self, now: Timestamp) -> bool {
+        let stamp = FileStamps::of(self.run());
         // A summary of an open run also has the time since its worker's last heartbeat, which no file changes.
         let is_open = self.summary.as_ref().is_some_and(Summary::is_open);
         if self.rest.as_ref() == Some(&stamp) && !is_open {
@@ -149,7 +149,9 @@ impl Watched {
             notes: self.notes.clone(),
             optimizer: visible(&optimizer).into_owned(),
             // Its name includes them.
-            unusual: spec.filter(|spec| spec.name.is_none()).map_or_else(Vec::new, |spec| unusual(spec.rule)),
+            non_default_hyperparameters: spec
+                .filter(|spec| spec.name.is_none())
+                .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
             shown: self.shown.clone(),
             family: workload.map(|workload| workload.family()),
             settings: String::new(),

@@ -1,53 +1,47 @@
-//! The thread that watches the folder of runs and sends what changes in it.
+//! The thread that watches the folder of runs and sends its changes.
 //!
-//! It looks twice a second. It reads the new events of each run that is being trained, without keeping curves. Of
-//! runs whose worker has ended it compares sizes and times of files, of a tenth of them at each look, and reads those
-//! that have changed; it lists the folder again where that has changed. So thousands of finished runs cost next to
-//! nothing, and a resumed one is noticed within five seconds. Updates are sent only when something has changed.
+//! It polls twice a second. In each poll it reads the new events of the runs in training, without keeping curves. For
+//! a tenth of the other runs it compares sizes and times of files, and reads those that have changed; it lists the
+//! folder again if that has changed. Thousands of finished runs cost next to nothing, and a resumed one is noticed
+//! within five seconds. Updates are sent only when something has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use valleyscope_runs::{CommandRequest, Notes, Reply, RunCommand, RunFolder, Timestamp};
 
 use super::install::Installation;
-use super::names::word_settings;
+use super::names::set_distinct_settings;
+use super::poll_schedule::{Listing, RoundRobin};
+use super::run_detail::{RunDetail, log_tail};
 use super::summary::Summary;
 use super::update::Update;
 use super::watched::Watched;
-use super::words::{RunDetail, shown_log};
 use crate::app::wake::Wake;
 
-/// Between two looks at the folder.
-const BETWEEN: Duration = Duration::from_millis(500);
-/// The number of looks in which each run at rest has its turn.
-const TURNS: usize = 10;
-/// The folder is listed again after this time, and while its last change is no older than `FRESH`: a run's folder may be
-/// filled some time after it was made.
-const RELIST: Duration = Duration::from_secs(10);
-const FRESH: Duration = Duration::from_secs(5);
+/// The interval between polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of bytes of the end of the set-up's log that are shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
 
 /// A command of the window to the thread.
 pub(super) enum WatcherCommand {
-    /// A run that need not be in the folder of runs.
+    /// Watches a run that need not be in the folder of runs.
     Include(RunFolder),
-    /// The same, by the path of a run that may no longer exist.
-    Find(PathBuf),
-    /// The run that is read in detail.
+    /// Watches the run at a path, if there is one.
+    IncludePath(PathBuf),
+    /// Sends the details of a run and their changes.
     Focus(Option<RunFolder>),
     Send(RunFolder, RunCommand),
     Write(RunFolder, Notes),
-    /// Look at once.
-    Look,
+    /// Polls all runs at once.
+    Refresh,
 }
 
-/// Starts the thread, which watches a folder of runs and the folder of the worker; it ends when the sender is dropped.
+/// Starts the thread, which watches a folder of runs and the folder of the worker. It ends when the sender is dropped.
 pub(super) fn start(
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
@@ -57,7 +51,7 @@ pub(super) fn start(
     let (commands, inbox) = channel();
     let watcher = Watcher::new(folder, worker, outbox, wake);
     std::thread::spawn(move || {
-        // Libraries are looked for on the disk.
+        // This searches the disk for libraries.
         let bytes = PyTorchBytes::for_machine(has_nvidia_gpu());
         watcher.run(bytes, &inbox);
     });
@@ -67,74 +61,22 @@ pub(super) fn start(
 struct Watcher {
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
-    /// The last sent state of its set-up.
+    /// The last sent state of the worker's set-up.
     installation: Option<Installation>,
     outbox: SyncSender<Update>,
     wake: Wake,
     included: Vec<RunFolder>,
     known: BTreeMap<PathBuf, Watched>,
     listing: Option<Listing>,
-    /// Whether the runs are to be listed at the next look.
+    /// Makes the next poll list the runs.
     must_list: bool,
-    turns: Turns,
+    round_robin: RoundRobin,
     focus: Option<RunFolder>,
     requests: Vec<(RunFolder, CommandRequest)>,
     detail: Option<(RunFolder, RunDetail)>,
 }
 
-/// The state of the folder of runs when its runs were listed last.
-struct Listing {
-    /// Why they cannot be listed.
-    trouble: Option<String>,
-    time: Instant,
-    /// When the folder was changed.
-    modified: Option<SystemTime>,
-}
-
-impl Listing {
-    /// Lists the runs in a folder, if there is one for them.
-    fn of(folder: Option<&Path>) -> (Listing, Vec<RunFolder>) {
-        let (time, modified) = (Instant::now(), folder.and_then(modified));
-        let (runs, trouble) = match folder.map_or(Ok(Vec::new()), RunFolder::list) {
-            Ok(runs) => (runs, None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
-        };
-        (Listing { trouble, time, modified }, runs)
-    }
-
-    /// Whether the folder may hold other runs by now.
-    fn is_outdated(&self, folder: &Path) -> bool {
-        let now = modified(folder);
-        let is_fresh = || now.is_some_and(|time| time.elapsed().is_ok_and(|since| since < FRESH));
-        self.trouble.is_some() || now != self.modified || self.time.elapsed() >= RELIST || is_fresh()
-    }
-}
-
-fn modified(folder: &Path) -> Option<SystemTime> {
-    folder.metadata().ok()?.modified().ok()
-}
-
-/// The turns of runs at rest, of which only a part is looked at each time.
-#[derive(Default)]
-struct Turns {
-    next: usize,
-    /// All have their turn at the next look.
-    all: bool,
-}
-
-impl Turns {
-    /// The indices of those whose turn it is, among so many.
-    fn take(&mut self, count: usize) -> Range<usize> {
-        if std::mem::take(&mut self.all) {
-            return 0..count;
-        }
-        let start = if self.next < count { self.next } else { 0 };
-        self.next = (start + count.div_ceil(TURNS)).min(count);
-        start..self.next
-    }
-}
-
-/// The window is closed: there is no receiver any more.
+/// The error of a closed window, which receives no updates.
 struct Closed;
 
 impl Watcher {
@@ -149,7 +91,7 @@ impl Watcher {
             known: BTreeMap::new(),
             listing: None,
             must_list: false,
-            turns: Turns::default(),
+            round_robin: RoundRobin::default(),
             focus: None,
             requests: Vec::new(),
             detail: None,
@@ -164,14 +106,14 @@ impl Watcher {
                     if self.handle_command(command).is_err() {
                         return;
                     }
-                    // Commands that came together are followed by one look.
+                    // One poll follows commands that arrive together.
                     next = next.min(Instant::now() + Duration::from_millis(5));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.look_at_set_up(bytes).and_then(|()| self.look()).is_err() {
+                    if self.poll_set_up(bytes).and_then(|()| self.poll()).is_err() {
                         return;
                     }
-                    next = Instant::now() + BETWEEN;
+                    next = Instant::now() + POLL_INTERVAL;
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -197,7 +139,7 @@ impl Watcher {
                     self.must_list = true;
                 }
             }
-            WatcherCommand::Find(path) => {
+            WatcherCommand::IncludePath(path) => {
                 if let Ok(run) = RunFolder::open(&path) {
                     return self.handle_command(WatcherCommand::Include(run));
                 }
@@ -210,7 +152,7 @@ impl Watcher {
                 let what = if command == RunCommand::Stop { "to stop with a checkpoint" } else { "for a text" };
                 match CommandRequest::send(&run, command) {
                     Ok(request) => {
-                        self.send(Update::Said(format!("{} is asked {what}.", run.name())))?;
+                        self.send(Update::Notice(format!("{} is asked {what}.", run.name())))?;
                         self.requests.push((run, request));
                     }
                     Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
@@ -221,9 +163,9 @@ impl Watcher {
                     self.failed(format!("cannot write {}: {error}", run.notes().display()))?;
                 }
             }
-            WatcherCommand::Look => {
+            WatcherCommand::Refresh => {
                 self.must_list = true;
-                self.turns.all = true;
+                self.round_robin.all = true;
             }
         }
         Ok(())
@@ -234,11 +176,11 @@ impl Watcher {
     }
 
     /// Reads the status of the worker's set-up, which is another process.
-    fn look_at_set_up(&mut self, bytes: PyTorchBytes) -> Result<(), Closed> {
+    fn poll_set_up(&mut self, bytes: PyTorchBytes) -> Result<(), Closed> {
         let Some(worker) = &self.worker else { return Ok(()) };
         let status = worker.status();
         let has_log = status.as_ref().is_some_and(|status| status.state != SetUpState::Done);
-        let log = if has_log { shown_log(&worker.log(), SET_UP_TAIL) } else { String::new() };
+        let log = if has_log { log_tail(&worker.log(), SET_UP_TAIL) } else { String::new() };
         let now = Installation { status, log, log_file: worker.log(), bytes };
         if self.installation.as_ref() != Some(&now) {
             self.installation = Some(now.clone());
@@ -247,29 +189,28 @@ impl Watcher {
         Ok(())
     }
 
-    fn look(&mut self) -> Result<(), Closed> {
+    fn poll(&mut self) -> Result<(), Closed> {
         let mut is_new = self.list();
         let now = Timestamp::now();
         for watched in self.due() {
-            is_new |= watched.look(now);
+            is_new |= watched.poll(now);
         }
         self.follow_requests()?;
         if is_new {
             let mut summaries: Vec<Summary> = self.known.values().filter_map(Watched::summary).cloned().collect();
-            word_settings(&mut summaries);
+            set_distinct_settings(&mut summaries);
             let trouble = self.listing.as_ref().and_then(|listing| listing.trouble.clone());
             self.send(Update::Runs(summaries, trouble))?;
         }
-        self.look_closely()
+        self.send_detail()
     }
 
-    /// Finds the runs there are, and returns whether these, or the reason why they cannot be listed, are others than
-    /// before.
+    /// Lists the runs; returns whether they, or the reason why the folder cannot be read, have changed.
     fn list(&mut self) -> bool {
         let included = self.included.len();
         self.included.retain(|run| run.path().is_dir());
         self.must_list |= self.included.len() < included;
-        // In the form of the paths of new runs.
+        // The paths of new runs are canonical too.
         let folder = self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
         let is_listed = |listing: &Listing| folder.as_deref().is_none_or(|folder| !listing.is_outdated(folder));
         if !std::mem::take(&mut self.must_list) && self.listing.as_ref().is_some_and(is_listed) {
@@ -292,15 +233,14 @@ impl Watcher {
         is_new
     }
 
-    /// The runs to look at now: those that are trained, or shown in detail, and of those at rest the ones whose turn it
-    /// is.
+    /// Returns the runs to check now: those in training or shown in detail, and a part of those at rest.
     fn due(&mut self) -> Vec<&mut Watched> {
         let asked = self.requests.iter().map(|(run, _)| run);
         let wanted: Vec<&RunFolder> = self.focus.iter().chain(asked).collect();
         let is_due = |watched: &&mut Watched| !watched.is_at_rest() || wanted.contains(&watched.run());
         let (mut due, resting): (Vec<_>, Vec<_>) = self.known.values_mut().partition(is_due);
-        let turn = self.turns.take(resting.len());
-        due.extend(resting.into_iter().skip(turn.start).take(turn.len()));
+        let part = self.round_robin.take(resting.len());
+        due.extend(resting.into_iter().skip(part.start).take(part.len()));
         due
     }
 
@@ -313,8 +253,8 @@ impl Watcher {
             match request.poll(watched.history(), &summary.status, Instant::now()) {
                 Reply::Waiting => true,
                 Reply::Signalled => {
-                    updates.push(Update::Said(format!(
-                        "{} does not answer; its process was asked to end.",
+                    updates.push(Update::Notice(format!(
+                        "{} does not respond; its process was asked to end.",
                         summary.title
                     )));
                     true
@@ -322,12 +262,12 @@ impl Watcher {
                 Reply::NotSignalled(reason) => {
                     let title = &summary.title;
                     updates.push(Update::Failed(format!(
-                        "{title} does not answer, and its process is left alone: {reason}."
+                        "{title} does not respond, and its process was not asked to end: {reason}."
                     )));
                     true
                 }
                 Reply::Answered { ok: true, message } => {
-                    updates.push(Update::Said(format!("{}: {message}.", summary.title)));
+                    updates.push(Update::Notice(format!("{}: {message}.", summary.title)));
                     false
                 }
                 Reply::Answered { ok: false, message } => {
@@ -340,7 +280,7 @@ impl Watcher {
         updates.into_iter().try_for_each(|update| self.send(update))
     }
 
-    fn look_closely(&mut self) -> Result<(), Closed> {
+    fn send_detail(&mut self) -> Result<(), Closed> {
         let Some(run) = self.focus.clone() else { return Ok(()) };
         let Some(watched) = self.known.get(run.path()) else { return Ok(()) };
         let detail = RunDetail::of(&run, watched.history());
@@ -359,6 +299,7 @@ impl Watcher {
 mod tests {
     use std::sync::mpsc::sync_channel;
 
+    use super::super::poll_schedule::ROUND;
     use super::*;
     use valleyscope_runs::{Event, MetricId, MetricValues, RunSession, Started, Status};
 
@@ -376,62 +317,62 @@ mod tests {
         session.run().clone()
     }
 
-    /// A watcher of a folder that has looked once.
+    /// Makes a watcher of a folder that has polled once.
     fn watcher(folder: &Path) -> (Watcher, Receiver<Update>) {
         let (outbox, updates) = sync_channel(64);
         let wake = Wake::new(egui::Context::default(), Duration::ZERO, Duration::ZERO);
         let mut watcher = Watcher::new(Some(folder.to_owned()), None, outbox, wake);
-        look(&mut watcher);
+        poll(&mut watcher);
         (watcher, updates)
     }
 
-    fn look(watcher: &mut Watcher) {
-        assert!(watcher.look().is_ok(), "the receiver is there");
+    fn poll(watcher: &mut Watcher) {
+        assert!(watcher.poll().is_ok(), "the receiver is there");
     }
 
     fn status<'w>(watcher: &'w Watcher, run: &RunFolder) -> &'w Status {
-        &watcher.known[run.path()].summary().expect("it was looked at").status
+        &watcher.known[run.path()].summary().expect("it was polled").status
     }
 
     #[test]
-    fn of_runs_at_rest_a_tenth_is_looked_at_each_time_and_of_others_all() {
+    fn each_poll_checks_a_tenth_of_the_runs_at_rest_and_all_others() {
         let place = tempfile::tempdir().expect("a temporary folder can be made");
         let finished: Vec<RunFolder> = (0..45).map(|_| finished(place.path())).collect();
         let open = [begun(place.path()), begun(place.path())];
         let (mut watcher, _updates) = watcher(place.path());
         let mut counts = BTreeMap::<PathBuf, usize>::new();
-        for _ in 0..2 * TURNS {
+        for _ in 0..2 * ROUND {
             let due = watcher.due();
-            assert!(due.len() <= 5 + open.len(), "{} are looked at", due.len());
+            assert!(due.len() <= 5 + open.len(), "{} are checked", due.len());
             due.iter().for_each(|watched| *counts.entry(watched.run().path().to_owned()).or_default() += 1);
         }
         assert!(finished.iter().all(|run| (2..=3).contains(&counts[run.path()])), "{counts:?}");
-        assert!(open.iter().all(|session| counts[session.run().path()] == 2 * TURNS), "{counts:?}");
+        assert!(open.iter().all(|session| counts[session.run().path()] == 2 * ROUND), "{counts:?}");
         watcher.focus = Some(finished[44].clone());
-        assert!((0..2 * TURNS).all(|_| watcher.due().iter().any(|watched| *watched.run() == finished[44])));
+        assert!((0..2 * ROUND).all(|_| watcher.due().iter().any(|watched| *watched.run() == finished[44])));
     }
 
     #[test]
-    fn nothing_is_sent_while_nothing_changes_and_a_resumed_run_is_noticed_within_its_turns() {
+    fn only_changes_are_sent_and_a_resumed_run_is_noticed_within_a_round() {
         let place = tempfile::tempdir().expect("a temporary folder can be made");
         let runs: Vec<RunFolder> = (0..25).map(|_| finished(place.path())).collect();
         let (mut watcher, updates) = watcher(place.path());
         assert!(matches!(&updates.try_iter().collect::<Vec<_>>()[..], [Update::Runs(runs, None)] if runs.len() == 25));
-        (0..2 * TURNS).for_each(|_| look(&mut watcher));
+        (0..2 * ROUND).for_each(|_| poll(&mut watcher));
         assert!(updates.try_recv().is_err(), "nothing has changed");
         let mut session = RunSession::begin(&runs[17]).expect("a session can begin");
-        (0..TURNS).for_each(|_| look(&mut watcher));
+        (0..ROUND).for_each(|_| poll(&mut watcher));
         assert!(matches!(status(&watcher, &runs[17]), Status::Running(_)));
         session.record(9, Event::Stopped).expect("it can be written");
         drop(session);
-        // It is looked at each time now.
-        look(&mut watcher);
+        // Each poll now checks it.
+        poll(&mut watcher);
         assert_eq!(*status(&watcher, &runs[17]), Status::Stopped);
         Notes { title: "Mine".to_owned(), note: String::new() }.write(&runs[3]).expect("it can be written");
-        (0..TURNS).for_each(|_| look(&mut watcher));
+        (0..ROUND).for_each(|_| poll(&mut watcher));
         assert_eq!(watcher.known[runs[3].path()].summary().map(|it| it.title.as_str()), Some("Mine"));
         std::fs::remove_dir_all(runs[0].path()).expect("it can be removed");
-        look(&mut watcher);
+        poll(&mut watcher);
         assert_eq!(watcher.known.len(), 24);
     }
 }

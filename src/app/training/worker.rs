@@ -69,17 +69,17 @@ impl WorkerCard {
         theme::card(&style).show(ui, |ui| {
             ui.set_width(ui.available_width());
             ui.label(RichText::new(heading).strong());
-            self.ended(ui);
+            self.last_outcome(ui);
             if let Some(reason) = reason {
                 ui.add(Label::new(RichText::new(reason).small()).selectable(true).wrap());
             }
-            let help = "Training needs a second program, the worker, and PyTorch's libraries. Runs that are here already \
-                        can be looked at without them.";
+            let help = "Training needs a second program, the worker, and PyTorch's libraries. Existing runs can be \
+                        viewed without them.";
             ui.add(Label::new(RichText::new(help).small().weak()).wrap());
             if can_be_set_up && places.install.is_some() {
                 self.button(ui);
             }
-            ui.add(Label::new(RichText::new(by_hand(places)).small().weak()).wrap());
+            ui.add(Label::new(RichText::new(manual_instructions(places)).small().weak()).wrap());
             wanted = command(ui, requests);
             if let Some(installation) = &self.installation {
                 log(ui, installation, requests);
@@ -94,13 +94,13 @@ impl WorkerCard {
             let install = ui.add_enabled(!self.begins, Button::new(text));
             self.asking |= install.accessible_name("Install the training worker").clicked();
             if self.begins {
-                ui.label(RichText::new("The set-up begins…").small().weak());
+                ui.label(RichText::new("Starting the set-up…").small().weak());
             }
         });
     }
 
     /// Shows the outcome of the last set-up, if it did not provide a worker.
-    fn ended(&self, ui: &mut Ui) {
+    fn last_outcome(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
         let mut said = Vec::new();
@@ -108,7 +108,7 @@ impl WorkerCard {
             match state {
                 SetUpState::Failed => said.push((error, format!("The set-up failed: {message}"))),
                 SetUpState::Interrupted => {
-                    said.push((error, format!("The set-up was interrupted. The last that it said: {message}")));
+                    said.push((error, format!("The set-up was interrupted. Its last message: {message}")));
                 }
                 SetUpState::Cancelled | SetUpState::Declined => said.push((weak, message.clone())),
                 SetUpState::Working | SetUpState::Done => {}
@@ -123,7 +123,7 @@ impl WorkerCard {
     }
 
     /// Asks before a large download; returns true when the set-up is to start.
-    pub(super) fn agrees(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
+    pub(super) fn confirms_install(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
         let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
             return false;
         };
@@ -150,15 +150,14 @@ impl WorkerCard {
 }
 
 /// Explains why and where the command is typed.
-fn by_hand(places: &TrainingPaths) -> String {
+fn manual_instructions(places: &TrainingPaths) -> String {
     match &places.install {
         _ if !places.can_be_set_up() => {
-            "Another worker is named in place of the one that this command installs in Valleyscope's source folder:"
-                .to_owned()
+            "Another worker is in use. This command installs one in Valleyscope's source folder:".to_owned()
         }
         Some(install) => format!("Or run this command in {}:", install.folder.display()),
-        None => "This program finds no source folder of its own, so it cannot install the worker itself. Run this \
-                 command in a copy of Valleyscope's source folder; it says first how much it will download:"
+        None => "This program does not find its source folder, so it cannot install the worker itself. Run this \
+                 command in a copy of Valleyscope's source folder; it first shows how much it will download:"
             .to_owned(),
     }
 }
@@ -193,7 +192,7 @@ fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) ->
         }
         ui.horizontal_wrapped(|ui| {
             cancelled = ui.add(Button::new("Cancel")).accessible_name("Cancel the set-up of the worker").clicked();
-            ui.label(RichText::new("It goes on when the window is closed.").small().weak());
+            ui.label(RichText::new("It continues when the window is closed.").small().weak());
         });
         log(ui, installation, requests);
     });

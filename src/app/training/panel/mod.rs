@@ -15,7 +15,7 @@ use valleyscope_machine::SetUpStatus;
 use valleyscope_runs::RunFolder;
 
 use super::charts::Charts;
-use super::detail::Shown;
+use super::detail::DetailView;
 use super::dialogs::Dialog;
 use super::editor::{SavedTraining, TrainingEditor, TrainingMemory, take_data};
 use super::export::TrainingExports;
@@ -25,10 +25,10 @@ use super::outlook::OutlookWatch;
 use super::pens::Pens;
 use super::plotter::{CurveRequest, Plotter, RunCurves};
 use super::queue::Queue;
+use super::run_detail::RunDetail;
 use super::summary::Summary;
 use super::update::WorkerState;
 use super::watcher::WatcherCommand;
-use super::words::RunDetail;
 use super::worker::WorkerCard;
 use crate::app::editor::PresetDraft;
 use crate::app::figure_layout::FigureLayout;
@@ -71,7 +71,7 @@ pub struct TrainingPanel {
     /// The run that is read in detail.
     focus: Option<RunFolder>,
     detail: Option<(RunFolder, RunDetail)>,
-    shown: Shown,
+    shown: DetailView,
     drawn: Vec<RunCurves>,
     curve_request: CurveRequest,
     charts: Charts,
@@ -105,7 +105,7 @@ impl TrainingPanel {
             recalled: Vec::new(),
             focus: None,
             detail: None,
-            shown: Shown::default(),
+            shown: DetailView::default(),
             drawn: Vec::new(),
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
@@ -124,10 +124,10 @@ impl TrainingPanel {
     }
 
     /// Restores the state of the last session.
-    fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
+    fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
         let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, pens, colors } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
-        self.pens = Pens::recall(pens, colors);
+        self.pens = Pens::restore(pens, colors);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
@@ -206,7 +206,7 @@ impl TrainingPanel {
             let jobs = TrainingJobs::open(self.places.clone(), self.wake.clone());
             jobs.find_worker();
             for path in &self.recalled {
-                jobs.send(WatcherCommand::Find(path.clone()));
+                jobs.send(WatcherCommand::IncludePath(path.clone()));
             }
             Threads { jobs, plotter: Plotter::start(self.wake.clone()) }
         })

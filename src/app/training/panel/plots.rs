@@ -9,7 +9,7 @@ use valleyscope_runs::RunFolder;
 use super::TrainingPanel;
 use crate::app::training::charts::ChartAction;
 use crate::app::training::named_curves::NamedCurves;
-use crate::app::training::names::{Known, distinct, known};
+use crate::app::training::names::{CurveFacts, curve_facts, distinct};
 use crate::app::training::pens::NEUTRAL;
 use crate::app::training::plot_export::CurvesExport;
 use crate::app::training::plotter::RunCurves;
@@ -18,11 +18,11 @@ use crate::app::training::summary::Summary;
 
 impl TrainingPanel {
     /// Collects the facts from which a curve is named.
-    fn known(&self, drawn: &RunCurves) -> Known {
+    fn curve_facts(&self, drawn: &RunCurves) -> CurveFacts {
         let (first, runs) = (&drawn.runs[0], drawn.runs.len());
         match self.summary(first) {
-            Some(summary) => known(summary, runs),
-            None => Known { title: first.name(), folder: first.name(), runs, ..Known::default() },
+            Some(summary) => curve_facts(summary, runs),
+            None => CurveFacts { title: first.name(), folder: first.name(), runs, ..CurveFacts::default() },
         }
     }
 
@@ -53,15 +53,16 @@ impl TrainingPanel {
         let (plotted, chosen) = (self.plotted(), self.selected.len());
         if plotted.is_empty() {
             let text = match chosen {
-                1 => "The search does not find the run that is chosen.".to_owned(),
-                count => format!("The search finds none of the {count} runs that are chosen."),
+                1 => "The chosen run does not match the search.".to_owned(),
+                count => format!("None of the {count} chosen runs matches the search."),
             };
             ui.centered_and_justified(|ui| ui.weak(text));
             return;
         }
-        let note = (plotted.len() < chosen).then(|| format!("{} of {chosen} runs shown by the search", plotted.len()));
-        let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
-        let named = self.drawn.iter().zip(distinct(&known));
+        let note =
+            (plotted.len() < chosen).then(|| format!("The search matches {} of {chosen} chosen runs", plotted.len()));
+        let curve_facts: Vec<CurveFacts> = self.drawn.iter().map(|drawn| self.curve_facts(drawn)).collect();
+        let named = self.drawn.iter().zip(distinct(&curve_facts));
         let groups: Vec<NamedCurves<'_>> =
             named.map(|(drawn, name)| NamedCurves { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
         // A scan has no curves; the last chosen one hides those of other runs.

@@ -22,7 +22,7 @@ impl RegisteredTab for TrainingPanel {
 
     fn begin(start: &mut Start<'_>) -> TrainingPanel {
         let mut panel = TrainingPanel::new(start.cc.egui_ctx.clone(), start.options.training.clone());
-        start.recall("The last training's preset was not restored", |memory| panel.recall(memory));
+        start.restore_memory("The last training's preset was not restored", |memory| panel.restore_memory(memory));
         panel
     }
 }
@@ -54,7 +54,7 @@ impl Tab for TrainingPanel {
     }
 
     fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
-        self.tick(frame.is_shown, requests);
+        self.take_updates(frame.is_shown, requests);
     }
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {

@@ -14,7 +14,7 @@ use crate::app::training::watcher::WatcherCommand;
 
 impl TrainingPanel {
     /// Takes the updates of the threads, even while the panel is not shown.
-    pub(super) fn tick(&mut self, is_shown: bool, requests: &mut Requests) {
+    pub(super) fn take_updates(&mut self, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
         self.exports.poll(requests);
         if std::mem::take(&mut self.has_queue) {
@@ -42,14 +42,14 @@ impl TrainingPanel {
             }
             Update::Worker(state) => {
                 self.worker = *state;
-                self.outlook.look_anew();
+                self.outlook.check_again();
             }
             Update::Outlook(training, found) => self.outlook.set(*training, found),
             Update::SetUp(installation) => self.follow_set_up(*installation),
             Update::InstallBegun(outcome) => {
                 self.worker_card.begins = false;
                 self.worker_card.refused = outcome.err();
-                self.threads().jobs.send(WatcherCommand::Look);
+                self.threads().jobs.send(WatcherCommand::Refresh);
             }
             Update::Made(run, fork) => {
                 // The next start begins at step 0 again.
@@ -59,26 +59,26 @@ impl TrainingPanel {
                 }
                 // An earlier search would hide the new run.
                 self.list.clear_search();
-                self.threads().jobs.send(WatcherCommand::Look);
+                self.threads().jobs.send(WatcherCommand::Refresh);
                 // Shown runs stay shown.
                 self.selected.push(run);
                 self.sync_selection();
             }
-            Update::Said(text) => {
-                self.threads().jobs.send(WatcherCommand::Look);
+            Update::Notice(text) => {
+                self.threads().jobs.send(WatcherCommand::Refresh);
                 requests.actions.push(Action::Notify(text));
             }
             Update::Failed(text) => {
                 self.forks = false;
-                self.threads().jobs.send(WatcherCommand::Look);
-                requests.actions.push(Action::Report { title: "That did not work".to_owned(), text });
+                self.threads().jobs.send(WatcherCommand::Refresh);
+                requests.actions.push(Action::Report { title: "The operation failed".to_owned(), text });
             }
             Update::NotTrashed { run, reason } => self.dialog = Some(Dialog::RemoveForGood { run, reason }),
             Update::Removed(run) => {
                 requests.actions.push(Action::Notify(format!("{} was deleted.", run.name())));
                 self.selected.retain(|selected| *selected != run);
                 self.sync_selection();
-                self.threads().jobs.send(WatcherCommand::Look);
+                self.threads().jobs.send(WatcherCommand::Refresh);
             }
         }
     }
@@ -117,7 +117,7 @@ impl TrainingPanel {
     pub(super) fn select_only(&mut self, run: RunFolder) {
         self.selected = vec![run];
         self.recalled.clear();
-        self.charts.look_anew();
+        self.charts.reset_view();
         self.sync_selection();
     }
 
@@ -144,7 +144,7 @@ impl TrainingPanel {
             self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
         let shown = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
-        self.pens.tell_apart(&shown.collect::<Vec<_>>());
+        self.pens.assign_distinct(&shown.collect::<Vec<_>>());
         self.sync_curves();
     }
 

@@ -12,11 +12,11 @@ use crate::app::form::small_button;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
 use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
-use crate::app::training::cut_name::line_with_name;
 use crate::app::training::detail::{self, RunAction};
 use crate::app::training::dialogs::{Dialog, DialogDecision};
 use crate::app::training::editor::{ForkPoint, TrainingFault};
-use crate::app::training::list::Chosen;
+use crate::app::training::elided_name::line_with_name;
+use crate::app::training::list::ListAction;
 use crate::app::training::outlook::OutlookAnswer;
 use crate::app::training::summary::Summary;
 use crate::app::training::update::WorkerState;
@@ -54,7 +54,7 @@ impl TrainingPanel {
                 let most = (0.6 * ui.available_height()).max(110.0);
                 let (name, edge, range) = ("run in words", Edge::Bottom, 84.0..=most);
                 let bottom = SidePanel { name, edge, usual: 190.0, range, frame: None };
-                bottom.show(ui, &mut window.sizes, |ui, _| self.words(ui, &run, requests));
+                bottom.show(ui, &mut window.sizes, |ui, _| self.run_details(ui, &run, requests));
             }
         }
         CentralPanel::default().show(ui, |ui| {
@@ -63,7 +63,7 @@ impl TrainingPanel {
         });
         self.sync_curves();
         self.show_dialog(ui.ctx());
-        self.editor.presets.remember(ui.ctx());
+        self.editor.presets.record_for_undo(ui.ctx());
     }
 
     fn left(&mut self, ui: &mut Ui, sizes: &mut PanelSizes, catalog: &PresetCatalog, requests: &mut Requests) {
@@ -78,9 +78,9 @@ impl TrainingPanel {
                 ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
             }
             match self.list.ui(ui, &self.runs, &self.selected, &self.pens) {
-                Some(Chosen::Only(run)) => self.select_only(run),
-                Some(Chosen::Toggled(run)) => self.toggle(run),
-                Some(Chosen::Colored(run, color)) => {
+                Some(ListAction::Only(run)) => self.select_only(run),
+                Some(ListAction::Toggled(run)) => self.toggle(run),
+                Some(ListAction::Colored(run, color)) => {
                     self.pens.choose(&run, color);
                     self.sync_selection();
                 }
@@ -103,7 +103,7 @@ impl TrainingPanel {
                 Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
                 None => {}
             }
-            let known = setup::Known { worker: &self.worker, fault: fault.as_ref() };
+            let known = setup::SetupStatus { worker: &self.worker, fault: fault.as_ref() };
             setup::show(ui, &mut self.editor, known, catalog, requests);
         });
     }
@@ -127,7 +127,7 @@ impl TrainingPanel {
         let one = self.training();
         if let Some(question) = self.outlook.question(one.as_ref(), ui.input(|input| input.time)) {
             let worker = self.handshake().cloned();
-            self.threads().jobs.look_ahead(question, worker);
+            self.threads().jobs.determine_outlook(question, worker);
         }
         let has_worker = matches!(self.worker, WorkerState::Ready(_));
         ui.horizontal_wrapped(|ui| {
@@ -178,8 +178,8 @@ impl TrainingPanel {
         let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
         let text = format!("Start all {}", trainings.len());
         let all = ui.add_enabled(has_worker && is_sound && fault_of_one.is_none(), Button::new(text));
-        let help = "One after another. When the window is closed, the rest waits for its next opening; when a run is \
-                    stopped or fails, the rest is not begun.";
+        let help = "Run the trainings one after another. Closing the window pauses the queue until the next start; a \
+                    run that is stopped or fails ends it.";
         let mut all = all.on_hover_text(help);
         if let Some(why) = fault_of_one.as_deref().or((!has_worker).then_some(NOT_READY)) {
             all = all.on_disabled_hover_text(why);
@@ -205,14 +205,14 @@ impl TrainingPanel {
             let shown = line_with_name(ui, ui.visuals().text_color(), parts);
             shown.on_hover_text(format!("{}\n{}", parts.concat(), run.display()));
         };
-        let cross = |ui: &mut Ui| small_button(ui, true, "×", "Do not fork", "Begin a run at step 0 instead");
+        let cross = |ui: &mut Ui| small_button(ui, true, "×", "Do not fork", "Start the run at step 0 instead");
         let ((), is_undone) = Sides::new().shrink_left().show(ui, label, cross);
         if is_undone {
             self.editor.forget_fork();
         }
     }
 
-    fn words(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
+    fn run_details(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
         let Some(action) = detail::show(ui, &mut self.shown, run, self.pens.of(run), detail) else { return };
@@ -223,7 +223,7 @@ impl TrainingPanel {
                 let command = samples::command(&self.shown.prompt);
                 self.threads().jobs.send(WatcherCommand::Send(folder, command));
             }
-            RunAction::Resume => match lost(run) {
+            RunAction::Resume => match silent_worker_warning(run) {
                 Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
                 None => self.threads().jobs.resume(folder),
             },
@@ -246,7 +246,8 @@ impl TrainingPanel {
                 self.dialog = Some(Dialog::Describe { run: folder, notes, title, focused: false });
             }
             RunAction::Delete => {
-                self.dialog = Some(Dialog::Delete { run: folder, title: run.in_full(), lost: lost(run) });
+                self.dialog =
+                    Some(Dialog::Delete { run: folder, title: run.in_full(), lost: silent_worker_warning(run) });
             }
             RunAction::CopyPath => {
                 let path = folder.path().display().to_string();
@@ -257,7 +258,7 @@ impl TrainingPanel {
     }
 
     fn show_dialog(&mut self, ctx: &Context) {
-        if self.worker_card.agrees(ctx, &self.places) {
+        if self.worker_card.confirms_install(ctx, &self.places) {
             self.worker_card.begins = true;
             self.worker_card.refused = None;
             self.threads().jobs.install();
@@ -268,7 +269,7 @@ impl TrainingPanel {
         match decision {
             DialogDecision::Write(run, notes) => {
                 jobs.send(WatcherCommand::Write(run, notes));
-                jobs.send(WatcherCommand::Look);
+                jobs.send(WatcherCommand::Refresh);
             }
             DialogDecision::Trash(run) => jobs.trash(run),
             DialogDecision::Resume(run) => jobs.resume(run),
@@ -312,11 +313,11 @@ fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
 }
 
 /// Returns the warning for a run whose worker is on another machine and whose heartbeat is old.
-fn lost(run: &Summary) -> Option<String> {
+fn silent_worker_warning(run: &Summary) -> Option<String> {
     run.status.is_lost().then(|| {
         format!(
-            "It was {}, and whether its worker still lives cannot be known from here. If it does, it goes on writing \
-             into this folder.",
+            "It was {}. Its worker may still be running on another machine, and would then continue to write into \
+             this folder.",
             run.status
         )
     })

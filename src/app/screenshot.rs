@@ -6,16 +6,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use egui::{ColorImage, Context, Rect};
 
 /// A picture of the window, and the name suggested for its file.
-pub(super) struct Picture {
+pub(super) struct Screenshot {
     pub image: Arc<ColorImage>,
     pub suggested_name: String,
 }
 
 /// Requested pictures of the window.
-pub(super) struct Pictures {
+pub(super) struct Screenshots {
     waiting: Option<Waiting>,
-    taken: Receiver<Picture>,
-    give: Sender<Picture>,
+    taken: Receiver<Screenshot>,
+    give: Sender<Screenshot>,
 }
 
 struct Waiting {
@@ -25,21 +25,21 @@ struct Waiting {
     frames: u32,
 }
 
-impl Default for Pictures {
+impl Default for Screenshots {
     fn default() -> Self {
         let (give, taken) = channel();
-        Pictures { waiting: None, taken, give }
+        Screenshots { waiting: None, taken, give }
     }
 }
 
-impl Pictures {
+impl Screenshots {
     /// Requests a picture of `area`, in points.
     pub(super) fn ask(&mut self, area: Rect, suggested_name: String) {
         self.waiting = Some(Waiting { area, suggested_name, frames: 3 });
     }
 
     /// Requests the window's pixels when the menu has closed. Call once a frame.
-    pub(super) fn tick(&mut self, ctx: &Context) {
+    pub(super) fn request_when_due(&mut self, ctx: &Context) {
         let Some(waiting) = &mut self.waiting else { return };
         ctx.request_repaint();
         waiting.frames = waiting.frames.saturating_sub(1);
@@ -52,14 +52,14 @@ impl Pictures {
             ctx.request_screenshot(move |window| {
                 let image = Arc::new(part(&window, area, pixels_per_point));
                 // The window may be closed.
-                let _ = give.send(Picture { image, suggested_name });
+                let _ = give.send(Screenshot { image, suggested_name });
                 wake.request_repaint();
             });
         }
     }
 
     /// Returns the next finished picture.
-    pub(super) fn take(&mut self) -> Option<Picture> {
+    pub(super) fn take(&mut self) -> Option<Screenshot> {
         self.taken.try_recv().ok()
     }
 }

@@ -19,17 +19,17 @@ const HIGHEST: f32 = 150.0;
 
 /// The state of the table.
 #[derive(Default)]
-pub(super) struct Reaching {
+pub(super) struct TimeToLoss {
     pub is_open: bool,
     /// The typed loss, in place of the loss that all runs reach.
     typed: Option<f64>,
     /// The first run of the baseline's group, in place of the slowest group.
     baseline: Option<RunFolder>,
-    found: Option<Found>,
+    found: Option<Crossings>,
 }
 
 /// The crossings of the loss in these tracks.
-struct Found {
+struct Crossings {
     metric: MetricId,
     typed: Option<f64>,
     tracks: Vec<Option<Arc<Track>>>,
@@ -38,14 +38,14 @@ struct Found {
     crossings: Vec<Option<Crossing>>,
 }
 
-impl Found {
-    fn of(metric: MetricId, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Found {
+impl Crossings {
+    fn of(metric: MetricId, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Crossings {
         let level = typed.or_else(|| {
             let curves: Option<Vec<_>> = tracks.iter().map(|track| Some(track.as_ref()?.points())).collect();
             common_level(curves?)
         });
         let crossings = tracks.iter().map(|track| first_crossing(track.as_ref()?.points(), level?)).collect();
-        Found { metric, typed, tracks, level, crossings }
+        Crossings { metric, typed, tracks, level, crossings }
     }
 
     fn holds(&self, metric: MetricId, typed: Option<f64>, tracks: &[Option<Arc<Track>>]) -> bool {
@@ -65,7 +65,7 @@ impl Found {
     }
 }
 
-impl Reaching {
+impl TimeToLoss {
     /// Returns the loss to reach, if it is one of this metric.
     pub(super) fn level(&self, metric: MetricId) -> Option<f64> {
         self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
@@ -78,12 +78,12 @@ impl Reaching {
         }
         let Some((info, metric)) = compared(groups, infos) else {
             self.found = None;
-            ui.weak("No loss is known of the runs so far.");
+            ui.weak("The runs have no losses so far.");
             return;
         };
         let tracks: Vec<_> = groups.iter().map(|group| group.drawn.tracks.get(&metric).cloned()).collect();
         if !self.found.as_ref().is_some_and(|found| found.holds(metric, self.typed, &tracks)) {
-            self.found = Some(Found::of(metric, self.typed, tracks));
+            self.found = Some(Crossings::of(metric, self.typed, tracks));
         }
         self.head(ui, info);
         let Some(found) = &self.found else { return };
@@ -116,7 +116,7 @@ impl Reaching {
             if small_button(ui, self.typed.is_some(), "All reach it", "The lowest loss that all runs reach", help) {
                 self.typed = None;
             }
-            ui.label(RichText::new("Compared with the run that is chosen, at first the slowest").small().weak());
+            ui.label(RichText::new("Compared with the slowest run, or with the chosen one").small().weak());
         });
     }
 }

@@ -7,33 +7,33 @@ pub(super) fn line_with_name(ui: &mut Ui, color: Color32, parts: [&str; 3]) -> R
     let font = TextStyle::Small.resolve(ui.style());
     let room = ui.available_width();
     let fits = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), color).size().x <= room;
-    let text = RichText::new(cut(parts, fits)).small().color(color);
+    let text = RichText::new(elided(parts, fits)).small().color(color);
     let shown = ui.add(Label::new(text).selectable(false).truncate());
     shown.widget_info(|| WidgetInfo::labeled(Role::Label, true, parts.concat()));
     shown
 }
 
 /// Returns the longest text that fits: all parts, or as much of the second as there is room for.
-fn cut(parts: [&str; 3], fits: impl Fn(&str) -> bool) -> String {
+fn elided(parts: [&str; 3], fits: impl Fn(&str) -> bool) -> String {
     let [before, name, after] = parts;
     let whole = parts.concat();
     if name.is_empty() || fits(&whole) {
         return whole;
     }
-    let cut = |end: usize| format!("{before}{}…{after}", &name[..end]);
+    let elided = |end: usize| format!("{before}{}…{after}", &name[..end]);
     let ends: Vec<usize> = name.char_indices().map(|(end, _)| end).collect();
-    let fitting = ends.partition_point(|end| fits(&cut(*end)));
-    cut(ends[fitting.saturating_sub(1)])
+    let fitting = ends.partition_point(|end| fits(&elided(*end)));
+    elided(ends[fitting.saturating_sub(1)])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::elided;
 
     #[test]
     fn only_the_name_is_cut_and_the_step_stays() {
         let parts = ["fork of ", "mnist-größer-20261124", " at step 1,000"];
-        let shown = |room: usize| cut(parts, |text| text.chars().count() <= room);
+        let shown = |room: usize| elided(parts, |text| text.chars().count() <= room);
         assert_eq!(shown(100), "fork of mnist-größer-20261124 at step 1,000");
         assert_eq!(shown(33), "fork of mnist-größ… at step 1,000");
         assert_eq!(shown(23), "fork of … at step 1,000");

@@ -80,7 +80,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
         Quantity::Of(hyperparameter, ids) => {
-            let mut meant = simulation.optimizers.iter().filter(|optimizer| is_meant(&optimizer.rule, sweep, ids));
+            let mut meant = simulation.optimizers.iter().filter(|optimizer| is_swept(&optimizer.rule, sweep, ids));
             meant.find_map(|optimizer| hyperparameter_of(&optimizer.rule, *hyperparameter))
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
         Quantity::Dimension => {}
         Quantity::Of(hyperparameter, ids) => {
             for optimizer in &mut simulation.optimizers {
-                if is_meant(&optimizer.rule, sweep, ids) {
+                if is_swept(&optimizer.rule, sweep, ids) {
                     set_hyperparameter(&mut optimizer.rule, *hyperparameter, value);
                 }
             }
@@ -117,7 +117,7 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
 }
 
 /// Returns whether a rule of the landscape is of the kind of one of these optimizers of a sweep.
-fn is_meant(rule: &RatedRule, sweep: &SweepSpec, ids: &[u32]) -> bool {
+fn is_swept(rule: &RatedRule, sweep: &SweepSpec, ids: &[u32]) -> bool {
     let mut named = sweep.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id));
     named.any(|optimizer| optimizer.rule.kind() == rule.rule.kind())
 }

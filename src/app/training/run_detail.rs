@@ -45,12 +45,12 @@ impl RunDetail {
         let checkpoints = run.checkpoints().unwrap_or_default();
         RunDetail {
             // A run without worker output has no log.
-            log: shown_log(&run.log(), LOG_TAIL),
+            log: log_tail(&run.log(), LOG_TAIL),
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
             warned: history.warnings().len(),
-            samples: history.samples().iter().rev().take(SAMPLES).map(shown_sample).collect(),
+            samples: history.samples().iter().rev().take(SAMPLES).map(escaped_sample).collect(),
             fork: history.forked().map(|forked| fork(run, forked)),
             damage: damage(history, &checkpoints),
             checkpoints,
@@ -67,7 +67,7 @@ fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
 }
 
 /// Escapes a text for display.
-fn shown_sample(sample: &TextSample) -> TextSample {
+fn escaped_sample(sample: &TextSample) -> TextSample {
     TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
 }
 
@@ -80,6 +80,6 @@ fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
 }
 
 /// Returns the end of a log, escaped for display.
-pub(super) fn shown_log(path: &Path, most: u64) -> String {
+pub(super) fn log_tail(path: &Path, most: u64) -> String {
     visible_lines(&last_lines(path, most)).into_owned()
 }

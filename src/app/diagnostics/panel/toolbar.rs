@@ -1,0 +1,110 @@
+//! The tools of the panel: the choice of plots, their options, and exports.
+
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{PopupCloseBehavior, Ui};
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{Band, DiagnosticMetric};
+
+use super::super::history::EnsembleHistory;
+use super::super::table::{Table, TableContents};
+use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
+use crate::app::{Action, Document, Live, Requests};
+
+/// The height of a panel, in points, below which its tools are in a menu.
+const LOW: f32 = 340.0;
+/// The height of the tools and the legend in a narrow panel, in points.
+const TOOLS: f32 = 140.0;
+/// The number of plots that have room below the tools; with less room the tools are in a menu, and further plots are
+/// scrolled.
+const USUAL_PLOTS: usize = 4;
+const MENU_WIDTH: f32 = 240.0;
+
+impl DiagnosticsPanel {
+    /// Shows the choice of plots and their options: in rows of buttons, or in a menu where these would take the room of
+    /// the plots.
+    pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        let size = ui.available_size();
+        let plots = self.displayed().len().min(USUAL_PLOTS);
+        let rows = plots.div_ceil(columns_for(plots, size));
+        if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
+            let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+            MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {
+                ui.set_max_width(MENU_WIDTH);
+                self.tools(ui, document, live, requests);
+            });
+        } else {
+            self.tools(ui, document, live, requests);
+        }
+    }
+
+    fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        ui.horizontal_wrapped(|ui| {
+            let displayed = self.displayed();
+            for metric in DiagnosticMetric::ALL {
+                let mut shown = displayed.contains(&metric);
+                if ui.toggle_value(&mut shown, metric.name()).on_hover_text(metric.explanation()).changed() {
+                    self.display(metric, shown);
+                }
+            }
+            ui.separator();
+            if ui.toggle_value(&mut self.log_steps, "Log steps").on_hover_text("Steps on a logarithmic axis").changed()
+            {
+                self.zoom.x = None;
+            }
+            egui::ComboBox::from_id_salt("diagnostics band")
+                .selected_text(self.band.name())
+                .show_ui(ui, |ui| {
+                    for band in Band::ALL {
+                        ui.selectable_value(&mut self.band, band, band.name());
+                    }
+                })
+                .response
+                .accessible_name("Spread over the particles")
+                .on_hover_text("The meaning of the band around each curve");
+            let text = if self.frozen {
+                format!("Frozen at step {}", grouped(self.history.step))
+            } else {
+                "Freeze".to_owned()
+            };
+            ui.toggle_value(&mut self.frozen, text)
+                .on_hover_text("Keep the plots as they are while the simulation continues.")
+                .accessible_name("Freeze the plots");
+            let reset = ui.add_enabled(self.zoom.is_zoomed(), egui::Button::new("Reset zoom"));
+            if reset.on_hover_text("Show everything").clicked() {
+                self.zoom.reset();
+            }
+            ui.menu_button("Export", |ui| {
+                if ui.button("Table (CSV)…").clicked() {
+                    self.begin_table(ui, document, live, requests);
+                }
+                if ui.button("Picture (PNG)…").clicked() {
+                    let suggested_name = "diagnostics.png".to_owned();
+                    if let Some(area) = self.last_area {
+                        requests.actions.push(Action::SavePicture { area, suggested_name });
+                    }
+                }
+            });
+        });
+    }
+
+    /// Begins the export of the shown metrics and optimizers over the steps in view.
+    fn begin_table(&mut self, ui: &Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        let scale = self.x_scale();
+        let [from, to] = self.zoom.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
+        // Frozen plots stay as they are on the screen; the engine's history has gone on, or belongs to another run.
+        let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
+        let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
+        // A name in a table does not depend on the other optimizers' settings.
+        let named = |ensemble: &EnsembleHistory| {
+            let name = document.spec.name_of(ensemble.optimizer);
+            (ensemble.optimizer, name.unwrap_or_else(|| ensemble.name.clone()))
+        };
+        let contents = TableContents {
+            optimizers: shown().map(named).collect(),
+            metrics: self.displayed(),
+            steps: [from.ceil() as u64, to.min(last).floor() as u64],
+        };
+        let frozen = || shown().map(|ensemble| (ensemble.optimizer, ensemble.buckets.clone())).collect();
+        self.table = Some(Table::begin(ui.ctx(), contents, self.frozen.then(frozen), requests));
+    }
+}
