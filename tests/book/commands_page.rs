@@ -14,7 +14,7 @@ pub fn text() -> String {
     text
 }
 
-/// A section for each subcommand, and below it those of its own.
+/// Writes a section for each subcommand, and below it those of its own.
 fn subcommands(of: &Command, before: &str, level: usize, text: &mut String) {
     for command in of.get_subcommands().filter(|command| command.get_name() != "help" && !command.is_hide_set()) {
         let name = format!("{before}{}", command.get_name());
@@ -53,7 +53,7 @@ fn row(argument: &Arg) -> [String; 2] {
     [code(&argument.to_string()), escaped(&help)]
 }
 
-/// The paragraphs of a help text, of which clap ends the first without a full stop.
+/// Joins the paragraphs of a help text, of which clap ends the first without a full stop.
 fn sentences(help: &str, between: &str) -> String {
     let mut paragraphs: Vec<String> = help.split("\n\n").map(|paragraph| paragraph.trim().to_owned()).collect();
     if let [first, _, ..] = paragraphs.as_mut_slice()

@@ -20,7 +20,7 @@ fn pages_folder() -> PathBuf {
     root().join("docs/src")
 }
 
-/// The documents beside the manifest, and the pages of the book.
+/// Returns the documents beside the manifest, and the pages of the book.
 pub fn documents() -> Vec<Document> {
     let mut paths = Vec::new();
     collect(root(), false, &mut paths);
@@ -28,7 +28,7 @@ pub fn documents() -> Vec<Document> {
     paths.into_iter().map(Document::read).collect()
 }
 
-/// The Markdown files of a folder, in the order of their names.
+/// Collects the Markdown files of a folder, sorted by name.
 fn collect(folder: &Path, with_folders: bool, paths: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut entries: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
@@ -48,23 +48,23 @@ impl Document {
         Document { path, text }
     }
 
-    /// Its path in the project.
+    /// Returns its path in the project.
     pub fn name(&self) -> String {
         self.path.strip_prefix(root()).unwrap_or(&self.path).display().to_string()
     }
 
-    /// The number of the line at a position.
+    /// Returns the number of the line at a position.
     fn line(&self, position: usize) -> usize {
         1 + self.text[..position].matches('\n').count()
     }
 
-    /// What the Markdown holds, with the numbers of its lines.
+    /// Returns the events of the Markdown parser, with the numbers of their lines.
     fn events(&self) -> impl Iterator<Item = (Event<'_>, usize)> {
         let events = Parser::new_ext(&self.text, Options::ENABLE_TABLES).into_offset_iter();
         events.map(|(event, range)| (event, self.line(range.start)))
     }
 
-    /// The lines of blocks of shell, each with those that it is continued on, and its number.
+    /// Returns the lines of shell blocks, each joined with its continuation lines, and its number.
     pub fn shell_lines(&self) -> Vec<(usize, String)> {
         let mut lines: Vec<(usize, String)> = Vec::new();
         let mut is_shell = false;
@@ -89,7 +89,7 @@ impl Document {
         lines
     }
 
-    /// The targets of its links and pictures, with the numbers of their lines.
+    /// Returns the targets of its links and pictures, with the numbers of their lines.
     fn links(&self) -> Vec<(usize, String)> {
         let targets = self.events().filter_map(|(event, line)| match event {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
@@ -100,7 +100,7 @@ impl Document {
         targets.filter(|(_, target)| !["http:", "https:", "mailto:"].iter().any(|it| target.starts_with(it))).collect()
     }
 
-    /// The anchors of its headings, as mdBook and code hosts make them.
+    /// Returns the anchors of its headings, as mdBook and code hosts make them.
     fn anchors(&self) -> BTreeSet<String> {
         let mut counts = BTreeMap::new();
         let mut anchors = BTreeSet::new();
@@ -121,7 +121,7 @@ impl Document {
         anchors
     }
 
-    /// What is wrong with a link, if anything is.
+    /// Returns the fault of a link, if it has one.
     fn fault(&self, link: &str) -> Option<String> {
         let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
         let folder = self.path.parent().expect("a file is in a folder");
@@ -149,7 +149,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn links_and_pictures_lead_somewhere() {
+fn links_and_pictures_have_targets() {
     let mut faults = Vec::new();
     for document in documents() {
         for (line, link) in document.links() {

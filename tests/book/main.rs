@@ -1,4 +1,4 @@
-//! The documents: the reference pages are those that the program makes, and commands, links and contents are right.
+//! Checks the documents: the reference pages match the program, and commands, links and contents are right.
 
 mod commands_page;
 mod documents;

@@ -1,6 +1,6 @@
-//! Writing Markdown.
+//! Writes Markdown.
 
-/// A plain text as Markdown. What is between backticks stays code.
+/// Escapes plain text for Markdown, except for code between backticks.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for (part, text) in text.split('`').enumerate() {
@@ -18,17 +18,19 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A text as code; empty where it is.
+/// Formats text as code; an empty text stays empty.
 pub fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{text}`") }
 }
 
-/// A block of code in a language.
+/// Formats a block of code in a language.
 pub fn block(language: &str, text: &str) -> String {
     format!("```{language}\n{}\n```\n\n", text.trim_end())
 }
 
-/// A table. Its cells are Markdown, except that a `|` is part of the text.
+/// Formats a table. Its cells are Markdown, with `
+///
+/// ` escaped.
 pub fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let line = |cells: &[String]| {
         let cells = cells.iter().map(|cell| cell.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', r"\|"));

@@ -47,7 +47,7 @@ fn formulas(head: &str, formulas: &[Formula]) -> String {
     table([head, "meaning"], formulas.iter().map(|formula| [code(&formula.rule), escaped(formula.meaning)]))
 }
 
-/// A source with links to the papers and the implementations that it names.
+/// Adds links to the papers and implementations that a source names.
 fn linked(source: &str) -> String {
     let linked = source.split(", ").map(|part| match (part.strip_prefix("arXiv:"), part) {
         (Some(paper), _) => format!("[{part}](https://arxiv.org/abs/{paper})"),

@@ -37,20 +37,20 @@ pub fn text() -> String {
     text
 }
 
-/// The built-in preset of a kind that has the shortest text.
+/// Returns the built-in preset of a kind that has the shortest text.
 fn shortest(kind: &str) -> Preset {
     let presets = of_kind(kind).map(|built_in| &built_in.preset);
     presets.min_by_key(|preset| preset.to_ron().len()).expect("each kind has a built-in preset").clone()
 }
 
-/// The allowed values of a field, which the program names when it refuses a number that is too large for any.
+/// Returns the allowed values of a field, from the error for a number that is too large for any field.
 fn allowed(preset: &Preset, path: &str) -> String {
     let refusal = preset.with(path, "4000000000").expect_err("it is larger than any field allows").to_string();
     let (_, after) = refusal.split_once(" from ").unwrap_or_else(|| panic!("no range in: {refusal}"));
     after.split_once(", found").unwrap_or_else(|| panic!("no range in: {refusal}")).0.to_owned()
 }
 
-/// The fields of a training in the window.
+/// Formats the fields of a training in the window.
 fn form(workload: &mut dyn Workload) -> String {
     let sections = workload.form(0);
     let fields = sections.iter().flat_map(|section| &section.fields).filter(|field| !field.name.is_empty());

@@ -11,7 +11,7 @@ use crate::{commands_page, optimizers_page, parameters_page};
 
 const NOTE: &str = "<!-- Written by `cargo xtask docs`. Change the code that it is made from, not this page. -->\n\n";
 
-/// The pages by their names.
+/// Returns the pages with their names.
 fn pages() -> [(&'static str, String); 5] {
     [
         ("commands.md", commands_page::text()),
@@ -23,7 +23,7 @@ fn pages() -> [(&'static str, String); 5] {
 }
 
 #[test]
-fn pages_are_those_of_the_program() {
+fn pages_match_the_program() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/reference");
     let is_writing = std::env::var_os("UPDATE_BOOK").is_some();
     let mut outdated = Vec::new();
@@ -49,7 +49,7 @@ fn keys() -> String {
     format!("# Keys\n\nOn macOS, Ctrl is Cmd.\n\n{}", table(["keys", "action"], rows))
 }
 
-/// The kinds of the built-in presets, in their order.
+/// Returns the kinds of the built-in presets, in their order.
 pub fn kinds() -> Vec<&'static str> {
     let mut kinds = Vec::new();
     for kind in built_ins().iter().map(|built_in| built_in.preset.kind()) {
@@ -60,7 +60,7 @@ pub fn kinds() -> Vec<&'static str> {
     kinds
 }
 
-/// The built-in presets of a kind.
+/// Returns the built-in presets of a kind.
 pub fn of_kind(kind: &str) -> impl Iterator<Item = &'static BuiltIn> {
     built_ins().iter().filter(move |built_in| built_in.preset.kind() == kind)
 }

@@ -1,9 +1,9 @@
-//! The commands in the documents, read by the program's own definition of its command line.
+//! Checks the commands in the documents by the program's own definition of its command line.
 
 use crate::documents::documents;
 
 #[test]
-fn commands_in_documents_are_understood() {
+fn commands_in_documents_are_valid() {
     let mut checked = 0;
     let mut faults = Vec::new();
     for document in documents() {
@@ -29,11 +29,11 @@ fn understood(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Programs that take the file or a folder of this name.
+/// Programs whose arguments may be files or folders named `valleyscope`.
 const NO_CALLERS: [&str; 6] = ["cd", "cp", "ln", "rsync", "scp", "which"];
 
-/// The arguments of each call of valleyscope in a line of shell: alone, behind another program such as srun, by cargo, or in
-/// quotation marks for another shell.
+/// Returns the arguments of each call of valleyscope in a line of shell: alone, behind another program such as srun, by
+/// cargo, or in quotation marks for another shell.
 fn calls(line: &str) -> Vec<Vec<String>> {
     if !["valleyscope", "cargo"].iter().any(|program| line.contains(program)) {
         return Vec::new();
@@ -63,8 +63,8 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     calls
 }
 
-/// A line with 1 in place of what the shell or parallel puts in: a number, a name and a path can be 1. A command in `$(…)`
-/// that calls valleyscope stays.
+/// Replaces the variables of the shell and of parallel in a line by 1, which is a valid number, name and path. A
+/// command in `$(…)` that calls valleyscope stays.
 fn without_variables(line: &str) -> String {
     let Some((before, after)) = line.split_once('$') else { return line.replace("{}", "1") };
     let behind = |end: &str| after.find(end).map_or(after.len(), |start| start + end.len());
@@ -82,7 +82,7 @@ fn without_variables(line: &str) -> String {
 }
 
 #[test]
-fn calls_are_found_wherever_they_stand() {
+fn calls_are_found_in_any_position() {
     let calls = |line: &str| -> Vec<String> { calls(line).into_iter().map(|words| words.join(" ")).collect() };
     assert_eq!(calls("A=1 valleyscope train 'a b' > log 2>&1 # valleyscope"), ["train a b"]);
     assert_eq!(calls("mkdir -p x && ./valleyscope presets show mnist >x/config.ron | wc"), ["presets show mnist"]);

@@ -62,7 +62,7 @@ fn large_and_small_ranges_share_a_factor() {
 }
 
 #[test]
-fn an_axis_that_cannot_be_told_apart_has_no_ticks() {
+fn an_axis_without_distinct_values_has_no_ticks() {
     for (low, high) in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (1e9, 1e9 + 1e-8)] {
         assert_eq!(Ticks::linear(low, high, 5), Ticks::default());
     }
@@ -80,7 +80,7 @@ fn the_colour_bar_is_marked_at_powers_of_ten_on_both_sides() {
 }
 
 #[test]
-fn numbers_as_text() {
+fn numbers_are_formatted_by_significant_digits() {
     assert_eq!(significant(0.0, 4), "0");
     assert_eq!(significant(-0.012_341, 4), "−0.01234");
     assert_eq!(significant(9.999_96, 4), "10.00");
@@ -168,14 +168,14 @@ fn ensembles_that_run_away_are_left_out_unless_they_are_all() {
 }
 
 #[test]
-fn a_run_that_begins_again_is_looked_at_as_at_first() {
+fn a_restarted_run_has_the_initial_view() {
     let mut follower = Follower::default();
     let far = Camera { center: [2.5, 1.4], width: 7.0 };
     let start = Bounds::of_point([0.0, 0.0]);
-    follower.aim_anew(Camera::HOME, &start, 1.6);
+    follower.aim_at_restart(Camera::HOME, &start, 1.6);
     assert_eq!(follower.advance(far, f32::INFINITY), Camera::HOME);
-    // Where the first look does not show the start, it is gone to.
-    follower.aim_anew(Camera { center: [500.0, 0.0], width: 3.0 }, &start, 1.6);
+    // The movement goes to the start if the initial view does not show it.
+    follower.aim_at_restart(Camera { center: [500.0, 0.0], width: 3.0 }, &start, 1.6);
     assert_eq!(follower.advance(far, f32::INFINITY).center, [0.0, 0.0]);
 }
 
@@ -193,13 +193,13 @@ fn following_waits_until_particles_leave_and_then_settles() {
     let mut follower = Follower::default();
     let camera = Camera::HOME;
     follower.aim(camera, &Bounds { min: [0.0, 0.0], max: [1.5, 0.9] }, 1.6);
-    assert!(!follower.moving(), "what is well in view does not move the camera");
+    assert!(!follower.is_moving(), "what is well in view does not move the camera");
     let away = Bounds { min: [0.0, 0.0], max: [4.0, 2.0] };
     follower.aim(camera, &away, 1.6);
-    assert!(follower.moving());
+    assert!(follower.is_moving());
     let mut now = camera;
     let mut frames = 0;
-    while follower.moving() {
+    while follower.is_moving() {
         let next = follower.advance(now, 1.0 / 60.0);
         assert!(next.width >= now.width, "it opens up without swinging back");
         now = next;
@@ -209,7 +209,7 @@ fn following_waits_until_particles_leave_and_then_settles() {
     let half = 0.5 * now.width;
     assert!(now.center[0] - half < 0.0 && now.center[0] + half > 4.0, "{now:?}");
     follower.aim(now, &away, 1.6);
-    assert!(!follower.moving(), "having arrived it stays");
+    assert!(!follower.is_moving(), "having arrived it stays");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn arrows_grow_with_the_logarithm_of_their_size() {
     assert_eq!((lengths[0], lengths[5]), (16.0, 84.0));
 }
 
-/// The batch of such a step.
+/// A batch with gradient θ / 2 and a fixed curvature.
 #[derive(Clone, Copy)]
 struct Given;
 
@@ -265,12 +265,13 @@ impl Batch<[f64; 2]> for Given {
     }
 }
 
-/// The first step, from θ = (0.5, −0.25) with ∇L = (0.2, −0.4) and noise (1.5, 0.5), so g = (0.3, −0.2), and η = 0.01.
+/// Returns the first step, from θ = (0.5, −0.25) with ∇L = (0.2, −0.4) and noise (1.5, 0.5), so g = (0.3, −0.2), and η
+/// = 0.01.
 fn step(rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
     step_number(1, rule, states, powers)
 }
 
-/// Such a step of this number.
+/// Returns the step of this number from the same state.
 fn step_number(number: u64, rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
     let inputs = StepInputs {
         rule,
@@ -502,7 +503,8 @@ fn soap_shows_what_is_along_its_axis_and_across_it() {
     assert!(first[2].starts_with("q ← (g + ") && first[3] == "θ ← θ", "{first:?}");
 }
 
-/// Every number that a rule changes and remembers is shown with a formula, and so is the step; none of them is empty.
+/// Checks that each number that a rule changes and keeps is shown with a formula, and so is the step, none of them
+/// empty.
 #[test]
 fn every_registered_rule_shows_its_whole_step() {
     for &kind in RuleKind::ALL {
@@ -531,7 +533,7 @@ fn every_registered_rule_shows_its_whole_step() {
 }
 
 #[test]
-fn the_end_of_what_was_tried_is_told_from_its_middle() {
+fn the_ends_of_a_tried_range_are_marked() {
     let tried = [0.1, 0.001, 0.01];
     assert_eq!(tried.map(|best| beyond(best, tried)), ["≥ ", "≤ ", ""]);
     assert_eq!(beyond(f64::NAN, tried), "");

@@ -42,7 +42,7 @@ fn click(harness: &mut Harness<'_, Stage>, at: Pos2, modifiers: Modifiers) {
     press(harness, at, true, modifiers);
     press(harness, at, false, modifiers);
     harness.run_steps(2);
-    // So that the next click is not a double click.
+    // The next click must not be a double click.
     harness.run_steps(40);
 }
 
@@ -59,14 +59,14 @@ fn drag(harness: &mut Harness<'_, Stage>, from: Pos2, by: egui::Vec2) {
     harness.run_steps(2);
 }
 
-/// The last column's particle.
+/// Returns the last column's particle.
 fn particle(harness: &Harness<'_, Stage>, optimizer: u32, particle: usize) -> [f64; 2] {
     let view = harness.state().live.visible().find(|view| view.optimizer == optimizer).expect("it is shown");
     view.columns[view.columns.len() - view.particles + particle].map(f64::from)
 }
 
 #[test]
-fn the_canvas_tells_its_state() {
+fn the_canvas_describes_its_state() {
     let harness = landscape();
     let value = harness.get_by_label("Landscape").value().expect("a summary");
     for part in ["In view: x from", "Step 100, paused", "Adam: 30 particles, mean loss −"] {
@@ -159,7 +159,7 @@ fn the_start_is_placed_by_tool_by_shift_and_by_its_marker() {
     };
     assert!((0..2).all(|axis| (start(&harness)[axis] - wanted[axis]).abs() < 0.01), "{:?}", start(&harness));
 
-    // The tool has done its work.
+    // The tool is used once.
     let placed = start(&harness);
     let other = canvas(&harness).center() + vec2(60.0, 140.0);
     click(&mut harness, other, Modifiers::NONE);
@@ -239,7 +239,7 @@ fn following_keeps_the_particles_in_view() {
     }
 }
 
-/// SGD whose steps grow until they leave all bounds, beside Signum, which cannot run away.
+/// Makes a harness of optimizers in this range: SGD, whose steps grow without bound, and others, which cannot run away.
 fn with_a_runaway(optimizers: std::ops::Range<usize>) -> Harness<'static, Stage> {
     let mut spec = three_optimizers(30);
     spec.landscape.sharpness = Sharpness::clamped(1000.0);
@@ -250,7 +250,7 @@ fn with_a_runaway(optimizers: std::ops::Range<usize>) -> Harness<'static, Stage>
     harness
 }
 
-/// The steps at which an ensemble is far off without having ceased to be finite.
+/// Returns whether the first ensemble is far off but still finite.
 fn far_off(harness: &mut Harness<'_, Stage>) -> bool {
     let live = &harness.state().live;
     let view = &live.snapshot.as_ref().expect("there is a snapshot").ensembles[0];
@@ -282,7 +282,7 @@ fn an_optimizer_that_runs_away_does_not_take_the_view_along() {
 }
 
 #[test]
-fn where_all_run_away_the_view_stays_in_reach() {
+fn the_view_stays_in_reach_if_all_optimizers_run_away() {
     let mut harness = with_a_runaway(0..1);
     for step in 1..400 {
         advance_to(&mut harness, step);
@@ -319,7 +319,7 @@ fn tiny_and_odd_windows_are_drawn() {
 }
 
 #[test]
-fn a_particle_that_has_just_been_selected_shows_where_it_is() {
+fn a_newly_selected_particle_shows_its_position_and_gradient() {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Formulas, None), [500.0, 700.0]);
     advance_to(&mut harness, 20);
     harness.get_by_label("Show").click();
@@ -333,7 +333,7 @@ fn a_particle_that_has_just_been_selected_shows_where_it_is() {
     assert!(harness.query_by_label_contains("Press → for").is_none(), "its step is taken apart");
 }
 
-/// Whether a text among the shapes, or shapes of shapes, has this in it.
+/// Returns whether a text among the shapes, or shapes of shapes, contains this part.
 fn says(shapes: &[egui::epaint::ClippedShape], part: &str) -> bool {
     fn in_shape(shape: &egui::Shape, part: &str) -> bool {
         match shape {
@@ -346,13 +346,13 @@ fn says(shapes: &[egui::epaint::ClippedShape], part: &str) -> bool {
 }
 
 #[test]
-fn a_picture_says_nothing_about_what_to_do_in_the_window() {
+fn a_picture_has_no_interaction_hints() {
     let mut harness = landscape();
     let particle = ParticleId { optimizer: 0, particle: 4 };
     harness.state_mut().live.selected = Some(particle);
     harness.state().engine.send(EngineCommand::Select(Some(particle)));
     advance_to(&mut harness, 101);
-    // So far away that the step is too short to be seen.
+    // So far away that the step is too short to be visible.
     let far = Camera { center: [0.0, 0.0], width: 1e4 };
     let document = harness.state().document.clone();
     harness.state_mut().landscape.restore_view(&document, far);
@@ -390,7 +390,7 @@ fn formulas_are_not_cut_off_and_do_not_cover_each_other() {
                 for (text, rect) in &labels {
                     assert!(rect.left() >= 0.0 && rect.right() <= width, "“{text}” at {rect:?} in {width}");
                 }
-                // The rectangle of a text that goes on in another row holds what is before it in its first row.
+                // The rectangle of a text that continues in another row includes the space before it in its first row.
                 let in_one_row: Vec<_> = labels.iter().filter(|(_, rect)| rect.height() < 24.0).collect();
                 for (index, (text, rect)) in in_one_row.iter().enumerate() {
                     for (other, place) in &in_one_row[..index] {

@@ -17,7 +17,7 @@ use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{Engine, EngineCommand, OptimizerSpec, Playback, SimulationSpec, StartSpec};
 use valleyscope_experiments::view::ViewSettings;
 
-/// Which panels are on the screen.
+/// The panels on the screen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     Landscape,
@@ -36,9 +36,9 @@ pub struct Stage {
     pub animation: AnimationExport,
     pub engine: Engine,
     running: SimulationSpec,
-    /// What the panels asked the app for so far.
+    /// The actions that the panels have requested so far.
     pub actions: Vec<Action>,
-    /// The commands that the panels sent, as text.
+    /// The commands that the panels have sent, as text.
     pub commands: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Stage {
     }
 }
 
-/// The device that all pictures share, with a renderer of its own for each.
+/// Returns the device that all pictures share, with a renderer of its own for each.
 pub fn render_state() -> RenderState {
     static STATE: OnceLock<RenderState> = OnceLock::new();
     let state = STATE.get_or_init(|| create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE));
@@ -108,7 +108,7 @@ pub fn render_state() -> RenderState {
     RenderState { renderer: Arc::new(RwLock::new(renderer)), ..state.clone() }
 }
 
-/// Adam, Signum and FOCUS on the paper's landscape.
+/// Returns Adam, Signum and FOCUS on the paper's landscape.
 pub fn three_optimizers(particles: u64) -> SimulationSpec {
     let optimizer = |id, kind| {
         let rule = RuleSpec::on_plane(kind).rated(LearningRate::clamped(0.01));
@@ -143,7 +143,7 @@ pub fn harness(stage: Stage, size: [f32; 2]) -> Harness<'static, Stage> {
         .build_ui_state(|ui: &mut egui::Ui, stage: &mut Stage| stage.frame(ui), stage)
 }
 
-/// Draws frames until something is so.
+/// Draws frames until `is_so` is true.
 pub fn until(harness: &mut Harness<'_, Stage>, what: &str, is_so: impl Fn(&Stage) -> bool) {
     let begin = Instant::now();
     while !is_so(harness.state()) {
@@ -151,7 +151,7 @@ pub fn until(harness: &mut Harness<'_, Stage>, what: &str, is_so: impl Fn(&Stage
         std::thread::sleep(Duration::from_millis(2));
         harness.step();
     }
-    // Once more, for what shows only in the frame after.
+    // Draws changes that appear one frame later.
     harness.run_steps(2);
 }
 

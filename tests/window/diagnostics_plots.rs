@@ -36,7 +36,7 @@ fn bucket(first_step: u64, loss: f64, diverged: u32) -> Bucket {
 const LINEAR: [AxisScale; 2] = [AxisScale::Linear; 2];
 
 #[test]
-fn places_on_axes_lead_back_to_their_values() {
+fn places_on_axes_convert_back_to_their_values() {
     for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::SymLog { linear: 0.01 }] {
         for value in [1e-12, 0.003, 1.0, 7e5, 1e200] {
             assert!((scale.value(scale.place(value)) / value - 1.0).abs() < 1e-9, "{scale:?} {value}");
@@ -49,7 +49,7 @@ fn places_on_axes_lead_back_to_their_values() {
     assert!(symlog.place(f64::NAN).is_nan());
 }
 
-/// The labels of an axis of this many points between two places.
+/// Returns the labels of an axis of `length` points between two places.
 fn labels(scale: AxisScale, places: [f64; 2], length: f64, apart: f64) -> Vec<String> {
     Ticks::placed(scale, places, length, apart).into_iter().map(|tick| tick.label).collect()
 }
@@ -111,7 +111,7 @@ fn logarithmic_axes_are_marked_at_decades() {
 }
 
 #[test]
-fn a_diverged_curve_breaks_off_and_says_so() {
+fn a_diverged_curve_has_a_gap_and_reports_the_divergence() {
     let buckets = [bucket(0, 1.0, 0), bucket(2, f64::NAN, 3), bucket(4, f64::NAN, 5), bucket(6, 2.0, 5)];
     let curve = DiagnosticCurve::new(&buckets, DiagnosticMetric::Loss, Band::Deviation, LINEAR);
     assert_eq!(curve.runs.len(), 2, "a gap where the mean is not finite");
@@ -121,7 +121,7 @@ fn a_diverged_curve_breaks_off_and_says_so() {
 }
 
 #[test]
-fn what_has_no_place_on_a_logarithmic_axis_is_a_gap() {
+fn values_without_a_logarithm_are_gaps() {
     let buckets = [bucket(0, -1.0, 0), bucket(2, 0.0, 0), bucket(4, 3.0, 0)];
     let curve =
         DiagnosticCurve::new(&buckets, DiagnosticMetric::Loss, Band::Hidden, [AxisScale::Linear, AxisScale::Log]);
@@ -201,7 +201,7 @@ fn at_step(spec: valleyscope_engine::simulation::SimulationSpec, step: u64) -> H
 }
 
 #[test]
-fn each_plot_is_named_and_says_its_last_values() {
+fn each_plot_has_a_name_and_describes_its_last_values() {
     let harness = at_step(three_optimizers(20), 50);
     for metric in
         [DiagnosticMetric::Loss, DiagnosticMetric::Depth, DiagnosticMetric::AbsV, DiagnosticMetric::EffectiveStep]
@@ -251,7 +251,7 @@ fn few_particles_have_no_free_energy() {
 }
 
 #[test]
-fn frozen_plots_stay_while_the_run_goes_on() {
+fn frozen_plots_stay_while_the_run_continues() {
     let mut harness = at_step(three_optimizers(20), 50);
     let before = harness.get_by_label("Plot of loss L").value();
     harness.get_by_label("Freeze the plots").click();
@@ -319,7 +319,7 @@ fn zooming_asks_for_more_detail_and_resetting_for_everything() {
 fn plots_of_a_lesson_leave_the_choice_of_plots_as_it_was() {
     let mut harness = at_step(three_optimizers(20), 10);
     let chosen = harness.state().diagnostics.choices();
-    // Whether the free energy and the loss are plotted while a lesson points at these metrics.
+    // Returns whether the free energy and the loss are plotted while a lesson points at these metrics.
     let plots = |harness: &mut Harness<'_, Stage>, pointed_at: &[DiagnosticMetric]| {
         harness.state_mut().diagnostics.point_at(pointed_at);
         harness.run_steps(3);
@@ -337,7 +337,7 @@ fn plots_of_a_lesson_leave_the_choice_of_plots_as_it_was() {
     assert_eq!(harness.state().diagnostics.choices(), chosen);
 }
 
-/// The exported table.
+/// Returns the exported table.
 fn table(harness: &mut Harness<'_, Stage>) -> String {
     harness.get_by_label("Export").click();
     harness.run_steps(3);
@@ -386,7 +386,7 @@ fn extreme_settings_leave_a_window_that_draws() {
         harness.get_by_label(label).click();
         harness.run_steps(3);
         let shapes = harness.output().shapes.clone();
-        // What is drawn has finite corners: the tessellator refuses anything else.
+        // Drawn shapes have finite corners: the tessellator refuses anything else.
         let _ = harness.ctx.tessellate(shapes, 1.0);
     }
     let value = harness.get_by_label("Plot of loss L").value().expect("a summary");

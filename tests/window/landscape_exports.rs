@@ -14,7 +14,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::canvas_stage::{Shown, Stage, advance_to, harness, install_font, render_state, three_optimizers, until};
 
-/// What a session has come to: step, positions and settings.
+/// Returns the state of a session: step, positions and noise.
 fn state(harness: &Harness<'_, Stage>) -> (u64, Vec<[f32; 2]>, f64) {
     let snapshot = harness.state().live.snapshot.as_ref().expect("there is one");
     let newest = snapshot.ensembles.iter().flat_map(|view| &view.columns[view.columns.len() - view.particles..]);
@@ -41,7 +41,7 @@ fn settings(target: PathBuf, format: AnimationFormat) -> Settings {
     Settings { from_step: 0, to_step: 20, every: 5, frames_per_sec: 10, size, format, target, replay: false }
 }
 
-/// The landscape as it would be saved.
+/// Draws the landscape as it would be saved.
 fn picture(harness: &mut Harness<'_, Stage>, size: PictureSize) -> egui::ColorImage {
     let ctx = harness.ctx.clone();
     let Stage { landscape, document, live, .. } = harness.state_mut();
@@ -60,7 +60,7 @@ fn rgb(pixel: &image::Rgba<u8>) -> [u8; 3] {
     [pixel.0[0], pixel.0[1], pixel.0[2]]
 }
 
-/// A heatmap with a line of each colour over it, three pixels wide: the colour, and half of it on both sides.
+/// Draws a heatmap with a line of each colour over it, three pixels wide: the colour, and half of it on both sides.
 fn lines_over_a_heatmap(colors: &[[u8; 3]]) -> RgbaImage {
     RgbaImage::from_fn(640, 480, |x, y| {
         let level = 0.5 + 0.5 * (f64::from(x) / 90.0).sin() * (f64::from(y) / 130.0).cos();
@@ -76,7 +76,7 @@ fn lines_over_a_heatmap(colors: &[[u8; 3]]) -> RgbaImage {
     })
 }
 
-/// What a GIF makes of a frame.
+/// Encodes a frame as a GIF and decodes it.
 fn through_a_gif(frame: &RgbaImage, kept_colors: &[[u8; 3]]) -> RgbaImage {
     let folder = tempfile::tempdir().expect("a folder");
     let encoder = Encoder::start(AnimationFile {
@@ -101,7 +101,7 @@ fn through_a_gif(frame: &RgbaImage, kept_colors: &[[u8; 3]]) -> RgbaImage {
 
 #[test]
 fn a_gif_keeps_the_colours_of_all_series() {
-    // Those of the four rules, and some of a user's own, which are like others or like the heatmap.
+    // The colours of the four rules, and some of a user's own, which are similar to others or to the heatmap.
     let colors = [
         [244, 111, 67],
         [251, 221, 133],
@@ -182,7 +182,7 @@ fn a_picture_has_the_size_that_is_asked_for_and_no_buttons() {
 }
 
 #[test]
-fn without_a_graphics_card_the_export_says_so() {
+fn without_a_graphics_card_the_export_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = harness(Stage::new(three_optimizers(5), Shown::Landscape, None), [520.0, 380.0]);
     advance_to(&mut harness, 5);
@@ -196,7 +196,7 @@ fn without_a_graphics_card_the_export_says_so() {
 
 #[cfg(unix)]
 #[test]
-fn exports_can_be_read_by_whom_the_umask_says() {
+fn exported_files_have_the_permissions_of_the_umask() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = tempfile::tempdir().expect("a folder");
@@ -215,11 +215,11 @@ fn exports_can_be_read_by_whom_the_umask_says() {
 }
 
 #[test]
-fn an_animation_is_saved_frame_by_frame_and_the_session_comes_back() {
+fn an_animation_is_saved_frame_by_frame_and_the_session_is_restored() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
     advance_to(&mut harness, 37);
-    // A change on the way, which going back has to repeat.
+    // A change during the session, which restoring it has to repeat.
     harness.state_mut().document.spec.noise = Noise::clamped(0.5);
     harness.run_steps(2);
     advance_to(&mut harness, 60);
@@ -273,7 +273,7 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_run_that_played_comes_back_to_where_it_was_and_plays_on() {
+fn a_playing_run_returns_to_its_step_and_plays_on() {
     let folder = tempfile::tempdir().expect("a folder");
     for cancels in [false, true] {
         let mut harness = drawn();
@@ -283,7 +283,7 @@ fn a_run_that_played_comes_back_to_where_it_was_and_plays_on() {
         until(&mut harness, "it runs", |stage| step(stage) > 0);
         start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
         assert_eq!(harness.state().animation.plays_after(), Some(true));
-        // The export goes on only in the frame after the one that sees the pause.
+        // The export continues only in the frame after the pause.
         while harness.state().live.is_playing() {
             harness.step();
         }
@@ -291,7 +291,7 @@ fn a_run_that_played_comes_back_to_where_it_was_and_plays_on() {
         if cancels {
             harness.get_by_label("Cancel the export").click();
         }
-        // The frame in which the export ends still shows the step to which the run has come back.
+        // The frame in which the export ends still shows the restored step.
         while harness.state().animation.is_open() {
             std::thread::sleep(std::time::Duration::from_millis(2));
             harness.step();
@@ -305,7 +305,7 @@ fn a_run_that_played_comes_back_to_where_it_was_and_plays_on() {
     assert!(!harness.state().commands.iter().any(|command| command == "Play"), "a paused run stays paused");
 }
 
-/// What is written on the landscape in a frame of an animation, with the legend.
+/// Returns the texts on the landscape in a frame of an animation, with the legend.
 fn written(caption: &str) -> Vec<(String, egui::Rect)> {
     let caption = caption.to_owned();
     let stage = Stage::new(three_optimizers(5), Shown::Landscape, None);
@@ -341,7 +341,7 @@ fn a_caption_is_written_as_a_whole_and_beside_the_legend() {
     }
 }
 
-/// The pixels of an exported frame below the caption.
+/// Returns the pixels of an exported frame below the caption.
 fn below_caption(path: &Path) -> Vec<u8> {
     const CAPTION: u32 = 64;
     let picture = image::open(path).expect("a picture").to_rgb8();
@@ -359,7 +359,7 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
     assert_eq!(steps(&Settings { from_step: 3, ..asked.clone() }), [3, 8, 13, 18, 23]);
     assert_eq!(steps(&Settings { from_step: 23, ..asked.clone() }), [23]);
     let mut harness = drawn();
-    // The recording goes beyond the step at which the run would pause by itself.
+    // The recording goes beyond the step at which the run would pause.
     harness.state_mut().document.spec.steps = Some(12);
     harness.run_steps(2);
     advance_to(&mut harness, 2);
@@ -399,7 +399,7 @@ fn frames_have_a_caption_with_the_step() {
 fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
-    // One scale of colours for all.
+    // One colour scale for all frames.
     harness.state_mut().document.view.scale = Some(valleyscope_experiments::view::SymLog { linear: 0.01, max: 10.0 });
     let first_of = |harness: &mut Harness<'_, Stage>, name: &str, replay: bool| {
         let target = folder.path().join(name);
@@ -417,7 +417,7 @@ fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
 }
 
 #[test]
-fn the_export_refuses_what_would_overwrite_or_make_no_sense() {
+fn the_export_refuses_to_overwrite_and_invalid_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("mine.txt"), "precious").expect("a file");
     let into = |format| settings(folder.path().to_owned(), format);

@@ -1,4 +1,4 @@
-//! The window: the app as a person uses it, its panels and its drawing.
+//! The window: the app as a user drives it, its panels and its drawing.
 
 mod app_shell;
 mod canvas_logic;

@@ -1,4 +1,4 @@
-//! The file that holds the session between two starts, when it or what it holds is bad.
+//! The file that holds the session between two starts, with damaged files and bad sessions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn stored(path: PathBuf) -> std::collections::HashMap<String, String> {
 }
 
 #[test]
-fn a_store_that_is_not_there_yet_is_nothing_to_speak_of() {
+fn a_missing_store_is_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path().join("not/yet/app.ron"));
     assert_eq!(store.check(), None);
@@ -27,7 +27,7 @@ fn a_store_that_is_not_there_yet_is_nothing_to_speak_of() {
 }
 
 #[test]
-fn what_else_is_stored_stays_when_a_session_is_kept() {
+fn storing_a_session_preserves_other_values() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("app.ron"), r#"{"window": "large", "valleyscope.session": "old"}"#).unwrap();
     store(&folder).keep("new".to_owned()).unwrap();
@@ -36,7 +36,7 @@ fn what_else_is_stored_stays_when_a_session_is_kept() {
 }
 
 #[test]
-fn a_session_that_ended_the_window_is_set_aside_and_told_of_once() {
+fn a_session_that_crashed_the_window_is_set_aside_and_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder);
     store.keep("bad".to_owned()).unwrap();
@@ -54,7 +54,7 @@ fn a_session_that_ended_the_window_is_set_aside_and_told_of_once() {
 }
 
 #[test]
-fn what_was_set_aside_before_stays() {
+fn files_set_aside_before_stay() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder);
     let asides = ["first", "second", "third"].map(|session| {
@@ -80,10 +80,10 @@ fn a_damaged_store_is_kept_aside() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told_of() {
+fn a_folder_that_cannot_be_written_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     let (title, text) = Store::new(folder.path().join("file/app.ron")).check().unwrap();
-    assert_eq!(title, "The session can't be kept");
+    assert_eq!(title, "The session can't be saved");
     assert!(text.contains("cannot write to the folder of"), "{text}");
 }

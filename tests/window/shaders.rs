@@ -49,7 +49,7 @@ fn every_entry_point_of_every_file_is_valid() {
     assert_eq!(entries, 2 * SHADERS.len());
 }
 
-/// Bytes of a struct: its size, and offset and size of each member.
+/// The bytes of a struct: its size, and offset and size of each member.
 type Layout = (usize, BTreeMap<&'static str, (usize, usize)>);
 
 fn member_size<T, M>(_: fn(&T) -> &M) -> usize {

@@ -1,4 +1,4 @@
-//! A few pictures of panels, compared with those in `tests/snapshots`.
+//! Compares pictures of panels with those in `tests/snapshots`.
 //!
 //! They are drawn by Mesa's Vulkan driver for the processor. `UPDATE_SNAPSHOTS=true cargo test --test window snapshots`
 //! makes them anew after a wanted change; look at them before they are committed.
@@ -37,7 +37,7 @@ fn landscape_with_three_ensembles() {
 #[test]
 fn formulas_of_a_focus_particle() {
     let mut harness = harness(Shown::Formulas, Theme::Light, [420.0, 520.0]);
-    // Of one step only, as results keep the places that the widest numbers so far have left.
+    // One step only, as results keep the places that the widest numbers so far have left.
     advance_to(&mut harness, 39);
     let particle = ParticleId { optimizer: 2, particle: 4 };
     harness.state_mut().live.selected = Some(particle);

@@ -6,7 +6,7 @@ use valleyscope_machine as machine;
 use crate::{Stop, say, setup};
 
 /// The test that compares the reference pages with the program, and writes them where `UPDATE_BOOK` is set.
-const PAGES_TEST: &str = "reference::pages_are_those_of_the_program";
+const PAGES_TEST: &str = "reference::pages_match_the_program";
 
 const NO_MDBOOK: &str = "\
 mdbook, which makes HTML of the book, is not installed. This installs it; then repeat `cargo xtask docs`:

@@ -1,4 +1,4 @@
-//! Each control changes the document, and the engine runs what the document says.
+//! Each control changes the document, and the engine runs the document's simulation.
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
@@ -89,7 +89,7 @@ fn the_schedule_of_a_learning_rate_reaches_the_engine() {
 }
 
 #[test]
-fn a_setting_acts_on_the_running_simulation_and_a_new_start_begins_again() {
+fn a_setting_acts_on_the_running_simulation_and_a_new_start_restarts_it() {
     let mut app = App::plain();
     app.button("Single step");
     app.until("a step", |app| app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 1));
@@ -142,7 +142,7 @@ fn typed_numbers_go_beyond_the_slider_and_nonsense_is_refused_visibly() {
 }
 
 #[test]
-fn a_refusal_speaks_of_the_control_and_moves_nothing() {
+fn a_refusal_names_the_control_and_moves_nothing() {
     let mut app = App::plain();
     let below = app.slider("Particles").rect();
     app.type_into("Rotation φ (°), number", "999");
@@ -156,7 +156,7 @@ fn a_refusal_speaks_of_the_control_and_moves_nothing() {
 }
 
 #[test]
-fn a_run_that_begins_again_by_itself_says_why() {
+fn an_automatic_restart_reports_its_reason() {
     let mut app = App::plain();
     for (press, reason) in [
         ("FOCUS: duplicate", "an optimizer was added"),
@@ -166,7 +166,7 @@ fn a_run_that_begins_again_by_itself_says_why() {
         app.harness.key_press(egui::Key::ArrowRight);
         app.until("a step", |app| app.state().live().snapshot.as_ref().is_some_and(|s| s.step == 1));
         app.button(press);
-        assert!(app.shows(&format!("Started again at step 0: {reason}.")), "{press}");
+        assert!(app.shows(&format!("Restarted at step 0: {reason}.")), "{press}");
         app.until("step 0", |app| app.state().live().snapshot.as_ref().is_some_and(|s| s.step == 0));
     }
     app.set_slider("Particles", 7.0);
@@ -191,7 +191,7 @@ fn escape_leaves_a_field_as_it_was() {
 }
 
 #[test]
-fn reset_leads_back_to_the_default() {
+fn reset_restores_the_default() {
     let mut app = App::plain();
     app.set_slider("Sharpness a", 500.0);
     app.button("Reset Sharpness a");
@@ -213,7 +213,7 @@ fn a_slider_moves_by_the_arrow_keys() {
 }
 
 #[test]
-fn another_rule_on_a_card_keeps_what_both_have() {
+fn a_new_rule_on_a_card_keeps_common_settings() {
     let mut app = App::plain();
     app.set_slider("Adam: Weight decay ω", 0.25);
     app.set_slider("Adam: Learning rate η", 0.02);
@@ -223,7 +223,7 @@ fn another_rule_on_a_card_keeps_what_both_have() {
     assert!(app.shows("Lion in place of Adam; new: β₁ 0.9, β₂ 0.99; kept: η, ω 0.25"));
     assert_eq!(shown_in_legend_and_plots(&mut app), ["Lion, η 0.02, ω 0.25", "FOCUS, η 0.01, ω 0.1"]);
     engine_follows(&mut app);
-    // One that another has already is distinguished by its colour.
+    // A rule with the colour of another one gets its own.
     app.choose("Lion: rule", "FOCUS");
     let optimizers = &spec(&app).optimizers;
     assert_eq!(optimizers[0].rule.rule.kind(), RuleKind::Focus);
@@ -256,7 +256,7 @@ fn optimizers_are_added_duplicated_disabled_and_removed() {
 }
 
 #[test]
-fn optimizers_of_one_name_are_told_apart_everywhere() {
+fn optimizers_of_one_name_are_distinguished_everywhere() {
     let mut app = App::plain();
     app.button("+ Add optimizer");
     app.button("Adam");
@@ -267,7 +267,7 @@ fn optimizers_of_one_name_are_told_apart_everywhere() {
     assert_eq!(labels, ["Adam", "FOCUS", "Adam (2)", "Adam (3)", "Adam (4)", "FOCUS (2)"]);
     assert_eq!(shown_in_legend_and_plots(&mut app), spec(&app).shown_names());
 
-    // A preset, or who types, may give the same name twice.
+    // A preset or a user may give the same name twice.
     let twins = super::harness::PLAIN.replace("Focus", "Adam");
     let mut app = App::with(&twins);
     app.button("Adam: duplicate");
@@ -276,7 +276,7 @@ fn optimizers_of_one_name_are_told_apart_everywhere() {
     assert_eq!(shown_in_legend_and_plots(&mut app), ["Adam (3)", "Adam", "Adam (2)"]);
 }
 
-/// The names in the landscape's legend, each of which must be in every plot too.
+/// Returns the names in the landscape's legend, each of which must be in every plot too.
 fn shown_in_legend_and_plots(app: &mut App) -> Vec<String> {
     let count = spec(app).optimizers.len();
     app.until("all are simulated", |app| {
@@ -301,7 +301,7 @@ fn shown_in_legend_and_plots(app: &mut App) -> Vec<String> {
 }
 
 #[test]
-fn what_is_said_about_a_control_leaves_the_next_one_in_sight() {
+fn help_on_a_control_does_not_cover_the_next_one() {
     let mut app = App::plain();
     for part in [Role::Slider, Role::TextInput] {
         let name = if part == Role::Slider { "Sharpness a" } else { "Sharpness a, number" };
@@ -330,7 +330,7 @@ fn the_last_enabled_optimizer_stays() {
 }
 
 #[test]
-fn there_is_room_for_so_many_optimizers_and_no_more() {
+fn the_number_of_optimizers_is_limited() {
     let mut app = App::plain();
     for _ in spec(&app).optimizers.len()..SimulationSpec::MAX_OPTIMIZERS {
         app.button("Adam: duplicate");
@@ -378,7 +378,7 @@ fn a_run_stops_at_its_number_of_steps_and_play_begins_it_again() {
 }
 
 #[test]
-fn extreme_values_do_no_harm() {
+fn extreme_values_keep_the_app_running() {
     let mut app = App::plain();
     app.set_slider("Sharpness a", 1000.0);
     app.set_slider("Adam: Learning rate η", 1.0);

@@ -1,4 +1,4 @@
-//! The landscape as a figure for a paper.
+//! Exports of the landscape as a figure for a paper.
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
@@ -7,7 +7,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset};
 
 use super::harness::App;
 
-/// The preset within a figure, and the figure that it has.
+/// Draws the figure of the preset within a figure.
 fn drawn_again(svg: &str) -> String {
     let text = svg.split_once("<dc:description>").and_then(|(_, rest)| rest.split_once("</dc:description>"));
     let text = text.expect("the preset").0.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
@@ -48,10 +48,10 @@ fn the_landscape_is_exported_as_the_figure_of_its_preset() {
 }
 
 #[test]
-fn an_animation_shows_what_was_changed_on_the_way_unless_told_otherwise() {
+fn an_animation_replays_changes_by_default() {
     let mut app = App::plain();
     let step = |app: &App| app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-    // Whether each of the two choices is there, and chosen.
+    // Returns for each of the two choices whether it is present and chosen.
     let choices = |app: &App| {
         ["as the session went, with its change", "as they are now, from step 0 on"].map(|name| {
             let button = app.harness.query_by_role_and_label(Role::RadioButton, name)?;

@@ -27,7 +27,7 @@ fn a_file_is_opened_and_remembered() {
 }
 
 #[test]
-fn a_bad_preset_says_where_and_why_and_changes_nothing() {
+fn a_bad_preset_is_reported_with_place_and_reason_and_changes_nothing() {
     let mut app = App::plain();
     app.set_slider("Noise σ", 0.25);
     let before = app.state().document().clone();
@@ -44,7 +44,7 @@ fn a_bad_preset_says_where_and_why_and_changes_nothing() {
 }
 
 #[test]
-fn reports_stack_and_a_missing_file_is_one() {
+fn reports_stack_and_a_missing_file_is_reported() {
     let mut app = App::plain();
     let bad = app.write("bad.ron", "Landscape(");
     let missing = app.folder.path().join("missing.ron");
@@ -67,7 +67,7 @@ fn a_dropped_preset_is_opened_and_anything_else_refused() {
 }
 
 #[test]
-fn a_preset_is_saved_among_ones_own_and_listed() {
+fn a_preset_is_saved_to_the_users_own_and_listed() {
     let mut app = App::plain();
     app.set_slider("Noise σ", 2.5);
     app.menu("File", "Save");
@@ -100,7 +100,7 @@ fn the_view_is_saved_unless_it_follows() {
 }
 
 #[test]
-fn saving_an_opened_recording_says_that_its_changes_are_left_out() {
+fn saving_an_opened_recording_warns_that_its_changes_are_left_out() {
     let mut app = App::plain();
     let text = PLAIN.replace("    simulation: (", "    changes: [(step: 3, set: Noise(2.0))],\n    simulation: (");
     let path = app.write("recorded.ron", &text);
@@ -135,7 +135,7 @@ fn a_name_that_a_built_in_preset_has_is_refused() {
 fn a_save_counts_for_the_preset_that_was_saved() {
     let mut app = App::plain();
     app.menu("File", "Save");
-    // Another preset comes onto the desk while the dialog is open.
+    // Another preset is opened while the dialog is open.
     let other = app.write("other.ron", &PLAIN.replace("Plain", "Other").replace("noise: 1.0", "noise: 2.75"));
     app.drop(&other);
     app.until("the other preset", |app| app.state().document().spec.noise.get() == 2.75);
@@ -148,7 +148,7 @@ fn a_save_counts_for_the_preset_that_was_saved() {
 }
 
 #[test]
-fn a_file_of_ones_own_is_replaced_only_after_a_question() {
+fn a_file_of_the_user_is_replaced_only_after_a_question() {
     let mut app = App::plain();
     let text = format!("// My own comment.\n{PLAIN}");
     let path = app.write("mine.ron", &text);
@@ -176,7 +176,7 @@ fn a_folder_that_cannot_be_written_is_named_and_nothing_is_lost() {
     app.set_slider("Noise σ", 2.5);
     app.menu("File", "Save as…");
     app.button("Save as a file…");
-    // A file stands where the folder should be.
+    // A file is in the place of the folder.
     let blocker = app.write("blocked", "");
     app.type_path(&blocker.join("mine.ron"));
     app.until("the report", |app| app.shows("mine.ron was not saved"));
@@ -191,7 +191,7 @@ fn a_session_is_saved_with_its_changes() {
     app.until("a step", |app| app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 1));
     app.set_slider("Noise σ", 2.5);
     app.menu("File", "Save session for replay…");
-    app.until("the dialog", |app| app.shows("With one change made on the way"));
+    app.until("the dialog", |app| app.shows("With one change of settings"));
     app.button("Save to my presets");
     let path = app.folder.path().join("presets").join("plain.ron");
     app.until("the file", |_| path.exists());

@@ -25,7 +25,7 @@ pub const PLAIN: &str = r#"Landscape(
     ),
 )"#;
 
-/// A file on its way from the desktop.
+/// A file that is dropped from the desktop.
 #[derive(Debug)]
 struct Dropped(std::path::PathBuf);
 
@@ -45,19 +45,19 @@ pub struct App {
     pub folder: tempfile::TempDir,
 }
 
-/// How a test's app begins.
+/// The start conditions of a test's app.
 pub struct Begin<'a> {
     pub preset: Option<&'a str>,
     pub size: [f32; 2],
     pub pixels_per_point: f32,
     pub storage: Option<&'a MemoryStorage>,
-    /// Where runs are kept; without it, in the app's own folder.
+    /// The folder of runs; `None` for one in the app's own folder.
     pub runs: Option<&'a Path>,
-    /// Installs the worker; without it, it cannot be installed from the window.
+    /// The command that installs the worker; without it, the window cannot install it.
     pub install: Option<InstallCommand>,
-    /// The computing time from which on a phase diagram is not dropped without a question, if another than usual.
+    /// The computing time from which dropping a phase diagram needs a question; `None` for the default.
     pub worth_asking: Option<Duration>,
-    /// Begins playing, as the program does unless the session was paused.
+    /// Starts playing if true, as the program does unless the session was paused.
     pub play: bool,
 }
 
@@ -77,12 +77,12 @@ impl Default for Begin<'_> {
 }
 
 impl App {
-    /// The app with [`PLAIN`], paused.
+    /// Starts the app with [`PLAIN`], paused.
     pub fn plain() -> App {
         App::begin(Begin::default())
     }
 
-    /// The app with a preset given as text, paused.
+    /// Starts the app with a preset given as text, paused.
     pub fn with(preset: &str) -> App {
         App::begin(Begin { preset: Some(preset), ..Begin::default() })
     }
@@ -91,7 +91,7 @@ impl App {
         App::prepared(begin, |_| ())
     }
 
-    /// The app with what `prepare` puts into its folder before.
+    /// Starts the app with the files that `prepare` writes into its folder.
     pub fn prepared(begin: Begin<'_>, prepare: impl FnOnce(&Path)) -> App {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         prepare(folder.path());
@@ -144,7 +144,7 @@ impl App {
         self.harness.check_accessibility();
     }
 
-    /// Runs frames until something holds, which the engine's thread or a file's must bring about.
+    /// Runs frames until `holds` is true, which depends on the engine's or a file's thread.
     pub fn until(&mut self, what: &str, holds: impl Fn(&App) -> bool) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(120) {
@@ -175,7 +175,7 @@ impl App {
         self.click(Role::Button, name);
     }
 
-    /// Chooses an entry of a list that a field opens, and closes the list.
+    /// Chooses an entry of a field's list, and closes the list.
     pub fn choose(&mut self, field: &str, entry: &str) {
         self.click(Role::ComboBox, field);
         self.button(entry);
@@ -190,7 +190,7 @@ impl App {
         self.harness.run_steps(3);
     }
 
-    /// Types into a field, as a person would: the old text is selected when the field gets the focus.
+    /// Types into a field like a user: the old text is selected when the field gets the focus.
     pub fn type_into(&mut self, field: &str, text: &str) {
         self.harness.get_by_role_and_label(Role::TextInput, field).focus();
         self.harness.run_steps(2);
@@ -200,7 +200,7 @@ impl App {
         self.harness.run_steps(3);
     }
 
-    /// Sets red, green or blue, as `R`, in the picker that a button for a colour opens.
+    /// Sets red, green or blue, as `R`, in a colour button's picker.
     pub fn set_color(&mut self, button: &str, channel: &str, value: u8) {
         self.harness.get_by_label(button).click_accesskit();
         self.harness.run_steps(3);
@@ -211,7 +211,7 @@ impl App {
         self.settle();
     }
 
-    /// Takes the usual colour again, by a right click on a button for a colour.
+    /// Restores the usual colour by a right click on a colour button.
     pub fn take_usual_color(&mut self, button: &str) {
         self.harness.get_by_label(button).scroll_to_me();
         self.harness.run_steps(3);
@@ -223,7 +223,7 @@ impl App {
         self.harness.query_all_by_label_contains(text).next().is_some()
     }
 
-    /// Presses the one thing whose name contains a text.
+    /// Presses the only node whose name contains a text.
     pub fn press(&mut self, part_of_name: &str) {
         self.harness.get_by_label_contains(part_of_name).click_accesskit();
         self.harness.run_steps(3);
@@ -239,7 +239,7 @@ impl App {
         self.harness.step();
     }
 
-    /// A file in the test's folder.
+    /// Writes a file into the test's folder.
     pub fn write(&self, name: &str, text: &str) -> std::path::PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).expect("the test's folder can be written");
@@ -256,7 +256,7 @@ impl App {
         self.type_over("Path of the file", path);
     }
 
-    /// Types a path into a field in the place of what is there, and presses Enter.
+    /// Replaces a field's text by a path, and presses Enter.
     pub fn type_over(&mut self, field: &str, path: &Path) {
         self.harness.get_by_role_and_label(Role::TextInput, field).focus();
         self.harness.run_steps(2);

@@ -1,4 +1,4 @@
-//! What the help says of the optimizers.
+//! The help on the optimizers.
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, Rect};

@@ -1,4 +1,4 @@
-//! What keys do, and when they do not.
+//! The effects of keys, and the states in which they have none.
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
@@ -104,7 +104,7 @@ fn a_drag_is_one_undo() {
 }
 
 #[test]
-fn undo_brings_back_a_removed_optimizer() {
+fn undo_restores_a_removed_optimizer() {
     let mut app = App::plain();
     app.settle();
     app.button("Adam: remove");

@@ -1,4 +1,4 @@
-//! The app at the sizes people have.
+//! The layout of the app at common window sizes.
 
 use eframe::App as _;
 use egui::accesskit::Role;
@@ -10,7 +10,7 @@ use super::phase::SMALL;
 use super::training;
 
 #[test]
-fn it_works_small_large_and_fine() {
+fn controls_fit_windows_of_all_sizes_and_scales() {
     for (size, pixels_per_point) in
         [([900.0, 600.0], 1.0), ([640.0, 420.0], 1.0), ([2560.0, 1440.0], 1.0), ([1280.0, 800.0], 3.0)]
     {
@@ -44,7 +44,7 @@ fn a_small_window_shows_plots_below_a_particles_formulas() {
 }
 
 #[test]
-fn panels_go_away_and_come_back() {
+fn panels_are_hidden_and_shown_again() {
     let mut app = App::plain();
     app.button("View");
     app.click(Role::CheckBox, "Controls");
@@ -56,7 +56,7 @@ fn panels_go_away_and_come_back() {
 }
 
 #[test]
-fn a_narrow_window_says_that_it_has_no_room_for_the_plots() {
+fn a_narrow_window_explains_missing_plots() {
     let mut app = App::begin(Begin { size: [700.0, 600.0], ..Begin::default() });
     app.settle();
     app.button("View");
@@ -117,7 +117,7 @@ fn the_usual_plots_are_seen_without_scrolling_in_a_small_window() {
 }
 
 #[test]
-fn a_legend_of_long_names_leaves_the_valley_in_sight() {
+fn a_legend_of_long_names_does_not_cover_the_valley() {
     let adam = "(id: 0, rule: Adam(learning_rate: 0.01)),";
     let scheduled = "(id: 2, rule: Adam(learning_rate: 0.005, beta1: 0.95, weight_decay: 0.25, \
         schedule: (warmup: 100, decay: Cosine(to: 0.1, steps: 2000)))),";
@@ -159,7 +159,7 @@ fn the_names_of_axes_are_below_their_numbers_also_in_a_presentation() {
 }
 
 #[test]
-fn notices_pass_by_themselves() {
+fn notices_disappear_after_some_seconds() {
     let mut app = App::plain();
     app.button("Adam: remove");
     assert!(app.shows("Removed Adam"));
@@ -168,14 +168,14 @@ fn notices_pass_by_themselves() {
     assert!(!app.shows("Removed Adam"));
 }
 
-/// Where the panel at the left ends.
+/// Returns the right end of the panel at the left.
 fn left_edge(app: &App) -> f32 {
     let splitters = app.harness.query_all_by_role(Role::Splitter).map(|splitter| splitter.rect());
     let upright = splitters.filter(|rect| rect.height() > rect.width());
     upright.map(|rect| rect.center().x).fold(f32::INFINITY, f32::min)
 }
 
-/// Drags from one place to another.
+/// Drags horizontally from one position to another.
 fn drag(app: &mut App, from: f32, to: f32) {
     let at = |x: f32| pos2(x, 400.0);
     let button = |x, pressed| Event::PointerButton {
@@ -199,7 +199,7 @@ fn drag(app: &mut App, from: f32, to: f32) {
 }
 
 #[test]
-fn panels_have_their_width_again_when_the_window_has_room() {
+fn panels_regain_their_width_when_the_window_grows() {
     for (key, wide) in [(Key::Num1, 300.0), (Key::Num2, 350.0), (Key::Num3, 380.0)] {
         let mut app = App::begin(Begin { preset: Some(SMALL), ..Begin::default() });
         let in_tab = |app: &mut App| {
@@ -216,7 +216,7 @@ fn panels_have_their_width_again_when_the_window_has_room() {
         assert!(left_edge(&app) < usual - 50.0, "a narrow window has narrow panels");
         resize(&mut app, 1400.0);
         assert!((left_edge(&app) - usual).abs() < 1.0, "{} and {usual}", left_edge(&app));
-        // A few points off the edge it can still be grasped.
+        // A few points off the edge it can still be grabbed.
         drag(&mut app, usual - 5.0, wide);
         assert!((left_edge(&app) - wide).abs() < 2.0, "{} and {wide}", left_edge(&app));
         resize(&mut app, 700.0);
@@ -228,7 +228,7 @@ fn panels_have_their_width_again_when_the_window_has_room() {
     }
 }
 
-/// Where panels above and below each other meet.
+/// Returns the edges between panels above and below each other.
 fn level_edges(app: &App) -> Vec<f32> {
     let splitters = app.harness.query_all_by_role(Role::Splitter).map(|splitter| splitter.rect());
     let mut edges: Vec<f32> =
@@ -238,7 +238,7 @@ fn level_edges(app: &App) -> Vec<f32> {
 }
 
 #[test]
-fn panels_have_their_height_again_when_the_window_has_room() {
+fn panels_regain_their_height_when_the_window_grows() {
     let mut landscape = App::plain();
     landscape.button("Show");
     let (mut training, ()) = training::open_tab(|runs| {

@@ -1,4 +1,4 @@
-//! What is drawn has room: digits, labels, lines, menus and tooltips.
+//! Digits, labels, lines, menus and tooltips fit into their space.
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, Order, Rect, Shape, pos2, vec2};
@@ -7,7 +7,7 @@ use egui_kittest::kittest::Queryable;
 use super::harness::{App, Begin, PLAIN};
 use super::phase::SMALL;
 
-/// The shapes that none others are made of.
+/// Splits composite shapes into single ones.
 fn single(shapes: &mut dyn Iterator<Item = &Shape>) -> Vec<Shape> {
     shapes
         .flat_map(|shape| match shape {
@@ -17,7 +17,7 @@ fn single(shapes: &mut dyn Iterator<Item = &Shape>) -> Vec<Shape> {
         .collect()
 }
 
-/// All that is drawn, each with the part of the window outside of which it is cut off.
+/// Returns all drawn shapes with their clip rectangles.
 fn drawn(app: &App) -> Vec<(Shape, Rect)> {
     let shapes = app.harness.output().shapes.iter();
     let pairs = shapes.flat_map(|clipped| {
@@ -27,7 +27,7 @@ fn drawn(app: &App) -> Vec<(Shape, Rect)> {
     pairs.collect()
 }
 
-/// All texts in the window, where they are, and outside of what they are cut off.
+/// Returns all texts in the window, with their rectangles and clip rectangles.
 fn clipped_texts(app: &App) -> Vec<(String, Rect, Rect)> {
     let text = |(shape, clip)| match shape {
         Shape::Text(text) => {
@@ -44,13 +44,13 @@ fn texts(app: &App) -> Vec<(String, Rect)> {
     clipped_texts(app).into_iter().map(|(text, rect, _)| (text, rect)).collect()
 }
 
-/// All texts as far as they are seen.
+/// Returns all texts with their visible parts.
 fn seen_texts(app: &App) -> Vec<(String, Rect)> {
     let seen = clipped_texts(app).into_iter().map(|(text, rect, clip)| (text, rect.intersect(clip)));
     seen.filter(|(_, rect)| rect.is_positive()).collect()
 }
 
-/// All upright lines in the window.
+/// Returns all vertical lines in the window.
 fn upright_lines(app: &App) -> Vec<Rect> {
     let line = |(shape, clip): (Shape, Rect)| match shape {
         Shape::LineSegment { points: [a, b], .. } if a.x == b.x => Some(Rect::from_two_pos(a, b).intersect(clip)),
@@ -59,12 +59,12 @@ fn upright_lines(app: &App) -> Vec<Rect> {
     drawn(app).into_iter().filter_map(line).collect()
 }
 
-/// Where a field's number is drawn; none where the field is scrolled out of view.
+/// Returns where a field's number is drawn; `None` if the field is scrolled out of view.
 fn drawn_number(app: &App, number: &str, field: Rect) -> Option<Rect> {
     texts(app).into_iter().find(|(text, rect)| text == number && rect.intersects(field)).map(|(_, rect)| rect)
 }
 
-/// Fields whose numbers are wider than they are.
+/// Returns the fields that are narrower than their numbers.
 fn cut_fields(app: &App) -> Vec<String> {
     let fields =
         app.harness.query_all_by_role(Role::TextInput).filter_map(|field| Some((field.value()?, field.rect())));
@@ -119,7 +119,7 @@ fn the_name_of_the_colour_bar_and_the_dividers_of_the_transport_bar_cross_no_tex
 }
 
 #[test]
-fn what_is_said_about_a_control_stands_beside_the_controls() {
+fn help_on_a_control_is_beside_the_controls() {
     let mut app = App::begin(Begin { size: [1280.0, 800.0], ..Begin::default() });
     app.settle();
     let knob = app.slider("Slope c").rect();
@@ -152,7 +152,7 @@ fn the_menu_of_presets_is_as_high_as_the_window_allows_and_counts_what_can_be_re
 }
 
 #[test]
-fn quantities_that_are_axes_are_not_set_everywhere() {
+fn quantities_of_axes_have_no_fixed_value() {
     let mut app = super::phase::computed(SMALL);
     let has = |app: &App, name| app.harness.query_by_role_and_label(Role::SpinButton, name).is_some();
     for (name, expected) in [("Sharpness a", false), ("Noise σ", false), ("Slope c", true), ("Steps", true)] {

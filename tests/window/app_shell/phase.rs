@@ -14,7 +14,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::harness::{App, Begin, MemoryStorage};
 
-/// A sweep of some milliseconds.
+/// A sweep that takes some milliseconds.
 pub const SMALL: &str = r#"Sweep(
     version: 1,
     title: "Small",
@@ -96,7 +96,7 @@ fn undo_takes_back_a_change_of_the_sweep_and_finds_its_diagram_again() {
 }
 
 #[test]
-fn a_sweep_is_saved_as_a_preset_of_ones_own_and_opens_again() {
+fn a_sweep_is_saved_as_a_preset_of_the_user_and_opens_again() {
     let mut app = computed(SMALL);
     app.harness.get_by_label("Common random numbers").click_accesskit();
     app.harness.run_steps(3);
@@ -115,7 +115,7 @@ fn a_sweep_is_saved_as_a_preset_of_ones_own_and_opens_again() {
 }
 
 #[test]
-fn the_sweep_and_its_room_come_back_at_the_next_start() {
+fn the_sweep_and_its_tab_are_restored_at_the_next_start() {
     let mut app = computed(SMALL);
     app.harness.get_by_label("Common random numbers").click_accesskit();
     app.settle();
@@ -172,7 +172,7 @@ fn a_chosen_pixel_keeps_its_values_in_a_smaller_diagram() {
     assert_eq!([side("Row of the pixel"), side("Column of the pixel")].map(Option::unwrap), ["23", "24"]);
 }
 
-/// Presses and lets go of the pointer's first button at places in the window.
+/// Drags with the pointer's primary button between positions in the window.
 fn drag(app: &mut App, from: egui::Pos2, to: egui::Pos2) {
     let button = |pos, pressed| egui::Event::PointerButton {
         pos,
@@ -227,7 +227,7 @@ fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
 }
 
 #[test]
-fn an_axis_at_fault_is_named_and_the_diagram_stays() {
+fn an_invalid_axis_is_named_and_the_diagram_stays() {
     let mut app = computed(SMALL);
     let before = app.state().phase().present().diagram.spec().clone();
     app.harness.get_by_role_and_label(Role::SpinButton, "Rows from").set_value_accesskit(0.0);
@@ -239,7 +239,7 @@ fn an_axis_at_fault_is_named_and_the_diagram_stays() {
 }
 
 #[test]
-fn a_pixel_can_be_looked_at_as_a_landscape() {
+fn a_pixel_opens_as_a_landscape() {
     let mut app = computed(SMALL);
     app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
     app.harness.run_steps(3);
@@ -279,7 +279,7 @@ fn a_result_opens_again_and_a_foreign_file_is_refused() {
 
 #[test]
 fn a_sweep_can_be_paused_and_goes_on() {
-    // Longer than anybody waits.
+    // Longer than the test waits.
     let mut app = App::with(&SMALL.replace("steps: 30", "steps: 10000000"));
     app.button("Pause");
     app.until("the pause", |app| !app.state().phase().is_running());
@@ -301,7 +301,7 @@ fn a_small_diagram_has_no_quick_version() {
 }
 
 #[test]
-fn what_is_about_the_landscape_cannot_be_chosen_beside_a_diagram() {
+fn landscape_actions_are_disabled_beside_a_diagram() {
     let mut app = computed(SMALL);
     let is_disabled = |app: &App, name| app.harness.get_by_label(name).accesskit_node().is_disabled();
     app.button("View");
@@ -318,7 +318,7 @@ fn what_is_about_the_landscape_cannot_be_chosen_beside_a_diagram() {
 }
 
 #[test]
-fn what_is_typed_and_is_no_number_leaves_the_old_one() {
+fn invalid_numbers_leave_the_old_value() {
     let mut app = computed(SMALL);
     let before = app.state().phase().preset().sweep.clone();
     for field in ["Slope c", "Rows from", "Columns: how many"] {
@@ -343,7 +343,7 @@ fn type_number(app: &mut App, field: &str, text: &str) {
     app.settle();
 }
 
-/// FOCUS with two values of γ.
+/// Returns a sweep of FOCUS with two values of γ.
 fn twice() -> String {
     SMALL.replace("(id: 1, rule: Signum()", "(id: 2, name: \"Third\", rule: Focus()").replace(
         "(id: 0, rule: Adam()",
@@ -390,7 +390,7 @@ fn a_landscape_of_a_pixel_has_the_colours_of_its_diagram() {
     assert_eq!(shown, colors);
 }
 
-/// Asks for the window to be closed, as its button does; the commands that the app answers with.
+/// Requests the closing of the window, as its button does; returns the app's viewport commands.
 fn close(app: &mut App) -> Vec<ViewportCommand> {
     let viewport = app.harness.input_mut().viewports.get_mut(&ViewportId::ROOT).expect("there is a window");
     viewport.events.push(ViewportEvent::Close);
@@ -416,7 +416,7 @@ fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
     app.harness.key_press(Key::Escape);
     app.settle();
     assert!(!app.shows("Quit and drop"));
-    // Another diagram keeps the first among those of before.
+    // Another diagram moves the first to the earlier ones.
     app.harness.get_by_label("Common random numbers").click_accesskit();
     app.until("the other diagram", |app| {
         let present = app.state().phase().present();
@@ -450,7 +450,7 @@ fn an_exported_diagram_is_dropped_without_a_question() {
 }
 
 #[test]
-fn a_diagram_of_a_moment_is_dropped_without_a_question() {
+fn a_quickly_computed_diagram_is_dropped_without_a_question() {
     let mut app = computed(SMALL);
     assert!(!close(&mut app).contains(&ViewportCommand::CancelClose));
 }

@@ -1,4 +1,4 @@
-//! Changes of a sweep in the window: followed while a control is dragged, told in titles, and compared.
+//! Changes of a sweep in the window: during drags, in titles, and in comparisons.
 
 use eframe::App as _;
 use egui::accesskit::Role;
@@ -10,7 +10,7 @@ use valleyscope_engine::sweep::{Quantity, SweepSpec};
 use super::harness::{App, Begin, MemoryStorage};
 use super::phase::{SMALL, computed};
 
-/// A sweep of many pixels, the first picture of which is a small part of the work.
+/// Returns a sweep of many pixels, whose first picture is a small part of the work.
 fn large(replicates: u32) -> String {
     let rows_and_columns = SMALL.replace("count: 5", "count: 24").replace("count: 4", "count: 26");
     rows_and_columns.replace("steps: 30", "steps: 100").replace("replicates: 10", &format!("replicates: {replicates}"))
@@ -31,13 +31,13 @@ fn wanted(app: &App) -> SweepSpec {
     app.state().phase().preset().sweep.clone()
 }
 
-/// Whether the diagram that is shown is that of what is under the controls.
+/// Returns whether the shown diagram has the settings under the controls.
 fn is_followed(app: &App) -> bool {
     **app.state().phase().present().diagram.spec() == wanted(app)
 }
 
 #[test]
-fn coarse_pictures_follow_a_drag_and_what_is_stale_looks_so() {
+fn coarse_pictures_follow_a_drag_and_stale_ones_are_marked() {
     let mut app = computed(&large(20));
     let first = wanted(&app);
     assert!(!app.shows("Still shows"));
@@ -51,7 +51,7 @@ fn coarse_pictures_follow_a_drag_and_what_is_stale_looks_so() {
         assert!(app.shows("Still shows φ = "), "what is seen is that of before");
         app.until("the picture of the new settings", |app| is_followed(app) && !app.shows("Still shows"));
     }
-    // Held still, it becomes finer.
+    // At rest, it becomes finer.
     app.until("a pixel with all replicates", |app| app.state().phase().present().diagram.complete() > 0);
     press(&mut app, knob + vec2(60.0, 0.0), false);
     app.until("the whole diagram", |app| app.state().phase().present().diagram.is_complete());
@@ -62,7 +62,7 @@ fn coarse_pictures_follow_a_drag_and_what_is_stale_looks_so() {
     assert_eq!(beside.count(), 1, "what the drag went through is not kept");
     app.harness.key_press(Key::Escape);
     app.settle();
-    // Where a drag is held still is a point to come back to.
+    // The rest of a drag is an undo point.
     let mut undone = 0;
     while wanted(&app) != first && undone < 10 {
         app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
@@ -73,9 +73,9 @@ fn coarse_pictures_follow_a_drag_and_what_is_stale_looks_so() {
     assert!(app.state().phase().present().diagram.is_complete(), "what was there before the drag is");
 }
 
-/// The whole would take days.
+/// Uses a sweep that would take days.
 #[test]
-fn a_drag_of_a_large_sweep_is_followed_too() {
+fn a_drag_of_a_large_sweep_updates_the_diagram() {
     let mut app = App::with(&large(100_000));
     app.until("a picture", |app| app.state().phase().present().diagram.has_first_picture());
     let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").rect().center();
@@ -95,7 +95,7 @@ fn a_drag_of_a_large_sweep_is_followed_too() {
 }
 
 #[test]
-fn without_live_a_change_is_shown_as_one_until_it_is_asked_for() {
+fn without_live_a_change_waits_for_run() {
     let mut app = computed(SMALL);
     app.click(Role::CheckBox, "Live");
     app.harness.get_by_label("Common random numbers").click_accesskit();
@@ -108,7 +108,7 @@ fn without_live_a_change_is_shown_as_one_until_it_is_asked_for() {
 }
 
 #[test]
-fn a_running_diagram_tells_its_progress_also_while_a_setting_is_at_fault() {
+fn progress_is_shown_even_while_a_setting_is_invalid() {
     let mut app = App::with(&SMALL.replace("steps: 30", "steps: 10000000"));
     app.harness.get_by_role_and_label(Role::SpinButton, "Rows from").set_value_accesskit(0.0);
     app.settle();
@@ -139,7 +139,7 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
 }
 
 #[test]
-fn another_rule_keeps_what_both_have_and_leaves_axes_that_it_does_not_have() {
+fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
     let rows = "rows: (of: Of(Beta2, [0]), from: 0.5, to: 0.9, count: 5, spacing: Linear)";
     let text = SMALL.replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows);
     let mut app = computed(&text.replace("Adam()", "Adam(weight_decay: 0.2)"));
@@ -164,7 +164,7 @@ fn as_many_rows_can_be_asked_for_as_in_a_preset() {
 }
 
 #[test]
-fn titles_say_what_was_changed_and_do_so_after_a_restart() {
+fn titles_include_changes_and_keep_them_after_a_restart() {
     let mut app = computed(SMALL);
     let title = |app: &App| app.state().phase().present().result().title;
     assert_eq!(title(&app), "Small");
@@ -179,7 +179,7 @@ fn titles_say_what_was_changed_and_do_so_after_a_restart() {
     again.button("Compute this diagram");
     again.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
     assert_eq!(title(&again), "Small, changed: c = 0.5");
-    // It is saved under the title that is proposed.
+    // The proposed title is kept.
     again.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     again.harness.run_steps(3);
     again.button("Save to my presets");
@@ -209,7 +209,7 @@ fn another_axis_gives_the_preset_another_title_description_and_file_name() {
 }
 
 #[test]
-fn a_diagram_that_undo_brings_back_has_the_title_of_its_own_preset() {
+fn a_diagram_restored_by_undo_has_the_title_of_its_own_preset() {
     let mut app = computed(SMALL);
     let title = |app: &App| app.state().phase().present().result().title;
     let first = wanted(&app);

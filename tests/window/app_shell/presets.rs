@@ -35,7 +35,7 @@ fn each_built_in_preset_opens_from_the_menu() {
 }
 
 #[test]
-fn undo_leads_back_to_the_preset_before() {
+fn undo_restores_the_previous_preset() {
     let mut app = App::plain();
     app.settle();
     let before = app.state().document().clone();
@@ -50,7 +50,7 @@ fn undo_leads_back_to_the_preset_before() {
 }
 
 #[test]
-fn another_preset_is_followed_again_unless_it_says_otherwise() {
+fn an_opened_preset_is_followed_unless_its_view_turns_following_off() {
     let mut app = App::plain();
     let follows = |app: &App| app.state().document().view.follow;
     for (view, expected) in [("", true), ("view: (follow: false),", false), ("view: (contours: false),", true)] {
@@ -92,7 +92,7 @@ fn a_lesson_goes_forward_and_back() {
 }
 
 #[test]
-fn a_step_of_a_lesson_that_sets_something_begins_the_run_again() {
+fn a_lesson_step_that_sets_something_restarts_the_run() {
     let text = LESSON.replace("    ],\n)", "        (text: \"Look.\"),\n    ],\n)");
     let mut app = App::with(&text);
     let at = |app: &App| app.state().live().snapshot.as_ref().map_or((0, 0), |snapshot| (snapshot.run, snapshot.step));
@@ -124,7 +124,7 @@ const PAUSING: &str = r#"Landscape(
     ],
 )"#;
 
-/// The number of the run, its step, and whether it plays, rests or has ended.
+/// Returns the number of the run, its step, and its playback.
 fn run_of(app: &App) -> (u64, u64, Playback) {
     let snapshot = app.state().live().snapshot.as_ref().expect("there is one");
     (snapshot.run, snapshot.step, snapshot.playback)
@@ -140,17 +140,17 @@ fn ended_at(app: &mut App, step: u64, least: u64) -> u64 {
 }
 
 #[test]
-fn a_step_of_a_lesson_plays_to_its_pause_and_the_next_goes_on_from_there() {
+fn a_lesson_step_plays_to_its_pause_and_the_next_continues_from_there() {
     let mut app = App::with(PAUSING);
     assert_eq!(run_of(&app).2, Playback::Paused);
     app.button("Next step of the lesson");
     let first = ended_at(&mut app, 20, 0);
     app.button("Next step of the lesson");
     assert_eq!(ended_at(&mut app, 40, first), first, "a step that only pauses later goes on with the run");
-    // The run begins again, with the same end.
+    // The run restarts, with the same end.
     app.button("Again");
     let again = ended_at(&mut app, 40, first + 1);
-    // A step that sets something else begins another run, and so does the way back.
+    // A step that sets something else starts another run, and so does the way back.
     app.button("Next step of the lesson");
     let other = ended_at(&mut app, 30, again + 1);
     app.button("Previous step of the lesson");
@@ -219,7 +219,7 @@ fn the_plots_of_a_lesson_come_first_and_can_be_hidden() {
 }
 
 #[test]
-fn walking_a_lesson_changes_nothing_that_had_to_be_saved() {
+fn going_through_a_lesson_leaves_the_preset_unchanged() {
     let mut app = App::with(LESSON);
     for _ in 0..2 {
         app.button("Next step of the lesson");
@@ -235,7 +235,7 @@ fn walking_a_lesson_changes_nothing_that_had_to_be_saved() {
 }
 
 #[test]
-fn a_step_of_a_lesson_shows_the_control_it_speaks_of() {
+fn a_lesson_step_scrolls_to_the_control_that_it_sets() {
     let Preset::Landscape(lesson) = &built_ins().iter().find(|b| b.name == "lesson").expect("there is one").preset
     else {
         panic!("a simulation")
@@ -257,7 +257,7 @@ fn a_step_of_a_lesson_shows_the_control_it_speaks_of() {
 }
 
 #[test]
-fn a_lesson_leaves_alone_what_it_does_not_set() {
+fn a_lesson_keeps_settings_that_it_does_not_set() {
     let mut app = App::with(LESSON);
     app.set_slider("Sharpness a", 100.0);
     app.set_slider("Noise σ", 1.5);
@@ -267,7 +267,7 @@ fn a_lesson_leaves_alone_what_it_does_not_set() {
 }
 
 #[test]
-fn a_lesson_that_lost_its_optimizer_says_so() {
+fn a_lesson_without_its_optimizer_is_reported() {
     let mut app = App::with(LESSON);
     app.button("+ Add optimizer");
     app.button("Adam");
@@ -279,7 +279,7 @@ fn a_lesson_that_lost_its_optimizer_says_so() {
 }
 
 #[test]
-fn a_preset_is_saved_without_a_lesson_that_lost_its_optimizer() {
+fn a_preset_is_saved_without_a_lesson_whose_optimizer_is_gone() {
     let mut app = App::with(LESSON);
     app.button("+ Add optimizer");
     app.button("Adam");
@@ -340,7 +340,7 @@ fn a_first_start_shows_a_built_in_preset() {
 }
 
 #[test]
-fn ones_own_presets_are_seen_without_scrolling() {
+fn own_presets_are_visible_without_scrolling() {
     let begin = Begin { size: [900.0, 600.0], ..Begin::default() };
     let mut app = App::prepared(begin, |folder| {
         let folder = folder.join("presets");

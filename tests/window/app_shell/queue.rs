@@ -1,4 +1,4 @@
-//! Trainings that are begun from the window, by a script in the place of the worker.
+//! Trainings that are started from the window, with a script as the worker.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -22,7 +22,7 @@ fn line(event: Event) -> String {
     EventRecord { step: 0, time: Timestamp::now(), wall_s: 0.0, event }.to_line()
 }
 
-/// A worker that holds the run until its last event is put beside it.
+/// Installs a worker that waits until the run's last event is written beside it.
 fn put_worker(folder: &Path) {
     let devices = vec![Device { name: "cpu".into(), kind: "a processor".into(), memory: None }];
     let answer = Handshake { protocol: PROTOCOL, devices, ..Handshake::default() }.to_line();
@@ -40,7 +40,7 @@ fn put_worker(folder: &Path) {
     put_program(&WorkerFolder::at(&folder.join("worker")).program(), &text);
 }
 
-/// Ends the run that is being trained.
+/// Ends the run in training.
 pub fn end(run: &RunFolder, event: Event) {
     let aside = run.path().join("aside");
     fs::write(&aside, line(event) + "\n").expect("it can be written");
@@ -55,19 +55,19 @@ fn runs(folder: &Path) -> Vec<RunFolder> {
     RunFolder::list(folder).expect("it can be read")
 }
 
-/// Waits for the one run that is being trained, when there are so many.
+/// Waits for the one run in training among `count` runs.
 pub fn at_work(app: &mut App, folder: &Path, count: usize) -> RunFolder {
     let running = || runs(folder).into_iter().find(|run| matches!(status(run), Status::Running(_)));
     app.until("the run", |_| runs(folder).len() == count && running().is_some());
     running().expect("it waits for its end")
 }
 
-/// A preset of so many runs, with the seeds from 0.
+/// Returns a preset of `runs` runs, with the seeds from 0.
 fn preset(runs: u64) -> String {
     on_device(runs, DeviceChoice::Automatic)
 }
 
-/// Of which the last names a device.
+/// Returns a preset of `runs` runs, the last of which names a device.
 fn on_device(runs: u64, device: DeviceChoice) -> String {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let Preset::Mnist(mut preset) = mnist.preset.clone() else { panic!("it is a run") };
@@ -101,7 +101,7 @@ fn a_queue_goes_on_in_the_next_window() {
     }
     drop(lock);
     end(&first, Event::Finished);
-    // The room need not be looked at.
+    // The tab need not be shown.
     let begin = Begin { runs: Some(place.path()), ..Begin::default() };
     let mut again = App::prepared(begin, put_worker);
     for count in 2..=3 {
@@ -131,11 +131,11 @@ fn a_queue_ends_with_a_run_that_is_stopped_or_gone() {
         if stopped {
             end(&run, Event::Stopped);
         } else {
-            // At once and whole, as something may be written into it meanwhile.
+            // By one rename, as a file may be written meanwhile.
             fs::rename(run.path(), elsewhere.path().join("run")).expect("it can be moved away");
         }
         app.until("the end of the queue", |_| !place.path().join("queue.json").exists());
-        app.until("what is said", |app| app.shows("The run that waited for it is not begun"));
+        app.until("what is said", |app| app.shows("The run that waited for it will not be started"));
         assert_eq!(runs(place.path()).len(), usize::from(stopped));
     }
 }
@@ -151,7 +151,7 @@ fn start_trains_the_run_that_is_shown() {
     app.settle();
     app.click(Role::ComboBox, "Run of the preset");
     app.press("3 of 3");
-    // A click that comes from no pointer leaves the choices open.
+    // A click without a pointer leaves the choices open.
     app.harness.key_press(Key::Escape);
     app.settle();
     assert_eq!(seed(&app).as_deref(), Some("2"));
@@ -162,7 +162,7 @@ fn start_trains_the_run_that_is_shown() {
     app.until("the notice", |app| app.shows("Saved "));
     app.settle();
     assert_eq!(seed(&app).as_deref(), Some("2"));
-    // A preset of fewer runs comes back, of which there is no third.
+    // Undo restores a preset of fewer runs, which has no third.
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     app.settle();
     assert_eq!(seed(&app).as_deref(), Some("0"));

@@ -15,13 +15,13 @@ use super::phase::{SMALL, computed};
 
 const ENTRY: &str = "Raw arrays of all runs as NPY…";
 
-/// A sweep like the paper's, of some milliseconds.
+/// Returns a sweep like the paper's that takes some milliseconds.
 fn paper() -> String {
     let focus = "(id: 2, rule: Focus(), learning_rates: (from: 0.001, to: 1.0, count: 3)),\n        ],";
     SMALL.replace("        ],", &format!("            {focus}"))
 }
 
-/// A sweep like the paper's that nobody waits for the end of.
+/// Returns a sweep like the paper's that is too long to finish.
 fn long() -> String {
     paper().replace("count: 5", "count: 1000").replace("count: 4", "count: 2").replace("steps: 30", "steps: 10000")
 }
@@ -39,7 +39,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.map(read).collect()
 }
 
-/// The files of the first rows, from runs that are done one by one.
+/// Returns the files of the first rows, from runs that are computed one by one.
 fn expected(spec: &SweepSpec, rows: usize) -> BTreeMap<String, Vec<u8>> {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let format = RawFormat::of(spec).expect("a sweep like the paper's");

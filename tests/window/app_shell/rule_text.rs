@@ -1,4 +1,4 @@
-//! Rules that are typed in the window.
+//! Typed rules in the window.
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
@@ -9,7 +9,7 @@ use super::harness::App;
 
 const SIGN: &str = "param pull = 0.5 in 0..2\ntheta = theta - eta*(sign(g) + pull*theta)";
 
-/// Replaces what a field says.
+/// Replaces the text of a field.
 fn replace(app: &mut App, field: &str, role: Role, text: &str) {
     app.harness.get_by_role_and_label(role, field).focus();
     app.harness.run_steps(2);
@@ -38,7 +38,7 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     assert_eq!(rule(&app, before), copy, "the last rule without a mistake runs");
     replace(&mut app, field, Role::MultilineTextInput, SIGN);
     assert_eq!(rule(&app, before).kind().typed().unwrap().text(), SIGN);
-    assert!(app.shows("It runs as it stands."));
+    assert!(app.shows("The rule is valid."));
     app.until("a step of it", |app| {
         let snapshot = app.state().live().snapshot.as_ref().unwrap();
         snapshot.ensembles.len() == before + 1
@@ -53,7 +53,7 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     app.harness.run_steps(3);
     assert!(app.shows("line 1, column 2: expected `=`, found `β`"));
     replace(&mut app, field, Role::MultilineTextInput, SIGN);
-    // The name is taken over when the field is left.
+    // Leaving the field applies the name.
     replace(&mut app, "Adam as text: name of the rule", Role::TextInput, "Sign with a pull");
     app.harness.key_press(egui::Key::Enter);
     app.settle();
@@ -68,13 +68,13 @@ fn a_rule_of_ones_own_is_added() {
     app.settle();
     let own = app.state().document().spec.optimizers.last().unwrap().rule.rule;
     assert!(own.name().starts_with("My rule"), "{}", own.name());
-    assert!(app.shows("It runs as it stands."));
+    assert!(app.shows("The rule is valid."));
 }
 
-/// A text with a mistake is no part of the preset, and is there again after a restart, with the mistake.
+/// Checks that a text with a mistake, which no preset can hold, is restored with its mistake.
 #[test]
 fn a_text_with_a_mistake_outlasts_a_restart() {
-    // Another rule than that of the test above, as names of texts are known to the whole process.
+    // Another rule than that of the test above, as the whole process shares the names of typed rules.
     let mut app = App::plain();
     let before = app.state().document().spec.optimizers.len();
     app.button("FOCUS: text");
@@ -100,12 +100,12 @@ fn a_text_with_a_mistake_outlasts_a_restart() {
 #[test]
 fn what_the_language_cannot_say_is_explained() {
     let zoo = built_ins().iter().find(|built_in| built_in.name == "zoo").unwrap();
-    // With room for one more.
+    // The preset has room for one more optimizer.
     let text = zoo.text.replace("(id: 15, rule: ScheduleFree(learning_rate: 0.02)),", "");
     let mut app = App::with(&text);
     let before = app.state().document().spec.optimizers.len();
     app.button("Muon: text");
     app.settle();
-    assert!(app.shows("Muon cannot be written as text, as the language has no words for"));
+    assert!(app.shows("Muon cannot be written as text: the language lacks"));
     assert_eq!(app.state().document().spec.optimizers.len(), before);
 }

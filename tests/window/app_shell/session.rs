@@ -1,4 +1,4 @@
-//! What comes back at the next start, and what does not.
+//! The restored and the discarded parts of a session.
 
 use eframe::App as _;
 use egui::accesskit::Role;
@@ -108,7 +108,7 @@ fn a_run_stands_still_while_another_tab_is_shown_and_then_goes_on() {
         let here = step(&app);
         app.until("the run", |app| step(app) > here);
         app.harness.key_press_modifiers(egui::Modifiers::COMMAND, key);
-        // The first of them may end with a snapshot that was on its way.
+        // The first of them may end with a snapshot that was already sent.
         taken(&mut app);
         assert_eq!(taken(&mut app), 0, "behind another tab");
         assert!(app.state().live().is_playing(), "it would play");

@@ -1,4 +1,4 @@
-//! Real workloads in the window, on runs that the test writes.
+//! The training tab, on runs that the test writes.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn started(title: &str, steps: u64) -> Event {
     })
 }
 
-/// A run of some steps whose loss at step s is `loss(s)`; its session is still open.
+/// Starts a run of some steps whose loss at step s is `loss(s)`; its session is still open.
 pub fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunSession {
     let run = RunFolder::create(runs, "mnist", &config(seed)).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
@@ -56,7 +56,7 @@ pub fn finished(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) 
     session.run().clone()
 }
 
-/// A run of the built-in preset with other settings, as the worker writes it.
+/// Writes a run of the built-in preset with other settings, as the worker does.
 pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let set = |preset: Preset, (key, value): &(&str, &str)| preset.with(key, value).expect("it can be set");
@@ -88,7 +88,7 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
     run
 }
 
-/// The app in the room of real workloads, with the runs that `write` makes in its folder.
+/// Opens the app in the training tab, with the runs that `write` makes in its folder.
 pub fn open_tab<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
     let mut written = None;
     let mut app = App::prepared(Begin::default(), |folder| written = Some(write(&folder.join("runs"))));
@@ -102,7 +102,7 @@ pub fn listed(app: &mut App, count: usize) {
     app.settle();
 }
 
-/// What the run of this title is called in the list.
+/// Returns the name in the list of the run of this title.
 fn called(app: &App, title: &str) -> String {
     let runs = app.state().training().runs();
     runs.iter().find(|run| run.title == title).expect("it is listed").in_full()
@@ -113,7 +113,7 @@ pub fn choose(app: &mut App, title: &str) {
     app.button(&format!("Run {}", called(app, title)));
 }
 
-/// Shows a run together with the others, or not any more.
+/// Shows a run together with the others, or hides it.
 pub fn compare(app: &mut App, title: &str) {
     app.click(Role::CheckBox, &format!("Compare {}", called(app, title)));
 }
@@ -133,7 +133,7 @@ fn plotted(app: &App, name: &str) -> String {
 }
 
 #[test]
-fn without_runs_and_without_a_worker_it_says_what_is_missing_and_how_to_get_it() {
+fn an_empty_tab_explains_how_to_get_runs_and_a_worker() {
     let (mut app, ()) = open_tab(|_| ());
     app.until("the search for the worker", |app| matches!(app.state().training().worker(), WorkerState::Missing(_)));
     app.settle();
@@ -183,9 +183,9 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
         let row = format!("Run {name}");
         assert!(app.harness.query_by_role_and_label(Role::Button, &row).is_some(), "no row for {name}");
     }
-    // Each part is seen.
+    // Both parts are visible.
     assert!(app.shows("Adam, η 0.003, batch 8, seed 0") && app.shows("FOCUS on MNIST, one run"));
-    // A name of those that are compared has each setting that differs, and no part that all have.
+    // Names of compared runs have each setting that differs, and no common part.
     for run in app.state().training().runs().to_vec() {
         if run.run != named {
             app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));
@@ -255,13 +255,13 @@ fn several_runs_are_compared_and_replicates_grouped() {
     app.until("one of them", |app| plotted(app, "Plot of Train loss") == "FOCUS, γ 0.2 3.000");
 }
 
-/// Whether a button can be pressed.
+/// Returns whether a button is enabled.
 fn is_enabled(app: &App, name: &str) -> bool {
     !app.harness.get_by_role_and_label(Role::Button, name).accesskit_node().is_disabled()
 }
 
 #[test]
-fn the_buttons_of_a_run_stay_in_their_places_whatever_its_title_and_its_status_are() {
+fn the_buttons_of_a_run_stay_in_place_for_any_title_and_status() {
     let long = "A very long title of a run that somebody has given ".repeat(4);
     let (mut app, _session) = open_tab(|runs| {
         let run = finished(runs, "One run of MNIST", 1, |_| 1.0);
@@ -295,18 +295,18 @@ fn the_list_and_the_plots_are_searched() {
     select(&mut app, "Large batches");
     compare(&mut app, "Small batches");
     app.until("both curves", |app| plotted(app, "Plot of Train loss").contains("; "));
-    assert!(!app.shows("shown by the search"));
+    assert!(!app.shows("The search matches"));
     app.type_into("Search the runs", "small");
     app.until("one curve", |app| plotted(app, "Plot of Train loss").ends_with(" 3.000") && drawn(app) == 1);
-    assert!(app.shows("1 of 2 runs shown by the search"));
+    assert!(app.shows("The search matches 1 of 2 chosen runs"));
     let [small, large] = ["Small batches", "Large batches"].map(|title| format!("Run {}", called(&app, title)));
     assert!(app.harness.query_by_role_and_label(Role::Button, &small).is_some());
     assert!(app.harness.query_by_role_and_label(Role::Button, &large).is_none());
     app.type_into("Search the runs", " neither");
-    app.until("no curve", |app| app.shows("The search finds none of the 2 runs that are chosen."));
+    app.until("no curve", |app| app.shows("None of the 2 chosen runs matches the search."));
 }
 
-/// The number of curves or means that are drawn.
+/// Returns the number of drawn curves or means.
 fn drawn(app: &App) -> usize {
     app.state().training().drawn().len()
 }
@@ -414,7 +414,7 @@ fn deleting_asks_first_and_a_running_one_cannot_be_deleted() {
     drop(session);
 }
 
-/// A scan of which Adam and Signum are through with batches of 2.
+/// Writes a scan in which Adam and Signum have finished batches of 2.
 pub fn begun_scan(runs: &Path) -> RunFolder {
     let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
     let run = RunFolder::create(runs, "fig2cd", &scan.preset.to_ron()).expect("a run can be made");

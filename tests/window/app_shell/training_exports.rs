@@ -1,4 +1,4 @@
-//! Files that are made of trainings in the room of real workloads.
+//! Exports of trainings in the training tab.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use valleyscope_runs::MetricId;
 use super::harness::{App, Begin, MemoryStorage};
 use super::training::{begun_scan, choose, finished, listed, open_tab, select, trained};
 
-/// Exports by these entries of the menu to files of these names in a new folder, which is returned.
+/// Exports by these menu entries to files of these names in a new folder, which is returned.
 fn export(app: &mut App, files: &[(&str, &str)]) -> PathBuf {
     let folder = app.folder.path().join("exported");
     std::fs::create_dir(&folder).expect("a folder can be made");
@@ -84,7 +84,7 @@ fn curves_have_the_colours_of_their_optimizers() {
         let line = line(rule, number);
         assert_eq!(svg.contains(&line), is_drawn, "{rule}, pen {number}: {line}");
     }
-    // The paper's own, where they can be seen on white.
+    // The paper's colours, where they are visible on white.
     assert!(svg.contains("stroke=\"#f46f43\"") && svg.contains("stroke=\"#80a6e2\""));
 }
 

@@ -10,7 +10,7 @@ use valleyscope_runs::{Event, EventRecord, RunFolder, Timestamp};
 use super::harness::{App, Begin};
 use super::training::{begun, finished, listed, open_tab, select};
 
-/// Makes a run look as if its worker were on another machine and had been heard last so many seconds ago.
+/// Makes a run look as if its worker were on another machine with a last heartbeat `seconds` ago.
 fn lose(run: &RunFolder, seconds: u64) {
     let heard = Timestamp::now() - Duration::from_secs(seconds);
     let events = std::fs::read_to_string(run.events()).expect("it can be read");
@@ -25,7 +25,7 @@ fn lose(run: &RunFolder, seconds: u64) {
 }
 
 #[test]
-fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_question() {
+fn a_silent_run_can_be_deleted_and_resumed_after_a_question() {
     let (mut app, ()) = open_tab(|runs| {
         for (title, seconds) in [("Lost", 1200), ("Silent", 300)] {
             let run = begun(runs, title, 0, |_| 1.0).run().clone();
@@ -42,7 +42,7 @@ fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_que
     select(&mut app, "Lost");
     app.until("its status", |app| app.shows("last heard 20 min ago, on far-away"));
     for (asked, question) in
-        [("Delete the run", "Move this run to the trash?"), ("Resume the run", "Go on with this run here?")]
+        [("Delete the run", "Move this run to the trash?"), ("Resume the run", "Resume this run here?")]
     {
         app.button(asked);
         app.settle();
@@ -55,8 +55,8 @@ fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_que
 }
 
 #[test]
-fn a_run_with_another_config_is_not_resumed_and_damage_is_shown() {
-    // The first event and the config say another number of steps.
+fn a_run_with_a_changed_config_is_not_resumed_and_damage_is_shown() {
+    // The first event and the config have different numbers of steps.
     let (mut app, ()) = open_tab(|runs| {
         let run = begun(runs, "Cut", 0, |_| 1.0).run().clone();
         let events = std::fs::read_to_string(run.events()).expect("it can be read");
@@ -72,7 +72,7 @@ fn a_run_with_another_config_is_not_resumed_and_damage_is_shown() {
 }
 
 #[test]
-fn a_folder_of_runs_that_is_mended_has_no_trouble_any_more() {
+fn a_repaired_folder_of_runs_is_no_longer_reported() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let file = place.path().join("runs");
     std::fs::write(&file, "").expect("it can be written");
@@ -84,7 +84,7 @@ fn a_folder_of_runs_that_is_mended_has_no_trouble_any_more() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_does_not_make_a_run_differ_from_itself() {
+fn a_summary_with_a_nan_loss_equals_itself() {
     let (mut app, _) = open_tab(|runs| finished(runs, "Broken", 0, |_| f64::NAN));
     listed(&mut app, 1);
     let [run] = app.state().training().runs() else { panic!("one run is listed") };

@@ -1,4 +1,4 @@
-//! Forks that are begun from the window, by a script in the place of the worker.
+//! Forks that are started from the window, with a script as the worker.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::harness::{App, Begin, MemoryStorage};
 use super::queue::{at_work, end, ready};
 use super::training::{listed, trained};
 
-/// A checkpoint of a single tensor of four numbers.
+/// Writes a checkpoint of a single tensor of four numbers.
 fn checkpoint(run: &RunFolder, step: u64) {
     let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
     let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
@@ -30,7 +30,7 @@ fn checkpoint(run: &RunFolder, step: u64) {
     std::fs::write(path, tensors).expect("it can be written");
 }
 
-/// The window with the only run of a folder shown, which has checkpoints of steps 10 and 20.
+/// Opens the window with the only run of a folder shown, which has checkpoints of steps 10 and 20.
 fn shown(place: &Path, run: &RunFolder) -> App {
     [10, 20].into_iter().for_each(|step| checkpoint(run, step));
     let mut app = ready(Begin { runs: Some(place), ..Begin::default() });
@@ -41,7 +41,7 @@ fn shown(place: &Path, run: &RunFolder) -> App {
     app
 }
 
-/// Takes the settings of the run that is shown, to go on from its checkpoint of step 10.
+/// Takes the settings of the shown run, to continue from its checkpoint of step 10.
 fn fork(app: &mut App) {
     app.until("its checkpoints", |app| {
         let fork = app.harness.query_by_role_and_label(Role::Button, "Fork the run");
@@ -92,7 +92,7 @@ fn a_fork_is_begun_from_a_run_and_undone_before() {
 }
 
 #[test]
-fn a_fork_that_was_not_begun_is_not_begun_by_the_next_window_either() {
+fn a_fork_that_was_not_started_is_dropped_at_the_next_start() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let run = trained(place.path(), &[("learning_rate", "0.003"), ("steps", "40")]);
     let mut app = shown(place.path(), &run);
@@ -109,7 +109,7 @@ fn a_fork_that_was_not_begun_is_not_begun_by_the_next_window_either() {
 }
 
 #[test]
-fn what_cannot_be_forked_is_told_when_it_is_to_begin() {
+fn a_run_that_cannot_be_forked_is_reported_at_the_start() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let run = trained(place.path(), &[("steps", "40")]);
     let mut app = shown(place.path(), &run);
@@ -121,7 +121,7 @@ fn what_cannot_be_forked_is_told_when_it_is_to_begin() {
 }
 
 #[test]
-fn a_fork_that_has_no_steps_left_to_take_says_so_at_the_field() {
+fn a_fork_without_steps_left_is_reported_at_the_field() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let run = trained(place.path(), &[("steps", "10")]);
     let mut app = shown(place.path(), &run);

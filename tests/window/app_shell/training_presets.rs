@@ -1,4 +1,4 @@
-//! Presets of trainings in the window, and what comes back of them.
+//! Presets of trainings in the window, and their restoration.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::harness::{App, Begin, MemoryStorage};
 use super::training::{config, finished, listed, open_tab, select};
 
 #[test]
-fn settings_and_the_selection_come_back_at_the_next_start() {
+fn settings_and_the_selection_are_restored_at_the_next_start() {
     let (mut app, run) = open_tab(|runs| finished(runs, "Kept", 0, |_| 1.0));
     listed(&mut app, 1);
     select(&mut app, "Kept");
@@ -96,20 +96,20 @@ fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
     app.until("its runs", |app| app.state().training().preset().trainings().len() == 2);
     assert!(app.state().training().preset().trainings().iter().all(|training| training.data().cloned() == chosen));
     assert!(!app.state().training().is_dirty());
-    // One that names its data keeps them.
+    // A preset that names its data keeps them.
     several.runs.truncate(1);
     several.runs[0].data = DataChoice::Synthetic;
     let path = app.write("digits.ron", &Preset::Mnist(several).to_ron());
     app.open(&path);
     app.until("its data", |app| data(app) == Some(DataChoice::Synthetic));
-    // Digits that nobody has chosen by hand are not trained on in the place of what was chosen.
+    // Synthetic digits that the preset requests do not replace the user's choice.
     let path = app.write("automatic.ron", &config(0));
     app.open(&path);
     app.until("the choice", |app| data(app) == chosen);
 }
 
 #[test]
-fn each_dataset_has_a_folder_of_its_own_that_comes_back_at_the_next_start() {
+fn each_dataset_has_a_folder_that_is_restored_at_the_next_start() {
     let (mut app, ()) = open_tab(|_| ());
     let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
     let take = |app: &mut App, workload: &str| {
@@ -143,7 +143,7 @@ fn each_dataset_has_a_folder_of_its_own_that_comes_back_at_the_next_start() {
 }
 
 #[test]
-fn what_keeps_a_training_from_its_start_is_said_at_its_field() {
+fn a_fault_that_prevents_a_training_is_shown_at_its_field() {
     let preset = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").expect("it is built in");
     // High enough that all controls are in view.
     let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
@@ -158,7 +158,7 @@ fn what_keeps_a_training_from_its_start_is_said_at_its_field() {
     app.type_into("Heads", "4");
     app.settle();
     assert!(!app.shows("can't be used as it is"));
-    // Data that cannot be used are refused before a run is made of them.
+    // Data that cannot be used are refused before a run is made.
     let empty = app.folder.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder can be made");
     app.button("Choose the folder of the dataset");
@@ -172,7 +172,7 @@ fn what_keeps_a_training_from_its_start_is_said_at_its_field() {
 }
 
 #[test]
-fn another_rule_keeps_what_both_have_and_says_what_is_new() {
+fn a_new_rule_keeps_common_settings_and_reports_new_ones() {
     let preset = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").expect("it is built in");
     let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
     app.settle();
@@ -191,7 +191,7 @@ fn another_rule_keeps_what_both_have_and_says_what_is_new() {
 }
 
 #[test]
-fn a_changed_preset_is_called_by_its_settings() {
+fn a_changed_preset_is_named_by_its_settings() {
     let preset = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
     app.settle();
@@ -206,7 +206,7 @@ fn a_changed_preset_is_called_by_its_settings() {
     let Preset::Mnist(draft) = &app.state().training().draft().preset else { panic!("it is a run") };
     assert_eq!(draft.title, changed);
     assert_eq!(draft.description, "“FOCUS on MNIST, one run”, changed: FOCUS → Adam; batch 64.");
-    // What is saved is as it is under the controls.
+    // The saved preset has the settings under the controls.
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.harness.run_steps(3);
     app.button("Save to my presets");
@@ -221,7 +221,7 @@ fn a_changed_preset_is_called_by_its_settings() {
 }
 
 #[test]
-fn a_run_whose_name_speaks_of_other_settings_loses_it() {
+fn a_run_loses_a_name_made_of_other_settings() {
     let preset = built_ins().iter().find(|built_in| built_in.name == "fig3a").expect("it is built in");
     let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
     app.settle();

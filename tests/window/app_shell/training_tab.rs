@@ -1,4 +1,4 @@
-//! What a training needs of the machine, told before its start.
+//! The requirements of a training, shown before its start.
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -16,7 +16,7 @@ fn can_start(app: &App) -> bool {
 }
 
 #[test]
-fn what_a_training_needs_stands_below_start_and_too_much_is_refused() {
+fn requirements_are_shown_below_start_and_excessive_ones_are_refused() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let text = config(0);
     let mut app = ready(Begin { preset: Some(&text), runs: Some(place.path()), ..Begin::default() });

@@ -9,7 +9,7 @@ use valleyscope_runs::{Event, MetricId, MetricValues, RunCommand, RunFolder, Run
 use super::harness::App;
 use super::training::{begun, compare, config, finished, listed, open_tab, select};
 
-/// The words of the marks in the list.
+/// Returns the texts of the marks in the list.
 fn marks(app: &App) -> Vec<String> {
     let marks = app.harness.query_all_by_label_contains("Not well: ");
     let mut words: Vec<String> = marks.filter_map(|mark| mark.accesskit_node().label()).collect();
@@ -18,7 +18,7 @@ fn marks(app: &App) -> Vec<String> {
 }
 
 #[test]
-fn runs_that_are_not_well_are_marked_in_the_list_with_the_reason() {
+fn runs_with_problems_are_marked_in_the_list_with_the_reason() {
     let (mut app, _sessions) = open_tab(|runs| {
         finished(runs, "Well", 0, |_| 1.0);
         let diverged = begun(runs, "Diverged", 1, |step| if step < 20 { 1.0 } else { f64::NAN });
@@ -44,7 +44,7 @@ fn runs_that_are_not_well_are_marked_in_the_list_with_the_reason() {
     app.until("the reason", |app| app.shows("step 20: the training loss has jumped to 9.00"));
 }
 
-/// A run of a model of text that has written some, whose session is still open.
+/// Starts a run of a text model that has written some texts; its session is still open.
 fn writing(runs: &Path, texts: &[(u64, &str)]) -> RunSession {
     let run = RunFolder::create(runs, "gpt2", &config(0)).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
@@ -61,7 +61,7 @@ fn write(session: &mut RunSession, step: u64, text: &str) {
 }
 
 #[test]
-fn texts_of_a_run_are_shown_newest_first_as_they_come_and_asked_for() {
+fn texts_of_a_run_are_shown_newest_first_and_can_be_requested() {
     let (mut app, mut session) = open_tab(|runs| writing(runs, &[(10, "To be\nor not"), (20, "a bell:\u{7}")]));
     listed(&mut app, 1);
     select(&mut app, "Writer");
@@ -81,7 +81,7 @@ fn texts_of_a_run_are_shown_newest_first_as_they_come_and_asked_for() {
 }
 
 #[test]
-fn a_run_without_texts_says_how_to_get_some_and_one_of_images_has_no_place_for_them() {
+fn a_run_without_texts_explains_how_to_get_some_and_image_runs_have_none() {
     let (mut app, session) = open_tab(|runs| {
         finished(runs, "Images", 1, |_| 1.0);
         writing(runs, &[])
@@ -90,11 +90,11 @@ fn a_run_without_texts_says_how_to_get_some_and_one_of_images_has_no_place_for_t
     select(&mut app, "Writer");
     app.until("the log", |app| app.shows("Texts"));
     app.button("Texts");
-    assert!(app.shows("No text so far. `sample` in the preset"));
+    assert!(app.shows("No text so far. With `sample` in the preset"));
     drop(session);
     app.until("the end of the worker", |app| !app.shows("Write a text now"));
     select(&mut app, "Images");
-    app.until("the log", |app| app.shows("The worker has said nothing."));
+    app.until("the log", |app| app.shows("The worker has written nothing."));
     assert!(!app.shows("Texts"));
 }
 
@@ -112,7 +112,7 @@ fn compared(app: &mut App) {
 
 #[test]
 fn runs_are_compared_by_when_they_reach_a_loss() {
-    // The loss 1 is reached by one run at step 5, and by the other at step 20.
+    // One run reaches the loss 1 at step 5, and the other at step 20.
     let (mut app, ()) = open_tab(|runs| {
         finished(runs, "Quick", 1, |step| 5.0 / step as f64);
         finished(runs, "Slow", 2, |step| 20.0 / step as f64);

@@ -1,4 +1,4 @@
-//! Undo of an opened preset: its file, and what was saved in it, come back too.
+//! Undo of an opened preset restores its file and its saved state.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn press(app: &mut App, key: Key) {
     app.settle();
 }
 
-/// Saves, and answers that the file may be replaced.
+/// Saves, and confirms that the file may be replaced.
 fn save(app: &mut App, path: &Path) {
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.until("the question or the notice", |app| app.shows("Replace ") || app.shows("Saved "));
@@ -34,7 +34,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn a_sweep_that_undo_brings_back_is_saved_in_its_own_file() {
+fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
     let mut app = computed(SMALL);
     let title = |app: &App| app.state().phase().preset().title.clone();
     let texts = ["First", "Second"].map(|title| SMALL.replace("Small", title));
@@ -55,7 +55,7 @@ fn a_sweep_that_undo_brings_back_is_saved_in_its_own_file() {
     assert!(!app.state().phase().is_dirty());
     assert_eq!(read(&second), second_before, "the other file is left alone");
     assert!(read(&first).contains("slope: 0.5"));
-    // Before the first file was opened there was none: Save asks where to.
+    // Before the first file was opened there was none: Save asks for the path.
     for _ in 0..10 {
         if title(&app) == "Small" {
             break;
@@ -67,7 +67,7 @@ fn a_sweep_that_undo_brings_back_is_saved_in_its_own_file() {
     assert!(app.shows("Save preset"));
     app.harness.key_press(Key::Escape);
     app.settle();
-    // And redo leads to the first file again.
+    // Redo restores the first file.
     for _ in 0..10 {
         if title(&app) == "First" {
             break;
@@ -79,7 +79,7 @@ fn a_sweep_that_undo_brings_back_is_saved_in_its_own_file() {
 }
 
 #[test]
-fn a_training_that_undo_brings_back_is_saved_in_its_own_file() {
+fn a_training_restored_by_undo_is_saved_in_its_own_file() {
     let mut app = App::plain();
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
     app.settle();

@@ -1,4 +1,4 @@
-//! The worker's set-up in the window, with a set-up that the test plays and a script in the place of its command.
+//! The worker's set-up in the window, simulated by the test with a script as its command.
 
 use std::path::Path;
 
@@ -34,14 +34,14 @@ fn stands(app: &mut App, state: SetUpState) {
     app.settle();
 }
 
-/// A command that runs this script of the shell.
+/// Returns a command that runs this shell script.
 #[cfg(unix)]
 fn script(text: &str) -> InstallCommand {
     let arguments = vec!["-c".to_owned(), text.to_owned()];
     InstallCommand { program: "/bin/sh".into(), arguments, folder: std::env::temp_dir() }
 }
 
-/// Puts a worker in place that answers as one does.
+/// Installs a worker with valid answers.
 #[cfg(unix)]
 fn put_worker(folder: &WorkerFolder) {
     let answer = valleyscope_runs::Handshake {
@@ -57,14 +57,14 @@ fn put_worker(folder: &WorkerFolder) {
 fn without_a_source_folder_only_the_command_is_shown_and_why() {
     let mut app = open_tab(None, |_| ());
     missing(&mut app);
-    assert!(app.shows("This program finds no source folder of its own"));
+    assert!(app.shows("This program does not find its source folder"));
     assert!(app.shows("cargo xtask setup"));
     assert!(app.harness.query_by_role_and_label(Role::Button, "Install the training worker").is_none());
 }
 
 #[test]
 #[cfg(unix)]
-fn install_tells_the_size_first_and_then_shows_the_set_up_until_the_worker_is_ready() {
+fn install_shows_the_size_and_then_the_set_up_until_the_worker_is_ready() {
     let mut app = open_tab(Some(script("echo begun > worker-was-asked-for")), |_| ());
     missing(&mut app);
     app.button("Install the training worker");
@@ -75,7 +75,7 @@ fn install_tells_the_size_first_and_then_shows_the_set_up_until_the_worker_is_re
     app.settle();
     assert!(!app.shows("Install the training worker?"));
 
-    // The set-up begins before the script ends, as the real one does soon after.
+    // The set-up starts before the script ends, as the real one does soon after.
     app.button("Install the training worker");
     app.settle();
     let folder = folder(&app);
@@ -100,7 +100,7 @@ fn install_tells_the_size_first_and_then_shows_the_set_up_until_the_worker_is_re
 
 #[test]
 #[cfg(unix)]
-fn a_set_up_that_cannot_begin_says_why() {
+fn a_set_up_that_cannot_start_shows_the_reason() {
     let mut app = open_tab(Some(script("echo 'error: no such command: xtask' >&2; exit 101")), |_| ());
     missing(&mut app);
     app.button("Install the training worker");
@@ -108,13 +108,13 @@ fn a_set_up_that_cannot_begin_says_why() {
     app.button("Install");
     app.until("the refusal", |app| app.shows("no such command: xtask"));
     app.settle();
-    assert!(app.shows("The set-up did not begin"));
+    assert!(app.shows("The set-up did not start"));
     let install = app.harness.get_by_role_and_label(Role::Button, "Install the training worker");
     assert!(!install.accesskit_node().is_disabled());
 }
 
 #[test]
-fn a_set_up_at_work_is_shown_and_can_be_cancelled() {
+fn a_running_set_up_is_shown_and_can_be_cancelled() {
     let mut set_up = None;
     let mut app = open_tab(None, |folder| {
         let begun = SetUp::begin(folder).expect("a set-up can begin");
@@ -155,12 +155,12 @@ fn a_set_up_that_failed_shows_its_reason_and_the_end_of_its_log() {
 }
 
 #[test]
-fn a_set_up_that_was_killed_is_told_as_interrupted() {
+fn a_killed_set_up_is_shown_as_interrupted() {
     let mut app = open_tab(None, |folder| {
         let set_up = SetUp::begin(folder).expect("a set-up can begin");
         set_up.report(SetUpState::Working, "Building the training worker", (2, 3), Some(50));
     });
     stands(&mut app, SetUpState::Interrupted);
     missing(&mut app);
-    assert!(app.shows("The set-up was interrupted. The last that it said: Building the training worker"));
+    assert!(app.shows("The set-up was interrupted. Its last message: Building the training worker"));
 }

@@ -1,4 +1,4 @@
-//! Lines of plots are where their points say, as wide, as pale and as dashed as asked for.
+//! The lines of plots have the requested positions, widths, opacities and dashes.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn set(lines: &[(CurveStyle, &[[f64; 2]])]) -> Arc<CurveSet> {
     Arc::new(set)
 }
 
-/// Place (0, 0) is at the lower left corner, (1, 1) at the upper right one.
+/// Returns a placement with place (0, 0) at the lower left corner and (1, 1) at the upper right one.
 fn placement() -> Placement {
     let [width, height] = SIZE.map(|size| size as f32);
     Placement { size_px: [width, height], px_per_place: [width, height], origin_px: [-0.5 * width, -0.5 * height] }
@@ -37,7 +37,7 @@ fn drawn(lines: &[(CurveStyle, &[[f64; 2]])]) -> RgbaImage {
     draw(&mut renderer(), 1, &set(lines), placement())
 }
 
-/// From 0 to 1, at a pixel from the lower left corner.
+/// Returns the share of red from 0 to 1, at a pixel counted from the lower left corner.
 fn red(image: &RgbaImage, [x, y]: [u32; 2]) -> f64 {
     f64::from(image.get_pixel(x, SIZE[1] - 1 - y).0[0]) / 255.0
 }
@@ -92,7 +92,7 @@ fn a_pale_line_is_as_pale_at_its_joints() {
 }
 
 #[test]
-fn the_same_curves_are_drawn_where_the_plot_has_gone() {
+fn unchanged_curves_move_with_their_plot() {
     let mut renderer = renderer();
     let set = set(&[(WHOLE, &[[0.0, 0.5], [1.0, 0.5]])]);
     let before = draw(&mut renderer, 1, &set, placement());
@@ -103,7 +103,7 @@ fn the_same_curves_are_drawn_where_the_plot_has_gone() {
 }
 
 #[test]
-fn plots_have_curves_of_their_own_for_as_long_as_someone_keeps_them() {
+fn each_plot_has_its_own_curves_until_their_set_is_dropped() {
     let mut renderer = renderer();
     let [low, high] = [0.2, 0.8].map(|y| set(&[(WHOLE, &[[0.0, y], [1.0, y]])]));
     draw(&mut renderer, 1, &low, placement());

@@ -1,4 +1,4 @@
-//! The colour of every pixel is that of its loss, whatever the landscape, the colours and the zoom.
+//! The colour of every pixel is that of its loss, for all landscapes, colours and zooms.
 
 use std::f64::consts::FRAC_PI_6;
 
@@ -26,7 +26,7 @@ fn rgb(image: &RgbaImage, x: u32, y: u32) -> [u8; 3] {
     [r, g, b]
 }
 
-/// Compares every pixel, and says how many colours there are: a picture of one colour shows nothing.
+/// Compares every pixel, and returns the number of colours: a picture of one colour shows nothing.
 fn assert_colors_are_right(scene: &Scene, image: &RgbaImage, what: &str) -> usize {
     let mut colors = std::collections::BTreeSet::new();
     for (x, y, _) in image.enumerate_pixels() {
@@ -57,7 +57,7 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
     }
 }
 
-/// The point of the valley's wall where the loss is 0, on which a deep zoom can resolve tiny losses.
+/// Returns the point of the valley's wall where the loss is 0, on which a deep zoom can resolve tiny losses.
 fn zero_of_loss(landscape: &Landscape, u: f64) -> [f64; 2] {
     let v = (2.0 * landscape.slope / (landscape.sharpness * u)).sqrt();
     landscape.xy_from_uv(Valley { u, v })
@@ -82,7 +82,7 @@ fn deep_zooms_are_smooth() {
     }
 }
 
-/// Far out and steep, where squares overflow 32 bits, the ground has the end colour rather than none.
+/// Checks that views with squares that overflow 32 bits, far out and steep, have the end colour.
 #[test]
 fn extreme_views_have_colors() {
     let mut renderer = renderer(PLAIN);
@@ -94,7 +94,7 @@ fn extreme_views_have_colors() {
     }
 }
 
-/// Pixels from the nearest contour, by a search along the gradient.
+/// Returns the distance in pixels from the nearest contour, by a search along the gradient.
 fn contour_distance_px(scene: &Scene, x: u32, y: u32) -> f64 {
     let xy = scene.viewport.xy_from_px([x as f32 + 0.5, y as f32 + 0.5]);
     let valley = scene.landscape.uv_from_xy(xy);
@@ -105,7 +105,7 @@ fn contour_distance_px(scene: &Scene, x: u32, y: u32) -> f64 {
     (gap / dx.hypot(dy)).abs() / scene.viewport.units_per_px()
 }
 
-/// A pixel's middle on a line changes it, and beyond a line's edge nothing changes.
+/// Checks that a line changes the pixels whose middle is on it, and none beyond its edge.
 fn assert_contours_are_right(scene: &Scene) {
     let mut renderer = renderer(PLAIN);
     let lined = draw(&mut renderer, PLAIN, scene);
@@ -126,7 +126,7 @@ fn assert_contours_are_right(scene: &Scene) {
 }
 
 #[test]
-fn contours_lie_where_the_scale_says() {
+fn contours_are_at_the_values_of_the_scale() {
     let mut scene = scene([300, 200], Camera { center: [0.2, 0.1], width: 1.0 });
     scene.contours = 16;
     scene.scale = SymLog { linear: 0.05, max: 2.0 };
@@ -157,7 +157,7 @@ fn contours_fade_where_they_would_crowd() {
 }
 
 #[test]
-fn a_target_that_encodes_shows_the_same_ground() {
+fn an_srgb_target_shows_the_same_ground() {
     let mut scene = scene(SIZE, Camera::HOME);
     scene.contours = 12;
     let plain = draw(&mut renderer(PLAIN), PLAIN, &scene);

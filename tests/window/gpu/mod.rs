@@ -1,4 +1,4 @@
-//! Pictures of the landscape and of plots' curves, drawn on the CPU's Vulkan and compared with what the CPU computes.
+//! Pictures of the landscape and of plots' curves, drawn by the CPU's Vulkan and compared with the CPU's values.
 
 mod curves;
 mod heatmap;

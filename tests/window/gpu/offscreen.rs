@@ -1,4 +1,4 @@
-//! Drawing into memory on the CPU's Vulkan, so that pictures are the same on every machine.
+//! Draws into memory with the CPU's Vulkan, so that pictures are the same on every machine.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ pub struct Gpu {
     pub queue: wgpu::Queue,
 }
 
-/// The device that all tests of a process share. Its limits are the least that the app may meet.
+/// Returns the device that all tests of a process share. Its limits are the lowest that the app supports.
 pub fn gpu() -> &'static Gpu {
     static GPU: OnceLock<Gpu> = OnceLock::new();
     GPU.get_or_init(|| {
@@ -46,7 +46,7 @@ pub fn renderer(format: wgpu::TextureFormat) -> Renderer {
 
 pub const PLAIN: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
-/// A plain scene: no contours, no ensembles.
+/// Returns a plain scene: no contours, no ensembles.
 pub fn scene(size_px: [u32; 2], camera: Camera) -> Scene {
     Scene {
         viewport: Viewport { camera, size_px: size_px.map(|size| size as f32) },
@@ -61,7 +61,7 @@ pub fn scene(size_px: [u32; 2], camera: Camera) -> Scene {
 
 pub const RED: [u8; 3] = [255, 0, 0];
 
-/// Points without trails.
+/// Returns the style of points without trails.
 pub fn points(id: u32) -> EnsembleStyle {
     EnsembleStyle {
         id,
@@ -85,7 +85,7 @@ pub fn draw(renderer: &mut Renderer, format: wgpu::TextureFormat, scene: &Scene)
     painted(format, scene.viewport.size_px.map(|size| size as u32), |pass| renderer.paint(pass))
 }
 
-/// What is painted on a clear ground of so many pixels, read back.
+/// Paints a picture on a clear ground and reads it back.
 pub fn painted(
     format: wgpu::TextureFormat,
     [width, height]: [u32; 2],

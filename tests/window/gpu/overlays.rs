@@ -1,4 +1,4 @@
-//! Particles, trails and mean paths appear where the viewport says, and nowhere else.
+//! Particles, trails and mean paths are at the positions of the viewport, and nowhere else.
 
 use image::RgbaImage;
 use valleyscope::gpu::{EnsembleStyle, Positions, Renderer, Scene};
@@ -6,7 +6,7 @@ use valleyscope_experiments::view::{Camera, Colormap, SymLog};
 
 use super::offscreen::{PLAIN, RED, draw, gpu, points, push, renderer, scene};
 
-/// A flat ground of one colour, so that every change is an overlay's. Units are 100 pixels.
+/// Returns a flat ground of one colour, so that every change is an overlay's. Units are 100 pixels.
 fn flat() -> Scene {
     let mut scene = scene([400, 300], Camera { center: [2.0, 1.5], width: 4.0 });
     scene.scale = SymLog { linear: 1e9, max: 1e12 };
@@ -22,7 +22,7 @@ fn rgb(image: &RgbaImage, [x, y]: [f32; 2]) -> [u8; 3] {
     [r, g, b]
 }
 
-/// How far the pixel is from the ground towards red, from 0 to 1.
+/// Returns how far a pixel is from the ground towards red, from 0 to 1.
 fn redness(image: &RgbaImage, px: [f32; 2]) -> f64 {
     let [r, ..] = rgb(image, px);
     (f64::from(r) - f64::from(ground()[0])) / (255.0 - f64::from(ground()[0]))
@@ -36,13 +36,13 @@ fn changed_pixels(image: &RgbaImage) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// One particle that moves along `xs` at height `y`, one place a step, ending at `step`.
+/// Adds a particle that moves along `xs` at height `y`, one place a step, ending at `step`.
 fn walk(renderer: &mut Renderer, run: u64, capacity: usize, step: u64, y: f32, xs: &[f32]) {
     let columns: Vec<_> = xs.iter().map(|x| [*x, y]).collect();
     push(renderer, Positions { run, ensemble: 1, particles: 1, capacity, step, columns: &columns });
 }
 
-/// A trail without its particle.
+/// Returns the style of a trail without its particle.
 fn trail(steps: u32) -> EnsembleStyle {
     EnsembleStyle { trail_steps: steps, trail_width: 3.0, point_radius: 0.0, ..points(1) }
 }
@@ -94,7 +94,7 @@ fn trails_fade_with_age() {
     let image = draw(&mut renderer, PLAIN, &with(&[trail(4)]));
     let along: Vec<_> = [0.55, 1.0, 1.7, 2.4, 3.25].map(|x: f32| redness(&image, [100.0 * x, 149.5])).into();
     assert!(along.is_sorted() && along[0] < 0.05 && along[4] > 0.9, "{along:?}");
-    // It is as wide as asked for, and ends where it ends.
+    // The line has the requested width and end.
     assert!(redness(&image, [300.0, 149.5 - 1.0]) > 0.8 && redness(&image, [300.0, 149.5 - 4.0]).abs() < 0.02);
     assert!(redness(&image, [100.0 * 3.3 + 5.0, 149.5]).abs() < 0.02);
 
@@ -104,7 +104,7 @@ fn trails_fade_with_age() {
     assert!(redness(&none, [320.0, 149.5]).abs() < 0.02);
 }
 
-/// Translucent trails show no blobs where their segments meet, however short these are.
+/// Checks that translucent trails have no blobs where their segments meet, however short these are.
 #[test]
 fn a_trail_of_many_pieces_looks_like_one_of_few() {
     let mut pieces = renderer(PLAIN);
@@ -139,7 +139,7 @@ fn a_ring_that_wraps_draws_the_same_as_one_upload() {
 }
 
 #[test]
-fn a_longer_capacity_keeps_what_is_there() {
+fn a_larger_capacity_keeps_the_trails() {
     let xs: Vec<f32> = (0..20).map(|index| 0.3 + 0.15 * index as f32).collect();
     let scene = with(&[trail(19)]);
     let mut growing = renderer(PLAIN);
@@ -159,7 +159,7 @@ fn a_longer_capacity_keeps_what_is_there() {
 }
 
 #[test]
-fn a_restart_is_not_joined_to_what_was_before() {
+fn a_restart_is_not_joined_to_the_previous_trail() {
     let between = [200.0, 149.5];
     let scene = with(&[trail(4)]);
     let joined = |run: u64, step: u64, columns: &[f32]| {
@@ -177,7 +177,7 @@ fn a_restart_is_not_joined_to_what_was_before() {
 }
 
 #[test]
-fn another_number_of_particles_begins_anew() {
+fn a_new_number_of_particles_clears_the_trails() {
     let mut renderer = renderer(PLAIN);
     walk(&mut renderer, 1, 9, 1, 1.505, &[0.5, 3.0]);
     let columns = [[1.0, 0.5], [1.0, 2.5]];
@@ -274,7 +274,7 @@ fn forgotten_ensembles_are_not_drawn() {
 }
 
 #[test]
-fn a_target_that_encodes_shows_the_same_discs() {
+fn an_srgb_target_shows_the_same_discs() {
     let encoding = wgpu::TextureFormat::Rgba8UnormSrgb;
     let color = [128, 166, 226];
     let scene = with(&[EnsembleStyle { color, ..points(1) }]);
