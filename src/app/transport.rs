@@ -18,7 +18,7 @@ fn next_stop(step: u64) -> u64 {
     stops.find(|&stop| stop > step).unwrap_or(u64::MAX)
 }
 
-/// Shows the bar.
+/// Shows the transport bar.
 pub(super) fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut PlaybackPace, requests: &mut Requests) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(8.0, 6.0);

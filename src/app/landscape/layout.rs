@@ -8,7 +8,7 @@ use super::color_bar;
 /// The size of a canvas, in points, below which it has no axes and no colour bar.
 const LEAST_CANVAS: f32 = 110.0;
 
-/// The layout of the canvas and of the parts around it.
+/// The areas of the canvas and of the parts around it, and the fonts of their labels.
 pub(super) struct CanvasLayout {
     pub canvas: Rect,
     /// The area of the colour bar; `None` where there is no room, and then the axes are omitted too.

@@ -50,7 +50,7 @@ impl Dialogs {
     }
 }
 
-/// The app.
+/// The desktop app, as eframe runs it.
 pub struct Valleyscope {
     tabs: Tabs,
     layout: WindowLayout,

@@ -8,7 +8,7 @@ use super::setup::line;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
 
-/// Shows the menus.
+/// Shows the menus for workload, preset and run.
 pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     line(ui, "Workload", "What is trained", |ui| {
         let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset().kind())).truncate();

@@ -12,7 +12,7 @@ const SAMPLES: usize = 50;
 /// The number of the newest warnings that are shown.
 const WARNINGS: usize = 1000;
 
-/// The details of one run as text.
+/// The texts and lists that the tabs below the plots show of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RunDetail {
     pub log: String,

@@ -60,7 +60,7 @@ pub(super) struct SetupStatus<'a> {
     pub fault: Option<&'a TrainingFault>,
 }
 
-/// Shows the controls.
+/// Shows the controls of the training in `editor`.
 pub(super) fn show(
     ui: &mut Ui,
     editor: &mut TrainingEditor,

@@ -191,7 +191,7 @@ fn a_session_is_saved_with_its_changes() {
     app.until("a step", |app| app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 1));
     app.set_slider("Noise σ", 2.5);
     app.menu("File", "Save session for replay…");
-    app.until("the dialog", |app| app.shows("With one change made on the way"));
+    app.until("the dialog", |app| app.shows("With one change of settings"));
     app.button("Save to my presets");
     let path = app.folder.path().join("presets").join("plain.ron");
     app.until("the file", |_| path.exists());
