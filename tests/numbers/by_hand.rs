@@ -46,7 +46,7 @@ fn step<R: Rule>(
         weight_decay: rule.rule.weight_decay(),
         is_cautious: rule.rule.is_cautious(),
     };
-    R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, RuleInput { theta, gradient, batch: NoBatch }, state)
+    R::step(&bias.coefficients::<R, f64>(&rule.rule), RuleInput { rates, theta, gradient, batch: NoBatch }, state)
 }
 
 #[track_caller]

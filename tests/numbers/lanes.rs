@@ -200,9 +200,9 @@ impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
                 is_cautious: rule.rule.is_cautious(),
             };
             let batch = Given(number(gradient));
-            let seen = RuleInput { theta: number(theta), gradient: number(gradient), batch };
+            let seen = RuleInput { rates, theta: number(theta), gradient: number(gradient), batch };
             let state = Numbers::from_fn(|index| number(states[index]));
-            R::step(&bias.coefficients::<R, A>(&rule.rule), rates, seen, state)
+            R::step(&bias.coefficients::<R, A>(&rule.rule), seen, state)
         }
         let bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
         let inputs = [*theta, *gradient];
@@ -330,8 +330,8 @@ fn state_survives_being_written_down() {
             };
             let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
                 *bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
-                let seen = RuleInput { theta: *theta, gradient, batch: Given(gradient) };
-                let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, seen, *state);
+                let seen = RuleInput { rates, theta: *theta, gradient, batch: Given(gradient) };
+                let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), seen, *state);
                 (*state, *theta) = (after, moved.theta);
             };
             let (mut bias, mut theta, mut state) = (BiasCorrection::START, 0.3, zero_state::<R, f64>());

@@ -102,10 +102,10 @@ impl RuleVisitor for ByLibrary<'_> {
         let [learning_rate, weight_decay] =
             [rule.learning_rate.get(), rule.rule.weight_decay()].map(|it| both([it; 2]));
         let batch = Given { slope: *slope, curvature: *curvature };
-        let seen = RuleInput { theta: both(*theta), gradient: both(*gradient), batch };
-        let state = Numbers::from_fn(|index| both(remembered[index]));
         let rates = Rates { learning_rate, weight_decay, is_cautious: rule.rule.is_cautious() };
-        let (after, moved) = R::step(&bias.coefficients::<R, Both>(&rule.rule), rates, seen, state);
+        let seen = RuleInput { rates, theta: both(*theta), gradient: both(*gradient), batch };
+        let state = Numbers::from_fn(|index| both(remembered[index]));
+        let (after, moved) = R::step(&bias.coefficients::<R, Both>(&rule.rule), seen, state);
         let remembered = after.as_ref().iter().map(|state| apart(*state)).collect();
         Outcome { theta: apart(moved.theta), direction: apart(moved.direction), remembered }
     }

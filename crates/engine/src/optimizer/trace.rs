@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::Batch;
-use super::algebra::{Algebra, AverageWeight, Function, RatioCorrection, Relation, Scalar};
+use super::algebra::{Algebra, Function, Relation, Scalar};
+use super::average::{AverageWeight, RatioCorrection};
 use super::part::{StepArrow, StepPart};
 use crate::lanes::{Lanes, Planar, Real};
 

@@ -129,12 +129,12 @@ impl Step {
         let noise = noise_factors(has_curvature, streams, self.noise);
         let batch = PlaneBatch { landscape: self.landscape, at, noise: noise[0], curvature_noise: noise[1] };
         let noisy = [gradient_x * batch.noise[0], gradient_y * batch.noise[1]];
-        let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
+        let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| match states.get(index) {
             Some(state) => V::both(each(*state, V::from_lanes)),
             None => V::Both::splat(0.0),
         });
-        let (state, moved) = R::step(coefficients, rates, seen, state);
+        let (state, moved) = R::step(coefficients, seen, state);
         for (place, state) in states.iter_mut().zip(state.as_ref()) {
             *place = each(V::apart(*state), V::to_lanes);
         }
