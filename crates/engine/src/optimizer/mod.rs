@@ -185,11 +185,6 @@ impl RuleKind {
         self == other || (self.typed().is_some() && other.typed().is_some())
     }
 
-    /// Does something with the rule.
-    pub fn visit<V: RuleVisitor>(self, visitor: V) -> V::Output {
-        with_rule!(self, R => visitor.visit::<R>())
-    }
-
     /// The built-in rule of this name, as it is shown or as in presets.
     pub fn named(name: &str) -> Option<RuleKind> {
         Self::ALL.iter().copied().find(|kind| kind.info().name == name || kind.key() == name)
@@ -285,13 +280,6 @@ pub trait Rule: Send + Sync + 'static {
     fn observed(_settings: &StepSettings<f64, Self::Hyper<f64>>, _theta: f64, _state: Self::State<f64>) -> f64 {
         f64::NAN
     }
-}
-
-/// Something to do with a rule that is known when the program runs.
-pub trait RuleVisitor {
-    type Output;
-
-    fn visit<R: Rule>(self) -> Self::Output;
 }
 
 /// What the rule `R` remembers before the first step.

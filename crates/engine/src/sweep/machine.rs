@@ -1,6 +1,6 @@
 //! Vector instructions and floating-point precision of the runs.
 
-use crate::instructions::{Instructions, VectorSet, VectorWork, WideWork};
+use crate::instructions::{Instructions, WideWork, vectorized};
 
 /// Floating-point precision of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,24 +51,17 @@ impl Machine {
     }
 
     pub(super) fn run<W: WideWork>(self, work: W) -> W::Output {
-        self.instructions.run(InPrecision { precision: self.precision, work })
+        in_precision(self.instructions, self.precision, work)
     }
 }
 
-/// Work to do in a precision.
-struct InPrecision<W> {
-    precision: Precision,
-    work: W,
-}
-
-impl<W: WideWork> VectorWork for InPrecision<W> {
-    type Output = W::Output;
-
-    #[inline(always)]
-    fn run<S: VectorSet>(self) -> W::Output {
-        match self.precision {
-            Precision::Single => S::in_singles(self.work),
-            Precision::Double => S::in_doubles(self.work),
+vectorized! {
+    in S: instructions;
+    /// Runs the work in vectors of a precision.
+    fn in_precision<W: WideWork>(instructions: Instructions; precision: Precision, work: W) -> W::Output {
+        match precision {
+            Precision::Single => S::in_singles(work),
+            Precision::Double => S::in_doubles(work),
         }
     }
 }
