@@ -13,7 +13,7 @@ use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::quantity::{Dimension, PointCount};
 use valleyscope_engine::sweep::{
-    Diagram, Machine, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, Work, pixel_runs,
+    Backend, Diagram, PixelOrder, Pool, Precision, Sweep, SweepJob, SweepOptimizer, SweepSpec, pixel_runs,
 };
 use valleyscope_experiments::preset::{Preset, built_ins};
 
@@ -52,47 +52,47 @@ fn optimizers() -> Vec<&'static str> {
 }
 
 /// All runs of the pixel in the middle of the diagram, on one thread.
-fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Machine) {
+fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, backend: Backend) {
     let runs: usize = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get();
     let running = AtomicBool::new(false);
     bencher
         .counter(ItemsCount::new(runs * spec.steps.get()))
-        .bench_local(|| pixel_runs(machine, spec, [48, 50], 0..spec.replicates.get(), &running));
+        .bench_local(|| pixel_runs(backend, spec, [48, 50], 0..spec.replicates.get(), &running));
 }
 
 #[divan::bench(args = optimizers())]
 fn pixel(bencher: Bencher<'_, '_>, optimizer: &str) {
-    bench_pixel(bencher, &with_optimizer(optimizer), Machine::new(Precision::Single));
+    bench_pixel(bencher, &with_optimizer(optimizer), Backend::new(Precision::Single));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
 fn pixel_with_common_random_numbers(bencher: Bencher<'_, '_>, optimizer: &str) {
     let spec = SweepSpec { common_random_numbers: true, ..with_optimizer(optimizer) };
-    bench_pixel(bencher, &spec, Machine::new(Precision::Single));
+    bench_pixel(bencher, &spec, Backend::new(Precision::Single));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
 fn pixel_in_double_precision(bencher: Bencher<'_, '_>, optimizer: &str) {
-    bench_pixel(bencher, &with_optimizer(optimizer), Machine::new(Precision::Double));
+    bench_pixel(bencher, &with_optimizer(optimizer), Backend::new(Precision::Double));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
 fn pixel_with_avx2(bencher: Bencher<'_, '_>, optimizer: &str) {
     if let Some(avx2) = Instructions::all().into_iter().find(|instructions| instructions.name() == "AVX2") {
-        bench_pixel(bencher, &with_optimizer(optimizer), Machine::with_instructions(Precision::Single, avx2));
+        bench_pixel(bencher, &with_optimizer(optimizer), Backend::with_instructions(Precision::Single, avx2));
     }
 }
 
 #[divan::bench]
 fn pixel_with_plain_instructions(bencher: Bencher<'_, '_>) {
-    bench_pixel(bencher, &fig2a(), Machine::with_instructions(Precision::Single, Instructions::all()[0]));
+    bench_pixel(bencher, &fig2a(), Backend::with_instructions(Precision::Single, Instructions::all()[0]));
 }
 
 /// Coordinates a second, half of them a step on the plane.
 #[divan::bench]
 fn pixel_in_100_dimensions(bencher: Bencher<'_, '_>) {
     let spec = SweepSpec { dimension: Dimension::clamped(100), ..fig2a() };
-    bench_pixel(bencher, &spec, Machine::new(Precision::Single));
+    bench_pixel(bencher, &spec, Backend::new(Precision::Single));
 }
 
 /// A sixteenth of the pixels of Fig. 2a, in a pool.
@@ -103,8 +103,8 @@ fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
     spec.columns.count = PointCount::clamped(25);
     let (spec, pool) = (Arc::new(spec), Pool::new(threads).expect("threads can be started"));
     bencher.counter(ItemsCount::new(spec.total_steps() as u64)).bench_local(|| {
-        let machine = Machine::new(Precision::Single);
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::RowByRow, false, |_| false, || ());
+        let backend = Backend::new(Precision::Single);
+        let sweep = Sweep::start(&pool, SweepJob::new(Arc::clone(&spec), backend), || ());
         sweep.finished().iter().count()
     });
 }
@@ -115,8 +115,9 @@ fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
 fn picture(bencher: Bencher<'_, '_>, which: &str) {
     let (spec, pool) = (Arc::new(fig2a()), Pool::new(1).expect("threads can be started"));
     bencher.bench_local(|| {
-        let machine = Machine::new(Precision::Single);
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::CoarseToFine, false, |_| false, || ());
+        let backend = Backend::new(Precision::Single);
+        let job = SweepJob { order: PixelOrder::CoarseToFine, ..SweepJob::new(Arc::clone(&spec), backend) };
+        let sweep = Sweep::start(&pool, job, || ());
         let mut diagram = Diagram::new(Arc::clone(&spec));
         let is_there = |diagram: &Diagram| match which {
             "coarsest" => diagram.has_coarse_picture(),

@@ -20,7 +20,7 @@ pub struct SpecError {
 
 /// A piece of the message of a [`SpecError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'e> {
+pub enum ComplaintPart<'e> {
     /// A field's path, or a field with its value, as in a preset's file.
     InFile(&'e str),
     Words(&'e str),
@@ -37,11 +37,11 @@ impl SpecError {
     }
 
     /// The message, piece by piece: the path, and the complaint.
-    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+    pub fn parts(&self) -> impl Iterator<Item = ComplaintPart<'_>> {
         let complaint = self.complaint.split('`').enumerate();
-        let complaint =
-            complaint.map(|(index, text)| if index % 2 == 1 { Part::InFile(text) } else { Part::Words(text) });
-        [Part::InFile(&self.path), Part::Words(" ")].into_iter().chain(complaint)
+        let complaint = complaint
+            .map(|(index, text)| if index % 2 == 1 { ComplaintPart::InFile(text) } else { ComplaintPart::Words(text) });
+        [ComplaintPart::InFile(&self.path), ComplaintPart::Words(" ")].into_iter().chain(complaint)
     }
 
     /// Refuses a text that cannot be shown in one line.

@@ -9,7 +9,7 @@ use valleyscope_experiments::view::formula::{Formula, formulas, result_text, tex
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::marker::{color_of, draw_marker, line_color, marker_of};
-use super::standing;
+use super::pre_step_readout;
 use crate::app::{Document, Live, Requests};
 
 /// Shows each line of the selected particle's update rule with its live numbers, so that stepping
@@ -43,7 +43,7 @@ impl FormulaPanel {
         ui.separator();
         let paused = live.snapshot.as_ref().is_some_and(|snapshot| snapshot.playback != Playback::Playing);
         let Some(step) = live.step_trace() else {
-            standing::show(ui, document, live);
+            pre_step_readout::show(ui, document, live);
             return;
         };
         if self.particle != Some(step.id) || step.step() < self.step {

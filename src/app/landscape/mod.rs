@@ -14,8 +14,8 @@ mod marks;
 mod motion;
 mod paint;
 mod panel;
+mod pre_step_readout;
 mod readout;
-mod standing;
 mod summary;
 
 pub use formula_panel::FormulaPanel;

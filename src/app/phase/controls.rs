@@ -3,7 +3,7 @@
 use egui::{DragValue, Label, RichText, Ui};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::{Dimension, Noise, Replicates, Rotation, Sharpness, Slope, StepCount};
-use valleyscope_engine::spec_error::{Part, SpecError};
+use valleyscope_engine::spec_error::{ComplaintPart, SpecError};
 use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
 
 use super::axis_controls::axis;
@@ -43,9 +43,9 @@ fn complain(ui: &mut Ui, fault: Option<&SpecError>) {
 /// A fault in the words of the window, which has labels where a preset's file has paths.
 fn in_words(fault: &SpecError) -> String {
     let words = fault.parts().map(|part| match part {
-        Part::Words(words) => words.to_owned(),
-        Part::InFile("spacing: Linear") => "linear spacing".to_owned(),
-        Part::InFile(path) => path.split('.').filter_map(label).collect::<Vec<_>>().join(": "),
+        ComplaintPart::Words(words) => words.to_owned(),
+        ComplaintPart::InFile("spacing: Linear") => "linear spacing".to_owned(),
+        ComplaintPart::InFile(path) => path.split('.').filter_map(label).collect::<Vec<_>>().join(": "),
     });
     let words: String = words.collect();
     let mut letters = words.chars();

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{self, Backend, Finished, Pool, Sweep, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::Failure;
@@ -27,10 +27,10 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
     }
 }
 
-/// The thread pool, the machine and the interrupt for computing sweeps.
+/// The thread pool, the backend and the interrupt for computing sweeps.
 pub(crate) struct Workshop {
     pub pool: Pool,
-    pub machine: Machine,
+    pub backend: Backend,
     pub interrupt: Interrupt,
 }
 
@@ -50,7 +50,7 @@ impl Workshop {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, |threads| threads.get()));
         let pool =
             Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
-        Ok(Workshop { pool, machine: Machine::new(precision), interrupt: Interrupt::listen()? })
+        Ok(Workshop { pool, backend: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
     /// Computes all pixels except those that are `known`. An interruption ends it early, without an error.
@@ -62,7 +62,8 @@ impl Workshop {
         taker: &mut impl Taker,
     ) -> Result<sweep::Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
-        let sweep = Sweep::start(&self.pool, spec, self.machine, Work::RowByRow, keep_runs, known, || {});
+        let job = SweepJob { keep_runs, known: &known, ..SweepJob::new(spec, self.backend) };
+        let sweep = Sweep::start(&self.pool, job, || {});
         let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
         let outcome = loop {
             match sweep.finished().recv_timeout(TICK) {
@@ -95,14 +96,14 @@ impl Workshop {
     pub(crate) fn speed(&self, done: &sweep::Progress) -> String {
         let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
         let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };
-        let (threads, machine) = (self.pool.threads(), self.machine);
+        let (threads, backend) = (self.pool.threads(), self.backend);
         format!(
             "{} pixels, {millions:.1} million steps in {seconds:.2} s, {rate:.1} million steps a second; {threads} {}, \
              {}, {}",
             done.pixels,
             if threads == 1 { "thread" } else { "threads" },
-            machine.instructions().name(),
-            machine.precision().name()
+            backend.instructions().name(),
+            backend.precision().name()
         )
     }
 }

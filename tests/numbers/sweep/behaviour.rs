@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use valleyscope_engine::quantity::{Replicates, StepCount};
 use valleyscope_engine::sweep::{
-    Average, Axis, Cell, Diagram, Finished, LearningRates, Machine, Pool, Precision, Quantity, Spacing, Sweep,
-    SweepOptimizer, SweepSpec, Work,
+    Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Pool, Precision, Quantity, Spacing,
+    Sweep, SweepJob, SweepOptimizer, SweepSpec,
 };
 
 use super::specs::{count, fig2a, runs};
@@ -25,9 +25,11 @@ fn light(shape: [usize; 2]) -> Arc<SweepSpec> {
     Arc::new(spec)
 }
 
-fn start(threads: usize, spec: &Arc<SweepSpec>, work: Work, known: impl Fn([usize; 2]) -> bool) -> Sweep {
+fn start(threads: usize, spec: &Arc<SweepSpec>, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Sweep {
     let pool = Pool::new(threads).unwrap();
-    Sweep::start(&pool, Arc::clone(spec), Machine::new(Precision::Single), work, false, known, || ())
+    let backend = Backend::new(Precision::Single);
+    let job = SweepJob { spec: Arc::clone(spec), backend, order, keep_runs: false, known: &known };
+    Sweep::start(&pool, job, || ())
 }
 
 /// All that a sweep delivers until it has ended.
@@ -47,13 +49,13 @@ fn cell_alone(spec: &SweepSpec, pixel: [usize; 2], replicates: usize) -> Cell {
 #[test]
 fn coarse_to_fine_ends_with_the_cells_of_row_by_row() {
     let spec = light([25, 27]);
-    let rows: HashMap<_, _> = delivered(&start(1, &spec, Work::RowByRow, |_| false))
+    let rows: HashMap<_, _> = delivered(&start(1, &spec, PixelOrder::RowByRow, |_| false))
         .into_iter()
         .map(|finished| (finished.pixel, finished.cell))
         .collect();
     assert_eq!(rows.len(), 25 * 27);
     for threads in [1, 3] {
-        let sweep = start(threads, &spec, Work::CoarseToFine, |_| false);
+        let sweep = start(threads, &spec, PixelOrder::CoarseToFine, |_| false);
         let mut whole = HashMap::new();
         for finished in delivered(&sweep) {
             if finished.cell.replicates == 11 {
@@ -68,7 +70,7 @@ fn coarse_to_fine_ends_with_the_cells_of_row_by_row() {
 #[test]
 fn the_first_picture_covers_the_diagram_and_is_not_computed_again() {
     let spec = light([25, 27]);
-    let sweep = start(1, &spec, Work::CoarseToFine, |_| false);
+    let sweep = start(1, &spec, PixelOrder::CoarseToFine, |_| false);
     let all = delivered(&sweep);
     let previews: Vec<_> = all.iter().take_while(|finished| finished.cell.replicates == PREVIEW).collect();
     assert!(previews.len() >= PREVIEW_SHAPE[0] * PREVIEW_SHAPE[1], "{} pixels", previews.len());
@@ -91,7 +93,7 @@ fn the_first_picture_covers_the_diagram_and_is_not_computed_again() {
 #[test]
 fn coarser_pictures_come_before_the_first_picture() {
     let spec = light([96, 100]);
-    let sweep = start(1, &spec, Work::CoarseToFine, |_| false);
+    let sweep = start(1, &spec, PixelOrder::CoarseToFine, |_| false);
     let mut diagram = Diagram::new(Arc::clone(&spec));
     let mut come = [0; 2];
     for (count, finished) in (1..).zip(sweep.finished().iter()) {
@@ -113,8 +115,8 @@ fn coarser_pictures_come_before_the_first_picture() {
 fn known_pixels_are_not_computed_again() {
     let spec = light([25, 27]);
     let is_known = |[row, column]: [usize; 2]| (row * 27 + column).is_multiple_of(3);
-    for work in [Work::CoarseToFine, Work::RowByRow] {
-        let sweep = start(2, &spec, work, is_known);
+    for order in [PixelOrder::CoarseToFine, PixelOrder::RowByRow] {
+        let sweep = start(2, &spec, order, is_known);
         let expected = spec.total_steps() * 2.0 / 3.0;
         assert_eq!(sweep.progress().all_steps as f64, expected);
         assert_eq!(sweep.progress().all_pixels, 25 * 27 * 2 / 3);
@@ -123,7 +125,7 @@ fn known_pixels_are_not_computed_again() {
         assert_eq!(all.iter().filter(|finished| finished.cell.replicates == 11).count(), 25 * 27 * 2 / 3);
         assert_eq!(sweep.progress().steps as f64, expected);
     }
-    let sweep = start(1, &spec, Work::CoarseToFine, |_| true);
+    let sweep = start(1, &spec, PixelOrder::CoarseToFine, |_| true);
     assert!(delivered(&sweep).is_empty());
     assert_eq!(sweep.progress().all_steps, 0);
 }
@@ -135,17 +137,11 @@ fn progress_adds_up_and_wakes() {
     let pool = Pool::new(3).unwrap();
     assert_eq!(pool.threads(), 3);
     let wakes = Arc::clone(&woken);
-    let sweep = Sweep::start(
-        &pool,
-        Arc::clone(&spec),
-        Machine::new(Precision::Single),
-        Work::CoarseToFine,
-        false,
-        |_| false,
-        move || {
-            wakes.fetch_add(1, Ordering::SeqCst);
-        },
-    );
+    let all = SweepJob::new(Arc::clone(&spec), Backend::new(Precision::Single));
+    let job = SweepJob { order: PixelOrder::CoarseToFine, ..all };
+    let sweep = Sweep::start(&pool, job, move || {
+        wakes.fetch_add(1, Ordering::SeqCst);
+    });
     let mut last = 0;
     let mut count = 0;
     for _ in sweep.finished() {
@@ -172,7 +168,7 @@ fn steps_of_uneven_pixels_add_up() {
     let columns = Axis { of: Quantity::Steps, from: 10.0, to: 40.0, count: count(4), spacing: Spacing::Linear };
     let spec = Arc::new(SweepSpec { columns, ..(*spec).clone() });
     assert_eq!(spec.total_steps(), f64::from(5 * (10 + 20 + 30 + 40) * 3 * 3 * 11));
-    let sweep = start(2, &spec, Work::CoarseToFine, |_| false);
+    let sweep = start(2, &spec, PixelOrder::CoarseToFine, |_| false);
     delivered(&sweep);
     assert_eq!(sweep.progress().steps as f64, spec.total_steps());
     assert_eq!(spec.point(0, 1).steps.get(), 20);
@@ -187,8 +183,8 @@ fn a_cancelled_sweep_ends_and_keeps_what_is_finished() {
     spec.rows = Axis { of: Quantity::Steps, from: 20.0, to: 9_000_000.0, count: count(25), spacing: Spacing::Log };
     spec.replicates = Replicates::clamped(1_000);
     let spec = Arc::new(spec);
-    for work in [Work::RowByRow, Work::CoarseToFine] {
-        let sweep = start(2, &spec, work, |_| false);
+    for order in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
+        let sweep = start(2, &spec, order, |_| false);
         let mut finished: Vec<_> = sweep.finished().iter().take(5).collect();
         sweep.cancel();
         finished.extend(sweep.finished().iter());
@@ -208,9 +204,9 @@ fn a_sweep_that_is_dropped_gives_its_threads_back() {
     let spec = light([25, 27]);
     let endless = Arc::new(SweepSpec { steps: StepCount::clamped(10_000_000), ..(*spec).clone() });
     let pool = Pool::new(1).unwrap();
-    let machine = Machine::new(Precision::Single);
-    drop(Sweep::start(&pool, endless, machine, Work::RowByRow, false, |_| false, || ()));
-    let next = Sweep::start(&pool, Arc::clone(&spec), machine, Work::RowByRow, false, |_| false, || ());
+    let backend = Backend::new(Precision::Single);
+    drop(Sweep::start(&pool, SweepJob::new(endless, backend), || ()));
+    let next = Sweep::start(&pool, SweepJob::new(Arc::clone(&spec), backend), || ());
     let mut diagram = Diagram::new(spec);
     next.finished().iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
     assert!(diagram.is_complete());

@@ -7,7 +7,7 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope_engine::simulation::LandscapeSpec;
 use valleyscope_engine::sweep::{
-    Average, Axis, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
+    Average, Axis, Backend, LearningRates, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
     SweepSpec, pixel_runs,
 };
 
@@ -117,12 +117,12 @@ pub fn rules_of_whole_parameters() -> Vec<RuleSpec> {
 
 /// All runs of some replicates at a pixel.
 pub fn runs_with(
-    machine: Machine,
+    backend: Backend,
     spec: &SweepSpec,
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
 ) -> Vec<Runs> {
-    pixel_runs(machine, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
+    pixel_runs(backend, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
 }
 
 /// The same in the widest registers here.
@@ -132,13 +132,13 @@ pub fn runs(
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
 ) -> Vec<Runs> {
-    runs_with(Machine::new(precision), spec, pixel, replicates)
+    runs_with(Backend::new(precision), spec, pixel, replicates)
 }
 
-/// The machines of a precision that this processor has, the plain one first.
-pub fn machines(precision: Precision) -> Vec<Machine> {
-    let machine = |instructions| Machine::with_instructions(precision, instructions);
-    Instructions::all().into_iter().map(machine).collect()
+/// The backends of a precision that this processor has, the plain one first.
+pub fn backends(precision: Precision) -> Vec<Backend> {
+    let backend = |instructions| Backend::with_instructions(precision, instructions);
+    Instructions::all().into_iter().map(backend).collect()
 }
 
 /// The bits of all numbers, where one NaN is as good as another.

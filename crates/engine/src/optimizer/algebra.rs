@@ -3,7 +3,7 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::average::{AverageWeight, RatioCorrection};
-use super::part::{StepArrow, StepPart};
+use super::step_part::{StepArrow, StepPart};
 use crate::elementary;
 use crate::lanes::{Real, each};
 

@@ -1,6 +1,6 @@
 //! A step on the plane, recorded as it is computed.
 
-use super::part::{StepArrow, StepPart};
+use super::step_part::{StepArrow, StepPart};
 use super::trace::{Node, Operand, Recorded, Symbol, Tape, Traced, TracedBatch};
 use super::{
     Algebra, Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, Rates, Rule, RuleInput, RuleSpec,

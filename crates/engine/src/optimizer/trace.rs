@@ -6,7 +6,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use super::Batch;
 use super::algebra::{Algebra, Function, Relation, Scalar};
 use super::average::{AverageWeight, RatioCorrection};
-use super::part::{StepArrow, StepPart};
+use super::step_part::{StepArrow, StepPart};
 use crate::lanes::{Lanes, Planar, Real};
 
 /// What is computed with, or one of the numbers before.

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
+use super::backend::Backend;
 use super::kernel::{Metrics, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem};
-use super::machine::Machine;
 use super::nd_batch::NdProblem;
 use super::pixel_key::PixelKey;
 use super::point::Point;
@@ -20,7 +20,7 @@ use crate::random::Normals;
 /// The runs of some replicates at a pixel, for each optimizer in the order of the spec, or `None` when
 /// `cancelled` before the end.
 pub fn pixel_runs(
-    machine: Machine,
+    backend: Backend,
     spec: &SweepSpec,
     [row, column]: [usize; 2],
     replicates: Range<usize>,
@@ -28,7 +28,7 @@ pub fn pixel_runs(
 ) -> Option<Vec<Runs>> {
     let point = spec.point(row, column);
     let work = PixelRuns { spec, point: &point, key: PixelKey::new(spec, row, column), replicates, cancelled };
-    machine.run(work)
+    backend.run(work)
 }
 
 struct PixelRuns<'a> {

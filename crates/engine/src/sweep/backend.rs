@@ -26,20 +26,20 @@ impl Precision {
 
 /// The precision and the vector instructions of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct Backend {
     precision: Precision,
     instructions: Instructions,
 }
 
-impl Machine {
+impl Backend {
     /// This precision in the widest registers of this processor.
-    pub fn new(precision: Precision) -> Machine {
-        Machine { precision, instructions: Instructions::widest() }
+    pub fn new(precision: Precision) -> Backend {
+        Backend { precision, instructions: Instructions::widest() }
     }
 
     /// This precision with these instructions.
-    pub fn with_instructions(precision: Precision, instructions: Instructions) -> Machine {
-        Machine { precision, instructions }
+    pub fn with_instructions(precision: Precision, instructions: Instructions) -> Backend {
+        Backend { precision, instructions }
     }
 
     pub fn precision(&self) -> Precision {

@@ -9,17 +9,17 @@ use crate::app::{Document, Live};
 
 /// A particle's position, and the gradient there without noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct PreStepReadout {
     pub position: [f64; 2],
     pub gradient: [f64; 2],
 }
 
-impl Standing {
-    pub(super) fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<Standing> {
+impl PreStepReadout {
+    pub(super) fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<PreStepReadout> {
         let view = live.visible().find(|view| view.optimizer == particle.optimizer)?;
         let newest = view.columns.len().checked_sub(view.particles)?;
         let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
-        Some(Standing { position, gradient: landscape.gradient(landscape.uv_from_xy(position)) })
+        Some(PreStepReadout { position, gradient: landscape.gradient(landscape.uv_from_xy(position)) })
     }
 }
 
@@ -27,13 +27,15 @@ impl Standing {
 pub(super) fn show(ui: &mut Ui, document: &Document, live: &Live) {
     ui.label("Press → for this particle’s next step, formula by formula.");
     let landscape = document.spec.landscape.landscape();
-    let Some(standing) = live.selected.and_then(|particle| Standing::of(particle, live, &landscape)) else { return };
+    let Some(readout) = live.selected.and_then(|particle| PreStepReadout::of(particle, live, &landscape)) else {
+        return;
+    };
     ui.add_space(4.0);
     ui.label("Where it is now:");
-    Grid::new("standing").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
+    Grid::new("pre-step readout").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
         for (axis, name) in ["x", "y"].into_iter().enumerate() {
-            ui.label(format!("{name} = {}", text(standing.position[axis])));
-            ui.label(format!("∂L/∂{name} = {}", text(standing.gradient[axis])));
+            ui.label(format!("{name} = {}", text(readout.position[axis])));
+            ui.label(format!("∂L/∂{name} = {}", text(readout.gradient[axis])));
             ui.end_row();
         }
     });
