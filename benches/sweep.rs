@@ -13,7 +13,7 @@ use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::quantity::{Dimension, PointCount};
 use valleyscope_engine::sweep::{
-    Backend, Diagram, PixelOrder, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, pixel_runs,
+    Backend, Diagram, PixelOrder, Pool, Precision, Sweep, SweepJob, SweepOptimizer, SweepSpec, pixel_runs,
 };
 use valleyscope_experiments::preset::{Preset, built_ins};
 
@@ -51,13 +51,13 @@ fn optimizers() -> Vec<&'static str> {
     RuleKind::ALL.iter().map(|kind| kind.info().name).chain(typed).chain(["all"]).collect()
 }
 
-/// Measures all runs of the pixel in the middle of the diagram, on one thread.
-fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Backend) {
+/// All runs of the pixel in the middle of the diagram, on one thread.
+fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, backend: Backend) {
     let runs: usize = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get();
     let running = AtomicBool::new(false);
     bencher
         .counter(ItemsCount::new(runs * spec.steps.get()))
-        .bench_local(|| pixel_runs(machine, spec, [48, 50], 0..spec.replicates.get(), &running));
+        .bench_local(|| pixel_runs(backend, spec, [48, 50], 0..spec.replicates.get(), &running));
 }
 
 #[divan::bench(args = optimizers())]
@@ -103,8 +103,8 @@ fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
     spec.columns.count = PointCount::clamped(25);
     let (spec, pool) = (Arc::new(spec), Pool::new(threads).expect("threads can be started"));
     bencher.counter(ItemsCount::new(spec.total_steps() as u64)).bench_local(|| {
-        let machine = Backend::new(Precision::Single);
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::RowByRow, false, |_| false, || ());
+        let backend = Backend::new(Precision::Single);
+        let sweep = Sweep::start(&pool, SweepJob::new(Arc::clone(&spec), backend), || ());
         sweep.finished().iter().count()
     });
 }
@@ -115,8 +115,9 @@ fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
 fn picture(bencher: Bencher<'_, '_>, which: &str) {
     let (spec, pool) = (Arc::new(fig2a()), Pool::new(1).expect("threads can be started"));
     bencher.bench_local(|| {
-        let machine = Backend::new(Precision::Single);
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::CoarseToFine, false, |_| false, || ());
+        let backend = Backend::new(Precision::Single);
+        let job = SweepJob { order: PixelOrder::CoarseToFine, ..SweepJob::new(Arc::clone(&spec), backend) };
+        let sweep = Sweep::start(&pool, job, || ());
         let mut diagram = Diagram::new(Arc::clone(&spec));
         let is_there = |diagram: &Diagram| match which {
             "coarsest" => diagram.has_coarse_picture(),

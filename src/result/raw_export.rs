@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use valleyscope_engine::sweep::{Backend, PixelOrder, Pool, Precision, Runs, Sweep, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Pool, Precision, Runs, Sweep, SweepJob, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::raw::{RawFormat, RawRefused};
@@ -199,8 +199,9 @@ impl Job {
     fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>]) -> bool {
         let RawPlan { spec, precision, .. } = &self.plan;
         let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
-        let machine = Backend::new(*precision);
-        let sweep = Sweep::start(&self.pool, Arc::clone(spec), machine, PixelOrder::RowByRow, true, known, || {});
+        let job =
+            SweepJob { keep_runs: true, known: &known, ..SweepJob::new(Arc::clone(spec), Backend::new(*precision)) };
+        let sweep = Sweep::start(&self.pool, job, || {});
         let mut stopped = false;
         loop {
             match sweep.finished().recv_timeout(TICK) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use valleyscope::result::SweepResult;
 use valleyscope::sweep_checkpoint::SweepCheckpoint;
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
-use valleyscope_engine::sweep::{Backend, Diagram, Finished, PixelOrder, Pool, Precision, Sweep, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Diagram, Finished, Pool, Precision, Sweep, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::driver::{Target, fuzz};
@@ -23,8 +23,8 @@ fn small() -> (SweepSpec, Vec<Finished>) {
     (spec.steps, spec.replicates) = (StepCount::clamped(5), Replicates::clamped(4));
     spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates.count = PointCount::clamped(2));
     let pool = Pool::new(1).expect("a thread");
-    let machine = Backend::new(Precision::Single);
-    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, PixelOrder::RowByRow, true, |_| false, || {});
+    let job = SweepJob { keep_runs: true, ..SweepJob::new(Arc::new(spec.clone()), Backend::new(Precision::Single)) };
+    let sweep = Sweep::start(&pool, job, || {});
     let pixels = sweep.finished().iter().collect();
     (spec, pixels)
 }

@@ -4,8 +4,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope_engine::optimizer::{
     Adam, BiasCorrection, Focus, Lion, Mars, Moved, NoBatch, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
-    RuleVisitor, Sgd, Signum, zero_state,
+    Sgd, Signum, zero_state,
 };
+use valleyscope_engine::with_rule;
 
 use crate::specs::{DecayTarget, adam, focus, lion, mars, rated, sgd, signum};
 
@@ -46,7 +47,7 @@ fn step<R: Rule>(
         weight_decay: rule.rule.weight_decay(),
         is_cautious: rule.rule.is_cautious(),
     };
-    R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, RuleInput { theta, gradient, batch: NoBatch }, state)
+    R::step(&bias.coefficients::<R, f64>(&rule.rule), RuleInput { rates, theta, gradient, batch: NoBatch }, state)
 }
 
 #[track_caller]
@@ -199,24 +200,17 @@ fn a_parameter_that_has_not_moved_is_not_pulled() {
 
 #[test]
 fn a_nan_gradient_is_not_hidden() {
-    struct Check(RatedRule);
-
-    impl RuleVisitor for Check {
-        type Output = ();
-
-        fn visit<R: Rule>(self) {
-            let Check(rule) = self;
-            let mut run = Run::<R>::starting_at(1.0);
-            run.step(&rule, 1.0);
-            assert!(run.step(&rule, f64::NAN).is_nan());
-            assert!(run.theta.is_nan());
-            run.step(&rule, 1.0);
-            assert!(run.theta.is_nan(), "a diverged parameter does not come back");
-        }
+    fn check<R: Rule>(rule: &RatedRule) {
+        let mut run = Run::<R>::starting_at(1.0);
+        run.step(rule, 1.0);
+        assert!(run.step(rule, f64::NAN).is_nan());
+        assert!(run.theta.is_nan());
+        run.step(rule, 1.0);
+        assert!(run.theta.is_nan(), "a diverged parameter does not come back");
     }
     let rules = RuleKind::ALL.iter().map(|&kind| rated(0.1, RuleSpec::on_plane(kind)));
     for rule in rules.chain([toy_focus(0.5, 0.25, DecayTarget::Average)]) {
-        rule.rule.kind().visit(Check(rule));
+        with_rule!(rule.rule.kind(), R => check::<R>(&rule));
     }
 }
 

@@ -1,20 +1,19 @@
 //! Each lane of every kind of vector gives the bits of a plain number; where singles are divided by roots, all kinds
 //! give the same bits.
 
-use std::marker::PhantomData;
-
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope_engine::instructions::{Instructions, VectorSet, VectorWork};
+use valleyscope_engine::instructions::{Instructions, VectorSet, vectorized};
 use valleyscope_engine::landscape::{Landscape, Valley};
 use valleyscope_engine::lanes::{Bits, Doubles, Lanes, Planar, Real};
 use valleyscope_engine::optimizer::{
     Batch, BiasCorrection, MOST_STATES, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
-    RuleVisitor, zero_state,
+    zero_state,
 };
 use valleyscope_engine::random::{Key, Streams};
+use valleyscope_engine::with_rule;
 
 use crate::comparison::next_draws;
 use crate::specs::{all_rules, rated};
@@ -24,21 +23,15 @@ const WIDTH: usize = 8;
 /// Runs a check with every kind of vector that this machine has.
 macro_rules! with_every_vector {
     ($check:ident($($argument:ident: $type:ty),*)) => {{
-        struct Check {
-            $($argument: $type),*
-        }
-
-        impl VectorWork for Check {
-            type Output = TestCaseResult;
-
-            #[inline(always)]
-            fn run<S: VectorSet>(self) -> TestCaseResult {
-                $check::<S::Doubles>($(self.$argument),*)
+        vectorized! {
+            in Set: instructions;
+            fn in_vectors<>(instructions: Instructions; $($argument: $type),*) -> TestCaseResult {
+                $check::<<Set as VectorSet>::Doubles>($($argument),*)
             }
         }
 
         for instructions in Instructions::all() {
-            instructions.run(Check { $($argument),* })?;
+            in_vectors(instructions, $($argument),*)?;
         }
     }};
 }
@@ -179,47 +172,42 @@ struct WideStep {
     states: [[f64; WIDTH]; MOST_STATES],
 }
 
-/// Takes the step in vectors `V`, and for each coordinate alone.
-struct InVectors<'a, V>(&'a WideStep, PhantomData<V>);
-
-impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
-    type Output = TestCaseResult;
-
-    fn visit<R: Rule>(self) -> TestCaseResult {
-        let WideStep { rule, bias, theta, gradient, states } = self.0;
-        fn step<R: Rule, A: Real>(
-            rule: &RatedRule,
-            bias: &BiasCorrection,
-            number: impl Fn([f64; WIDTH]) -> A,
-            [theta, gradient]: [[f64; WIDTH]; 2],
-            states: [[f64; WIDTH]; MOST_STATES],
-        ) -> (R::State<A>, Moved<A>) {
-            let rates = Rates {
-                learning_rate: A::splat(rule.learning_rate.get()),
-                weight_decay: A::splat(rule.rule.weight_decay()),
-                is_cautious: rule.rule.is_cautious(),
-            };
-            let batch = Given(number(gradient));
-            let seen = RuleInput { theta: number(theta), gradient: number(gradient), batch };
-            let state = Numbers::from_fn(|index| number(states[index]));
-            R::step(&bias.coefficients::<R, A>(&rule.rule), rates, seen, state)
-        }
-        let bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
-        let inputs = [*theta, *gradient];
-        let (after, moved) = step::<R, V>(rule, &bias, |all| V::from_lanes(Lanes(all)), inputs, *states);
-        let (theta, direction) = (moved.theta.to_lanes(), moved.direction.to_lanes());
-        for lane in 0..WIDTH {
-            let (after_one, one) = step::<R, f64>(rule, &bias, |all| all[lane], inputs, *states);
-            prop_assert!(same(theta.0[lane], one.theta) && same(direction.0[lane], one.direction));
-            let pairs = after.as_ref().iter().zip(after_one.as_ref());
-            prop_assert!(pairs.into_iter().all(|(wide, one)| same(wide.to_lanes().0[lane], *one)));
-        }
-        Ok(())
+/// Takes the step in vectors `V`, and each coordinate's alone.
+fn check_step<R: Rule, V: Doubles<WIDTH>>(
+    WideStep { rule, bias, theta, gradient, states }: &WideStep,
+) -> TestCaseResult {
+    fn step<R: Rule, A: Real>(
+        rule: &RatedRule,
+        bias: &BiasCorrection,
+        number: impl Fn([f64; WIDTH]) -> A,
+        [theta, gradient]: [[f64; WIDTH]; 2],
+        states: [[f64; WIDTH]; MOST_STATES],
+    ) -> (R::State<A>, Moved<A>) {
+        let rates = Rates {
+            learning_rate: A::splat(rule.learning_rate.get()),
+            weight_decay: A::splat(rule.rule.weight_decay()),
+            is_cautious: rule.rule.is_cautious(),
+        };
+        let batch = Given(number(gradient));
+        let seen = RuleInput { rates, theta: number(theta), gradient: number(gradient), batch };
+        let state = Numbers::from_fn(|index| number(states[index]));
+        R::step(&bias.coefficients::<R, A>(&rule.rule), seen, state)
     }
+    let bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
+    let inputs = [*theta, *gradient];
+    let (after, moved) = step::<R, V>(rule, &bias, |all| V::from_lanes(Lanes(all)), inputs, *states);
+    let (theta, direction) = (moved.theta.to_lanes(), moved.direction.to_lanes());
+    for lane in 0..WIDTH {
+        let (after_one, one) = step::<R, f64>(rule, &bias, |all| all[lane], inputs, *states);
+        prop_assert!(same(theta.0[lane], one.theta) && same(direction.0[lane], one.direction));
+        let pairs = after.as_ref().iter().zip(after_one.as_ref());
+        prop_assert!(pairs.into_iter().all(|(wide, one)| same(wide.to_lanes().0[lane], *one)));
+    }
+    Ok(())
 }
 
 fn check_rule<V: Doubles<WIDTH>>(step: WideStep) -> TestCaseResult {
-    step.rule.rule.kind().visit(InVectors::<V>(&step, PhantomData))
+    with_rule!(step.rule.rule.kind(), R => check_step::<R, V>(&step))
 }
 
 proptest! {
@@ -314,49 +302,42 @@ fn random_streams_side_by_side_are_the_streams_alone() -> TestCaseResult {
 /// following steps have the same bits.
 #[test]
 fn state_is_written_and_read_back() {
-    struct Check(RatedRule);
-
-    impl RuleVisitor for Check {
-        type Output = ();
-
-        fn visit<R: Rule>(self) {
-            let Check(rule) = self;
-            let mut random = StdRng::seed_from_u64(1);
-            let mut gradient = || random.random_range(-1.0..1.0);
-            let rates = Rates {
-                learning_rate: rule.learning_rate.get(),
-                weight_decay: rule.rule.weight_decay(),
-                is_cautious: rule.rule.is_cautious(),
-            };
-            let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
-                *bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
-                let seen = RuleInput { theta: *theta, gradient, batch: Given(gradient) };
-                let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, seen, *state);
-                (*state, *theta) = (after, moved.theta);
-            };
-            let (mut bias, mut theta, mut state) = (BiasCorrection::START, 0.3, zero_state::<R, f64>());
-            for _ in 0..20 {
-                step(&mut bias, &mut theta, &mut state, gradient());
-            }
-            let write = |numbers: &[f64]| numbers.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>();
-            let read = |text: &str| text.parse::<f64>().unwrap();
-            let powers: Vec<(&str, String)> =
-                bias.powers(&rule.rule).map(|(key, power)| (key, format!("{power:?}"))).collect();
-            let power = |key: &str| powers.iter().find(|(other, _)| *other == key).map(|(_, text)| read(text));
-            let mut bias_read = BiasCorrection::new(bias.steps, &rule.rule, power).unwrap();
-            let (mut theta_read, written) = (read(&format!("{theta:?}")), write(state.as_ref()));
-            let mut state_read: R::State<f64> = Numbers::from_fn(|index| read(&written[index]));
-            for _ in 0..20 {
-                let gradient = gradient();
-                step(&mut bias, &mut theta, &mut state, gradient);
-                step(&mut bias_read, &mut theta_read, &mut state_read, gradient);
-                assert_eq!(theta.to_bits(), theta_read.to_bits());
-                assert_eq!(write(state.as_ref()), write(state_read.as_ref()));
-                assert_eq!(bias, bias_read);
-            }
+    fn check<R: Rule>(rule: RatedRule) {
+        let mut random = StdRng::seed_from_u64(1);
+        let mut gradient = || random.random_range(-1.0..1.0);
+        let rates = Rates {
+            learning_rate: rule.learning_rate.get(),
+            weight_decay: rule.rule.weight_decay(),
+            is_cautious: rule.rule.is_cautious(),
+        };
+        let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
+            *bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
+            let seen = RuleInput { rates, theta: *theta, gradient, batch: Given(gradient) };
+            let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), seen, *state);
+            (*state, *theta) = (after, moved.theta);
+        };
+        let (mut bias, mut theta, mut state) = (BiasCorrection::START, 0.3, zero_state::<R, f64>());
+        for _ in 0..20 {
+            step(&mut bias, &mut theta, &mut state, gradient());
+        }
+        let write = |numbers: &[f64]| numbers.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>();
+        let read = |text: &str| text.parse::<f64>().unwrap();
+        let powers: Vec<(&str, String)> =
+            bias.powers(&rule.rule).map(|(key, power)| (key, format!("{power:?}"))).collect();
+        let power = |key: &str| powers.iter().find(|(other, _)| *other == key).map(|(_, text)| read(text));
+        let mut bias_read = BiasCorrection::new(bias.steps, &rule.rule, power).unwrap();
+        let (mut theta_read, written) = (read(&format!("{theta:?}")), write(state.as_ref()));
+        let mut state_read: R::State<f64> = Numbers::from_fn(|index| read(&written[index]));
+        for _ in 0..20 {
+            let gradient = gradient();
+            step(&mut bias, &mut theta, &mut state, gradient);
+            step(&mut bias_read, &mut theta_read, &mut state_read, gradient);
+            assert_eq!(theta.to_bits(), theta_read.to_bits());
+            assert_eq!(write(state.as_ref()), write(state_read.as_ref()));
+            assert_eq!(bias, bias_read);
         }
     }
     for rule in all_rules(0.05) {
-        rule.rule.kind().visit(Check(rule));
+        with_rule!(rule.rule.kind(), R => check::<R>(rule));
     }
 }

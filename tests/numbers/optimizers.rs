@@ -5,9 +5,10 @@ use rand::{RngExt, SeedableRng};
 use valleyscope_engine::lanes::{Lanes, Planar};
 use valleyscope_engine::optimizer::{
     Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Need, Numbers, Operand, Operation, PartRole, RatedRule,
-    Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor, StepInputs, Symbol, trace,
+    Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs, Symbol, trace,
 };
 use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::with_rule;
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::{known_law, law};
@@ -90,25 +91,18 @@ impl Batch<[f64; 2]> for GivenApart {
     }
 }
 
-struct ByLibrary<'a>(&'a State);
-
-impl RuleVisitor for ByLibrary<'_> {
-    type Output = Outcome;
-
-    fn visit<R: Rule>(self) -> Outcome {
-        let State { steps, rule, theta, gradient, remembered, slope, curvature, .. } = self.0;
-        let bias = BiasCorrection::new(*steps, &rule.rule, |key| Some(self.0.power(key))).unwrap();
-        let bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
-        let [learning_rate, weight_decay] =
-            [rule.learning_rate.get(), rule.rule.weight_decay()].map(|it| both([it; 2]));
-        let batch = Given { slope: *slope, curvature: *curvature };
-        let seen = RuleInput { theta: both(*theta), gradient: both(*gradient), batch };
-        let state = Numbers::from_fn(|index| both(remembered[index]));
-        let rates = Rates { learning_rate, weight_decay, is_cautious: rule.rule.is_cautious() };
-        let (after, moved) = R::step(&bias.coefficients::<R, Both>(&rule.rule), rates, seen, state);
-        let remembered = after.as_ref().iter().map(|state| apart(*state)).collect();
-        Outcome { theta: apart(moved.theta), direction: apart(moved.direction), remembered }
-    }
+fn by_library<R: Rule>(before: &State) -> Outcome {
+    let State { steps, rule, theta, gradient, remembered, slope, curvature, .. } = before;
+    let bias = BiasCorrection::new(*steps, &rule.rule, |key| Some(before.power(key))).unwrap();
+    let bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
+    let [learning_rate, weight_decay] = [rule.learning_rate.get(), rule.rule.weight_decay()].map(|it| both([it; 2]));
+    let batch = Given { slope: *slope, curvature: *curvature };
+    let rates = Rates { learning_rate, weight_decay, is_cautious: rule.rule.is_cautious() };
+    let seen = RuleInput { rates, theta: both(*theta), gradient: both(*gradient), batch };
+    let state = Numbers::from_fn(|index| both(remembered[index]));
+    let (after, moved) = R::step(&bias.coefficients::<R, Both>(&rule.rule), seen, state);
+    let remembered = after.as_ref().iter().map(|state| apart(*state)).collect();
+    Outcome { theta: apart(moved.theta), direction: apart(moved.direction), remembered }
 }
 
 fn by_oracle(state: &State) -> Outcome {
@@ -245,7 +239,7 @@ fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
     for _ in 0..1000 {
         for rule in random_rules(&mut random) {
             let state = random_state(&mut random, rule);
-            let (ours, theirs) = (rule.rule.kind().visit(ByLibrary(&state)), by_oracle(&state));
+            let (ours, theirs) = (with_rule!(rule.rule.kind(), R => by_library::<R>(&state)), by_oracle(&state));
             (0..2).for_each(|axis| compare(&state, &ours, &theirs, axis));
         }
     }
@@ -355,7 +349,7 @@ fn rules_declare_exactly_the_inputs_that_they_use() {
         let mut inputs = StepInputs { rule, learning_rate, bias: BiasCorrection::START, theta, gradient, states };
         // Some steps may request more than others.
         for _ in 0..12 {
-            inputs.bias = kind.visit(After(&inputs));
+            inputs.bias = bias_after(&inputs);
             for node in trace(&inputs, GivenApart(Given { slope, curvature })).nodes {
                 let need = match node.operation {
                     Operation::Norm(_)
@@ -414,7 +408,7 @@ fn every_rule_agrees_with_its_reference_implementation_on_the_plane() {
             states: vec![[0.0; 2]; kind.info().states.len()],
         };
         for step in golden.steps("p2") {
-            inputs.bias = kind.visit(After(&inputs));
+            inputs.bias = bias_after(&inputs);
             inputs.gradient = pair(step.gradient);
             let trace = trace(&inputs, OfGolden(&step));
             let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
@@ -432,15 +426,9 @@ fn every_rule_agrees_with_its_reference_implementation_on_the_plane() {
     }
 }
 
-/// Returns the bias correction of the next step.
-struct After<'a>(&'a StepInputs);
-
-impl RuleVisitor for After<'_> {
-    type Output = BiasCorrection;
-
-    fn visit<R: Rule>(self) -> BiasCorrection {
-        self.0.bias.after::<R>(&self.0.rule, self.0.learning_rate)
-    }
+/// The bias correction of the next step.
+fn bias_after(StepInputs { rule, bias, learning_rate, .. }: &StepInputs) -> BiasCorrection {
+    with_rule!(rule.kind(), R => bias.after::<R>(rule, *learning_rate))
 }
 
 fn pair(values: &[f64]) -> [f64; 2] {
@@ -462,7 +450,7 @@ fn a_cautious_step_omits_elements_that_would_move_up_the_gradient() {
         gradient: [0.5, -0.5],
         states: vec![[4.0, 4.0]],
     };
-    let inputs = StepInputs { bias: rule.kind().visit(After(&inputs)), ..inputs };
+    let inputs = StepInputs { bias: bias_after(&inputs), ..inputs };
     let trace = trace(&inputs, GivenApart(Given { slope: 0.0, curvature: [0.0; 2] }));
     assert_eq!(trace.direction, [2.0, 0.0]);
     let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };

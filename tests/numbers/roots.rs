@@ -2,22 +2,21 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope_engine::instructions::{Instructions, VectorSet, VectorWork, WideWork};
+use valleyscope_engine::instructions::{Instructions, VectorSet, WideWork, vectorized};
 use valleyscope_engine::lanes::{Lanes, Planar, Real};
 use valleyscope_engine::random::Normals;
 
-/// Computes `x / (factor × √square + term)` of rows of these four, in singles.
-#[derive(Clone, Copy)]
-struct OverRoots<'a>(&'a [[f32; 4]]);
-
-impl VectorWork for OverRoots<'_> {
-    type Output = Vec<f64>;
-
-    #[inline(always)]
-    fn run<S: VectorSet>(self) -> Vec<f64> {
-        S::in_singles(self)
+vectorized! {
+    in Set: instructions;
+    /// Does the work in singles.
+    fn in_singles<W: WideWork>(instructions: Instructions; work: W) -> W::Output {
+        <Set as VectorSet>::in_singles(work)
     }
 }
+
+/// `x / (factor × √square + term)` of rows of these four, in singles.
+#[derive(Clone, Copy)]
+struct OverRoots<'a>(&'a [[f32; 4]]);
 
 impl WideWork for OverRoots<'_> {
     type Output = Vec<f64>;
@@ -50,7 +49,7 @@ fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
         .collect();
     rows.iter_mut().step_by(1000).for_each(|row| row[1] = 0.0);
     let [plain, others @ ..] = &*Instructions::all() else { panic!("plain instructions are everywhere") };
-    let plain = plain.run(OverRoots(&rows));
+    let plain = in_singles(*plain, OverRoots(&rows));
     for (row, found) in rows.iter().zip(&plain) {
         let [x, square, factor, term] = row.map(f64::from);
         let exact = x / (factor * square.sqrt() + term);
@@ -60,22 +59,13 @@ fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
     }
     let bits = |all: &[f64]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
     for instructions in others {
-        assert!(bits(&instructions.run(OverRoots(&rows))) == bits(&plain), "{} differs", instructions.name());
+        assert!(bits(&in_singles(*instructions, OverRoots(&rows))) == bits(&plain), "{} differs", instructions.name());
     }
 }
 
 /// Computes functions of both x and y in singles, for each x and for each y: their norms, and the other one.
 #[derive(Clone, Copy)]
 struct OfBoth<'a>(&'a [[f32; 2]]);
-
-impl VectorWork for OfBoth<'_> {
-    type Output = [[Vec<f64>; 2]; 2];
-
-    #[inline(always)]
-    fn run<S: VectorSet>(self) -> Self::Output {
-        S::in_singles(self)
-    }
-}
 
 impl WideWork for OfBoth<'_> {
     type Output = [[Vec<f64>; 2]; 2];
@@ -106,7 +96,7 @@ fn both_coordinates_have_the_norm_of_both_and_change_places_in_every_vector() {
     let expected: Vec<f64> = places.iter().map(|[x, y]| f64::from(x.mul_add(*x, y * y).sqrt())).collect();
     let coordinate = |index: usize| places.iter().map(|place| f64::from(place[index])).collect::<Vec<_>>();
     for instructions in Instructions::all() {
-        let [norms, exchanged] = instructions.run(OfBoth(&places));
+        let [norms, exchanged] = in_singles(instructions, OfBoth(&places));
         assert!(norms == [expected.clone(), expected.clone()], "{}", instructions.name());
         assert!(exchanged == [coordinate(1), coordinate(0)], "{}", instructions.name());
     }
@@ -115,7 +105,7 @@ fn both_coordinates_have_the_norm_of_both_and_change_places_in_every_vector() {
 #[test]
 fn singles_divided_by_the_root_of_what_is_not_finite_are_not_finite() {
     for square in [f32::NAN, f32::INFINITY] {
-        let found = Instructions::all()[0].run(OverRoots(&[[1.0, square, 1.0, 1e-8]; 16]));
+        let found = in_singles(Instructions::all()[0], OverRoots(&[[1.0, square, 1.0, 1e-8]; 16]));
         assert!(found.iter().all(|found| !found.is_finite()), "{square} gives {found:?}");
     }
 }

@@ -39,14 +39,14 @@ fn the_weights_of_steps_agree_with_hand_computed_ones() {
     let mut bias = BiasCorrection::START;
     for (rate, share) in [(0.0, 0.0), (0.0, 0.0), (1.0, 1.0), (2.0, 0.8), (0.5, 4.0 / 9.0), (3.0, 0.5)] {
         bias = bias.after::<ScheduleFree>(&rule, rate);
-        let found = bias.elapsed::<ScheduleFree>(&rule).share;
+        let found = bias.settings::<ScheduleFree>(&rule).share;
         assert!((found - share).abs() < 1e-15, "step {}: {found} where {share} is right", bias.steps);
     }
     // t² and a warm-up: in step 2 of 4 the rate is a half.
     let rule = rule.with("r", 2.0).and_then(|rule| rule.with("warmup", 4.0)).unwrap();
     let first = BiasCorrection::START.after::<ScheduleFree>(&rule, 4.0);
-    let second = first.after::<ScheduleFree>(&rule, 4.0).elapsed::<ScheduleFree>(&rule).share;
-    assert_eq!((first.elapsed::<ScheduleFree>(&rule).share, second), (1.0, 16.0 / 17.0));
+    let second = first.after::<ScheduleFree>(&rule, 4.0).settings::<ScheduleFree>(&rule).share;
+    assert_eq!((first.settings::<ScheduleFree>(&rule).share, second), (1.0, 16.0 / 17.0));
 }
 
 /// A common factor of all rates changes no share, so sweeps and stacks of models need no share for each rate.
@@ -57,7 +57,7 @@ fn shares_depend_on_changes_of_the_rate_alone() {
     for step in 1..200 {
         let rate = 0.01 + 0.005 * f64::from(step % 17);
         both = [both[0].after::<ScheduleFree>(&rule, rate), both[1].after::<ScheduleFree>(&rule, 37.0 * rate)];
-        let [a, b] = both.map(|bias| bias.elapsed::<ScheduleFree>(&rule).share);
+        let [a, b] = both.map(|bias| bias.settings::<ScheduleFree>(&rule).share);
         assert!((a - b).abs() <= 1e-13 * a, "step {step}: {a} {b}");
     }
 }

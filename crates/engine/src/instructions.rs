@@ -1,4 +1,8 @@
 //! Vector instructions, and code that is compiled for each set of them.
+//!
+//! [`vectorized!`] compiles a function for each set and calls that of one. A closure is not compiled for the set of the
+//! function around it and cannot be generic over vectors, so that two traits take its place: [`WideWork`] for work whose
+//! vectors depend on the set and the precision, and [`OwnFunction`] for work that becomes a function of its own.
 
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::x86;
@@ -35,15 +39,8 @@ pub trait VectorSet {
     fn in_function<W: OwnFunction>(work: W) -> W::Output;
 }
 
-/// Work that is generic over the vector set. Its method should be `#[inline(always)]`: only inlined code is compiled
-/// for the set.
-pub trait VectorWork {
-    type Output;
-
-    fn run<S: VectorSet>(self) -> Self::Output;
-}
-
-/// Work in a function of its own. Its method should be `#[inline(always)]`.
+/// Work that is done in a function of its own. Its method should be `#[inline(always)]`: only inlined code is compiled for
+/// the set.
 pub trait OwnFunction {
     type Output;
 
@@ -98,11 +95,6 @@ impl Instructions {
 
     pub fn set(self) -> InstructionSet {
         self.0
-    }
-
-    /// Runs the work with the vectors of this set.
-    pub fn run<W: VectorWork>(self, work: W) -> W::Output {
-        run(self, work)
     }
 }
 
@@ -228,10 +220,3 @@ macro_rules! vectorized {
 }
 
 pub use vectorized;
-
-vectorized! {
-    in S: instructions;
-    fn run<W: VectorWork>(instructions: Instructions; work: W) -> W::Output {
-        work.run::<S>()
-    }
-}

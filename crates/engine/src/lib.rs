@@ -3,6 +3,9 @@
 //! The crate reads and writes no files, opens no window and links no libtorch. All vector kernels are compiled here,
 //! once for every program of the workspace.
 //!
+//! Only [`simulation::Engine`] and [`sweep::Sweep`] need clocks and threads; [`simulation::Simulation`] and
+//! [`sweep::pixel_runs`] compute the same without.
+//!
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams
 //! landscape, optimizer           losses with their gradients, rules of a step

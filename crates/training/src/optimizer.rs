@@ -328,9 +328,9 @@ vectorized! {
             &Cell::from_mut(&mut **state).as_slice_of_cells()[..count]
         });
         for index in 0..count {
-            let seen = RuleInput { theta: theta[index], gradient: gradients[index], batch: NoBatch };
+            let seen = RuleInput { rates, theta: theta[index], gradient: gradients[index], batch: NoBatch };
             let state: R::State<T> = Numbers::from_fn(|of| columns[of][index].get());
-            let (state, moved) = R::step(coefficients, rates, seen, state);
+            let (state, moved) = R::step(coefficients, seen, state);
             theta[index] = moved.theta;
             for (of, state) in state.as_ref().iter().enumerate() {
                 columns[of][index].set(*state);

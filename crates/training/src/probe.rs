@@ -163,9 +163,9 @@ fn observed_metrics(rule: &RuleSpec) -> Vec<MetricId> {
 fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec<f64>]) -> MetricValues {
     let Some(Observation { statistic, .. }) = rule.info().observed else { return MetricValues::default() };
     let mut values: Vec<f64> = with_rule!(rule.kind(), R => {
-        let (hyper, elapsed) = (rule.hyper::<R>(), bias.elapsed::<R>(rule));
+        let settings = bias.settings::<R>(rule);
         let value = |(index, theta): (usize, &f64)| {
-            R::observed(&hyper, &elapsed, *theta, Numbers::from_fn(|of| states[of][index]))
+            R::observed(&settings, *theta, Numbers::from_fn(|of| states[of][index]))
         };
         theta.iter().enumerate().map(value).collect()
     });

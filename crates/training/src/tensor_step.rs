@@ -36,11 +36,11 @@ impl TensorStep {
             is_cautious: rule.is_cautious(),
         };
         let batch = TracedBatch::new(&tape, UnknownBatch);
-        let seen = RuleInput { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient), batch };
+        let seen = RuleInput { rates, theta: given(Symbol::Theta), gradient: given(Symbol::Gradient), batch };
         let count = rule.info().states.len();
         let state =
             Numbers::from_fn(|index| if index < count { given(Symbol::State(index)) } else { Traced::splat(0.0) });
-        let (state, moved) = R::step(&coefficients, rates, seen, state);
+        let (state, moved) = R::step(&coefficients, seen, state);
         let states = state.as_ref()[..count].iter().map(|state| state.operand()).collect();
         let theta = moved.theta.operand();
         TensorStep { nodes: tape.recorded().nodes, theta, states }

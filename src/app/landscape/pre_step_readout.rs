@@ -27,16 +27,15 @@ impl PreStepReadout {
 pub(super) fn show(ui: &mut Ui, document: &Document, live: &Live) {
     ui.label("Press → for this particle’s next step, formula by formula.");
     let landscape = document.spec.landscape.landscape();
-    let Some(pre_step_readout) = live.selected.and_then(|particle| PreStepReadout::of(particle, live, &landscape))
-    else {
+    let Some(readout) = live.selected.and_then(|particle| PreStepReadout::of(particle, live, &landscape)) else {
         return;
     };
     ui.add_space(4.0);
     ui.label("Where it is now:");
-    Grid::new("standing").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
+    Grid::new("pre-step readout").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
         for (axis, name) in ["x", "y"].into_iter().enumerate() {
-            ui.label(format!("{name} = {}", text(pre_step_readout.position[axis])));
-            ui.label(format!("∂L/∂{name} = {}", text(pre_step_readout.gradient[axis])));
+            ui.label(format!("{name} = {}", text(readout.position[axis])));
+            ui.label(format!("∂L/∂{name} = {}", text(readout.gradient[axis])));
             ui.end_row();
         }
     });

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::sweep::{self, Backend, Finished, PixelOrder, Pool, Sweep, SweepSpec};
+use valleyscope_engine::sweep::{self, Backend, Finished, Pool, Sweep, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::Failure;
@@ -27,10 +27,10 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
     }
 }
 
-/// The thread pool, the machine and the interrupt for computing sweeps.
+/// The thread pool, the backend and the interrupt for computing sweeps.
 pub(crate) struct SweepRunner {
     pub pool: Pool,
-    pub machine: Backend,
+    pub backend: Backend,
     pub interrupt: Interrupt,
 }
 
@@ -51,7 +51,7 @@ impl SweepRunner {
         let threads = threads.map_or_else(all, |threads| threads as usize);
         let pool =
             Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
-        Ok(SweepRunner { pool, machine: Backend::new(precision), interrupt: Interrupt::listen()? })
+        Ok(SweepRunner { pool, backend: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
     /// Computes all pixels except those that are `known`. An interruption ends it early, without an error.
@@ -63,7 +63,8 @@ impl SweepRunner {
         taker: &mut impl Taker,
     ) -> Result<sweep::Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
-        let sweep = Sweep::start(&self.pool, spec, self.machine, PixelOrder::RowByRow, keep_runs, known, || {});
+        let job = SweepJob { keep_runs, known: &known, ..SweepJob::new(spec, self.backend) };
+        let sweep = Sweep::start(&self.pool, job, || {});
         let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
         let outcome = loop {
             match sweep.finished().recv_timeout(TICK) {
@@ -96,14 +97,14 @@ impl SweepRunner {
     pub(crate) fn speed(&self, done: &sweep::Progress) -> String {
         let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
         let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };
-        let (threads, machine) = (self.pool.threads(), self.machine);
+        let (threads, backend) = (self.pool.threads(), self.backend);
         format!(
             "{} pixels, {millions:.1} million steps in {seconds:.2} s, {rate:.1} million steps a second; {threads} {}, \
              {}, {}",
             done.pixels,
             if threads == 1 { "thread" } else { "threads" },
-            machine.instructions().name(),
-            machine.precision().name()
+            backend.instructions().name(),
+            backend.precision().name()
         )
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use valleyscope_engine::quantity::{Replicates, StepCount};
 use valleyscope_engine::sweep::{
     Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Pool, Precision, Quantity, Spacing,
-    Sweep, SweepOptimizer, SweepSpec,
+    Sweep, SweepJob, SweepOptimizer, SweepSpec,
 };
 
 use super::specs::{count, fig2a, runs};
@@ -25,9 +25,11 @@ fn light(shape: [usize; 2]) -> Arc<SweepSpec> {
     Arc::new(spec)
 }
 
-fn start(threads: usize, spec: &Arc<SweepSpec>, work: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Sweep {
+fn start(threads: usize, spec: &Arc<SweepSpec>, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Sweep {
     let pool = Pool::new(threads).unwrap();
-    Sweep::start(&pool, Arc::clone(spec), Backend::new(Precision::Single), work, false, known, || ())
+    let backend = Backend::new(Precision::Single);
+    let job = SweepJob { spec: Arc::clone(spec), backend, order, keep_runs: false, known: &known };
+    Sweep::start(&pool, job, || ())
 }
 
 /// Returns all that a sweep delivers until its end.
@@ -114,8 +116,8 @@ fn coarser_pictures_precede_the_first_picture() {
 fn known_pixels_are_not_computed_again() {
     let spec = light([25, 27]);
     let is_known = |[row, column]: [usize; 2]| (row * 27 + column).is_multiple_of(3);
-    for work in [PixelOrder::CoarseToFine, PixelOrder::RowByRow] {
-        let sweep = start(2, &spec, work, is_known);
+    for order in [PixelOrder::CoarseToFine, PixelOrder::RowByRow] {
+        let sweep = start(2, &spec, order, is_known);
         let expected = spec.total_steps() * 2.0 / 3.0;
         assert_eq!(sweep.progress().all_steps as f64, expected);
         assert_eq!(sweep.progress().all_pixels, 25 * 27 * 2 / 3);
@@ -136,17 +138,11 @@ fn progress_adds_up_and_wakes() {
     let pool = Pool::new(3).unwrap();
     assert_eq!(pool.threads(), 3);
     let wakes = Arc::clone(&woken);
-    let sweep = Sweep::start(
-        &pool,
-        Arc::clone(&spec),
-        Backend::new(Precision::Single),
-        PixelOrder::CoarseToFine,
-        false,
-        |_| false,
-        move || {
-            wakes.fetch_add(1, Ordering::SeqCst);
-        },
-    );
+    let all = SweepJob::new(Arc::clone(&spec), Backend::new(Precision::Single));
+    let job = SweepJob { order: PixelOrder::CoarseToFine, ..all };
+    let sweep = Sweep::start(&pool, job, move || {
+        wakes.fetch_add(1, Ordering::SeqCst);
+    });
     let mut last = 0;
     let mut count = 0;
     for _ in sweep.finished() {
@@ -188,8 +184,8 @@ fn a_cancelled_sweep_ends_and_keeps_what_is_finished() {
     spec.rows = Axis { of: Quantity::Steps, from: 20.0, to: 9_000_000.0, count: count(25), spacing: Spacing::Log };
     spec.replicates = Replicates::clamped(1_000);
     let spec = Arc::new(spec);
-    for work in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
-        let sweep = start(2, &spec, work, |_| false);
+    for order in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
+        let sweep = start(2, &spec, order, |_| false);
         let mut finished: Vec<_> = sweep.finished().iter().take(5).collect();
         sweep.cancel();
         finished.extend(sweep.finished().iter());
@@ -209,9 +205,9 @@ fn a_sweep_that_is_dropped_gives_its_threads_back() {
     let spec = light([25, 27]);
     let endless = Arc::new(SweepSpec { steps: StepCount::clamped(10_000_000), ..(*spec).clone() });
     let pool = Pool::new(1).unwrap();
-    let machine = Backend::new(Precision::Single);
-    drop(Sweep::start(&pool, endless, machine, PixelOrder::RowByRow, false, |_| false, || ()));
-    let next = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::RowByRow, false, |_| false, || ());
+    let backend = Backend::new(Precision::Single);
+    drop(Sweep::start(&pool, SweepJob::new(endless, backend), || ()));
+    let next = Sweep::start(&pool, SweepJob::new(Arc::clone(&spec), backend), || ());
     let mut diagram = Diagram::new(spec);
     next.finished().iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
     assert!(diagram.is_complete());

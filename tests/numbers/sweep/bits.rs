@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::sweep::{
-    Backend, LearningRates, PixelOrder, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec,
+    Backend, LearningRates, PixelOrder, Pool, Precision, Runs, Sweep, SweepJob, SweepOptimizer, SweepSpec,
 };
 
-use super::specs::{bits, count, machines, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
+use super::specs::{backends, bits, count, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
 
 /// Rules that step each coordinate by itself, and those that do not, on a plane and in a space of an odd number of
 /// dimensions, with noise of each run's own and with common noise.
@@ -33,16 +33,16 @@ fn pixels(spec: &SweepSpec) -> Vec<[usize; 2]> {
 #[test]
 fn every_kind_of_vector_gives_the_same_bits() {
     for precision in Precision::ALL {
-        let machines = machines(precision);
-        let (plain, others) = machines.split_first().expect("plain instructions are everywhere");
+        let backends = backends(precision);
+        let (plain, others) = backends.split_first().expect("plain instructions are everywhere");
         for spec in sweeps() {
             for pixel in pixels(&spec) {
                 // One pixel has more replicates than any vector has lanes.
                 let replicates = if pixel == [1, 2] { 0..70 } else { 0..11 };
                 let expected = bits(&runs_with(*plain, &spec, pixel, replicates.clone()));
-                for machine in others {
-                    let found = bits(&runs_with(*machine, &spec, pixel, replicates.clone()));
-                    let what = (machine, spec.dimension, spec.common_random_numbers, pixel);
+                for backend in others {
+                    let found = bits(&runs_with(*backend, &spec, pixel, replicates.clone()));
+                    let what = (backend, spec.dimension, spec.common_random_numbers, pixel);
                     assert!(found == expected, "other bits: {what:?}");
                 }
             }
@@ -75,17 +75,18 @@ fn join(first: &Runs, second: &Runs) -> Runs {
 /// The bits of a pixel's metrics, for each optimizer and run.
 type PixelBits = Vec<Vec<[u64; 3]>>;
 
-/// Returns all runs of all pixels except the `known`, by pixel.
+/// All runs of all pixels but the `known`, by pixel.
 fn swept(
     spec: &SweepSpec,
     threads: usize,
-    work: PixelOrder,
+    order: PixelOrder,
     known: fn([usize; 2]) -> bool,
 ) -> Vec<([usize; 2], PixelBits)> {
-    let machine = Backend::new(Precision::Single);
+    let backend = Backend::new(Precision::Single);
     let pool = Pool::new(threads).unwrap();
     assert_eq!(pool.threads(), threads);
-    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, work, true, known, || ());
+    let job = SweepJob { spec: Arc::new(spec.clone()), backend, order, keep_runs: true, known: &known };
+    let sweep = Sweep::start(&pool, job, || ());
     let mut pixels: Vec<_> =
         sweep.finished().iter().filter_map(|finished| Some((finished.pixel, bits(&finished.runs?)))).collect();
     pixels.sort();
@@ -100,12 +101,15 @@ fn threads_order_and_neighbours_change_nothing() {
             .map(|pixel| (pixel, bits(&runs(Precision::Single, &spec, pixel, 0..11))))
             .collect();
         for threads in [1, 3] {
-            for work in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
-                assert!(swept(&spec, threads, work, |_| false) == alone, "{threads} threads, {work:?}");
-                // Only a rectangle is computed.
+            for order in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
+                assert!(swept(&spec, threads, order, |_| false) == alone, "{threads} threads, {order:?}");
+                // A rectangle alone.
                 let is_outside = |[row, column]: [usize; 2]| row == 0 || column == 1;
                 let inside: Vec<_> = alone.iter().filter(|(pixel, _)| !is_outside(*pixel)).cloned().collect();
-                assert!(swept(&spec, threads, work, is_outside) == inside, "a rectangle, {threads} threads, {work:?}");
+                assert!(
+                    swept(&spec, threads, order, is_outside) == inside,
+                    "a rectangle, {threads} threads, {order:?}"
+                );
             }
         }
     }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, PixelOrder, Pool, Precision, Sweep, SweepSpec};
+use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, Pool, Precision, Sweep, SweepJob, SweepSpec};
 
 use super::specs::fig2a;
 
@@ -20,8 +20,8 @@ const WINNERS: &str = include_str!("data/true_winners.csv");
 fn swept(spec: SweepSpec) -> Diagram {
     let spec = Arc::new(spec);
     let pool = Pool::new(std::thread::available_parallelism().map_or(1, usize::from)).unwrap();
-    let machine = Backend::new(Precision::Single);
-    let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::RowByRow, false, |_| false, || ());
+    let backend = Backend::new(Precision::Single);
+    let sweep = Sweep::start(&pool, SweepJob::new(Arc::clone(&spec), backend), || ());
     let mut diagram = Diagram::new(spec);
     sweep.finished().iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
     assert!(diagram.is_complete());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use valleyscope::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
-use valleyscope_engine::sweep::{Backend, Finished, PixelOrder, Pool, Precision, Sweep, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Finished, Pool, Precision, Sweep, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 fn spec() -> SweepSpec {
@@ -21,8 +21,8 @@ fn spec() -> SweepSpec {
 
 fn pixels(spec: &SweepSpec) -> Vec<Finished> {
     let pool = Pool::new(1).unwrap();
-    let machine = Backend::new(Precision::Single);
-    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, PixelOrder::RowByRow, true, |_| false, || {});
+    let job = SweepJob { keep_runs: true, ..SweepJob::new(Arc::new(spec.clone()), Backend::new(Precision::Single)) };
+    let sweep = Sweep::start(&pool, job, || {});
     sweep.finished().iter().collect()
 }
 

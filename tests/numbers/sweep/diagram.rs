@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{
-    Average, Cell, Diagram, Metric, Metrics, PixelOrder, Pool, Precision, Runs, Sweep, SweepSpec,
+    Average, Cell, Diagram, Metric, Metrics, PixelOrder, Pool, Precision, Runs, Sweep, SweepJob, SweepSpec,
 };
 use valleyscope_engine::sweep::{Backend, LearningRates};
 
@@ -57,9 +57,10 @@ fn a_first_picture_fills_the_whole_diagram() {
             optimizer.learning_rates = LearningRates { count: count(1), ..LearningRates::default() };
         }
         let spec = Arc::new(spec);
-        let machine = Backend::new(Precision::Single);
+        let backend = Backend::new(Precision::Single);
         let pool = Pool::new(1).unwrap();
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::CoarseToFine, false, |_| false, || ());
+        let job = SweepJob { order: PixelOrder::CoarseToFine, ..SweepJob::new(Arc::clone(&spec), backend) };
+        let sweep = Sweep::start(&pool, job, || ());
         let mut diagram = Diagram::new(spec);
         for finished in sweep.finished().iter().take_while(|finished| finished.cell.replicates == 8) {
             diagram.insert(finished.pixel, finished.cell);

@@ -117,12 +117,12 @@ pub fn rules_of_whole_parameters() -> Vec<RuleSpec> {
 
 /// Returns all runs of some replicates at a pixel.
 pub fn runs_with(
-    machine: Backend,
+    backend: Backend,
     spec: &SweepSpec,
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
 ) -> Vec<Runs> {
-    pixel_runs(machine, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
+    pixel_runs(backend, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
 }
 
 /// Returns all runs of some replicates at a pixel, in the widest registers of this machine.
@@ -135,10 +135,10 @@ pub fn runs(
     runs_with(Backend::new(precision), spec, pixel, replicates)
 }
 
-/// Returns the machines of a precision that this processor has, the plain one first.
-pub fn machines(precision: Precision) -> Vec<Backend> {
-    let machine = |instructions| Backend::with_instructions(precision, instructions);
-    Instructions::all().into_iter().map(machine).collect()
+/// The backends of a precision that this processor has, the plain one first.
+pub fn backends(precision: Precision) -> Vec<Backend> {
+    let backend = |instructions| Backend::with_instructions(precision, instructions);
+    Instructions::all().into_iter().map(backend).collect()
 }
 
 /// Returns the bits of all numbers; all NaNs count as equal.

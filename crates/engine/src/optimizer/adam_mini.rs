@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Need, Rates, RatioCorrection, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 
 /// Adam-mini: Adam with one mean square for each block of parameters (Zhang et al.,
 /// [arXiv:2406.16793](https://arxiv.org/abs/2406.16793); `adam-mini` 1.1.1).
@@ -31,15 +28,6 @@ const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "Adam-mini's d
 /// Keeps the step finite where no gradient was ever seen.
 const EPSILON: f64 = 1e-8;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
-    ratio: RatioCorrection<A>,
-}
-
 impl Rule for AdamMini {
     const INFO: RuleInfo = RuleInfo {
         name: "Adam-mini",
@@ -53,38 +41,27 @@ impl Rule for AdamMini {
     };
 
     type Hyper<N: Copy> = Hyper<N>;
-    type Coefficients<A: Algebra> = Coefficients<A>;
+    type Coefficients<A: Algebra> = AdamCoefficients<A>;
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
+        StepSettings { hyper: h, power, .. }: &StepSettings<N, Hyper<N>>,
         of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
-        let one = N::splat(1.0);
-        Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
-            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
-        }
+    ) -> AdamCoefficients<A> {
+        AdamCoefficients::new([h.beta1, h.beta2], [power.beta1, power.beta2], EPSILON, &of)
     }
 
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
-        c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        c: &AdamCoefficients<A>,
+        seen: RuleInput<A, B>,
         [m, s]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
-        let s = c.beta2.mul_add(s, c.one_minus_beta2 * (gradient * gradient).block_mean()).named(&S);
+        let m = c.beta1.average(m, seen.gradient).named(&M);
+        let s = c.beta2.average(s, (seen.gradient * seen.gradient).block_mean()).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
-        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
-        ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m, s], seen.moved(direction, &DIRECTION))
     }
 }

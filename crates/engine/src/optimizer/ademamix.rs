@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::elementary::{ln_of, power};
 use crate::quantity::Range;
 
@@ -58,12 +55,9 @@ const EPSILON: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
-    beta3: A,
-    one_minus_beta3: A,
+    beta1: DecayRate<A>,
+    beta2: DecayRate<A>,
+    beta3: DecayRate<A>,
     /// α(t) (1 − β₁ᵗ)
     slow: A,
     ratio: RatioCorrection<A>,
@@ -93,11 +87,8 @@ impl Rule for AdEmaMix {
     type State<A: Algebra> = [A; 3];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { t, power, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, t, power, .. } = step;
         let one = N::splat(1.0);
         let alpha = if t.value() < h.alpha_warmup.value() { h.alpha * *t / h.alpha_warmup } else { h.alpha };
         let beta3 = if t.value() < h.beta3_warmup.value() {
@@ -107,12 +98,9 @@ impl Rule for AdEmaMix {
             h.beta3
         };
         Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
-            beta3: of(beta3),
-            one_minus_beta3: of(one - beta3),
+            beta1: DecayRate::new(h.beta1, &of),
+            beta2: DecayRate::new(h.beta2, &of),
+            beta3: DecayRate::new(beta3, &of),
             slow: of(alpha * (one - power.beta1)),
             ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
         }
@@ -121,18 +109,16 @@ impl Rule for AdEmaMix {
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        seen: RuleInput<A, B>,
         [m, s, slow]: [A; 3],
     ) -> ([A; 3], Moved<A>) {
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
-        let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
-        let slow = c.beta3.mul_add(slow, c.one_minus_beta3 * gradient).named(&SLOW);
+        let gradient = seen.gradient;
+        let m = c.beta1.average(m, gradient).named(&M);
+        let s = c.beta2.average_of_squares(s, gradient).named(&S);
+        let slow = c.beta3.average(slow, gradient).named(&SLOW);
         let sum = m.add_product(c.slow, slow).named(&SUM);
         let direction = sum.bias_corrected_ratio(s, &c.ratio).named(&D);
-        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
-        ([m, s, slow], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m, s, slow], seen.moved(direction, &DIRECTION))
     }
 }

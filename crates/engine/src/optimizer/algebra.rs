@@ -2,7 +2,8 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::part::{StepArrow, StepPart};
+use super::average::{AverageWeight, RatioCorrection};
+use super::step_part::{StepArrow, StepPart};
 use crate::elementary;
 use crate::lanes::{Real, each};
 
@@ -307,54 +308,5 @@ impl Scalar for f64 {
 
     fn computed(self, _formula: &'static str, value: f64) -> f64 {
         value
-    }
-}
-
-/// How far a running average goes towards its next value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AverageWeight<A> {
-    /// w
-    pub weight: A,
-    /// w − 1
-    pub minus_kept: A,
-}
-
-impl<A> AverageWeight<A> {
-    /// Of the weight w.
-    #[inline(always)]
-    pub fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
-        // The function itself is called: a call through the reference would not be inlined, and so not be compiled for the
-        // vector instructions of the step.
-        AverageWeight { weight: (*of)(weight), minus_kept: (*of)(weight - S::splat(1.0)) }
-    }
-}
-
-/// What corrects the bias in the ratio of two running averages.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RatioCorrection<A> {
-    /// `(1 − β₁ᵗ) / √(1 − β₂ᵗ)`
-    pub factor: A,
-    /// `(1 − β₁ᵗ) ε`
-    pub term: A,
-    /// `1 − β₁ᵗ`, the weight that m has gathered.
-    pub m_weight: A,
-    /// `1 − β₂ᵗ`
-    pub s_weight: A,
-    pub epsilon: A,
-}
-
-impl<A> RatioCorrection<A> {
-    /// With β₁ᵗ, β₂ᵗ and ε.
-    #[inline(always)]
-    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
-        let (m_weight, s_weight) = (S::splat(1.0) - beta1, S::splat(1.0) - beta2);
-        // As in `AverageWeight::new`.
-        RatioCorrection {
-            factor: (*of)(m_weight / s_weight.sqrt()),
-            term: (*of)(m_weight * epsilon),
-            m_weight: (*of)(m_weight),
-            s_weight: (*of)(s_weight),
-            epsilon: (*of)(epsilon),
-        }
     }
 }

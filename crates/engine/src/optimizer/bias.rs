@@ -2,7 +2,7 @@
 
 use crate::elementary;
 
-use super::{Algebra, Elapsed, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec};
+use super::{Algebra, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec, StepSettings};
 
 /// The steps taken, and for each decay rate the product over them; of rules that [weigh steps](Rule::WEIGHS_STEPS) also
 /// the weights.
@@ -119,19 +119,20 @@ impl BiasCorrection {
     /// The coefficients of the step of the rule `R` that this belongs to.
     #[inline(always)]
     pub fn coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec) -> R::Coefficients<A> {
-        R::coefficients(&rule.hyper::<R>(), &self.elapsed::<R>(rule), A::splat)
+        R::coefficients(&self.settings::<R>(rule), A::splat)
     }
 
     /// The same, in the place of those of another step of the same rule ([`Rule::set_coefficients`]).
     #[inline(always)]
     pub fn set_coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec, coefficients: &mut R::Coefficients<A>) {
-        R::set_coefficients(coefficients, &rule.hyper::<R>(), &self.elapsed::<R>(rule), A::splat);
+        R::set_coefficients(coefficients, &self.settings::<R>(rule), A::splat);
     }
 
-    /// How far a run of the rule `R` has come.
+    /// The settings of the step of the rule `R` that this belongs to.
     #[inline(always)]
-    pub fn elapsed<R: Rule>(&self, rule: &RuleSpec) -> Elapsed<f64, R::Hyper<f64>> {
+    pub fn settings<R: Rule>(&self, rule: &RuleSpec) -> StepSettings<f64, R::Hyper<f64>> {
         let power = Numbers::from_fn(|index| self.powers[index]);
-        Elapsed { t: self.steps as f64, power, share: self.weights.share, typed: rule.kind().typed() }
+        let (t, share) = (self.steps as f64, self.weights.share);
+        StepSettings { hyper: rule.hyper::<R>(), t, power, share, typed: rule.kind().typed() }
     }
 }

@@ -1,7 +1,4 @@
-use super::{
-    Algebra, AverageWeight, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved,
-    Observation, ObservedStatistic, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 
 /// FOCUS: Signum with an attraction to the averaged parameters (Liu, Liu and Gore,
 /// [arXiv:2501.12243](https://arxiv.org/abs/2501.12243), Algorithm 1).
@@ -61,8 +58,7 @@ const PULL: StepArrow = StepArrow::direction("pull", "pull towards the average �
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
+    beta1: DecayRate<A>,
     /// w
     weight: AverageWeight<A>,
     gamma: A,
@@ -90,15 +86,11 @@ impl Rule for Focus {
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, power, .. } = step;
         let one = N::splat(1.0);
         Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
+            beta1: DecayRate::new(h.beta1, &of),
             weight: AverageWeight::new(((one - h.beta2) / (one - power.beta2)).named(&W), &of),
             gamma: of(h.gamma),
             decays_average: h.decay.value() == DECAY_OF_AVERAGE,
@@ -108,11 +100,11 @@ impl Rule for Focus {
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        seen: RuleInput<A, B>,
         [m, average]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let RuleInput { rates, theta, gradient, .. } = seen;
+        let m = c.beta1.average(m, gradient).named(&M);
         let average = average.toward(theta, c.weight).named(&AVERAGE);
         let pull = (theta - average).sign();
         let direction = m.sign().add_product(c.gamma, pull).named(&D);
@@ -124,7 +116,7 @@ impl Rule for Focus {
     }
 
     /// 1 where γ sign(θ − θ̂) opposes sign(m), else 0.
-    fn observed(h: &Hyper<f64>, _elapsed: &Elapsed<f64, Hyper<f64>>, theta: f64, [m, average]: [f64; 2]) -> f64 {
-        f64::from(h.gamma * (theta - average) * m < 0.0)
+    fn observed(settings: &StepSettings<f64, Hyper<f64>>, theta: f64, [m, average]: [f64; 2]) -> f64 {
+        f64::from(settings.hyper.gamma * (theta - average) * m < 0.0)
     }
 }

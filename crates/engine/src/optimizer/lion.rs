@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar,
-    StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 
 /// Lion: the sign of a momentum that is mixed anew with the gradient (Chen et al.,
 /// [arXiv:2302.06675](https://arxiv.org/abs/2302.06675), Algorithm 2; `lion-pytorch` 0.2.5 is the same rule).
@@ -31,14 +28,6 @@ const D: StepPart = StepPart::quantity("d", "direction of the step");
 const M: StepPart = StepPart::state("m", "m", "running average of the gradients, for the next step");
 const DIRECTION: StepArrow = StepArrow::direction("−sign c", "Lion's direction");
 
-#[derive(Clone, Copy, Debug)]
-pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
-}
-
 impl Rule for Lion {
     const INFO: RuleInfo = RuleInfo {
         name: "Lion",
@@ -52,37 +41,24 @@ impl Rule for Lion {
     };
 
     type Hyper<N: Copy> = Hyper<N>;
-    type Coefficients<A: Algebra> = Coefficients<A>;
+    type Coefficients<A: Algebra> = [DecayRate<A>; 2];
     type State<A: Algebra> = [A; 1];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        _elapsed: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
-        let one = N::splat(1.0);
-        Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
-        }
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> [DecayRate<A>; 2] {
+        [DecayRate::new(step.hyper.beta1, &of), DecayRate::new(step.hyper.beta2, &of)]
     }
 
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
-        c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        [mixing, momentum]: &[DecayRate<A>; 2],
+        seen: RuleInput<A, B>,
         [m]: [A; 1],
     ) -> ([A; 1], Moved<A>) {
-        let mixed = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&C);
+        let mixed = mixing.average(m, seen.gradient).named(&C);
         let direction = mixed.sign().named(&D);
-        let m = c.beta2.mul_add(m, c.one_minus_beta2 * gradient).named(&M);
-        let direction = rates.masked(direction, gradient);
+        let m = momentum.average(m, seen.gradient).named(&M);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
-        ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m], seen.moved(direction, &DIRECTION))
     }
 }

@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Need, Rates,
-    RatioCorrection, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::quantity::Range;
 
 /// MARS-AdamW: Adam on a gradient whose variance is reduced by the gradient before (Yuan et al.,
@@ -69,10 +66,8 @@ const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "MARS's direct
 pub struct Coefficients<A> {
     /// γ β₁ / (1 − β₁)
     correction: A,
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
+    beta1: DecayRate<A>,
+    beta2: DecayRate<A>,
     ratio: RatioCorrection<A>,
     is_exact: bool,
     is_first: bool,
@@ -95,18 +90,13 @@ impl Rule for Mars {
     type State<A: Algebra> = [A; 4];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, power, .. } = step;
         let one = N::splat(1.0);
         Coefficients {
             correction: of(h.gamma * h.beta1 / (one - h.beta1)),
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
+            beta1: DecayRate::new(h.beta1, &of),
+            beta2: DecayRate::new(h.beta2, &of),
             ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
             is_exact: h.form.value() == IS_EXACT,
             // Also of an optimizer that starts afresh in a run that goes on.
@@ -117,20 +107,18 @@ impl Rule for Mars {
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, batch }: RuleInput<A, B>,
+        seen: RuleInput<A, B>,
         [m, s, previous, place]: [A; 4],
     ) -> ([A; 4], Moved<A>) {
+        let RuleInput { theta, gradient, batch, .. } = seen;
         // Before the first step there is no other place; its gradient counts as 0, like g′.
         let compared = if c.is_exact && !c.is_first { batch.gradient_at(place) } else { previous };
         let corrected = gradient.add_product(c.correction, gradient - compared).named(&C);
         let clipped = (corrected / corrected.norm().larger(A::splat(1.0))).named(&CLIPPED);
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * clipped).named(&M);
-        let s = c.beta2.mul_add(s, c.one_minus_beta2 * clipped * clipped).named(&S);
+        let m = c.beta1.average(m, clipped).named(&M);
+        let s = c.beta2.average_of_squares(s, clipped).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
-        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
-        ([m, s, gradient, theta], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m, s, gradient, theta], seen.moved(direction, &DIRECTION))
     }
 }

@@ -18,24 +18,25 @@
 //!   cautious steps. An axis of a sweep takes its range and label from the first rule that has the key.
 //! - The momentum is called `m` and the average of squares `s`, also in checkpoints: tests draw states by these
 //!   names.
-//! - `Coefficients` are the values that are the same for all parameters in a step. A constant such as ε is
+//! - `Coefficients` are the values that are the same for all parameters in a step. A [`DecayRate`] makes the next value of a
+//!   running average; Adam's two averages and their ratio are [`AdamCoefficients`]. A constant such as ε is
 //!   `N::constant("ε", 1e-8)`, and a choice becomes a `bool`.
 //! - In `step` each named number is followed by `.named(&PART)`, in the order in which formulas are shown. Every
 //!   state is computed in every step, whatever is chosen, so that a choice can change on the way. `A::draw(&ARROW,
-//!   || value)` draws an arrow. Arithmetic stands outside of closures, which are not compiled for the vector
+//!   || value)` draws an arrow. [`RuleInput::moved`] ends most steps: it masks, draws and decays. Arithmetic stands outside of closures, which are not compiled for the vector
 //!   instructions of a sweep: `cargo bench --bench sweep pixel` shows a rule that is many times as slow as Adam.
 //! - [`Need`] lists what a rule may use beyond an element, its gradient and its states. One whose gradient is taken
 //!   elsewhere than at θ names the state towards which that is ([`Rule::GRADIENT_TOWARD`]). One that averages over
 //!   its steps weighs them by their learning rates ([`Rule::WEIGHS_STEPS`]).
 
 mod algebra;
+mod average;
 mod axes;
 mod bias;
 mod hyperparameter;
 mod identifier;
 mod marker;
 mod name;
-mod part;
 mod plane;
 pub mod program;
 mod rates;
@@ -43,25 +44,26 @@ mod read;
 mod schedule;
 mod shown;
 mod spec;
+mod step_part;
 mod step_trace;
 mod trace;
 mod typed;
 
 pub use algebra::{
-    Algebra, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, RatioCorrection,
-    Relation, Scalar, orthogonal_column,
+    Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, Scalar, orthogonal_column,
 };
+pub use average::{AdamCoefficients, AverageWeight, DecayRate, RatioCorrection};
 pub use axes::LONGEST_AXIS;
 pub use bias::{BiasCorrection, StepWeights};
 pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
 pub use marker::{Marker, MarkerShape, markers};
 pub use name::HyperparameterName;
-pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use plane::{PlaneBatch, SideBySide};
 pub use rates::{LEAST_MEAN_OF_MASK, Rates};
 pub use schedule::{Decay, Schedule};
 pub use shown::{ShownSetting, differing, with_settings};
 pub use spec::{RatedRule, RuleSpec};
+pub use step_part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use step_trace::{StepInputs, Trace, trace};
 pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
 pub use typed::{Typed, TypedRule, TypedRuleError};
@@ -183,11 +185,6 @@ impl RuleKind {
         self == other || (self.typed().is_some() && other.typed().is_some())
     }
 
-    /// Does something with the rule.
-    pub fn visit<V: RuleVisitor>(self, visitor: V) -> V::Output {
-        with_rule!(self, R => visitor.visit::<R>())
-    }
-
     /// The built-in rule of this name, as it is shown or as in presets.
     pub fn named(name: &str) -> Option<RuleKind> {
         Self::ALL.iter().copied().find(|kind| kind.info().name == name || kind.key() == name)
@@ -243,10 +240,9 @@ pub trait Rule: Send + Sync + 'static {
         before
     }
 
-    /// The coefficients of a step.
+    /// The coefficients of a step, each made of a number by `of`.
     fn coefficients<N: Scalar, A: Algebra>(
-        hyper: &Self::Hyper<N>,
-        elapsed: &Elapsed<N, Self::Hyper<N>>,
+        settings: &StepSettings<N, Self::Hyper<N>>,
         of: impl Fn(N) -> A,
     ) -> Self::Coefficients<A>;
 
@@ -255,17 +251,15 @@ pub trait Rule: Send + Sync + 'static {
     #[inline(always)]
     fn set_coefficients<N: Scalar, A: Algebra>(
         coefficients: &mut Self::Coefficients<A>,
-        hyper: &Self::Hyper<N>,
-        elapsed: &Elapsed<N, Self::Hyper<N>>,
+        settings: &StepSettings<N, Self::Hyper<N>>,
         of: impl Fn(N) -> A,
     ) {
-        *coefficients = Self::coefficients(hyper, elapsed, of);
+        *coefficients = Self::coefficients(settings, of);
     }
 
     /// One step: from the parameter, its gradient and the state to the new state and the move. A pure function.
     fn step<A: Algebra, B: Batch<A>>(
         coefficients: &Self::Coefficients<A>,
-        rates: Rates<A>,
         seen: RuleInput<A, B>,
         state: Self::State<A>,
     ) -> (Self::State<A>, Moved<A>);
@@ -274,31 +268,18 @@ pub trait Rule: Send + Sync + 'static {
     #[inline(always)]
     fn step_in_place<A: Algebra, B: Batch<A>>(
         coefficients: &Self::Coefficients<A>,
-        rates: Rates<A>,
         seen: RuleInput<A, B>,
         state: &mut Self::State<A>,
     ) -> Moved<A> {
-        let (after, moved) = Self::step(coefficients, rates, seen, *state);
+        let (after, moved) = Self::step(coefficients, seen, *state);
         *state = after;
         moved
     }
 
     /// What is observed of a parameter in a training ([`RuleInfo::observed`]), from θ before a step and the state after it.
-    fn observed(
-        _hyper: &Self::Hyper<f64>,
-        _elapsed: &Elapsed<f64, Self::Hyper<f64>>,
-        _theta: f64,
-        _state: Self::State<f64>,
-    ) -> f64 {
+    fn observed(_settings: &StepSettings<f64, Self::Hyper<f64>>, _theta: f64, _state: Self::State<f64>) -> f64 {
         f64::NAN
     }
-}
-
-/// Something to do with a rule that is known when the program runs.
-pub trait RuleVisitor {
-    type Output;
-
-    fn visit<R: Rule>(self) -> Self::Output;
 }
 
 /// What the rule `R` remembers before the first step.
@@ -384,9 +365,10 @@ pub enum ObservedStatistic {
     Quantiles,
 }
 
-/// How far a run has come, counting the step that is taken.
+/// The hyperparameters of a step, and how far the run has come with it.
 #[derive(Clone, Copy, Debug)]
-pub struct Elapsed<N, H> {
+pub struct StepSettings<N, H> {
+    pub hyper: H,
     /// The number of the step, from 1.
     pub t: N,
     /// β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up to this one.
@@ -400,6 +382,7 @@ pub struct Elapsed<N, H> {
 /// What the optimizer sees of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleInput<A, B> {
+    pub rates: Rates<A>,
     /// θ before the step.
     pub theta: A,
     /// g at θ, or where else [the rule](Rule::GRADIENT_TOWARD) takes it, with its noise.

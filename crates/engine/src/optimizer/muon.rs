@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Need, Rates, RatioCorrection, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::quantity::{Beta, Range};
 
 /// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>; `muon.py` of
@@ -53,12 +50,9 @@ const DIRECTION: StepArrow = StepArrow::direction("−d", "Muon's direction");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
-    momentum: A,
-    one_minus_momentum: A,
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
+    momentum: DecayRate<A>,
+    beta1: DecayRate<A>,
+    beta2: DecayRate<A>,
     ratio: RatioCorrection<A>,
     vector_rate: A,
     /// What decays of a vector: its share of θ times ω.
@@ -82,19 +76,12 @@ impl Rule for Muon {
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
-        let one = N::splat(1.0);
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, power, .. } = step;
         Coefficients {
-            momentum: of(h.momentum),
-            one_minus_momentum: of(one - h.momentum),
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
+            momentum: DecayRate::new(h.momentum, &of),
+            beta1: DecayRate::new(h.beta1, &of),
+            beta2: DecayRate::new(h.beta2, &of),
             ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
             vector_rate: of(h.vector_rate),
             vector_decay: of(h.vector_rate * h.vector_decay),
@@ -102,16 +89,12 @@ impl Rule for Muon {
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
-        [m, s]: [A; 2],
-    ) -> ([A; 2], Moved<A>) {
-        let kept = c.momentum.mul_add(m, c.one_minus_momentum * gradient);
-        let m = A::by_shape(kept, || c.beta1.mul_add(m, c.one_minus_beta1 * gradient)).named(&M);
-        let s = A::by_shape(s, || c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient));
-        let orthogonal = c.momentum.mul_add(m, c.one_minus_momentum * gradient).named(&V).orthogonal();
+    fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m, s]: [A; 2]) -> ([A; 2], Moved<A>) {
+        let RuleInput { rates, theta, gradient, .. } = seen;
+        let kept = c.momentum.average(m, gradient);
+        let m = A::by_shape(kept, || c.beta1.average(m, gradient)).named(&M);
+        let s = A::by_shape(s, || c.beta2.average_of_squares(s, gradient));
+        let orthogonal = c.momentum.average(m, gradient).named(&V).orthogonal();
         let direction = A::by_shape(orthogonal, || c.vector_rate * m.bias_corrected_ratio(s, &c.ratio)).named(&D);
         let decayed = A::by_shape(theta, || c.vector_decay * theta);
         let direction = rates.masked(direction, gradient);

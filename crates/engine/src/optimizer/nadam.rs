@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::elementary::quick_exp;
 use crate::quantity::Range;
 
@@ -44,10 +41,8 @@ const EPSILON: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
+    beta1: DecayRate<A>,
+    beta2: DecayRate<A>,
     gradient: A,
     momentum: A,
     ratio: RatioCorrection<A>,
@@ -90,11 +85,8 @@ impl Rule for NAdam {
     }
 
     #[inline(always)]
-    fn coefficients<S: Scalar, A: Algebra>(
-        h: &Hyper<S>,
-        Elapsed { t, power, .. }: &Elapsed<S, Hyper<S>>,
-        of: impl Fn(S) -> A,
-    ) -> Coefficients<A> {
+    fn coefficients<S: Scalar, A: Algebra>(step: &StepSettings<S, Hyper<S>>, of: impl Fn(S) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, t, power, .. } = step;
         let one = S::splat(1.0);
         // The power of one step is the same in all of them, and that of t is the one in `decay_factor`: inlined, one is left.
         let missing = share_missing(h.momentum_decay.value(), t.value());
@@ -104,10 +96,8 @@ impl Rule for NAdam {
         let next = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψ(t + 1)))", next).named(&NEXT_MU);
         let product = power.beta1.computed("μ₁ μ₂ … μₜ", power.beta1.value()).named(&PRODUCT);
         Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
+            beta1: DecayRate::new(h.beta1, &of),
+            beta2: DecayRate::new(h.beta2, &of),
             gradient: of((one - mu) / (one - product)),
             momentum: of(next / (one - product * next)),
             ratio: RatioCorrection::new([S::splat(0.0), power.beta2], S::constant("ε", EPSILON), &of),
@@ -115,19 +105,13 @@ impl Rule for NAdam {
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
-        [m, s]: [A; 2],
-    ) -> ([A; 2], Moved<A>) {
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
-        let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
+    fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m, s]: [A; 2]) -> ([A; 2], Moved<A>) {
+        let gradient = seen.gradient;
+        let m = c.beta1.average(m, gradient).named(&M);
+        let s = c.beta2.average_of_squares(s, gradient).named(&S);
         let n = c.gradient.mul_add(gradient, c.momentum * m).named(&N);
         let direction = n.bias_corrected_ratio(s, &c.ratio).named(&D);
-        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
-        ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m, s], seen.moved(direction, &DIRECTION))
     }
 }

@@ -1,4 +1,4 @@
-use super::{Algebra, Relation, StepPart};
+use super::{Algebra, Moved, Relation, RuleInput, StepArrow, StepPart};
 
 /// What may differ from parameter to parameter.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl<A: Algebra> Rates<A> {
     /// ```
     ///
     /// The mean is over the parameter: x and y on the plane, all coordinates in more dimensions, a tensor in training. Weight
-    /// decay is not masked, unless it is [coupled](Rates::coupled), which makes it a part of g; and what the rule remembers
+    /// decay is not masked, unless it is [coupled](RuleInput::coupled), which makes it a part of g; and what the rule remembers
     /// does not see the mask.
     #[inline(always)]
     pub fn masked(self, direction: A, gradient: A) -> A {
@@ -44,10 +44,21 @@ impl<A: Algebra> Rates<A> {
         let mask = A::splat(0.0).compared(Relation::Less, direction * gradient).named(&MASK);
         (direction * mask / mask.mean().larger(A::splat(LEAST_MEAN_OF_MASK))).named(&MASKED)
     }
+}
 
-    /// The gradient `g + ω θ` with coupled weight decay, and the rates of the step that is left.
+impl<A: Algebra, B> RuleInput<A, B> {
+    /// The same with the gradient `g + ω θ` of coupled weight decay, and without another decay.
     #[inline(always)]
-    pub fn coupled(self, gradient: A, theta: A) -> (A, Rates<A>) {
-        (gradient.add_product(self.weight_decay, theta), Rates { weight_decay: A::splat(0.0), ..self })
+    pub fn coupled(self) -> Self {
+        let gradient = self.gradient.add_product(self.rates.weight_decay, self.theta);
+        RuleInput { gradient, rates: Rates { weight_decay: A::splat(0.0), ..self.rates }, ..self }
+    }
+
+    /// The move along a direction, [masked](Rates::masked) and drawn as an arrow, where θ decays.
+    #[inline(always)]
+    pub fn moved(self, direction: A, arrow: &'static StepArrow) -> Moved<A> {
+        let direction = self.rates.masked(direction, self.gradient);
+        A::draw(arrow, || direction);
+        Moved { theta: self.rates.decayed_step(self.theta, direction, self.theta), direction }
     }
 }

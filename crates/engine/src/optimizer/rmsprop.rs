@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Rates, RatioCorrection,
-    Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::quantity::{Beta, Range};
 
 /// RMSProp: the gradient over the root of its running mean square (Hinton, [lecture 6e of Neural Networks for Machine
@@ -61,8 +58,7 @@ const DIRECTION: StepArrow = StepArrow::direction("−b", "RMSProp's direction")
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<N> {
-    alpha: N,
-    one_minus_alpha: N,
+    alpha: DecayRate<N>,
     momentum: N,
     ratio: RatioCorrection<N>,
     is_centred: bool,
@@ -86,14 +82,10 @@ impl Rule for RmsProp {
     type State<N: Algebra> = [N; 3];
 
     #[inline(always)]
-    fn coefficients<S: Scalar, N: Algebra>(
-        h: &Hyper<S>,
-        _elapsed: &Elapsed<S, Hyper<S>>,
-        of: impl Fn(S) -> N,
-    ) -> Coefficients<N> {
+    fn coefficients<S: Scalar, N: Algebra>(step: &StepSettings<S, Hyper<S>>, of: impl Fn(S) -> N) -> Coefficients<N> {
+        let StepSettings { hyper: h, .. } = step;
         Coefficients {
-            alpha: of(h.beta2),
-            one_minus_alpha: of(S::splat(1.0) - h.beta2),
+            alpha: DecayRate::new(h.beta2, &of),
             momentum: of(h.momentum),
             ratio: RatioCorrection::new([S::splat(0.0); 2], h.eps, &of),
             is_centred: h.form.value() == IS_CENTRED,
@@ -104,19 +96,17 @@ impl Rule for RmsProp {
     #[inline(always)]
     fn step<N: Algebra, Q: Batch<N>>(
         c: &Coefficients<N>,
-        rates: Rates<N>,
-        RuleInput { theta, gradient, .. }: RuleInput<N, Q>,
+        seen: RuleInput<N, Q>,
         [s, a, b]: [N; 3],
     ) -> ([N; 3], Moved<N>) {
-        let (gradient, rates) = if c.is_coupled { rates.coupled(gradient, theta) } else { (gradient, rates) };
-        let s = c.alpha.mul_add(s, c.one_minus_alpha * gradient * gradient).named(&S);
-        let a = c.alpha.mul_add(a, c.one_minus_alpha * gradient).named(&A);
+        let seen = if c.is_coupled { seen.coupled() } else { seen };
+        let gradient = seen.gradient;
+        let s = c.alpha.average_of_squares(s, gradient).named(&S);
+        let a = c.alpha.average(a, gradient).named(&A);
         // Rounding may take the variance of equal gradients below 0.
         let v = if c.is_centred { N::splat(0.0).larger(s.add_product(-a, a)).named(&V) } else { s };
         let w = gradient.bias_corrected_ratio(v, &c.ratio).named(&W);
         let b = c.momentum.mul_add(b, w).named(&B);
-        let direction = rates.masked(b, gradient);
-        N::draw(&DIRECTION, || direction);
-        ([s, a, b], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([s, a, b], seen.moved(b, &DIRECTION))
     }
 }

@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, StepWeights, hyperparameters,
-};
+use super::*;
 use crate::elementary::power_of_any;
 use crate::quantity::Range;
 
@@ -64,8 +61,7 @@ const EPSILON: f64 = 1e-8;
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
     one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
+    beta2: DecayRate<A>,
     ratio: RatioCorrection<A>,
     /// t / T_w, while η grows.
     warm_up: A,
@@ -108,18 +104,14 @@ impl Rule for ScheduleFree {
     }
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { t, power, share, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, t, power, share, .. } = step;
         let one = N::splat(1.0);
         let is_warming_up = t.value() < h.warmup.value();
         let share = h.weight_lr_power.computed("w / Σw, w = tʳ (max η)ᵖ", *share).named(&C);
         Coefficients {
             one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
+            beta2: DecayRate::new(h.beta2, &of),
             ratio: RatioCorrection::new([N::splat(0.0), power.beta2], N::constant("ε", EPSILON), &of),
             warm_up: of(if is_warming_up { *t / h.warmup } else { one }),
             is_warming_up,
@@ -131,15 +123,15 @@ impl Rule for ScheduleFree {
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
-        mut rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        seen: RuleInput<A, B>,
         [lead, s]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
+        let RuleInput { mut rates, theta, gradient, .. } = seen;
         if c.is_warming_up {
             rates.learning_rate = rates.learning_rate * c.warm_up;
         }
         let y = theta.add_product(c.one_minus_beta1, lead).named(&Y);
-        let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
+        let s = c.beta2.average_of_squares(s, gradient).named(&S);
         let direction = gradient.bias_corrected_ratio(s, &c.ratio).named(&D);
         let direction = rates.masked(direction, gradient);
         let ahead = rates.decayed_step(lead, direction, y).named(&E);

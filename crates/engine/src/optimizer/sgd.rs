@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Rates, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 
 /// Stochastic gradient descent with momentum, Polyak's or Nesterov's
 /// ([PyTorch's `SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html) without dampening, whose weight
@@ -62,11 +59,8 @@ impl Rule for Sgd {
     type State<A: Algebra> = [A; 1];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        _elapsed: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, .. } = step;
         Coefficients {
             beta1: of(h.beta1),
             is_nesterov: h.form.value() == IS_NESTEROV,
@@ -75,17 +69,13 @@ impl Rule for Sgd {
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
-        [m]: [A; 1],
-    ) -> ([A; 1], Moved<A>) {
-        let (gradient, rates) = if c.is_coupled { rates.coupled(gradient, theta) } else { (gradient, rates) };
+    fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m]: [A; 1]) -> ([A; 1], Moved<A>) {
+        let seen = if c.is_coupled { seen.coupled() } else { seen };
+        let gradient = seen.gradient;
         let m = c.beta1.mul_add(m, gradient).named(&M);
         let direction = if c.is_nesterov { gradient.add_product(c.beta1, m).named(&D) } else { m };
-        let direction = rates.masked(direction, gradient);
+        let direction = seen.rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m], Moved { theta: seen.rates.decayed_step(seen.theta, direction, seen.theta), direction })
     }
 }

@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Need, Rates,
-    RatioCorrection, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::quantity::Range;
 
 /// Shampoo: the momentum, preconditioned by the roots of second moments of each axis of a tensor (Gupta et al.,
@@ -112,12 +109,9 @@ const DIRECTION: StepArrow = StepArrow::direction("−d", "Shampoo's direction")
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
-    graft_beta2: A,
-    one_minus_graft_beta2: A,
+    beta1: DecayRate<A>,
+    beta2: DecayRate<A>,
+    graft_beta2: DecayRate<A>,
     epsilon: A,
     /// 1 − β₁ᵗ
     m_weight: A,
@@ -150,19 +144,13 @@ impl Rule for Shampoo {
     type State<A: Algebra> = [A; 6];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { t, power, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, t, power, .. } = step;
         let one = N::splat(1.0);
         Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
-            graft_beta2: of(h.graft_beta2),
-            one_minus_graft_beta2: of(one - h.graft_beta2),
+            beta1: DecayRate::new(h.beta1, &of),
+            beta2: DecayRate::new(h.beta2, &of),
+            graft_beta2: DecayRate::new(h.graft_beta2, &of),
             epsilon: of(h.eps),
             m_weight: of(one - power.beta1),
             statistic_weight: of(one - power.beta2),
@@ -177,11 +165,11 @@ impl Rule for Shampoo {
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        seen: RuleInput<A, B>,
         [m, s, diagonal, mixed, root, mixed_root]: [A; 6],
     ) -> ([A; 6], Moved<A>) {
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let gradient = seen.gradient;
+        let m = c.beta1.average(m, gradient).named(&M);
         let statistic = c.statistic([diagonal, mixed], gradient);
         let [root, mixed_root] = match (c.is_refreshed, c.is_early) {
             (true, _) => c.root(statistic),
@@ -189,19 +177,17 @@ impl Rule for Shampoo {
             (false, false) => [root, mixed_root],
         };
         let u = (root.mul_add(m, mixed_root * m.exchanged()) / c.m_weight).named(&U);
-        let s = c.graft_beta2.mul_add(s, c.one_minus_graft_beta2 * gradient * gradient).named(&S);
+        let s = c.graft_beta2.average_of_squares(s, gradient).named(&S);
         let direction = if c.is_grafted {
             let v = m.bias_corrected_ratio(s, &c.ratio).named(&V);
             if c.is_early { v } else { u * (v.norm() / (u.norm() + A::splat(NO_LENGTH))) }.named(&D)
         } else {
             u
         };
-        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
         let [diagonal, mixed] = statistic;
         let state = [m, s, diagonal, mixed, root, mixed_root];
-        (state, Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        (state, seen.moved(direction, &DIRECTION))
     }
 }
 
@@ -213,10 +199,7 @@ impl<A: Algebra> Coefficients<A> {
         let [diagonal, mixed] = if self.is_sum {
             [diagonal + square, mixed + product]
         } else {
-            [
-                self.beta2.mul_add(diagonal, self.one_minus_beta2 * square),
-                self.beta2.mul_add(mixed, self.one_minus_beta2 * product),
-            ]
+            [self.beta2.average(diagonal, square), self.beta2.average(mixed, product)]
         };
         [diagonal.named(&L), mixed.named(&L_MIXED)]
     }

@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar,
-    StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 
 /// Signum: the sign of the momentum (Bernstein et al., [arXiv:1802.04434](https://arxiv.org/abs/1802.04434)), with
 /// decoupled weight decay.
@@ -23,12 +20,6 @@ const M: StepPart = StepPart::state("m", "m", "running average of the gradients"
 const D: StepPart = StepPart::quantity("d", "direction of the step");
 const DIRECTION: StepArrow = StepArrow::direction("−sign m", "Signum's direction");
 
-#[derive(Clone, Copy, Debug)]
-pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-}
-
 impl Rule for Signum {
     const INFO: RuleInfo = RuleInfo {
         name: "Signum",
@@ -42,30 +33,19 @@ impl Rule for Signum {
     };
 
     type Hyper<N: Copy> = Hyper<N>;
-    type Coefficients<A: Algebra> = Coefficients<A>;
+    type Coefficients<A: Algebra> = DecayRate<A>;
     type State<A: Algebra> = [A; 1];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        _elapsed: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
-        Coefficients { beta1: of(h.beta1), one_minus_beta1: of(N::splat(1.0) - h.beta1) }
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> DecayRate<A> {
+        DecayRate::new(step.hyper.beta1, &of)
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
-        [m]: [A; 1],
-    ) -> ([A; 1], Moved<A>) {
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+    fn step<A: Algebra, B: Batch<A>>(beta1: &DecayRate<A>, seen: RuleInput<A, B>, [m]: [A; 1]) -> ([A; 1], Moved<A>) {
+        let m = beta1.average(m, seen.gradient).named(&M);
         let direction = m.sign().named(&D);
-        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
-        ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m], seen.moved(direction, &DIRECTION))
     }
 }

@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Need, Rates, RatioCorrection, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::quantity::Range;
 
 /// SOAP: Adam in the eigenvectors of Shampoo's statistics (Vyas et al.,
@@ -65,10 +62,8 @@ const DIRECTION: StepArrow = StepArrow::direction("−d", "SOAP's direction");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
+    beta1: DecayRate<A>,
+    beta2: DecayRate<A>,
     /// √(1 − β₂ⁿ) / (1 − β₁ⁿ)
     bias: A,
     /// Of averages with their bias.
@@ -101,21 +96,15 @@ impl Rule for Soap {
     }
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { t, power, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
-        let (one, zero) = (N::splat(1.0), N::splat(0.0));
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, t, power, .. } = step;
         let bias = (1.0 - power.beta2.value()).sqrt() / (1.0 - power.beta1.value());
         let n = t.value() - 1.0;
         Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
+            beta1: DecayRate::new(h.beta1, &of),
+            beta2: DecayRate::new(h.beta2, &of),
             bias: of(power.beta1.computed("√(1 − β₂ⁿ) / (1 − β₁ⁿ),  n = t − 1", bias).named(&BIAS)),
-            ratio: RatioCorrection::new([zero, zero], h.eps, &of),
+            ratio: RatioCorrection::new([N::splat(0.0); 2], h.eps, &of),
             is_first: n == 0.0,
             is_refreshed: n % h.interval.value() == 0.0,
         }
@@ -124,19 +113,19 @@ impl Rule for Soap {
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        seen: RuleInput<A, B>,
         [m, along, across, diagonal, mixed, axis]: [A; 6],
     ) -> ([A; 6], Moved<A>) {
+        let RuleInput { rates, theta, gradient, .. } = seen;
         if c.is_first {
             let [diagonal, mixed] = c.statistic([diagonal, mixed], gradient);
             let axis = unit(gradient, A::splat(0.5).sqrt()).named(&AXIS);
             return ([m, along, across, diagonal, mixed, axis], Moved { theta, direction: A::splat(0.0) });
         }
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let m = c.beta1.average(m, gradient).named(&M);
         let [gradient_along, gradient_across] = turned(axis, gradient, [&G_ALONG, &G_ACROSS]);
-        let along = c.beta2.mul_add(along, c.one_minus_beta2 * gradient_along * gradient_along).named(&ALONG);
-        let across = c.beta2.mul_add(across, c.one_minus_beta2 * gradient_across * gradient_across).named(&ACROSS);
+        let along = c.beta2.average_of_squares(along, gradient_along).named(&ALONG);
+        let across = c.beta2.average_of_squares(across, gradient_across).named(&ACROSS);
         let [m_along, m_across] = turned(axis, m, [&M_ALONG, &M_ACROSS]);
         let step_along = m_along.bias_corrected_ratio(along, &c.ratio).named(&N_ALONG);
         let step_across = m_across.bias_corrected_ratio(across, &c.ratio).named(&N_ACROSS);
@@ -158,10 +147,7 @@ impl<A: Algebra> Coefficients<A> {
     #[inline(always)]
     fn statistic(&self, [diagonal, mixed]: [A; 2], gradient: A) -> [A; 2] {
         let (square, product) = (gradient * gradient, gradient * gradient.exchanged());
-        [
-            self.beta2.mul_add(diagonal, self.one_minus_beta2 * square).named(&L),
-            self.beta2.mul_add(mixed, self.one_minus_beta2 * product).named(&L_MIXED),
-        ]
+        [self.beta2.average(diagonal, square).named(&L), self.beta2.average(mixed, product).named(&L_MIXED)]
     }
 }
 

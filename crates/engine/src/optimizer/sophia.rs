@@ -1,7 +1,4 @@
-use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Need, Rates, Rule, RuleInfo, RuleInput,
-    Scalar, StepArrow, StepPart, hyperparameters,
-};
+use super::*;
 use crate::quantity::Range;
 
 /// Sophia: the momentum divided by the curvature, at most 1 in size (Liu et al.,
@@ -46,10 +43,8 @@ const DIRECTION: StepArrow = StepArrow::direction("−d", "Sophia's direction");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
-    beta1: A,
-    one_minus_beta1: A,
-    beta2: A,
-    one_minus_beta2: A,
+    beta1: DecayRate<A>,
+    beta2: DecayRate<A>,
     rho: A,
     epsilon: A,
     /// Whether the curvature is estimated in this step.
@@ -73,18 +68,12 @@ impl Rule for Sophia {
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        h: &Hyper<N>,
-        Elapsed { t, .. }: &Elapsed<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> Coefficients<A> {
-        let one = N::splat(1.0);
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let StepSettings { hyper: h, t, .. } = step;
         let before = t.value() - 1.0;
         Coefficients {
-            beta1: of(h.beta1),
-            one_minus_beta1: of(one - h.beta1),
-            beta2: of(h.beta2),
-            one_minus_beta2: of(one - h.beta2),
+            beta1: DecayRate::new(h.beta1, &of),
+            beta2: DecayRate::new(h.beta2, &of),
             rho: of(h.rho),
             epsilon: of(N::constant("ε", EPSILON)),
             is_estimated: before > 0.0 && before % h.interval.value() == 0.0,
@@ -92,20 +81,14 @@ impl Rule for Sophia {
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &Coefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, batch }: RuleInput<A, B>,
-        [m, h]: [A; 2],
-    ) -> ([A; 2], Moved<A>) {
-        let h = if c.is_estimated { c.beta2.mul_add(h, c.one_minus_beta2 * batch.curvature()).named(&H) } else { h };
-        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+    fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m, h]: [A; 2]) -> ([A; 2], Moved<A>) {
+        let RuleInput { gradient, batch, .. } = seen;
+        let h = if c.is_estimated { c.beta2.average(h, batch.curvature()).named(&H) } else { h };
+        let m = c.beta1.average(m, gradient).named(&M);
         // The larger one of 0 and NaN is NaN, in this order.
         let most = c.rho.mul_add(A::splat(0.0).larger(h), c.epsilon);
         let direction = (m / m.abs().larger(most)).named(&D);
-        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
-        A::draw(&DIRECTION, || direction);
-        ([m, h], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m, h], seen.moved(direction, &DIRECTION))
     }
 }

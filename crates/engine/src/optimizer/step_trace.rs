@@ -1,10 +1,10 @@
 //! A step on the plane, recorded as it is computed.
 
-use super::part::{StepArrow, StepPart};
+use super::step_part::{StepArrow, StepPart};
 use super::trace::{Node, Operand, Recorded, Symbol, Tape, Traced, TracedBatch};
 use super::{
-    Algebra, Batch, BiasCorrection, Elapsed, Hyperparameter, HyperparameterKind, Numbers, Rates, Rule, RuleInput,
-    RuleSpec, with_rule,
+    Algebra, Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, Rates, Rule, RuleInput, RuleSpec,
+    StepSettings, with_rule,
 };
 
 /// What a step begins with, for the coordinates x and y.
@@ -55,8 +55,8 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
         Some(of) => tape.symbol(Symbol::Power(of.symbol), [bias.powers[index]; 2]),
     });
     let t = tape.symbol(Symbol::Step, [bias.steps as f64; 2]);
-    let elapsed = Elapsed { t, power, share: bias.weights.share, typed: rule.kind().typed() };
-    let coefficients = R::coefficients(&hyper, &elapsed, |coefficient| coefficient);
+    let settings = StepSettings { hyper, t, power, share: bias.weights.share, typed: rule.kind().typed() };
+    let coefficients = R::coefficients(&settings, |coefficient| coefficient);
     let rates = Rates {
         learning_rate: tape.symbol(Symbol::LearningRate, [*learning_rate; 2]),
         weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
@@ -66,6 +66,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
         is_cautious: rule.is_cautious(),
     };
     let seen = RuleInput {
+        rates,
         theta: tape.symbol(Symbol::Theta, *theta),
         gradient: tape.symbol(Symbol::Gradient, *gradient),
         batch: TracedBatch::new(&tape, batch),
@@ -74,7 +75,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
         Some(values) => tape.symbol(Symbol::State(index), *values),
         None => Traced::splat(0.0),
     });
-    let (state, moved) = R::step(&coefficients, rates, seen, state);
+    let (state, moved) = R::step(&coefficients, seen, state);
     let states = &state.as_ref()[..states.len()];
     let new_states = states.iter().map(|state| state.operand()).collect();
     let states = states.iter().map(|state| state.values()).collect();

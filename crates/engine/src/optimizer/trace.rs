@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::Batch;
-use super::algebra::{Algebra, AverageWeight, Function, RatioCorrection, Relation, Scalar};
-use super::part::{StepArrow, StepPart};
+use super::algebra::{Algebra, Function, Relation, Scalar};
+use super::average::{AverageWeight, RatioCorrection};
+use super::step_part::{StepArrow, StepPart};
 use crate::lanes::{Lanes, Planar, Real};
 
 /// What is computed with, or one of the numbers before.

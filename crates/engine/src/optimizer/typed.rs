@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::program::{GivenOfStep, Program, ProgramCoefficients, ProgramError};
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterKind, MOST_HYPERPARAMETERS, MOST_STATES, Marker,
-    MarkerShape, Moved, Need, Rates, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart,
+    Algebra, Batch, Hyperparameter, HyperparameterKind, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved,
+    Need, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
 };
 use crate::quantity::{Beta, Range};
 use crate::terminal_escape::{escaped_name, is_visible_name};
@@ -218,11 +218,8 @@ fn table(program: &Program) -> &'static [Hyperparameter] {
 
 /// What the coefficients of a step are computed of.
 #[inline(always)]
-fn given<'a, N: Copy>(
-    parameters: &'a [N; MOST_HYPERPARAMETERS],
-    elapsed: &'a Elapsed<N, [N; MOST_HYPERPARAMETERS]>,
-) -> GivenOfStep<'a, N> {
-    GivenOfStep { parameters, powers: &elapsed.power, t: elapsed.t }
+fn given<N: Copy>(settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>) -> GivenOfStep<'_, N> {
+    GivenOfStep { parameters: &settings.hyper, powers: &settings.power, t: settings.t }
 }
 
 const DIRECTION: StepArrow = StepArrow::direction("−d", "direction of the step");
@@ -251,42 +248,38 @@ impl Rule for Typed {
 
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(
-        hyper: &[N; MOST_HYPERPARAMETERS],
-        elapsed: &Elapsed<N, [N; MOST_HYPERPARAMETERS]>,
+        settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>,
         of: impl Fn(N) -> A,
     ) -> ProgramCoefficients<A> {
-        let TypedRule { program, parts, .. } = elapsed.typed.expect("a typed rule has its text");
+        let TypedRule { program, parts, .. } = settings.typed.expect("a typed rule has its text");
         let mut coefficients = ProgramCoefficients::new(program, parts);
-        coefficients.set(given(hyper, elapsed), of);
+        coefficients.set(given(settings), of);
         coefficients
     }
 
     #[inline(always)]
     fn set_coefficients<N: Scalar, A: Algebra>(
         coefficients: &mut ProgramCoefficients<A>,
-        hyper: &[N; MOST_HYPERPARAMETERS],
-        elapsed: &Elapsed<N, [N; MOST_HYPERPARAMETERS]>,
+        settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>,
         of: impl Fn(N) -> A,
     ) {
-        coefficients.set_changed(given(hyper, elapsed), of);
+        coefficients.set_changed(given(settings), of);
     }
 
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         coefficients: &ProgramCoefficients<A>,
-        rates: Rates<A>,
         seen: RuleInput<A, B>,
         mut states: [A; MOST_STATES],
     ) -> ([A; MOST_STATES], Moved<A>) {
-        let moved = Typed::step_in_place(coefficients, rates, seen, &mut states);
+        let moved = Typed::step_in_place(coefficients, seen, &mut states);
         (states, moved)
     }
 
     #[inline(always)]
     fn step_in_place<A: Algebra, B: Batch<A>>(
         coefficients: &ProgramCoefficients<A>,
-        rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        RuleInput { rates, theta, gradient, .. }: RuleInput<A, B>,
         states: &mut [A; MOST_STATES],
     ) -> Moved<A> {
         let moved = coefficients.step(rates, theta, gradient, states);

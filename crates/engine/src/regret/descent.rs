@@ -2,7 +2,7 @@
 
 use super::{Losses, RADIUS, Theorem};
 use crate::optimizer::focus::Hyper;
-use crate::optimizer::{Elapsed, Focus, NoBatch, Rates, Rule, RuleInput};
+use crate::optimizer::{Focus, NoBatch, Rates, Rule, RuleInput, StepSettings};
 
 /// The regret of FOCUS on a sequence of losses.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,16 +82,16 @@ impl Descent {
         self.beta2_power *= BETA2;
         let hyper = Hyper { beta1, beta2: BETA2, gamma, weight_decay: 0.0, decay: 0.0, mask: 0.0 };
         let power = Hyper { beta2: self.beta2_power, ..hyper };
-        let elapsed = Elapsed { t: step as f64, power, share: 1.0, typed: None };
-        let coefficients = Focus::coefficients(&hyper, &elapsed, |number: f64| number);
+        let settings = StepSettings { hyper, t: step as f64, power, share: 1.0, typed: None };
+        let coefficients = Focus::coefficients(&settings, |number: f64| number);
         let rates = Rates {
             learning_rate: self.theorem.learning_rate / (step as f64).sqrt(),
             weight_decay: 0.0,
             is_cautious: false,
         };
         for ((theta, state), gradient) in self.theta.iter_mut().zip(&mut self.states).zip(&self.gradient) {
-            let input = RuleInput { theta: *theta, gradient: *gradient, batch: NoBatch };
-            let (after, moved) = Focus::step(&coefficients, rates, input, *state);
+            let input = RuleInput { rates, theta: *theta, gradient: *gradient, batch: NoBatch };
+            let (after, moved) = Focus::step(&coefficients, input, *state);
             *state = after;
             *theta = moved.theta.clamp(-RADIUS, RADIUS);
         }

@@ -4,6 +4,9 @@
 //! person makes only a few. Snapshots return through a channel of capacity one: the next is made when the last has
 //! been received. While another tab is shown or the window is hidden the engine is held: it takes no steps, but still
 //! counts as playing.
+//!
+//! It needs [`std::thread`] and [`Instant`], which wasm32-unknown-unknown lacks: there [`Engine::spawn`] panics, and a page
+//! calls [`Simulation::advance`] itself.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};

@@ -1,9 +1,7 @@
 //! A step of many particles, in the widest vectors of the machine.
 
-use std::marker::PhantomData;
-
 use super::diagnostics::{Observed, Sample, Sums};
-use crate::instructions::{Instructions, VectorSet, VectorWork};
+use crate::instructions::{VectorSet, vectorized};
 use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, each};
 use crate::optimizer::{
@@ -73,7 +71,7 @@ impl Step {
             is_cautious: rule.is_cautious(),
         };
         let update = Update { rule, bias, rates };
-        Instructions::widest().run(Blocks::<R> { step: self, update, particles, states, rule: PhantomData })
+        step_blocks::<R>(self, update, particles, states)
     }
 
     #[inline(always)]
@@ -129,12 +127,12 @@ impl Step {
         let noise = noise_factors(has_curvature, streams, self.noise);
         let batch = PlaneBatch { landscape: self.landscape, at, noise: noise[0], curvature_noise: noise[1] };
         let noisy = [gradient_x * batch.noise[0], gradient_y * batch.noise[1]];
-        let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
+        let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| match states.get(index) {
             Some(state) => V::both(each(*state, V::from_lanes)),
             None => V::Both::splat(0.0),
         });
-        let (state, moved) = R::step(coefficients, rates, seen, state);
+        let (state, moved) = R::step(coefficients, seen, state);
         for (place, state) in states.iter_mut().zip(state.as_ref()) {
             *place = each(V::apart(*state), V::to_lanes);
         }
@@ -151,21 +149,12 @@ impl Step {
     }
 }
 
-/// The step of all blocks with the rule `R`.
-struct Blocks<'a, R> {
-    step: &'a Step,
-    update: Update<'a>,
-    particles: Particles<'a>,
-    states: &'a mut [Pair<Block>],
-    rule: PhantomData<R>,
-}
-
-impl<R: Rule> VectorWork for Blocks<'_, R> {
-    type Output = Sums<Block>;
-
-    #[inline(always)]
-    fn run<S: VectorSet>(self) -> Sums<Block> {
-        self.step.blocks::<R, S::Doubles>(self.update, self.particles, self.states)
+vectorized! {
+    /// The step of all blocks with the rule `R`.
+    fn step_blocks<R: Rule>(
+        step: &Step, update: Update<'_>, particles: Particles<'_>, states: &mut [Pair<Block>],
+    ) -> Sums<Block> {
+        step.blocks::<R, <Vectors as VectorSet>::Doubles>(update, particles, states)
     }
 }
 

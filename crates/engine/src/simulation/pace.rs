@@ -1,4 +1,5 @@
-//! The timing of steps, and the measured rate of steps per second.
+//! The timing of steps, and the measured rate of steps per second. It needs [`Instant`], which panics on
+//! wasm32-unknown-unknown.
 
 use std::time::{Duration, Instant};
 

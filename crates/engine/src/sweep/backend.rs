@@ -1,6 +1,6 @@
 //! The backend of a sweep's runs: vector instructions and floating-point precision.
 
-use crate::instructions::{Instructions, VectorSet, VectorWork, WideWork};
+use crate::instructions::{Instructions, WideWork, vectorized};
 
 /// Floating-point precision of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,12 +32,12 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Creates a backend with this precision in the widest registers of this processor.
+    /// This precision in the widest registers of this processor.
     pub fn new(precision: Precision) -> Backend {
         Backend { precision, instructions: Instructions::widest() }
     }
 
-    /// Creates a backend with this precision and these instructions.
+    /// This precision with these instructions.
     pub fn with_instructions(precision: Precision, instructions: Instructions) -> Backend {
         Backend { precision, instructions }
     }
@@ -51,24 +51,17 @@ impl Backend {
     }
 
     pub(super) fn run<W: WideWork>(self, work: W) -> W::Output {
-        self.instructions.run(InPrecision { precision: self.precision, work })
+        in_precision(self.instructions, self.precision, work)
     }
 }
 
-/// Work to do in a precision.
-struct InPrecision<W> {
-    precision: Precision,
-    work: W,
-}
-
-impl<W: WideWork> VectorWork for InPrecision<W> {
-    type Output = W::Output;
-
-    #[inline(always)]
-    fn run<S: VectorSet>(self) -> W::Output {
-        match self.precision {
-            Precision::Single => S::in_singles(self.work),
-            Precision::Double => S::in_doubles(self.work),
+vectorized! {
+    in S: instructions;
+    /// Runs the work in vectors of a precision.
+    fn in_precision<W: WideWork>(instructions: Instructions; precision: Precision, work: W) -> W::Output {
+        match precision {
+            Precision::Single => S::in_singles(work),
+            Precision::Double => S::in_doubles(work),
         }
     }
 }

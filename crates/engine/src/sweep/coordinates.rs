@@ -291,9 +291,8 @@ mod tests {
             is_cautious: rule.is_cautious(),
         };
         let batch = Squares(arena.number(&CURVATURE));
-        let seen = RuleInput { theta: arena.number(theta), gradient: arena.number(gradient), batch };
-        let (after, moved) =
-            R::step(&coefficients, rates, seen, Numbers::from_fn(|index| arena.number(&states[index])));
+        let seen = RuleInput { rates, theta: arena.number(theta), gradient: arena.number(gradient), batch };
+        let (after, moved) = R::step(&coefficients, seen, Numbers::from_fn(|index| arena.number(&states[index])));
         let pair = |number: Coordinates<'_, f64>| [0, 1].map(|coordinate| number.value(coordinate));
         let mut theta = [0.0; 2];
         moved.theta.write(&mut theta);

@@ -1,4 +1,7 @@
 //! All pixels of a sweep, in a pool of threads.
+//!
+//! The pool needs [`std::thread`] and [`Instant`], which wasm32-unknown-unknown lacks: there [`Pool::new`] fails, and a page
+//! calls [`pixel_runs`] for one pixel after another.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +15,7 @@ use super::cell::Cell;
 use super::pixel_runs::pixel_runs;
 use super::runs::Runs;
 use super::spec::SweepSpec;
-use super::tasks::{Part, PixelOrder, Task, tasks};
+use super::tasks::{PixelOrder, Portion, Task, tasks};
 
 /// The thread pool of sweeps, separate from all other threads.
 #[derive(Clone)]
@@ -66,6 +69,24 @@ impl Progress {
     }
 }
 
+/// What a sweep computes, and how.
+pub struct SweepJob<'a> {
+    pub spec: Arc<SweepSpec>,
+    pub backend: Backend,
+    pub order: PixelOrder,
+    /// Whether finished pixels keep the runs that they were computed from.
+    pub keep_runs: bool,
+    /// Whether the pixel in a row and column is known already, and left out.
+    pub known: &'a dyn Fn([usize; 2]) -> bool,
+}
+
+impl SweepJob<'_> {
+    /// All pixels, row by row, without their runs.
+    pub fn new(spec: Arc<SweepSpec>, backend: Backend) -> Self {
+        SweepJob { spec, backend, order: PixelOrder::RowByRow, keep_runs: false, known: &|_| false }
+    }
+}
+
 /// A sweep that is running, or has ended.
 pub struct Sweep {
     shared: Arc<Shared>,
@@ -74,7 +95,7 @@ pub struct Sweep {
 
 struct Shared {
     spec: Arc<SweepSpec>,
-    machine: Backend,
+    backend: Backend,
     tasks: Vec<Task>,
     keep_runs: bool,
     next: AtomicUsize,
@@ -90,23 +111,15 @@ struct Shared {
 }
 
 impl Sweep {
-    /// Begins a sweep of all pixels but those that are `known`. `wake` is called after each pixel that is
-    /// finished, and at the end.
-    pub fn start(
-        pool: &Pool,
-        spec: Arc<SweepSpec>,
-        machine: Backend,
-        work: PixelOrder,
-        keep_runs: bool,
-        known: impl Fn([usize; 2]) -> bool,
-        wake: impl Fn() + Send + Sync + 'static,
-    ) -> Sweep {
-        let tasks = tasks(&spec, work, known);
+    /// Begins a sweep. `wake` is called after each pixel that is finished, and at the end.
+    pub fn start(pool: &Pool, job: SweepJob<'_>, wake: impl Fn() + Send + Sync + 'static) -> Sweep {
+        let SweepJob { spec, backend, order, keep_runs, known } = job;
+        let tasks = tasks(&spec, order, known);
         let all_steps = tasks.iter().map(|task| task.steps).sum();
-        let all_pixels = tasks.iter().filter(|task| task.part != Part::Preview).count();
+        let all_pixels = tasks.iter().filter(|task| task.portion != Portion::Preview).count();
         let shared = Arc::new(Shared {
             spec,
-            machine,
+            backend,
             tasks,
             keep_runs,
             next: AtomicUsize::new(0),
@@ -173,8 +186,8 @@ impl Shared {
     /// The work of every thread: does the next task, until there is none.
     fn work(&self, sender: &Sender<Finished>, wake: &impl Fn()) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let replicates = task.part.replicates(&self.spec);
-            let Some(runs) = pixel_runs(self.machine, &self.spec, task.pixel, replicates, &self.cancelled) else {
+            let replicates = task.portion.replicates(&self.spec);
+            let Some(runs) = pixel_runs(self.backend, &self.spec, task.pixel, replicates, &self.cancelled) else {
                 return;
             };
             self.steps.fetch_add(task.steps, Ordering::Relaxed);
@@ -189,17 +202,17 @@ impl Shared {
     /// The result of the task's pixel after these runs, if any.
     fn finish(&self, task: &Task, runs: Vec<Runs>) -> Option<Finished> {
         let cell = |runs: &[Runs]| Cell::new(runs, self.spec.average, self.spec.common_random_numbers);
-        let runs = match task.part {
-            Part::Whole => runs,
-            Part::Preview | Part::Rest => {
-                let preview = (task.part == Part::Preview).then(|| cell(&runs));
+        let runs = match task.portion {
+            Portion::Whole => runs,
+            Portion::Preview | Portion::Rest => {
+                let preview = (task.portion == Portion::Preview).then(|| cell(&runs));
                 let mut halves = self.halves.lock().expect(NO_PANIC);
                 let Some(other) = halves.remove(&task.pixel) else {
                     halves.insert(task.pixel, runs);
                     return preview.map(|cell| Finished { pixel: task.pixel, cell, runs: None });
                 };
                 drop(halves);
-                let [first, second] = if task.part == Part::Rest { [other, runs] } else { [runs, other] };
+                let [first, second] = if task.portion == Portion::Rest { [other, runs] } else { [runs, other] };
                 first.iter().zip(&second).map(|(first, second)| first.followed_by(second)).collect()
             }
         };

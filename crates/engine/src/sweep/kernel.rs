@@ -160,8 +160,8 @@ impl ToyProblem {
             noise: V::apart(noise),
             curvature_noise: V::apart(noise_factors::<V>(self.noise, curvature_draws)),
         });
-        let seen = RuleInput { theta: batch.theta, gradient: gradient * noise, batch: of_step };
-        let moved = R::step_in_place(coefficients, rates, seen, state);
+        let seen = RuleInput { rates, theta: batch.theta, gradient: gradient * noise, batch: of_step };
+        let moved = R::step_in_place(coefficients, seen, state);
         batch.theta = moved.theta;
         batch.valley = self.landscape.uv_from_xy(V::apart(moved.theta));
         let loss = self.landscape.loss(batch.valley);

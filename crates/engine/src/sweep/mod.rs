@@ -5,8 +5,8 @@
 //! run with every learning rate, many times; its score is its best average over the learning rates, and the optimizer
 //! with the best score wins the pixel.
 //!
-//! [`tile`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes all
-//! pixels in a thread pool; a [`Diagram`] holds all pixels. A run draws its random numbers from a stream of its own, so
+//! [`pixel_runs`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes all
+//! pixels in a thread pool; a [`Diagram`] is the whole. A run draws its random numbers from a stream of its own, so
 //! that the result is the same in any order, on any number of threads, and in parts.
 
 mod axis;
@@ -19,7 +19,6 @@ mod gap;
 mod kernel;
 mod names;
 mod nd_batch;
-mod part;
 mod pixel_key;
 mod pixel_runs;
 mod point;
@@ -27,19 +26,20 @@ mod runs;
 mod shared_noise;
 mod spec;
 mod statistics;
+mod sweep_part;
 mod tasks;
 
 pub use axis::{Axis, Quantity, Spacing};
 pub use backend::{Backend, Precision};
 pub use cell::{Average, Cell, Comparison, Metric, Score};
 pub use diagram::Diagram;
-pub use engine::{Finished, Pool, Progress, Sweep};
+pub use engine::{Finished, Pool, Progress, Sweep, SweepJob};
 pub use kernel::Metrics;
-pub use part::{PartError, PartLabel, SweepPart};
 pub use pixel_key::PixelKey;
 pub use pixel_runs::pixel_runs;
 pub use point::{Point, PointOptimizer};
 pub use runs::Runs;
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
 pub use statistics::Gap;
+pub use sweep_part::{PartError, PartLabel, SweepPart};
 pub use tasks::PixelOrder;

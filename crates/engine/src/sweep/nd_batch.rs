@@ -223,8 +223,8 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let factor = draws[within].mul_add(noise, V::splat(1.0));
                 let noisy = gradient * factor;
                 if is_of_elements {
-                    let seen = RuleInput { theta: *theta, gradient: noisy, batch: NoBatch };
-                    let moved = R::step_in_place(&coefficients, rates, seen, &mut self.states[coordinate]);
+                    let seen = RuleInput { rates, theta: *theta, gradient: noisy, batch: NoBatch };
+                    let moved = R::step_in_place(&coefficients, seen, &mut self.states[coordinate]);
                     *theta = moved.theta;
                 } else {
                     self.gradient[coordinate] = noisy;
@@ -272,14 +272,14 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             noise: arena.number(&self.noise),
             curvature_noise: arena.number(&self.curvature_noise),
         };
-        let seen = RuleInput { theta, gradient: arena.number(&self.gradient), batch };
+        let seen = RuleInput { rates, theta, gradient: arena.number(&self.gradient), batch };
         let state = Numbers::from_fn(|index| {
             for (column, state) in self.column.iter_mut().zip(&self.states) {
                 *column = state.as_ref()[index];
             }
             arena.number(&self.column)
         });
-        let (state, moved) = R::step(&coefficients, rates, seen, state);
+        let (state, moved) = R::step(&coefficients, seen, state);
         for (coordinate, after) in self.states.iter_mut().enumerate() {
             *after = Numbers::from_fn(|index| state.as_ref()[index].value(coordinate));
         }

@@ -20,7 +20,7 @@ use crate::random::Normals;
 /// Computes the runs of some replicates at a pixel, for each optimizer in the order of the spec. Returns `None` if
 /// `cancelled` before the end.
 pub fn pixel_runs(
-    machine: Backend,
+    backend: Backend,
     spec: &SweepSpec,
     [row, column]: [usize; 2],
     replicates: Range<usize>,
@@ -28,7 +28,7 @@ pub fn pixel_runs(
 ) -> Option<Vec<Runs>> {
     let point = spec.point(row, column);
     let work = PixelRuns { spec, point: &point, key: PixelKey::new(spec, row, column), replicates, cancelled };
-    machine.run(work)
+    backend.run(work)
 }
 
 struct PixelRuns<'a> {

@@ -10,8 +10,8 @@ use super::spec::SweepSpec;
 /// The order in which pixels are computed. It does not change the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PixelOrder {
-    /// Compute pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
-    /// picture; then still finer ones, until every pixel is exact.
+    /// Pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
+    /// picture; then still finer, until every pixel is exact.
     CoarseToFine,
     /// Compute one row after another.
     RowByRow,
@@ -21,14 +21,14 @@ pub enum PixelOrder {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub pixel: [usize; 2],
-    pub part: Part,
-    /// The number of optimizer steps of the task.
+    pub portion: Portion,
+    /// Optimizer steps that it takes.
     pub steps: u64,
 }
 
 /// The replicates of a pixel that a task computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Portion {
     /// The first replicates, for a first picture.
     Preview,
     /// The replicates without those of the preview.
@@ -45,47 +45,47 @@ const PREVIEW_SHAPE: [usize; 2] = [12, 13];
 /// The smallest number of blocks of the coarser pictures before it, if the diagram has that many pixels.
 const COARSEST: usize = 9;
 
-impl Part {
+impl Portion {
     pub(super) fn replicates(self, spec: &SweepSpec) -> Range<usize> {
         let all = spec.replicates.get();
         let preview = PREVIEW.min(all);
         match self {
-            Part::Preview => 0..preview,
-            Part::Rest => preview..all,
-            Part::Whole => 0..all,
+            Portion::Preview => 0..preview,
+            Portion::Rest => preview..all,
+            Portion::Whole => 0..all,
         }
     }
 }
 
-/// Lists the tasks, in order.
-pub(super) fn tasks(spec: &SweepSpec, work: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+/// The tasks, in order.
+pub(super) fn tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape @ [rows, columns] = spec.shape();
     let steps = spec.steps_of_runs();
     let runs: usize = spec.rate_counts().iter().sum();
     let mut tasks = Vec::new();
-    let mut add = |pixel: [usize; 2], part: Part| {
+    let mut add = |pixel: [usize; 2], portion: Portion| {
         if !known(pixel) {
-            let replicates = part.replicates(spec).len();
-            tasks.push(Task { pixel, part, steps: steps(pixel) * (runs * replicates) as u64 });
+            let replicates = portion.replicates(spec).len();
+            tasks.push(Task { pixel, portion, steps: steps(pixel) * (runs * replicates) as u64 });
         }
     };
     let mut planned = vec![false; rows * columns];
     let mut is_new = |[row, column]: [usize; 2]| !std::mem::replace(&mut planned[row * columns + column], true);
     let mut block = 1;
-    if work == PixelOrder::CoarseToFine {
+    if order == PixelOrder::CoarseToFine {
         let first_picture = first_picture_block(shape);
         let blocks = halved(coarsest_block(shape)).take_while(|block| *block >= first_picture);
         let pixels: Vec<_> = blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it)).collect();
-        let mut part = Part::Whole;
+        let mut portion = Portion::Whole;
         if spec.replicates.get() > PREVIEW && pixels.len() <= MOST_PREVIEWS {
-            pixels.iter().for_each(|pixel| add(*pixel, Part::Preview));
-            part = Part::Rest;
+            pixels.iter().for_each(|pixel| add(*pixel, Portion::Preview));
+            portion = Portion::Rest;
         }
-        pixels.into_iter().for_each(|pixel| add(pixel, part));
+        pixels.into_iter().for_each(|pixel| add(pixel, portion));
         block = first_picture / 2;
     }
     let finer = halved(block).flat_map(|block| centers(shape, block)).filter(|it| is_new(*it));
-    finer.for_each(|pixel| add(pixel, Part::Whole));
+    finer.for_each(|pixel| add(pixel, Portion::Whole));
     tasks
 }
 

@@ -1,7 +1,7 @@
 //! Shampoo, whose formulas are in [`valleyscope_engine::optimizer::Shampoo`].
 
 use tch::{TchError, Tensor};
-use valleyscope_engine::optimizer::{Elapsed, RuleKind, Shampoo};
+use valleyscope_engine::optimizer::{RuleKind, Shampoo, StepSettings};
 
 use super::{Step, average, eigen, sides};
 
@@ -11,8 +11,7 @@ const NO_LENGTH: f64 = 1e-16;
 impl Step<'_> {
     /// Returns the direction of Shampoo's step, a flat tensor.
     pub(super) fn shampoo(&self, states: &mut [Tensor]) -> Result<Tensor, TchError> {
-        let hyper = self.rule.hyper::<Shampoo>();
-        let Elapsed { t, power, .. } = self.bias.elapsed::<Shampoo>(self.rule);
+        let StepSettings { hyper, t, power, .. } = self.bias.settings::<Shampoo>(self.rule);
         let is_chosen = |of: &str, key: &str| self.rule.choice(of).is_some_and(|choice| choice.key == key);
         let [m, s, statistics @ ..] = states else { unreachable!("averages come before statistics") };
         average(m, hyper.beta1, self.gradients)?;

@@ -1,7 +1,7 @@
 //! SOAP, whose formulas are in [`valleyscope_engine::optimizer::Soap`].
 
 use tch::{Kind, TchError, Tensor};
-use valleyscope_engine::optimizer::{Elapsed, RuleKind, Soap};
+use valleyscope_engine::optimizer::{RuleKind, Soap, StepSettings};
 
 use super::{Side, Step, average, eigen, sides};
 
@@ -15,8 +15,7 @@ struct Axis<'a> {
 impl Step<'_> {
     /// Returns the direction of SOAP's step, a flat tensor; none in the first step.
     pub(super) fn soap(&self, states: &mut [Tensor]) -> Result<Option<Tensor>, TchError> {
-        let hyper = self.rule.hyper::<Soap>();
-        let Elapsed { t, power, .. } = self.bias.elapsed::<Soap>(self.rule);
+        let StepSettings { hyper, t, power, .. } = self.bias.settings::<Soap>(self.rule);
         let (steps, is_first) = (t - 1.0, t == 1.0);
         let [m, s, statistics @ ..] = states else { unreachable!("averages come before statistics") };
         if !is_first {

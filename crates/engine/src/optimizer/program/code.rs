@@ -17,7 +17,7 @@ pub(super) const STEP_NUMBERS: usize = 128;
 
 /// Where a number is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum Slot {
     /// Of an element's numbers.
     Register(u8),
     /// Of the numbers of the step.
@@ -29,15 +29,15 @@ pub(super) enum Place {
 /// Of the first state, among what is given.
 pub(super) const FIRST_STATE: usize = 4;
 
-impl Place {
+impl Slot {
     /// The place of an input of an element.
-    pub(super) fn of_input(input: Input) -> Place {
+    pub(super) fn of_input(input: Input) -> Slot {
         match input {
-            Input::Theta => Place::Given(0),
-            Input::Gradient => Place::Given(1),
-            Input::LearningRate => Place::Given(2),
-            Input::WeightDecay => Place::Given(3),
-            Input::State(index) => Place::Given((FIRST_STATE + index) as u8),
+            Input::Theta => Slot::Given(0),
+            Input::Gradient => Slot::Given(1),
+            Input::LearningRate => Slot::Given(2),
+            Input::WeightDecay => Slot::Given(3),
+            Input::State(index) => Slot::Given((FIRST_STATE + index) as u8),
             Input::Parameter(_) | Input::Power(_) | Input::Step => unreachable!("they are numbers of the step"),
         }
     }
@@ -47,7 +47,7 @@ impl Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction {
     pub operation: Operation,
-    pub operands: [Place; 3],
+    pub operands: [Slot; 3],
     pub to: u8,
     pub name: Option<u8>,
 }
@@ -71,9 +71,9 @@ pub(super) struct Code {
     pub instructions: Vec<Instruction>,
     /// States before the step that are other states after it, and the registers that keep them meanwhile.
     pub kept: Vec<(u8, u8)>,
-    pub new_states: Vec<Place>,
-    pub theta: Place,
-    pub direction: Place,
+    pub new_states: Vec<Slot>,
+    pub theta: Slot,
+    pub direction: Slot,
     /// The state that is called `m`, as momenta are.
     pub momentum: Option<usize>,
     /// Whether the step depends on ω.
@@ -226,7 +226,7 @@ struct Coder {
     /// How often each node is still needed.
     uses: Vec<usize>,
     /// The place of each node that has one; of a number of the step, only once an element needs it.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<Slot>>,
     /// The index of each node among the numbers of the step.
     of_step: Vec<Option<u8>>,
     is_free: [bool; REGISTERS],
@@ -273,7 +273,7 @@ impl Coder {
     fn element(&mut self, id: NodeId, node: Node, name: Option<u8>) -> Result<(), Excess> {
         let place = match node {
             Node::Constant(_) => unreachable!("a constant is a number of the step"),
-            Node::Input(input) => Place::of_input(input),
+            Node::Input(input) => Slot::of_input(input),
             Node::Of(calculation) => {
                 let operands = calculation.operands();
                 for operand in &operands {
@@ -284,7 +284,7 @@ impl Coder {
                 operands.into_iter().for_each(|operand| self.release(operand));
                 let to = self.register()?;
                 self.instructions.push(Instruction { operation, operands: places, to, name });
-                Place::Register(to)
+                Slot::Register(to)
             }
         };
         self.places[id.0] = Some(place);
@@ -292,19 +292,19 @@ impl Coder {
     }
 
     /// Where the new value of a state is. The old value of another state is kept, as that state changes first perhaps.
-    fn new_state(&mut self, index: usize, id: NodeId) -> Result<Place, Excess> {
+    fn new_state(&mut self, index: usize, id: NodeId) -> Result<Slot, Excess> {
         match self.place(id)? {
-            Place::Given(given) if Place::Given(given) != Place::of_input(Input::State(index)) => {
+            Slot::Given(given) if Slot::Given(given) != Slot::of_input(Input::State(index)) => {
                 let register = self.register()?;
                 self.kept.push((given, register));
-                Ok(Place::Register(register))
+                Ok(Slot::Register(register))
             }
             place => Ok(place),
         }
     }
 
     /// Where a number is that an instruction uses, or a result.
-    fn place(&mut self, id: NodeId) -> Result<Place, Excess> {
+    fn place(&mut self, id: NodeId) -> Result<Slot, Excess> {
         if let Some(place) = self.places[id.0] {
             return Ok(place);
         }
@@ -312,7 +312,7 @@ impl Coder {
         if self.coefficients.len() == COEFFICIENTS {
             return Err(Excess::Coefficients);
         }
-        let place = Place::Coefficient(self.coefficients.len() as u8);
+        let place = Slot::Coefficient(self.coefficients.len() as u8);
         self.coefficients.push(number);
         self.places[id.0] = Some(place);
         Ok(place)
@@ -327,7 +327,7 @@ impl Coder {
     /// Counts a use of a number; after the last its register is free.
     fn release(&mut self, id: NodeId) {
         self.uses[id.0] -= 1;
-        if let (0, Some(Place::Register(register))) = (self.uses[id.0], self.places[id.0]) {
+        if let (0, Some(Slot::Register(register))) = (self.uses[id.0], self.places[id.0]) {
             self.is_free[usize::from(register)] = true;
         }
     }

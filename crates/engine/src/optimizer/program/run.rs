@@ -1,7 +1,7 @@
 //! The execution of a program.
 
 use super::Program;
-use super::code::{COEFFICIENTS, Code, FIRST_STATE, Instruction, Place, REGISTERS, STEP_NUMBERS, StepNumber};
+use super::code::{COEFFICIENTS, Code, FIRST_STATE, Instruction, REGISTERS, STEP_NUMBERS, Slot, StepNumber};
 use super::graph::Input;
 use super::memory::Memory;
 use crate::optimizer::{Algebra, MOST_HYPERPARAMETERS, MOST_STATES, Moved, Rates, Scalar, StepArrow, StepPart};
@@ -90,7 +90,7 @@ impl<A: Algebra> ProgramCoefficients<A> {
             registers.write(to, value);
         }
         for &(state, register) in &code.kept {
-            registers.write(register, *self.at(Place::Given(state), given, &registers));
+            registers.write(register, *self.at(Slot::Given(state), given, &registers));
         }
         let moved = Moved {
             theta: *self.at(code.theta, given, &registers),
@@ -98,10 +98,10 @@ impl<A: Algebra> ProgramCoefficients<A> {
         };
         for (index, place) in code.new_states.iter().enumerate() {
             states[index % MOST_STATES] = match *place {
-                Place::Register(register) => *registers.at(register),
-                Place::Coefficient(coefficient) => *self.values.at(coefficient),
+                Slot::Register(register) => *registers.at(register),
+                Slot::Coefficient(coefficient) => *self.values.at(coefficient),
                 // The state stays as it is.
-                Place::Given(_) => continue,
+                Slot::Given(_) => continue,
             };
         }
         if let Some(momentum) = code.momentum {
@@ -111,11 +111,11 @@ impl<A: Algebra> ProgramCoefficients<A> {
     }
 
     #[inline(always)]
-    fn at<'a>(&'a self, place: Place, given: Given<'a, A>, registers: &'a Memory<A, REGISTERS>) -> &'a A {
+    fn at<'a>(&'a self, place: Slot, given: Given<'a, A>, registers: &'a Memory<A, REGISTERS>) -> &'a A {
         match place {
-            Place::Register(index) => registers.at(index),
-            Place::Coefficient(index) => self.values.at(index),
-            Place::Given(index) => given[usize::from(index) % GIVEN],
+            Slot::Register(index) => registers.at(index),
+            Slot::Coefficient(index) => self.values.at(index),
+            Slot::Given(index) => given[usize::from(index) % GIVEN],
         }
     }
 }
@@ -130,7 +130,7 @@ fn named<A: Algebra>(value: A, parts: &'static [StepPart], name: Option<u8>) -> 
 }
 
 const GIVEN: usize = FIRST_STATE + MOST_STATES;
-/// What is given of an element, in the order of [`Place::Given`].
+/// What is given of an element, in the order of [`Slot::Given`].
 type Given<'a, A> = [&'a A; GIVEN];
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 use std::mem::swap;
 
 use super::calculation::{Calculation, Operation};
-use super::code::{Code, FIRST_STATE, Instruction, Place};
+use super::code::{Code, FIRST_STATE, Instruction, Slot};
 use super::graph::Input;
 use super::run::ProgramCoefficients;
 use crate::instructions::vectorized;
@@ -92,9 +92,9 @@ impl<T: Real> Blocks<T> {
         }
         for instruction in &self.instructions {
             let [a, b, c] = each(instruction.operands, |place| match place {
-                Place::Register(index) => &*self.registers[usize::from(index)],
-                Place::Coefficient(index) => &self.coefficients[usize::from(index)],
-                Place::Given(index) => given[usize::from(index)],
+                Slot::Register(index) => &*self.registers[usize::from(index)],
+                Slot::Coefficient(index) => &self.coefficients[usize::from(index)],
+                Slot::Given(index) => given[usize::from(index)],
             });
             if is_same_for_all(instruction.operands[0]) {
                 results_with_same(instruction.operation, a[0], [b, c], &mut self.result);
@@ -106,13 +106,13 @@ impl<T: Real> Blocks<T> {
         for &(state, register) in &code.kept {
             *self.registers[usize::from(register)] = *given[usize::from(state)];
         }
-        if let Place::Given(index) = code.theta {
+        if let Slot::Given(index) = code.theta {
             *self.result = *given[usize::from(index)];
         }
         theta[range.clone()].copy_from_slice(self.after(code.theta));
         for (place, state) in code.new_states.iter().zip(states) {
             // A state that is given is the same as before.
-            if !matches!(place, Place::Given(_)) {
+            if !matches!(place, Slot::Given(_)) {
                 state[range.clone()].copy_from_slice(self.after(*place));
             }
         }
@@ -120,11 +120,11 @@ impl<T: Real> Blocks<T> {
 
     /// A number at the end of a step.
     #[inline(always)]
-    fn after(&self, place: Place) -> &Block<T> {
+    fn after(&self, place: Slot) -> &Block<T> {
         match place {
-            Place::Register(index) => &self.registers[usize::from(index)],
-            Place::Coefficient(index) => &self.coefficients[usize::from(index)],
-            Place::Given(_) => &self.result,
+            Slot::Register(index) => &self.registers[usize::from(index)],
+            Slot::Coefficient(index) => &self.coefficients[usize::from(index)],
+            Slot::Given(_) => &self.result,
         }
     }
 }
@@ -135,9 +135,9 @@ fn block<T>(slice: &[T]) -> &Block<T> {
 }
 
 /// Whether a number is the same for all parameters of a block: a coefficient, η or ω.
-fn is_same_for_all(place: Place) -> bool {
-    matches!(place, Place::Coefficient(_))
-        || [Input::LearningRate, Input::WeightDecay].map(Place::of_input).contains(&place)
+fn is_same_for_all(place: Slot) -> bool {
+    matches!(place, Slot::Coefficient(_))
+        || [Input::LearningRate, Input::WeightDecay].map(Slot::of_input).contains(&place)
 }
 
 /// The same instruction with its factors or summands in the order in which a number that is the same for all comes first:
