@@ -144,7 +144,7 @@ impl RunHistory {
             self.recent.push_back((self.lines(), record.clone()));
             self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
-        self.interval.take(self.lines(), record.time);
+        self.interval.add(self.lines(), record.time);
         self.last = Some(record);
     }
 
@@ -318,7 +318,7 @@ impl RunHistory {
 
     /// Returns the longest time between two events of the last session, in seconds; None before it has taken a step.
     pub fn longest_pause_s(&self) -> Option<f64> {
-        self.interval.longest_s().filter(|_| self.step() > self.session_start.0)
+        self.interval.seconds().filter(|_| self.step() > self.session_start.0)
     }
 
     /// Lists the answers to commands, oldest first.
