@@ -129,7 +129,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// Computes the backward pass of [`normalize`](Self::normalize): with x̂ = (x − mean) r and g = γ ∂L/∂y, adds `r (g
+    /// Computes the backward pass of [`normalize`]: with x̂ = (x − mean) r and g = γ ∂L/∂y, adds `r (g
     /// − mean g − x̂ mean(g x̂))` to ∂L/∂x, and sums of `x̂ ∂L/∂y` and `∂L/∂y` to the gradients of γ and β.
     pub(super) fn normalize_backward<T: Number>(
         by_y: &[T], x: &[T], moments: &[T], weight: &[T], by_x: &mut [T], by_weight: &mut [T], by_bias: &mut [T],
