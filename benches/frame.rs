@@ -24,7 +24,7 @@ mod memory_storage;
 
 use memory_storage::MemoryStorage;
 
-/// As in the program.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -40,15 +40,15 @@ struct Window {
     graphics: egui_wgpu::RenderState,
     screen: ScreenDescriptor,
     time: f64,
-    /// What the next frame hears of.
+    /// The events of the next frame.
     events: Vec<egui::Event>,
     dropped: Vec<Arc<dyn egui::DroppedFile + Send + Sync>>,
-    /// What the window says to assistive technology, where that was asked for.
+    /// The window's accessibility tree, if requested.
     said: Option<egui::accesskit::TreeUpdate>,
     folder: tempfile::TempDir,
 }
 
-/// A file on its way from the desktop.
+/// A file dropped from the desktop.
 #[derive(Debug)]
 struct Dropped(PathBuf);
 
@@ -67,7 +67,7 @@ impl Window {
         Window::open_with(play, pace, |_| None)
     }
 
-    /// With the run that `write` makes in the window's folder, if it makes one, in the room of real workloads.
+    /// Opens the window, with the run that `write` creates in its folder, if any, in the tab of trainings.
     fn open_with(play: bool, pace: PlaybackPace, write: impl FnOnce(&Path) -> Option<RunFolder>) -> Window {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let run = write(folder.path());
@@ -75,7 +75,7 @@ impl Window {
         Window::in_folder(folder, options, None)
     }
 
-    /// Another window with a session, and with the folder of this one.
+    /// Returns another window with a session, and with the folder of this one.
     fn reopened(self, session: MemoryStorage) -> Window {
         Window::in_folder(self.folder, AppOptions::default(), Some(session))
     }
@@ -107,7 +107,7 @@ impl Window {
         }
     }
 
-    /// The counted part.
+    /// Draws a frame; this is the measured part.
     fn draw(&mut self) -> (Vec<wgpu::CommandBuffer>, wgpu::CommandEncoder) {
         self.time += 1.0 / 60.0;
         let [width, height] = self.screen.size_in_pixels;
@@ -136,12 +136,12 @@ impl Window {
         for id in &output.textures_delta.free {
             renderer.free_texture(id);
         }
-        // They have been taken in.
+        // The textures have been uploaded.
         output.textures_delta.clear();
         (buffers, encoder)
     }
 
-    /// What comes between two frames: the driver takes the commands, and time passes.
+    /// Finishes a frame: the driver takes the commands, and time passes.
     fn finish(&mut self, (mut buffers, encoder): (Vec<wgpu::CommandBuffer>, wgpu::CommandEncoder)) {
         buffers.push(encoder.finish());
         self.graphics.queue.submit(buffers);
@@ -152,7 +152,7 @@ impl Window {
 }
 
 impl Window {
-    /// Draws frames until something holds.
+    /// Draws frames until `holds` returns true.
     fn until(&mut self, holds: impl Fn(&Valleyscope) -> bool) {
         while !holds(&self.app) {
             let drawn = self.draw();
@@ -160,7 +160,7 @@ impl Window {
         }
     }
 
-    /// Shows the phase diagram of Fig. 2a, and begins to compute it with so many steps of each run.
+    /// Shows the phase diagram of Fig. 2a, and begins to compute it with this number of steps.
     fn show_diagram(&mut self, steps: u64) {
         let built_in = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
         let Preset::Sweep(mut preset) = built_in.preset.clone() else { panic!("fig2a is a sweep") };
@@ -179,7 +179,7 @@ impl Window {
 }
 
 impl Window {
-    /// The middle of what has this name.
+    /// Returns the middle of the widget with this name.
     fn place_of(&mut self, name: &str) -> egui::Pos2 {
         self.context.enable_accesskit();
         for _ in 0..3 {
@@ -201,7 +201,7 @@ impl Window {
     }
 }
 
-/// From one picture to the next while the rotation of Fig. 2a is dragged with every frame.
+/// Measures the time from one picture to the next while the rotation of Fig. 2a is dragged with every frame.
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn pictures_of_a_drag(bencher: Bencher) {
     let mut window = Window::open(false, PlaybackPace::default());
@@ -214,7 +214,7 @@ fn pictures_of_a_drag(bencher: Bencher) {
         let before = window.app.phase().seen().cloned();
         while window.app.phase().seen() == before.as_ref() {
             moved += 1.0;
-            // To and fro within a tenth of a turn.
+            // The drag goes to and fro within a tenth of a turn.
             let along = 15.0 * (moved / 15.0_f32).sin();
             window.events.push(egui::Event::PointerMoved(place + egui::vec2(along, 0.0)));
             let drawn = window.draw();
@@ -225,10 +225,10 @@ fn pictures_of_a_drag(bencher: Bencher) {
     bencher.bench_local(next_picture);
 }
 
-/// Steps of each run in Fig. 2a.
+/// The number of steps of each run in Fig. 2a.
 const STEPS: u64 = 1000;
 
-/// The complete diagram, and nothing computes.
+/// Measures frames with the complete diagram, while nothing is computed.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn diagram(bencher: Bencher) {
     let mut window = Window::open(false, PlaybackPace::default());
@@ -237,7 +237,7 @@ fn diagram(bencher: Bencher) {
     measure(bencher, window);
 }
 
-/// The diagram while it is computed.
+/// Measures frames with the diagram while it is computed.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn diagram_computing(bencher: Bencher) {
     let mut window = Window::open(false, PlaybackPace::default());
@@ -245,7 +245,7 @@ fn diagram_computing(bencher: Bencher) {
     measure(bencher, window);
 }
 
-/// The landscape at 60 steps a second, while the diagram is computed.
+/// Measures frames of the landscape at 60 steps a second, while the diagram is computed.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_beside_a_sweep(bencher: Bencher) {
     let mut window = Window::open(true, PlaybackPace::default());
@@ -254,10 +254,10 @@ fn playing_beside_a_sweep(bencher: Bencher) {
     measure(bencher, window);
 }
 
-/// Points of the training curve of [`training`].
+/// The number of points of the curve of [`training`].
 const POINTS: u64 = 1_000_000;
 
-/// A training of a million logged steps, smoothed, with all of it in view.
+/// Measures frames of a training of a million logged steps, smoothed, all in view.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn training(bencher: Bencher) {
     let mut window = Window::open_with(false, PlaybackPace::default(), |folder| Some(long_run(folder)));
@@ -266,13 +266,13 @@ fn training(bencher: Bencher) {
     measure(bencher, window);
 }
 
-/// A hundred trainings of 100,000 logged steps each, all in view.
+/// Measures frames of a hundred trainings of 100,000 logged steps each, all in view.
 #[divan::bench(sample_count = 100, sample_size = 1)]
 fn hundred_trainings(bencher: Bencher) {
     measure(bencher, with_a_hundred_trainings());
 }
 
-/// The same while the wheel zooms into them, or out of them, with every frame.
+/// Measures frames of a hundred trainings while the wheel zooms in or out with every frame.
 #[divan::bench(sample_count = 100, sample_size = 1)]
 fn zooming_into_a_hundred_trainings(bencher: Bencher) {
     let mut window = with_a_hundred_trainings();
@@ -318,7 +318,7 @@ fn with_a_hundred_trainings() -> Window {
     window
 }
 
-/// The same run in another folder.
+/// Copies a run into another folder.
 fn copy_of(run: &Path, to: &str) -> PathBuf {
     std::fs::create_dir(to).expect("a temporary folder can be written");
     for name in [RunFolder::CONFIG, RunFolder::EVENTS] {
@@ -331,7 +331,7 @@ fn long_run(folder: &Path) -> RunFolder {
     run_of(folder, POINTS)
 }
 
-/// A run with so many points of the training curve.
+/// Writes a run with this number of points of the training curve.
 fn run_of(folder: &Path, points: u64) -> RunFolder {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("a built-in preset");
     let run = RunFolder::create(folder, "long", &mnist.preset.to_ron()).expect("a temporary folder can be written");
@@ -353,7 +353,7 @@ fn run_of(folder: &Path, points: u64) -> RunFolder {
     run
 }
 
-/// A frame in a row of frames; the first of them, which make fonts and layout, are not counted.
+/// Measures successive frames; the first ones, which create fonts and layout, are not counted.
 fn frames(bencher: Bencher, play: bool, pace: PlaybackPace) {
     measure(bencher, Window::open(play, pace));
 }
@@ -362,7 +362,7 @@ fn measure(bencher: Bencher, window: Window) {
     measure_each(bencher, window, |_| {});
 }
 
-/// With what the user does before each frame.
+/// Measures frames with a user's action before each.
 fn measure_each(bencher: Bencher, mut window: Window, act: impl FnMut(&mut Window)) {
     for _ in 0..30 {
         let drawn = window.draw();
@@ -385,13 +385,13 @@ fn paused(bencher: Bencher) {
     frames(bencher, false, PlaybackPace::default());
 }
 
-/// 60 steps a second, the speed at a first start.
+/// Measures frames at 60 steps a second, the default speed.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing(bencher: Bencher) {
     frames(bencher, true, PlaybackPace::default());
 }
 
-/// As fast as it goes: between two frames all of the trails are replaced.
+/// Measures frames at full speed: between two frames all trails are replaced.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_at_full_speed(bencher: Bencher) {
     frames(bencher, true, PlaybackPace { unlimited: true, ..PlaybackPace::default() });

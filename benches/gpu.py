@@ -58,7 +58,7 @@ def gpt2_config(args, shape, **fields):
         "eval_every": 1000000,
         "eval_batches": 1,
         "checkpoint_every": 1000000,
-        "data": "StandIn",
+        "data": "Synthetic",
         "device": ron_device(args),
     } | fields
     sides = ", ".join(f"{name}: {value}" for name, value in sides.items())
@@ -78,7 +78,7 @@ def train(args, place, name, config, limit):
     except subprocess.TimeoutExpired:
         in_time = False
     events = folder / "events.jsonl"
-    # The last line of a worker that was ended may be cut.
+    # The last line of a killed worker may be cut.
     lines = events.read_text().split("\n")[:-1] if events.exists() else []
     return folder, [json.loads(line) for line in lines], in_time
 
@@ -116,7 +116,7 @@ def parity(args, place, limit, precision):
     data = corpus(place / "tokens", shape["context"])
     data_choice = f"Folder({ron_text(data)})"
     until = time.monotonic() + limit
-    # With a learning rate that is 0 in the first step, the model that it ends with is the one that it began with.
+    # With a learning rate of 0 in the first step, the final model equals the initial one.
     start = gpt2_config(args, shape, steps=1, batch_size=1, data=data_choice, schedule="(warmup: 1, min_lr: 0.0)")
     run, events, _ = train(args, place, "start", start, limit)
     check_finished(events)
@@ -177,7 +177,7 @@ def load(net, folder):
             first, last = header[name]["data_offsets"]
             kind = {"F32": torch.float32, "F64": torch.float64}[header[name]["dtype"]]
             values = torch.frombuffer(bytearray(file[8 + length + first : 8 + length + last]), dtype=kind)
-            # Those of linear layers have inputs before outputs there.
+            # The weights of linear layers have inputs before outputs in that format.
             is_linear = ".h." in name and p.dim() == 2
             p.copy_(values.view(p.shape[::-1]).T if is_linear else values.view(p.shape))
 
@@ -263,7 +263,7 @@ def speed(args, place, limit, batch, by):
         _, events, _ = train(args, place, f"speed-{batch}", config, limit)
         check_finished(events)
         points = of_kind(events, "train")
-        # The first has the time that libraries take to get ready, and what costs more to know is at some points only.
+        # The first point includes the libraries' warm-up; some metrics exist at some points only.
         rate = statistics.median(point["tokens_per_s"] for point in points[1:])
         memory = max((point["memory"] for point in points if "memory" in point), default=None)
         args.mfu = next((point["mfu"] / point["tokens_per_s"] for point in points if "mfu" in point), None)
@@ -286,7 +286,7 @@ def rate_words(rate, mfu_of_rate, memory):
 
 def scan(args, place, limit):
     config = call([args.valleyscope, "presets", "show", "fig2cd"], limit)
-    changes = {"data": "StandIn", "device": ron_device(args)}
+    changes = {"data": "Synthetic", "device": ron_device(args)}
     if args.quick:
         changes |= {"batch_sizes": "[64, 128]", "replicates": "1", "steps": "5"}
         config = re.sub(r"count: \d+", "count: 2", config)
@@ -343,7 +343,7 @@ def parts():
         what = f"parity with PyTorch in {precision.lower()}"
         yield what, 25, lambda args, place, limit, precision=precision: parity(args, place, limit, precision)
     for batch, limit in [(12, 35), (16, 30)]:
-        # Valleyscope's first, as it knows the peak of the device, and so what MFU a rate is.
+        # Valleyscope runs first, as it reports the device's peak rate, from which the MFU follows.
         for by, more in [("Valleyscope", 10), ("PyTorch, eager", 0), ("torch.compile", 45)]:
             what = f"speed, {batch} × 1024, {by}"
             yield what, limit + more, lambda args, place, limit, batch=batch, by=by: speed(args, place, limit, batch, by)

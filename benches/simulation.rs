@@ -1,4 +1,4 @@
-//! How many particle steps a second one core makes, diagnostics on.
+//! Particle steps per second of one core, with diagnostics.
 //!
 //! `cargo bench --bench simulation`. A step is one particle moved once by one optimizer, in float64.
 
@@ -20,7 +20,7 @@ const RULES: [&str; 4] = ["Adam", "Signum", "FOCUS", "SGD"];
 
 fn rule(name: &str) -> RatedRule {
     let kind = RuleKind::named(name).expect("a registered rule");
-    // SGD's is small enough that it does not diverge.
+    // SGD's learning rate is small enough that it does not diverge.
     let learning_rate = if kind == RuleKind::Sgd { 1e-4 } else { 0.01 };
     RuleSpec::on_plane(kind).rated(LearningRate::clamped(learning_rate))
 }
@@ -45,7 +45,7 @@ fn spec(names: &[&str], particles: u64) -> SimulationSpec {
     }
 }
 
-/// One step of 1,000 particles of one optimizer.
+/// Measures one step of 1,000 particles of one optimizer.
 #[divan::bench(args = RULES)]
 fn one_optimizer(bencher: Bencher, name: &str) {
     let mut simulation = Simulation::new(spec(&[name], 1_000));
@@ -55,7 +55,7 @@ fn one_optimizer(bencher: Bencher, name: &str) {
     });
 }
 
-/// One step of four optimizers, for several sizes of their ensembles.
+/// Measures one step of four optimizers, for several sizes of their ensembles.
 #[divan::bench(args = [1, 100, 1_000, 10_000])]
 fn four_optimizers(bencher: Bencher, particles: u64) {
     let mut simulation = Simulation::new(spec(&RULES, particles));
@@ -65,7 +65,7 @@ fn four_optimizers(bencher: Bencher, particles: u64) {
     });
 }
 
-/// 10,000 steps of the live engine with 4 × 1,000 particles and 200-step trails at full speed, while its
+/// Measures 10,000 steps of the live engine with 4 × 1,000 particles and 200-step trails at full speed, while its
 /// snapshots are taken as a window takes them, 60 times a second.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn live_engine(bencher: Bencher) {

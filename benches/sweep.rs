@@ -1,4 +1,4 @@
-//! How many optimizer steps a second a sweep makes.
+//! Optimizer steps per second of a sweep.
 //!
 //! `cargo bench --bench sweep`. A step is one run moved once by one optimizer; the pixels are those of the
 //! paper's Fig. 2a.
@@ -13,7 +13,7 @@ use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::quantity::{Dimension, PointCount};
 use valleyscope_engine::sweep::{
-    Diagram, Machine, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, Work, pixel_runs,
+    Backend, Diagram, PixelOrder, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, pixel_runs,
 };
 use valleyscope_experiments::preset::{Preset, built_ins};
 
@@ -27,7 +27,7 @@ fn fig2a() -> SweepSpec {
     preset.sweep.clone()
 }
 
-/// Fig. 2a with one of the optimizers, or with all of its own.
+/// Returns Fig. 2a with one of the optimizers, or with all of its own.
 fn with_optimizer(name: &str) -> SweepSpec {
     let mut spec = fig2a();
     let typed = || {
@@ -42,17 +42,17 @@ fn with_optimizer(name: &str) -> SweepSpec {
     spec
 }
 
-/// Behind the name of a built-in rule that is written as text.
+/// The suffix of the name of a built-in rule that is written as text.
 const TYPED: &str = " as text";
 
-/// Every optimizer, some of them also as text, and those of Fig. 2a together.
+/// Returns the names of every optimizer, some of them also as text, and of those of Fig. 2a together.
 fn optimizers() -> Vec<&'static str> {
     let typed = ["FOCUS as text", "Signum as text", "Adam as text"];
     RuleKind::ALL.iter().map(|kind| kind.info().name).chain(typed).chain(["all"]).collect()
 }
 
 /// All runs of the pixel in the middle of the diagram, on one thread.
-fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Machine) {
+fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Backend) {
     let runs: usize = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get();
     let running = AtomicBool::new(false);
     bencher
@@ -62,40 +62,40 @@ fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Machine) {
 
 #[divan::bench(args = optimizers())]
 fn pixel(bencher: Bencher<'_, '_>, optimizer: &str) {
-    bench_pixel(bencher, &with_optimizer(optimizer), Machine::new(Precision::Single));
+    bench_pixel(bencher, &with_optimizer(optimizer), Backend::new(Precision::Single));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
 fn pixel_with_common_random_numbers(bencher: Bencher<'_, '_>, optimizer: &str) {
     let spec = SweepSpec { common_random_numbers: true, ..with_optimizer(optimizer) };
-    bench_pixel(bencher, &spec, Machine::new(Precision::Single));
+    bench_pixel(bencher, &spec, Backend::new(Precision::Single));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
 fn pixel_in_double_precision(bencher: Bencher<'_, '_>, optimizer: &str) {
-    bench_pixel(bencher, &with_optimizer(optimizer), Machine::new(Precision::Double));
+    bench_pixel(bencher, &with_optimizer(optimizer), Backend::new(Precision::Double));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
 fn pixel_with_avx2(bencher: Bencher<'_, '_>, optimizer: &str) {
     if let Some(avx2) = Instructions::all().into_iter().find(|instructions| instructions.name() == "AVX2") {
-        bench_pixel(bencher, &with_optimizer(optimizer), Machine::with_instructions(Precision::Single, avx2));
+        bench_pixel(bencher, &with_optimizer(optimizer), Backend::with_instructions(Precision::Single, avx2));
     }
 }
 
 #[divan::bench]
 fn pixel_with_plain_instructions(bencher: Bencher<'_, '_>) {
-    bench_pixel(bencher, &fig2a(), Machine::with_instructions(Precision::Single, Instructions::all()[0]));
+    bench_pixel(bencher, &fig2a(), Backend::with_instructions(Precision::Single, Instructions::all()[0]));
 }
 
-/// Coordinates a second, half of them a step on the plane.
+/// Measures coordinates per second, half of them a step on the plane.
 #[divan::bench]
 fn pixel_in_100_dimensions(bencher: Bencher<'_, '_>) {
     let spec = SweepSpec { dimension: Dimension::clamped(100), ..fig2a() };
-    bench_pixel(bencher, &spec, Machine::new(Precision::Single));
+    bench_pixel(bencher, &spec, Backend::new(Precision::Single));
 }
 
-/// A sixteenth of the pixels of Fig. 2a, in a pool.
+/// Measures a sixteenth of the pixels of Fig. 2a, in a pool.
 #[divan::bench(args = [1, 2], sample_count = 5)]
 fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
     let mut spec = fig2a();
@@ -103,20 +103,20 @@ fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
     spec.columns.count = PointCount::clamped(25);
     let (spec, pool) = (Arc::new(spec), Pool::new(threads).expect("threads can be started"));
     bencher.counter(ItemsCount::new(spec.total_steps() as u64)).bench_local(|| {
-        let machine = Machine::new(Precision::Single);
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::RowByRow, false, |_| false, || ());
+        let machine = Backend::new(Precision::Single);
+        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::RowByRow, false, |_| false, || ());
         sweep.finished().iter().count()
     });
 }
 
-/// Pictures of Fig. 2a on one thread, with all learning rates and steps and 8 replicates: the coarsest of 3 × 4 pixels,
-/// and the first picture of 12 × 13 after it.
+/// Measures pictures of Fig. 2a on one thread, with all learning rates and steps and 8 replicates: the coarsest of 3 ×
+/// 4 pixels, and the first picture of 12 × 13 after it.
 #[divan::bench(args = ["coarsest", "first"], sample_count = 10)]
 fn picture(bencher: Bencher<'_, '_>, which: &str) {
     let (spec, pool) = (Arc::new(fig2a()), Pool::new(1).expect("threads can be started"));
     bencher.bench_local(|| {
-        let machine = Machine::new(Precision::Single);
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::CoarseToFine, false, |_| false, || ());
+        let machine = Backend::new(Precision::Single);
+        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::CoarseToFine, false, |_| false, || ());
         let mut diagram = Diagram::new(Arc::clone(&spec));
         let is_there = |diagram: &Diagram| match which {
             "coarsest" => diagram.has_coarse_picture(),

@@ -1,4 +1,4 @@
-//! How many tokens a second are made of text: `cargo bench --bench text`.
+//! Tokens per second made of text: `cargo bench --bench text`.
 //!
 //! The text is Tiny Shakespeare where `VALLEYSCOPE_DATA` names its folder, else the stand-in.
 
@@ -21,7 +21,7 @@ fn text() -> String {
     path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(synthetic_text)
 }
 
-/// GPT-2's tokens, on one thread.
+/// Measures encoding with GPT-2's tokens, on one thread.
 #[divan::bench(sample_count = 10)]
 fn encode(bencher: Bencher<'_, '_>) {
     let text = text();
@@ -29,7 +29,7 @@ fn encode(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(tokens)).bench_local(|| Tokenizer::Gpt2.encode(&text));
 }
 
-/// The files of tokens, from twenty copies of the text in a file.
+/// Measures making the files of tokens from twenty copies of the text in a file.
 #[divan::bench(args = [1, 2], consts = [0, 1], sample_count = 5)]
 fn prepare<const KIND: usize>(bencher: Bencher<'_, '_>, threads: usize) {
     let folder = tempfile::tempdir().expect("there is room");

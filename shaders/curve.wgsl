@@ -24,7 +24,7 @@ struct Varying {
     @location(1) @interpolate(flat) along: vec2<f32>,
     @location(2) @interpolate(flat) start_cut: vec2<f32>,
     @location(3) @interpolate(flat) end_cut: vec2<f32>,
-    // Length of the line from the beginning of a dash to the start and the end of the drawn part, in pixels.
+    // The length of the line from the beginning of a dash to the start and the end of the drawn part, in pixels.
     @location(4) @interpolate(flat) lengths: vec2<f32>,
 }
 
@@ -32,8 +32,8 @@ fn px_from_place(place: vec2<f32>) -> vec2<f32> {
     return place * places.px_per_place + places.origin_px;
 }
 
-// Four consecutive points in places, not finite where the line ends; the segment is the middle two. `lengths` are
-// those of the line up to the segment's ends, in pixels.
+// Takes four consecutive points in places, not finite where the line ends; the segment joins the middle two. `lengths`
+// are those of the line up to the segment's ends, in pixels.
 @vertex
 fn curve_vertex(
     @builtin(vertex_index) corner: u32,
@@ -62,7 +62,7 @@ fn curve_fragment(in: Varying) -> @location(0) vec4<f32> {
     if curve.period_px > 0.0 {
         let length_px = mix(in.lengths.x, in.lengths.y, pixel.progress);
         let from_dash = length_px - curve.period_px * floor(length_px / curve.period_px);
-        // Half of a dash lies before its middle, and the next begins a period behind it.
+        // A dash extends half its length to each side of its middle; the next middle is a period further.
         let middle = 0.5 * curve.dash_px;
         let away = min(abs(from_dash - middle), curve.period_px - abs(from_dash - middle));
         coverage *= inside(away - middle);

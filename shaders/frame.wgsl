@@ -12,10 +12,10 @@ struct Frame {
 
 @group(0) @binding(0) var<uniform> frame: Frame;
 
-// The target encodes to sRGB by itself, so it wants linear values.
+// Whether the target itself encodes to sRGB, and so needs linear values.
 override target_encodes: bool = false;
 
-// Near the centre the first difference is exact, so nothing is lost at deep zoom.
+// Near the centre the first difference is exact, so a deep zoom loses no precision.
 fn px_from_xy(xy: vec2<f32>) -> vec2<f32> {
     return ((xy - frame.center_hi) - frame.center_lo) * frame.px_per_unit;
 }
@@ -27,13 +27,13 @@ fn clip_from_px(px: vec2<f32>) -> vec4<f32> {
 // A vertex outside of the picture; a shape with all its vertices here draws nothing.
 const NOWHERE = vec4<f32>(2.0, 2.0, 2.0, 1.0);
 
-// By the bits, because compilers may assume that there are no NaNs.
+// Tests the bits, because compilers may assume that there are no NaNs.
 fn is_finite(p: vec2<f32>) -> bool {
     let exponents = bitcast<vec2<u32>>(p) & vec2<u32>(0x7f800000u);
     return all(exponents != vec2<u32>(0x7f800000u));
 }
 
-// The value for the target of an sRGB colour and its opacity: premultiplied by the opacity.
+// Returns the target's value for an sRGB colour and its opacity: premultiplied by the opacity.
 fn target_color(rgb: vec3<f32>, opacity: f32) -> vec4<f32> {
     if target_encodes {
         let linear = select(pow((rgb + 0.055) / 1.055, vec3<f32>(2.4)), rgb / 12.92, rgb <= vec3<f32>(0.04045));
@@ -47,7 +47,7 @@ fn over(top: vec4<f32>, bottom: vec4<f32>) -> vec4<f32> {
     return top + (1.0 - top.a) * bottom;
 }
 
-// The fraction of a pixel at this signed distance from an edge that lies inside (negative is inside).
+// Returns the fraction of a pixel that lies inside an edge at this signed distance (negative is inside).
 fn inside(distance_px: f32) -> f32 {
     return saturate(0.5 - distance_px);
 }

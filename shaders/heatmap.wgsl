@@ -16,7 +16,7 @@ struct Ground {
     // 1 / linear, and ½ / ln(1 + max / linear), of the symmetric logarithm.
     inv_linear: f32,
     half_inv_log: f32,
-    // Contour lines lie at every 1 / contours of the colour bar; 0 for none.
+    // The number of contour intervals: lines lie at every 1 / contours of the colour bar; 0 for none.
     contours: f32,
     // The contour nearest to the centre's loss, and how far the centre's loss is above it.
     center_level: f32,
@@ -50,10 +50,10 @@ struct Loss {
 
 // Evaluates the loss at the camera's centre plus (du, dv).
 //
-// At a wide view the formula itself is best. At a deep zoom its rounding would swamp the differences between pixels;
-// there the loss is the centre's plus the change due to du and dv, which is the same polynomial in another order. Each
-// pixel takes the form whose terms, and so whose rounding errors, are smaller; the second is preferred when they are
-// about equal, because it is smooth over the whole view.
+// At a wide view the formula itself is best. At a deep zoom its rounding would exceed the differences between pixels;
+// there the loss is the centre's plus the change due to du and dv, the same polynomial in another order. Each pixel
+// takes the form whose terms, and so whose rounding errors, are smaller; the second is preferred when they are about
+// equal, because it is smooth over the whole view.
 fn loss_at(du: f32, dv: f32) -> Loss {
     let u = ground.uv_hi.x + (ground.uv_lo.x + du);
     let v = ground.uv_hi.y + (ground.uv_lo.y + dv);
@@ -76,7 +76,7 @@ fn loss_at(du: f32, dv: f32) -> Loss {
     return Loss(value, gradient, above_center, is_relative);
 }
 
-// Position on the colour bar, not clamped to 0 and 1.
+// Returns the position on the colour bar, not clamped to 0 and 1.
 fn scale_position(loss: f32) -> f32 {
     return 0.5 + ground.half_inv_log * sign(loss) * log(1.0 + abs(loss) * ground.inv_linear);
 }
@@ -94,7 +94,7 @@ fn ground_color(position: f32) -> vec3<f32> {
 struct Contour {
     // Position on the colour bar of the contour nearest to the pixel.
     position: f32,
-    // The fraction of the pixel that its line covers.
+    // The fraction of the pixel that the contour line covers.
     coverage: f32,
 }
 
@@ -110,7 +110,7 @@ fn nearest_contour(loss: Loss, position: f32) -> Contour {
     if loss.is_relative && level == ground.center_level {
         distance_px = abs(ground.center_gap + loss.above_center) / max(loss_per_px, 1e-30);
     }
-    // On steep walls the lines would merge into a moiré: they fade where they come close.
+    // On steep walls the lines would merge into a moiré: they fade where they are close.
     let spacing_px = 1.0 / levels_per_px;
     let coverage = inside(distance_px - 0.5 * ground.contour_width_px) * smoothstep(3.0, 7.0, spacing_px);
     return Contour(level / ground.contours, coverage);
@@ -123,7 +123,7 @@ fn heatmap_fragment(in: Varying) -> @location(0) vec4<f32> {
     var color = ground_color(position);
     if ground.contours > 0.0 {
         let contour = nearest_contour(loss, position);
-        // Dark on a light ground and light on a dark one, the same all along a line.
+        // The line is dark on light colours and light on dark ones, the same all along it.
         let luminance = dot(ground_color(contour.position), vec3<f32>(0.299, 0.587, 0.114));
         let ink = select(vec3<f32>(1.0), vec3<f32>(0.0), luminance > 0.45);
         color = mix(color, ink, 0.3 * contour.coverage);

@@ -15,7 +15,7 @@ struct Varying {
     @location(3) @interpolate(flat) end_cut: vec2<f32>,
 }
 
-// Four consecutive points in centred pixels, not finite where the line ends; the segment is the middle two.
+// Takes four consecutive points in centred pixels, not finite where the line ends; the segment joins the middle two.
 @vertex
 fn path_vertex(
     @builtin(vertex_index) corner: u32,

@@ -4,7 +4,7 @@
 
 struct Stroke {
     position: vec4<f32>,
-    // In centred pixels, from the segment's start: the vertex, and the segment's end.
+    // The vertex and the segment's end, in centred pixels from the segment's start.
     from_start: vec2<f32>,
     along: vec2<f32>,
     // Normals of the planes that cut the ends; zero for a full round end.
@@ -27,7 +27,7 @@ fn direction(from_px: vec2<f32>, to_px: vec2<f32>) -> vec2<f32> {
     return select(vec2<f32>(0.0), difference / size, size > 1e-4);
 }
 
-// The plane between the segments before and after a joint.
+// Returns the plane between the segments before and after a joint.
 fn joint_cut(before: vec2<f32>, joint: vec2<f32>, after: vec2<f32>) -> vec2<f32> {
     let arriving = direction(before, joint);
     let leaving = direction(joint, after);
@@ -36,7 +36,7 @@ fn joint_cut(before: vec2<f32>, joint: vec2<f32>, after: vec2<f32>) -> vec2<f32>
     return select(vec2<f32>(0.0), normalize(sum), is_joint);
 }
 
-// The part of the segment, from 0 to 1, within ±half_size; empty when the first exceeds the second.
+// Returns the part of the segment, from 0 to 1, within ±half_size; empty when the first exceeds the second.
 fn part_within(start: vec2<f32>, along: vec2<f32>, half_size: vec2<f32>) -> vec2<f32> {
     var part = vec2<f32>(0.0, 1.0);
     for (var axis = 0; axis < 2; axis++) {
@@ -53,8 +53,8 @@ fn part_within(start: vec2<f32>, along: vec2<f32>, half_size: vec2<f32>) -> vec2
     return part;
 }
 
-// One of the four corners of the quad around the segment from `start` to `end`, all in centred pixels.
-// `before` and `after` are the line's neighbouring points, where it has any.
+// Returns one of the four corners of the quad around the segment from `start` to `end`, all in centred pixels. `before`
+// and `after` are the line's neighbouring points, where it has any.
 fn stroke_corner(
     before: Neighbor, start: vec2<f32>, end: vec2<f32>, after: Neighbor, half_width_px: f32, corner: u32,
 ) -> Stroke {
@@ -65,7 +65,7 @@ fn stroke_corner(
     }
     // A pixel is touched when its middle is within half a pixel of the line.
     let reach = half_width_px + 0.5;
-    // The ends that are cut off stay out of sight, with room for the line's width and its ends.
+    // Cut ends lie outside of the picture, with a margin for the line's width and its round ends.
     let part = part_within(start, end - start, 0.5 * frame.size_px + vec2<f32>(2.0 * reach + 16.0));
     if part.x >= part.y {
         return stroke;
@@ -97,15 +97,15 @@ fn stroke_corner(
 }
 
 struct StrokePixel {
-    // Distance from the middle of the line; very large where another segment draws.
+    // The distance from the middle of the line; very large where another segment draws.
     distance_px: f32,
-    // Position along the segment from 0 to 1.
+    // The position along the segment, from 0 to 1.
     progress: f32,
 }
 
 fn stroke_pixel(from_start: vec2<f32>, along: vec2<f32>, start_cut: vec2<f32>, end_cut: vec2<f32>) -> StrokePixel {
     let progress = dot(from_start, along) / dot(along, along);
-    // Pixels on the plane itself are drawn by both rather than by none.
+    // Both segments draw pixels on the plane itself, so that none is missing.
     let slack = 1e-3;
     let is_before = progress < 0.0 && dot(from_start, start_cut) < -slack;
     let is_after = progress > 1.0 && dot(from_start - along, end_cut) > slack;

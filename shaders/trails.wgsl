@@ -3,13 +3,13 @@
 struct Trail {
     color: vec3<f32>,
     opacity: f32,
-    // A dark edge, so that trails stay visible on a ground of their own colour.
+    // The opacity of a dark edge, which keeps trails visible on a background of their own colour.
     edge_opacity: f32,
     edge_px: f32,
     half_width_px: f32,
     // The number of steps over which a trail fades to nothing.
     fade_steps: f32,
-    // Steps since the start of the draw's first segment, and since the oldest point that is kept.
+    // The numbers of steps since the start of the draw's first segment, and since the oldest stored point.
     first_age: u32,
     oldest_age: u32,
     particles: u32,
@@ -23,7 +23,7 @@ struct Varying {
     @location(1) @interpolate(flat) along: vec2<f32>,
     @location(2) @interpolate(flat) start_cut: vec2<f32>,
     @location(3) @interpolate(flat) end_cut: vec2<f32>,
-    // Steps since the start and the end of the drawn part.
+    // The numbers of steps since the start and the end of the drawn part.
     @location(4) @interpolate(flat) ages: vec2<f32>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use valleyscope_engine::regret::{Course, Record};
+use valleyscope_engine::regret::{Record, RegretCurve};
 use valleyscope_experiments::view::range::{across, union, with_margin};
 use valleyscope_experiments::view::{AxisScale, Pen};
 
@@ -11,7 +11,7 @@ use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 
 /// Writes a row for each record: the losses, the theorem's `dimension`, `learning_rate`, `beta1`, `lambda_beta`, `gamma`
 /// and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over √steps.
-pub fn write_table(courses: &[Course], writer: impl Write) -> io::Result<()> {
+pub fn write_table(courses: &[RegretCurve], writer: impl Write) -> io::Result<()> {
     let header = [
         "losses",
         "dimension",
@@ -50,7 +50,7 @@ pub fn write_table(courses: &[Course], writer: impl Write) -> io::Result<()> {
 
 /// `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is the same for all losses so. Curves of
 /// negative γ are dashed. What is not positive is left out.
-pub fn figure(courses: &[Course]) -> Figure {
+pub fn figure(courses: &[RegretCurve]) -> Figure {
     let mut dimensions: Vec<usize> = courses.iter().map(|course| course.theorem.dimension).collect();
     dimensions.dedup();
     let mut names: Vec<(String, Pen)> = Vec::new();
@@ -103,7 +103,7 @@ const BLACK: [u8; 3] = [0, 0, 0];
 const DASHED: usize = 3;
 
 /// The curve of a quantity over G √T, in places on logarithmic axes, cut where it is not positive.
-fn curve(index: usize, course: &Course, quantity: impl Fn(&Record) -> f64) -> CurveLines {
+fn curve(index: usize, course: &RegretCurve, quantity: impl Fn(&Record) -> f64) -> CurveLines {
     let place = |record: &Record| {
         let steps = record.steps as f64;
         [steps.log10(), (quantity(record) / (record.largest * steps.sqrt())).log10()]

@@ -1,9 +1,9 @@
-//! Lets the programs that link libtorch find it when they start, without environment variables, and compiles the part of
-//! the worker that uses libtorch's c10d, which tch leaves out.
+//! Sets the paths by which programs find libtorch when they start, without environment variables, and compiles the
+//! worker's bindings to libtorch's c10d, which tch leaves out.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Told by torch-sys, which has found libtorch.
+    // torch-sys, which has found libtorch, sets it.
     let Ok(folder) = std::env::var("DEP_TCH_LIBTORCH_LIB") else { return };
     c10d::compile(std::path::Path::new(&folder));
     let own_folder = match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
@@ -11,8 +11,8 @@ fn main() {
         Ok("macos") => "@loader_path",
         _ => "$ORIGIN",
     };
-    // First libtorch where the set-up puts it, which is next to the worker's own folder. All programs of a build
-    // with libtorch need it: the worker, the tests, and whatever the tests start.
+    // First the folder of the set-up, next to the worker's own folder. All programs of a build with libtorch need it:
+    // the worker, the tests, and the programs that the tests start.
     for search in [&format!("{own_folder}/../lib"), &folder] {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{search}");
     }
@@ -28,7 +28,7 @@ mod c10d {
         println!("cargo::rerun-if-changed=src/group/gloo");
         println!("cargo::rerun-if-env-changed=LIBTORCH_INCLUDE");
         println!("cargo::rerun-if-env-changed=CUDA_HOME");
-        // The headers are beside the libraries, unless somebody says otherwise, as to torch-sys.
+        // The headers are beside the libraries, unless this variable names a folder, as for torch-sys.
         let named = std::env::var_os("LIBTORCH_INCLUDE").map(PathBuf::from);
         let root =
             named.or_else(|| libraries.parent().map(Path::to_owned)).expect("libtorch's libraries are in a folder");
@@ -47,12 +47,12 @@ mod c10d {
                 ),
             }
         }
-        // Libtorch's headers cause many.
+        // Libtorch's headers cause many warnings.
         build.warnings(false).file(SOURCE).compile("valleyscope_c10d");
     }
 
-    /// The folders of the headers that c10d's part for NCCL includes: of pip's packages, which are beside PyTorch's, or of a
-    /// CUDA toolkit.
+    /// Returns the folders of the headers that c10d's part for NCCL includes: of pip's packages, which are beside
+    /// PyTorch's, or of a CUDA toolkit.
     fn nccl_headers(root: &Path) -> Option<Vec<PathBuf>> {
         let packages = root.parent()?.join("nvidia");
         let toolkit = std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);

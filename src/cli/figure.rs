@@ -12,29 +12,30 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use self::plan::{Computer, Plan, Source};
-use super::{Failure, say};
+use self::plan::{FigureComputer, Plan, Source};
+use super::{Failure, one_of, say};
 use crate::figure::{FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
 pub(super) struct FigureArgs {
     /// A preset of the kind Landscape or Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b;
-    /// `moretoy` for fig2b-unrotated beside fig2b-100d; a folder of results, or its phase.npz, to draw without computing;
-    /// the run of a scan: its name or folder; or a preset of trainings, such as fig3a, to draw from runs that are there
+    /// `moretoy` for fig2b-unrotated beside fig2b-100d; a folder of results, or its phase.npz, to draw without
+    /// computing; the run of a scan: its name or folder; or a preset of trainings, such as fig3a, to draw from existing
+    /// runs
     #[arg(value_name = "NAME", required_unless_present = "all")]
     name: Option<OsString>,
     /// Draw all figures of the paper's toy models: fig1c, saturation, fig2a, fig2b, pairs, fig2b-unrotated, fig2b-100d and
     /// moretoy
     #[arg(long, conflicts_with_all = ["name", "runs", "certainty"])]
     all: bool,
-    /// Write to this file, replacing what is there; with --all, to NAME.png, NAME.svg and NAME.pdf in this folder, which is
-    /// made if it is not there
+    /// Write to this file, replacing it if it exists; with --all, to NAME.png, NAME.svg and NAME.pdf in this folder,
+    /// which is created if needed
     #[arg(long, value_name = "FILE.png|.svg|.pdf|DIR")]
     out: PathBuf,
     /// Write figures of --all in this format only
-    #[arg(long, value_name = "png|svg|pdf", value_parser = format)]
+    #[arg(long, value_name = "png|svg|pdf", value_parser = one_of(&Format::ALL, Format::extension))]
     format: Option<Format>,
-    /// Folder that the runs of a preset of trainings are in [default: runs in the user's folder for data]
+    /// Folder that contains the runs of a preset of trainings [default: runs in the user's folder for data]
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
     /// Width in millimetres [default: a column of a journal, or a page for several maps or a landscape]
@@ -49,11 +50,6 @@ pub(super) struct FigureArgs {
     /// Show winners paler where they are less certain: full at 100 %, palest at 50 % and below
     #[arg(long)]
     certainty: bool,
-}
-
-fn format(text: &str) -> Result<Format, String> {
-    let found = Format::ALL.into_iter().find(|format| format.extension() == text);
-    found.ok_or_else(|| format!("expected png, svg or pdf, found {text}"))
 }
 
 pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
@@ -78,7 +74,7 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
     let source = match plan {
         Plan::There(source) => source,
-        plan => Computer::new()?.source(plan)?,
+        plan => FigureComputer::new()?.source(plan)?,
     };
     let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
     write(&drawing, format, &args.out, file, args)
@@ -90,7 +86,7 @@ fn check(plan: &Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failu
     formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
 }
 
-/// A source's figure, laid out.
+/// Returns a source's figure, laid out.
 fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
     let figure = source.figure(args.certainty);
     let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
@@ -109,7 +105,7 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// The error in terms of the command line's options.
+/// Returns the error in terms of the command line's options.
 fn of_options(error: FigureError) -> FigureError {
     match error {
         FigureError::OutOfRange { name: "width_mm", expected, found } => {

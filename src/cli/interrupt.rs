@@ -11,11 +11,12 @@ use signal_hook::flag;
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on a first signal only raises the flag; a second one ends the program at once.
+    /// Installs the handlers: from now on a first signal only raises the flag, and a second one ends the program at
+    /// once.
     pub(super) fn listen() -> io::Result<Interrupt> {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // In this order the first signal does not see the flag that it raises itself.
+            // This handler is registered first, so that the first signal finds the flag lowered.
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&raised))?;
             flag::register(signal, Arc::clone(&raised))?;
         }

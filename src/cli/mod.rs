@@ -19,10 +19,12 @@ mod sweep;
 mod train;
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
@@ -53,11 +55,11 @@ enum Command {
     /// List the optimizers, or show the formulas and hyperparameters of one
     #[command(subcommand)]
     Optimizers(optimizers::OptimizersCommand),
-    /// Run a preset without a window and record what happens
+    /// Run a preset without a window and record it
     ///
-    /// The changes of a recorded session are made again at their steps; a lesson's steps play no part. CSV
-    /// holds a row for each recorded step and optimizer; NPZ holds the same as arrays, optimizers before
-    /// steps, and the positions of the first 100 particles. Equal runs give equal bytes.
+    /// The changes of a recorded session are repeated at their steps; a lesson's steps are ignored. CSV holds a row for
+    /// each recorded step and optimizer; NPZ holds the same as arrays, optimizers before steps, and the positions of
+    /// the first 100 particles. Equal runs give equal bytes.
     Simulate(simulate::SimulateArgs),
     /// Compute a phase diagram into a folder
     ///
@@ -69,43 +71,42 @@ enum Command {
     /// Draw a figure of a landscape, of a phase diagram, of a scan over batch sizes, or of trainings
     ///
     /// Missing results are computed first, except those of scans. A landscape is drawn with the trajectories of its
-    /// preset's optimizers, for the preset's steps, or for 1000 where it names none. --all draws the figures of the
-    /// paper's toy models one after another; the phase diagram in 100 dimensions takes hours at full size, and finished
-    /// figures stay. To keep the results of a long computation, run `valleyscope sweep`, and draw from its folder. A scan
-    /// is a run, started by `valleyscope train`, and can be drawn while it runs. A preset of trainings, such as fig3a,
-    /// draws the existing runs, finished or not: their validation loss over the steps, or over the time of training for
+    /// preset's optimizers, for the preset's number of steps, or else for 1000. --all draws the figures of the paper's
+    /// toy models one after another; the phase diagram in 100 dimensions takes hours at full size, and finished figures
+    /// stay. To keep the results of a long computation, run `valleyscope sweep`, and draw from its folder. A scan is a
+    /// run, started by `valleyscope train`, and can be drawn while it runs. A preset of trainings, such as fig3a, draws
+    /// the existing runs, finished or not: their validation loss over the steps, or over the time of training for
     /// walltime.
     Figure(figure::FigureArgs),
-    /// Check the bound of the paper's convergence theorem against the regret that FOCUS has
+    /// Compare the regret of FOCUS with the bound of the paper's convergence theorem
     ///
     /// FOCUS runs on sequences of convex losses in 1, 10 and 100 dimensions, with learning rates η/√t, momentum and
     /// attraction that vanish, and a projection onto a box, as the theorem assumes it. Equal seeds give equal bytes.
     Regret(regret::Args),
     /// Train a real model, and watch it until it ends
     ///
-    /// The run is a folder, and the training goes on without this command: Ctrl-C stops it with a checkpoint, and
-    /// --resume goes on from there, also after a crash. `valleyscope runs` shows all runs.
+    /// The run is a folder, and the training does not depend on this command. Ctrl-C stops it with a checkpoint, from
+    /// which --resume continues, also after a crash. `valleyscope runs` shows all runs.
     Train(train::TrainArgs),
     /// List, show, watch, stop, check, export and evaluate trainings
     ///
-    /// A run is a folder, and everything about it is read from there, while it is written or after it has been
-    /// copied.
+    /// A run is a folder. These commands read it while it is written or after it has been copied.
     Runs(runs::RunsArgs),
-    /// Get the data that trainings learn from
+    /// Obtain the data for trainings
     #[command(subcommand)]
     Data(data::DataCommand),
-    /// Say what this machine has, what is missing, and how to mend it
+    /// Report what this machine has, what is missing, and how to fix it
     Doctor,
 }
 
 /// The reason why a command failed or ended early.
 enum Failure {
-    /// Something given to the command is wrong.
+    /// An argument, or a file that it names, is wrong.
     BadInput(anyhow::Error),
     Failed(anyhow::Error),
-    /// By Ctrl-C or by a request to end.
+    /// The command was interrupted by Ctrl-C or by a signal.
     Interrupted,
-    /// A run was asked to end before it had finished.
+    /// The run was stopped before it finished.
     Stopped,
 }
 
@@ -127,7 +128,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The definition of the command line, which documents are made from and checked against.
+/// Returns the definition of the command line, which documents are made from and checked against.
 pub fn command() -> clap::Command {
     Cli::command()
 }
@@ -165,14 +166,14 @@ pub fn run() -> ExitCode {
 fn outlive_limits() {
     #[cfg(unix)]
     {
-        // A flag that is never read. Where it cannot be registered, the system's default stays.
+        // The flag is never read. If it cannot be registered, the system's default remains.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     }
 }
 
 /// Ends the program with clap's message, about wrong usage or requested help.
 fn refuse(said: &clap::Error) -> ! {
-    // An argument may be the name of a file from somebody else.
+    // An argument may contain control characters, as in the name of somebody else's file.
     let plain = said.render().to_string();
     if visible_lines(&plain) == plain {
         said.exit()
@@ -192,7 +193,7 @@ fn report(error: &anyhow::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The error with its causes, each of them once: many errors name their cause themselves.
+/// Formats the error with its causes, each of them once, as many errors include their cause.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -203,12 +204,27 @@ fn in_one_line(error: &anyhow::Error) -> String {
     text
 }
 
-/// The key and the value of a `--set`.
+/// Parses the key and the value of a `--set`.
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("expected KEY=VALUE, such as noise=0.5 or learning_rate=0.01".to_owned()),
     }
+}
+
+/// A parser of whole numbers in a range.
+fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let [from, to] = [range.start(), range.end()];
+        number.ok_or_else(|| format!("expected a whole number from {from} to {to}, found {text}"))
+    }
+}
+
+/// A parser of the names of some values.
+fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
+    let value = move |text: String| *all.iter().find(|value| name(**value) == text).expect("its name is listed");
+    PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
 }
 
 /// The preset with the fields that `--set` sets. For a rule in the place of another, prints which hyperparameters are new.
@@ -226,7 +242,7 @@ fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Fai
     Ok(changed)
 }
 
-/// The rules of a preset, with their learning rates where they have one each.
+/// Returns the rules of a preset, with their learning rates where they have one each.
 fn rules(preset: &Preset) -> Vec<(RuleSpec, Option<LearningRate>)> {
     match preset {
         Preset::Landscape(preset) => {

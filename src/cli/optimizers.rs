@@ -17,7 +17,7 @@ pub(super) enum OptimizersCommand {
     List,
     /// Show an optimizer's formulas, source, hyperparameters and their defaults
     Show {
-        /// As in the list, or as in presets
+        /// The name in the list or in presets
         name: String,
     },
 }
@@ -29,7 +29,7 @@ pub(super) fn run(command: &OptimizersCommand) -> Result<(), Failure> {
     }
 }
 
-/// The rule of a name, in capitals or not.
+/// Returns the rule of a name, in capitals or not.
 fn named(name: &str) -> Result<RuleKind, Failure> {
     let is_named =
         |kind: &RuleKind| kind.key().eq_ignore_ascii_case(name) || kind.info().name.eq_ignore_ascii_case(name);
@@ -48,9 +48,9 @@ fn list() -> String {
     table(&rows.collect::<Vec<_>>(), "")
 }
 
-/// Rows with aligned columns, each row after an indent.
+/// Formats rows with aligned columns, each after an indent.
 fn table<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
-    // Accents that stand on the letter before them take no column.
+    // Combining accents take no column.
     let columns = |cell: &str| cell.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).count();
     let width = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);

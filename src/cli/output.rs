@@ -13,7 +13,7 @@ pub(super) fn say(line: Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{}", visible_lines(&line.to_string()));
 }
 
-/// Prints a text for users.
+/// Prints a text on stdout, escaped on a terminal.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&visible_lines(text))
 }
@@ -24,12 +24,12 @@ pub(super) fn print_content(text: &str) -> Result<(), Failure> {
     write(&on_stdout(text))
 }
 
-/// A field of a table for stdout, escaped only on a terminal.
+/// Returns a field of a table for stdout, escaped only on a terminal.
 pub(super) fn on_stdout(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible_lines(text) } else { Cow::Borrowed(text) }
 }
 
-/// A cell of a list: the first characters of a text, in one line.
+/// Formats a cell of a list: the first characters of a text, in one line.
 pub(super) fn cell(text: &str, longest: usize) -> String {
     let text = visible(text);
     match text.char_indices().nth(longest) {

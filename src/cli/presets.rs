@@ -21,7 +21,7 @@ pub(super) enum PresetsCommand {
         #[arg(value_name = "NAME|FILE")]
         preset: OsString,
     },
-    /// Check preset files and say what is wrong where, in each file the first mistake
+    /// Check preset files and report the first mistake of each, with its position
     Check {
         /// Files of presets
         #[arg(required = true, value_name = "FILE")]

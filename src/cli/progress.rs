@@ -41,7 +41,7 @@ pub(super) struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Work of `total` steps, shown in the unit.
+    /// Creates the progress of `total` steps, shown in the unit.
     ///
     /// No bar is drawn where results go to the same terminal.
     pub(super) fn new(total: u64, unit: ProgressUnit, results_on_stdout: bool) -> Self {
@@ -52,7 +52,7 @@ impl ProgressLine {
             let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
             let shown = |of: fn(&ProgressState) -> f64| {
                 move |state: &ProgressState, text: &mut dyn Write| {
-                    // Writing into the bar's own text does not fail.
+                    // Writing into a string does not fail.
                     let _ = write!(text, "{:.0}", unit.of(of(state)));
                 }
             };
@@ -66,7 +66,7 @@ impl ProgressLine {
         ProgressLine { unit, total, note: String::new(), bar, started: now, last_line: now }
     }
 
-    /// `done` steps are done.
+    /// Sets the number of finished steps.
     pub(super) fn update(&mut self, done: u64) {
         match &self.bar {
             Some(bar) => bar.set_position(done),

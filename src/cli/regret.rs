@@ -5,36 +5,29 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::regret::{self, Course, Losses, Theorem};
+use valleyscope_engine::regret::{self, Losses, RegretCurve, Theorem};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::interrupt::Interrupt;
 use super::output::print;
 use super::progress::{ProgressLine, ProgressUnit};
-use super::{Failure, say};
+use super::{Failure, say, whole};
 use crate::figure::{Format, Options};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Steps of each sequence of losses
-    #[arg(long, value_name = "N", default_value = "100000", allow_hyphen_values = true, value_parser = steps)]
+    #[arg(long, value_name = "N", default_value = "100000", allow_hyphen_values = true, value_parser = whole(1..=1_000_000))]
     steps: u64,
     /// Seed of the losses
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write all records to this table, replacing what is there
+    /// Write all records to this table, replacing the file if it exists
     #[arg(long, value_name = "FILE.csv")]
     out: Option<PathBuf>,
-    /// Draw R(T)/√T with the bound into this file, replacing what is there
+    /// Draw R(T)/√T with the bound into this file, replacing it if it exists
     #[arg(long, value_name = "FILE.png|.svg|.pdf")]
     figure: Option<PathBuf>,
-}
-
-const MOST_STEPS: u64 = 1_000_000;
-
-fn steps(text: &str) -> Result<u64, String> {
-    let steps = text.parse().ok().filter(|steps| (1..=MOST_STEPS).contains(steps));
-    steps.ok_or_else(|| format!("expected a whole number of steps from 1 to {MOST_STEPS}, found {text}"))
 }
 
 const DIMENSIONS: [usize; 3] = [1, 10, 100];
@@ -84,7 +77,7 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-fn courses(args: &Args) -> Result<Vec<Course>, Failure> {
+fn courses(args: &Args) -> Result<Vec<RegretCurve>, Failure> {
     let interrupt = Interrupt::listen()?;
     let sequences = || DIMENSIONS.into_iter().flat_map(|dimension| Losses::ALL.map(|losses| (dimension, losses)));
     let mut progress = ProgressLine::new(args.steps * sequences().count() as u64, ProgressUnit::STEPS, true);
@@ -108,12 +101,12 @@ fn courses(args: &Args) -> Result<Vec<Course>, Failure> {
 }
 
 /// The results, and the conclusions.
-fn report(courses: &[Course], steps: u64) -> String {
+fn report(courses: &[RegretCurve], steps: u64) -> String {
     let mut text = format!("After T = {steps} steps, with η = 1, β₁ = λ_β = λ_γ = 0.9 and the box [−1, 1]^d:\n\n");
     let heading = ["losses", "d", "γ", "R(T)/√T", "bound/√T", "R(T) ~", "R(T) > bound"];
     let [losses, dimension, gamma, regret, bound, growth, above] = heading;
     let mut line = |[losses, d, gamma, regret, bound, growth, above]: [&str; 7]| {
-        // Writing into a text does not fail.
+        // Writing into a string does not fail.
         let _ = writeln!(text, "{losses:<11}{d:>4}{gamma:>6}{regret:>12}{bound:>12}{growth:>9}  {above}");
     };
     line([losses, dimension, gamma, regret, bound, growth, above]);

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, StdoutLock, Write};
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -14,7 +13,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use super::interrupt::Interrupt;
 use super::output::on_stdout;
 use super::progress::{ProgressLine, ProgressUnit};
-use super::{Failure, say};
+use super::{Failure, say, whole};
 use crate::export::{TrajectoryArrays, TrajectoryTable};
 
 #[derive(clap::Args)]
@@ -23,45 +22,23 @@ pub(super) struct SimulateArgs {
     #[arg(value_name = "PRESET")]
     preset: OsString,
     /// Steps to take [default: the preset's]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = step_count)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
     steps: Option<u64>,
     /// Particles of each optimizer, 1 to 10000 [default: the preset's]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = particle_count)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     particles: Option<ParticleCount>,
     /// Seed of the starting positions and of the noise [default: the preset's]
-    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = seed)]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
     seed: Option<u64>,
     /// Set a field of the preset, such as noise=0.5 or optimizers[0].rule.schedule.warmup=100; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
     /// Record the start, every K-th step and the last
-    #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = every)]
-    every: NonZeroU64,
+    #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = whole(1..=u64::MAX))]
+    every: u64,
     /// Write to this file, replacing what is there; without it, CSV goes to stdout
     #[arg(long, value_name = "FILE.csv|FILE.npz")]
     out: Option<PathBuf>,
-}
-
-fn whole(text: &str, expected: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected {expected}, found {text}"))
-}
-
-fn step_count(text: &str) -> Result<u64, String> {
-    whole(text, &format!("a whole number of steps from 0 to {}", u64::MAX))
-}
-
-fn particle_count(text: &str) -> Result<ParticleCount, String> {
-    let count = whole(text, "a whole number of particles from 1 to 10000")?;
-    ParticleCount::new(count).map_err(|error| error.to_string())
-}
-
-fn seed(text: &str) -> Result<u64, String> {
-    whole(text, &format!("a seed, a whole number from 0 to {}", u64::MAX))
-}
-
-fn every(text: &str) -> Result<NonZeroU64, String> {
-    let expected = format!("a whole number of steps from 1 to {}", u64::MAX);
-    NonZeroU64::new(whole(text, &expected)?).ok_or_else(|| format!("expected {expected}, found {text}"))
 }
 
 /// The memory limit for the arrays of an NPZ file.
@@ -72,9 +49,10 @@ const MAX_TABLE_ROWS: u64 = 100_000_000;
 pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let format = Format::of(args.out.as_deref())?;
     let preset = preset(args)?;
-    let steps = args.steps.or(preset.planned_steps()).ok_or_else(|| {
-        Failure::BadInput(anyhow!("the preset does not say how many steps to take; say it with --steps N"))
-    })?;
+    let steps = args
+        .steps
+        .or(preset.planned_steps())
+        .ok_or_else(|| Failure::BadInput(anyhow!("the preset has no number of steps; give one with --steps N")))?;
     let record = preset.record();
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
@@ -88,7 +66,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
             return Err(Failure::Interrupted);
         }
         simulation.advance();
-        if simulation.step() % args.every == 0 || simulation.step() == steps {
+        if simulation.step().is_multiple_of(args.every) || simulation.step() == steps {
             recorder.record(&simulation)?;
         }
         progress.update(simulation.step());
@@ -101,7 +79,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The preset with the changes of the command line.
+/// Returns the preset with the changes of the command line.
 fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
     if !matches!(loaded.preset, Preset::Landscape(_)) {
@@ -114,8 +92,8 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let Preset::Landscape(mut preset) = super::changed(&loaded.preset, &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
-    // A schedule of the learning rate spans the steps that are taken, except in a recorded session, which is repeated as it
-    // was for as many steps.
+    // A schedule of the learning rate spans the steps to take. A recorded session keeps its schedule, as it is repeated
+    // exactly.
     if preset.changes.is_empty() {
         preset.simulation.steps = args.steps.or(preset.simulation.steps);
     }
@@ -129,11 +107,11 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
 }
 
 /// The number of recorded steps: the start, every `every`-th and the last.
-fn recorded(steps: u64, every: NonZeroU64) -> u64 {
-    steps.div_ceil(every.get()).saturating_add(1)
+fn recorded(steps: u64, every: u64) -> u64 {
+    steps.div_ceil(every).saturating_add(1)
 }
 
-fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: NonZeroU64) -> Result<(), Failure> {
+fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: u64) -> Result<(), Failure> {
     let recorded = recorded(steps, every);
     let (size, limit, what) = match format {
         Format::Npz => {
@@ -149,7 +127,7 @@ fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: NonZeroU
     if size <= limit {
         return Ok(());
     }
-    // The first row is always recorded, so a little more than in proportion.
+    // The interval is slightly larger than in proportion, as the first row is always recorded.
     let enough = (steps as f64 / recorded as f64 * size as f64 / limit as f64 * 1.01).ceil();
     Err(Failure::BadInput(anyhow!(
         "recording {recorded} steps would make {what}, which is too much; record fewer with --every {enough} or more, or \

@@ -15,7 +15,7 @@ use valleyscope_runs::{
 };
 
 use super::interrupt::Interrupt;
-use super::runs::find::{CheckpointName, RunsPlace};
+use super::runs::find::{CheckpointName, RunsLocation};
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 
@@ -24,14 +24,14 @@ pub(super) struct TrainArgs {
     /// Name of a built-in preset or of one of your own, or a file [with --fork: the other run's own settings]
     #[arg(value_name = "PRESET", required_unless_present_any = ["resume", "fork"])]
     preset: Option<OsString>,
-    /// Where to train: cpu, cuda, or cuda:1 and so on
+    /// Device: cpu, cuda, or cuda:1 and so on
     #[arg(long, value_name = "DEVICE", conflicts_with = "resume", value_parser = device)]
     device: Option<String>,
-    /// Folder that holds the training data
+    /// Folder of the training data
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     data: Option<PathBuf>,
-    /// Folder for the run's folder, and where the one to resume or fork is [default: runs in the user's folder for data;
-    /// for a fork that of the other run]
+    /// Folder for runs, also for the run to resume or fork [default: runs in the user's folder for data; for a fork,
+    /// the folder of the other run]
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
     /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
@@ -49,14 +49,14 @@ pub(super) struct TrainArgs {
     /// is not copied where the file system can link files, and the other run is not changed.
     #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     fork: Option<CheckpointName>,
-    /// Train with so many processes on this machine, which share each batch; a resumed run may have another number
+    /// Number of processes on this machine, which share each batch; a resumed run may have another number
     ///
     /// Each has an equal share of the processors, or a GPU of its own. The losses are those of a single process, up to
     /// rounding. On several machines, `valleyscope-train run` is started by torchrun or srun instead.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     processes: Option<u16>,
-    /// Train a part of a scan only, such as 3/8, the third of eight parts of about equal cost; `valleyscope runs merge` puts
-    /// their runs together
+    /// Train only a part of a scan, such as 3/8, the third of eight parts of about equal cost; `valleyscope runs merge`
+    /// merges their runs
     #[arg(long, value_name = "K/N", allow_hyphen_values = true, conflicts_with_all = ["resume", "fork"])]
     part: Option<SweepPart>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
@@ -64,7 +64,7 @@ pub(super) struct TrainArgs {
     worker: Option<PathBuf>,
 }
 
-/// A device as written in a preset.
+/// Converts an argument to a device as written in a preset.
 pub(super) fn device(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     let number = match &*text {
@@ -75,7 +75,7 @@ pub(super) fn device(text: &str) -> Result<String, String> {
     number.map(|number| format!("Cuda({number})")).ok_or_else(|| "expected cpu, cuda, or cuda: and a number".to_owned())
 }
 
-/// A folder of `--data` as written in a preset.
+/// Converts a folder of `--data` to the form in presets.
 pub(super) fn data(folder: &Path) -> Result<String, Failure> {
     // The worker may have another working directory.
     let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));
@@ -86,19 +86,19 @@ pub(super) fn data(folder: &Path) -> Result<String, Failure> {
 
 fn assignment(text: &str) -> Result<(String, String), String> {
     let (key, value) = super::assignment(text)?;
-    // Written as for --device, or as in a preset.
+    // The value may be written as for --device, or as in a preset.
     let value = if key.ends_with("device") { device(&value).unwrap_or(value) } else { value };
     Ok((key, value))
 }
 
 pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
-    let resumed = args.resume.as_ref().map(|run| RunsPlace::of(args.runs.as_deref())?.find(run)).transpose()?;
+    let resumed = args.resume.as_ref().map(|run| RunsLocation::of(args.runs.as_deref())?.find(run)).transpose()?;
     if let Some(run) = &resumed {
         let status = RunReader::brief(run.clone()).status(Timestamp::now());
         let folder = run.path().display();
         match status {
             Ok(Status::Finished) if lacks_end(run) => say(format_args!(
-                "the run has finished, and its last checkpoint is gone or damaged: it goes on from the one before"
+                "the run has finished, and its last checkpoint is gone or damaged: it continues from the one before"
             )),
             Ok(Status::Finished) => {
                 say(format_args!("the run in {folder} has finished; there is nothing left to train"));
@@ -115,7 +115,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
             }
             Ok(Status::Running(_)) => {
                 return Err(Failure::BadInput(anyhow!(
-                    "the run in {folder} is being trained already; `valleyscope runs watch {folder}` shows how it gets on"
+                    "the run in {folder} is being trained already; `valleyscope runs watch {folder}` shows its progress"
                 )));
             }
             _ => {}
@@ -137,7 +137,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
     let beside = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
     let parent = args.runs.clone().or(beside).or_else(runs_folder);
-    let parent = parent.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
+    let parent = parent.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
     trainings.iter().try_for_each(|training| check_capacity(training, &has, &parent))?;
     let interrupt = Interrupt::listen()?;
     let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
@@ -161,9 +161,9 @@ pub(super) fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure
     })
 }
 
-/// The run to fork.
+/// Returns the run to fork.
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
-    let run = RunsPlace::for_new_run(args.runs.as_deref())?.find(&point.run)?;
+    let run = RunsLocation::for_new_run(args.runs.as_deref())?.find(&point.run)?;
     let step = match point.choice {
         CheckpointChoice::Newest => None,
         CheckpointChoice::Step(step) => Some(step),
@@ -188,8 +188,8 @@ fn begin_fork(fork: &Fork, parent: &Path, stem: &str, training: &Preset) -> Resu
     Ok(run)
 }
 
-/// Whether a finished run has no usable checkpoint of its last step any more, but an earlier one: its last steps are
-/// then trained again.
+/// Returns whether a finished run has lost the usable checkpoint of its last step, but has an earlier one, so that its
+/// last steps are trained again.
 fn lacks_end(run: &RunFolder) -> bool {
     let mut reader = RunReader::brief(run.clone());
     // Errors of reading are reported when the run is resumed.
@@ -198,7 +198,7 @@ fn lacks_end(run: &RunFolder) -> bool {
     newest.is_ok_and(|newest| reader.history().steps().is_some_and(|steps| newest.step < steps))
 }
 
-/// Refuses a run with another config than it was begun with, before its worker does so in the run.
+/// Refuses a run whose config has changed since it began, before its worker records the refusal in the run.
 fn check_config(run: &RunFolder) -> anyhow::Result<()> {
     RunConfig::check_run(run).with_context(|| format!("the run in {} cannot go on", run.path().display()))
 }
@@ -234,7 +234,7 @@ fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(),
     Ok(())
 }
 
-/// The stem of the folder's name, before the time.
+/// Returns the stem of the folder's name, before the time.
 fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
     let named = named.map(|stem| stem.to_string_lossy().into_owned());
@@ -245,7 +245,7 @@ fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     }
 }
 
-/// The preset before the changes of the command line, and its name.
+/// Returns the preset before the changes of the command line, and its name.
 fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), Failure> {
     match (&args.preset, fork) {
         (Some(name), _) => {
@@ -257,7 +257,7 @@ fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), F
     }
 }
 
-/// The requested trainings, with all changes of the command line.
+/// Returns the requested trainings, with all changes of the command line.
 fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
     let (mut preset, called) = settings(args, fork)?;
     if preset.workload().is_none() {
@@ -276,9 +276,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         ("--part", "part", args.part.is_some()),
     ] {
         if given && settings.iter().any(|(set, _)| set == key) {
-            return Err(Failure::BadInput(anyhow!(
-                "{option} and --set {key}=… say the same thing twice; give one of them"
-            )));
+            return Err(Failure::BadInput(anyhow!("{option} and --set {key}=… set the same field; give one of them")));
         }
     }
     if let Some(device) = &args.device {
@@ -304,7 +302,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     }
     let before = preset.trainings();
     if let Some(processes) = args.processes {
-        // The preset's own number does not matter, and may be too large for the other settings.
+        // The preset's own number is replaced, and may be too large for the other settings.
         settings.push(("processes".to_owned(), "1".to_owned()));
         preset = super::changed(&preset, &settings)?;
         check_processes(&preset, processes)?;
@@ -325,7 +323,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     Ok(trainings)
 }
 
-/// Lets the worker train, and shows its progress until it ends.
+/// Starts the worker, and shows its progress until it ends.
 fn train(
     worker: &WorkerProgram,
     run: &RunFolder,
@@ -333,12 +331,12 @@ fn train(
     processes: Option<u16>,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
-    const AT_WORK: Duration = Duration::from_secs(120);
-    const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+    const START_TIMEOUT: Duration = Duration::from_secs(120);
+    const POLL_INTERVAL: Duration = Duration::from_millis(100);
     say(format_args!("the run is in {}", run.path().display()));
     let mut watch = Watch::from_now(run.clone());
     let launched = worker.start(run, resume, processes).map_err(anyhow::Error::from)?;
-    launched.wait_until_at_work(AT_WORK).map_err(anyhow::Error::from)?;
+    launched.wait_until_at_work(START_TIMEOUT).map_err(anyhow::Error::from)?;
     let mut stopping = false;
     loop {
         if let Some(ended) = watch.look()? {
@@ -353,6 +351,6 @@ fn train(
             say(format_args!("stopping with a checkpoint; a second Ctrl-C does not wait for that"));
             watch.stop()?;
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

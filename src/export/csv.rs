@@ -7,8 +7,8 @@ use std::io::{self, Write};
 pub enum CsvCell<'t> {
     Text(&'t str),
     Whole(u64),
-    /// Written with the fewest digits that give the same bits back; `NaN`, `inf` and `-inf` where it is
-    /// not finite.
+    /// A number, written with the fewest digits that give the same bits back; `NaN`, `inf` and `-inf` where it is not
+    /// finite.
     Number(f64),
 }
 
@@ -19,7 +19,7 @@ pub struct CsvWriter<W: Write> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// A table with these column names, which are written at once.
+    /// Returns a table with these column names, which are written at once.
     pub fn new(mut writer: W, header: &[&str]) -> io::Result<Self> {
         write_row(&mut writer, header.iter().map(|name| CsvCell::Text(name)))?;
         Ok(CsvWriter { writer, columns: header.len() })
@@ -31,7 +31,7 @@ impl<W: Write> CsvWriter<W> {
         write_row(&mut self.writer, cells.iter().copied())
     }
 
-    /// The underlying writer, to which all rows have been written.
+    /// Returns the underlying writer, to which all rows have been written.
     pub fn into_inner(self) -> W {
         self.writer
     }
@@ -60,7 +60,7 @@ fn write_text(writer: &mut impl Write, text: &str) -> io::Result<()> {
 }
 
 fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {
-    // Both forms have the same digits; very large and very small numbers are shorter with an exponent.
+    // Both forms have the same digits; an exponent shortens very large and very small numbers.
     if number == 0.0 || !number.is_finite() || (1e-5..1e16).contains(&number.abs()) {
         write!(writer, "{number}")
     } else {

@@ -13,10 +13,10 @@ pub trait Element: Copy {
     /// Bytes of an element.
     const SIZE: usize = size_of::<Self>();
 
-    /// Little-endian bytes.
+    /// Writes the element's little-endian bytes.
     fn write_to(self, writer: &mut impl Write) -> io::Result<()>;
 
-    /// The element of [`Element::SIZE`] little-endian bytes.
+    /// Returns the element of [`Element::SIZE`] little-endian bytes.
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 
@@ -57,7 +57,8 @@ pub fn write_npy<E: Element>(
     writer.flush()
 }
 
-/// The elements, in C order, of an NPY file that must be of float64 and of this shape. No other is taken into memory.
+/// Returns the elements, in C order, of an NPY file that must be of float64 and of this shape. No other is taken into
+/// memory.
 pub fn read_npy(path: &Path, shape: &[usize]) -> io::Result<Vec<f64>> {
     let expected = header(f64::DESCR, shape);
     let length = (shape.iter().product::<usize>() * f64::SIZE + expected.len()) as u64;
@@ -78,7 +79,7 @@ const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
 /// The largest number of bytes before an array's elements.
 pub(super) const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
 
-/// The start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
+/// Returns the start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
 pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut lengths: String = shape.iter().map(|length| format!("{length}, ")).collect();
     if shape.len() > 1 {
@@ -93,14 +94,15 @@ pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     [MAGIC.as_slice(), &length.to_le_bytes(), dict.as_bytes()].concat()
 }
 
-/// The header's description of type and shape in an NPY file, between the length of the header and the elements.
+/// Returns the header's description of type and shape in an NPY file, between the length of the header and the
+/// elements.
 pub(super) fn dict(file: &[u8]) -> Option<&str> {
     let rest = file.strip_prefix(MAGIC.as_slice())?;
     let length = u16::from_le_bytes(*rest.first_chunk()?);
     std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
 }
 
-/// An array's type and shape, as written in its header.
+/// Returns an array's type and shape, as written in its header.
 pub(super) fn described(file: &[u8]) -> String {
     match dict(file) {
         Some(dict) => dict.trim_end().to_owned(),

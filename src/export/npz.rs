@@ -14,8 +14,8 @@ use super::npy::{Element, LONGEST_HEADER, described, dict, header, write_npy};
 
 /// Writes an archive of named arrays, each in C order. Without [`NpzWriter::finish`] it is not a valid archive.
 pub struct NpzWriter<'w, W: Write + Seek> {
-    /// Not dropped: a dropped `ZipWriter` ends the archive, and prints to standard error where it cannot. It owns the
-    /// list of arrays and no file.
+    /// The ZIP writer, never dropped: its destructor ends the archive, and prints to standard error on failure. It owns
+    /// the list of arrays and no file.
     zip: ManuallyDrop<ZipWriter<&'w mut W>>,
 }
 
@@ -83,9 +83,9 @@ pub enum ArchiveError {
     Read(#[from] io::Error),
     #[error("it is no NPZ archive: it does not begin like one")]
     Foreign,
-    #[error("it is cut short: the list of arrays that ends an NPZ archive, or what it points to, is not there")]
+    #[error("it is cut short: the list of arrays at an NPZ archive's end, or a part that it names, is missing")]
     Cut,
-    #[error("its list of arrays is longer than {} MiB, which that of no result is", LONGEST_LIST >> 20)]
+    #[error("its list of arrays is longer than {} MiB, more than in any result", LONGEST_LIST >> 20)]
     ListTooLong,
     #[error(
         "its `{0}` is encrypted, or compressed in another way than by `np.savez_compressed`; save it with `np.savez`"
@@ -132,7 +132,8 @@ impl<R: Read + Seek> NpzReader<R> {
         Ok(NpzReader { zip })
     }
 
-    /// The elements, in C order, of an array that must have this type and shape. No other array is taken into memory.
+    /// Returns the elements, in C order, of an array that must have this type and shape. No other array is taken into
+    /// memory.
     pub fn array<E: Element>(&mut self, name: &str, shape: &[usize]) -> Result<Vec<E>, ArchiveError> {
         let expected = header(E::DESCR, shape);
         let kind = |file: &[u8]| ArchiveError::Kind {
@@ -152,7 +153,7 @@ impl<R: Read + Seek> NpzReader<R> {
         }
     }
 
-    /// A single text of at most a million letters.
+    /// Returns a single text of at most a million letters.
     pub fn text(&mut self, name: &str) -> Result<String, ArchiveError> {
         let file = self.file(name, LONGEST_HEADER + 4 * LONGEST_TEXT)?;
         let wrong = || ArchiveError::Kind {
@@ -165,7 +166,7 @@ impl<R: Read + Seek> NpzReader<R> {
         letters.take_while(|letter| *letter != 0).map(char::from_u32).collect::<Option<String>>().ok_or_else(wrong)
     }
 
-    /// The contents of an array's file of at most `most` bytes, after their checksum was found to be right.
+    /// Returns the contents of an array's file of at most `most` bytes, after their checksum was found to be right.
     fn file(&mut self, name: &str, most: u64) -> Result<Vec<u8>, ArchiveError> {
         let (name, file) = self.open(name)?;
         let found = file.size();
@@ -181,7 +182,7 @@ impl<R: Read + Seek> NpzReader<R> {
         }
     }
 
-    /// The first bytes of an array's file, unchecked, with the whole of its header.
+    /// Returns the first bytes of an array's file, unchecked, with the whole of its header.
     fn beginning(&mut self, name: &str) -> Result<Vec<u8>, ArchiveError> {
         let (name, file) = self.open(name)?;
         let mut bytes = Vec::new();
@@ -189,7 +190,7 @@ impl<R: Read + Seek> NpzReader<R> {
         Ok(bytes)
     }
 
-    /// An array's file with its name.
+    /// Returns an array's file with its name.
     fn open(&mut self, name: &str) -> Result<(String, ZipFile<'_, Metered<R>>), ArchiveError> {
         let name = file_name(name);
         match self.zip.by_name(&name) {
@@ -199,7 +200,7 @@ impl<R: Read + Seek> NpzReader<R> {
     }
 }
 
-/// Why the file of an array in an archive cannot be read.
+/// Returns why the file of an array in an archive cannot be read.
 fn in_file(name: String, error: ZipError) -> ArchiveError {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     match error {

@@ -14,23 +14,23 @@ use crate::export::{CsvCell, CsvWriter};
 /// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
 /// [`ScanResult`](crate::result::scan::ScanResult).
 pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
-    let mut curves: Vec<(MetricId, Ahead<'_>)> = history
+    let mut curves: Vec<(MetricId, PendingCurve<'_>)> = history
         .metrics()
         .iter()
         .filter_map(MetricInfo::metric)
-        .map(|metric| (metric, Ahead { curve: history.curve(metric), next: 0 }))
+        .map(|metric| (metric, PendingCurve { curve: history.curve(metric), next: 0 }))
         .filter(|(_, ahead)| !ahead.curve.is_empty())
         .collect();
     let names = curves.iter().map(|(metric, _)| metric.name());
     let header: Vec<&str> = ["step", "time", "wall_s"].into_iter().chain(names).collect();
     let mut table = CsvWriter::new(writer, &header)?;
     let mut rows = 0;
-    // Points of the same moment come from the same event.
-    while let Some(moment) = curves.iter().filter_map(|(_, ahead)| ahead.moment()).min_by(Moment::order) {
-        let time = rfc_3339(moment.time_s);
-        let mut row = vec![CsvCell::Whole(moment.step), CsvCell::Text(&time), CsvCell::Number(moment.wall_s)];
+    // Points with the same position are of the same event.
+    while let Some(position) = curves.iter().filter_map(|(_, ahead)| ahead.position()).min_by(CurvePosition::order) {
+        let time = rfc_3339(position.time_s);
+        let mut row = vec![CsvCell::Whole(position.step), CsvCell::Text(&time), CsvCell::Number(position.wall_s)];
         for (_, ahead) in &mut curves {
-            let here = ahead.moment().is_some_and(|other| other.order(&moment).is_eq());
+            let here = ahead.position().is_some_and(|other| other.order(&position).is_eq());
             row.push(if here { CsvCell::Number(ahead.take()) } else { CsvCell::Text("") });
         }
         table.row(&row)?;
@@ -41,29 +41,29 @@ pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
 }
 
 /// A curve and its points that remain to be written.
-struct Ahead<'h> {
+struct PendingCurve<'h> {
     curve: MetricCurve<'h>,
     next: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Moment {
+struct CurvePosition {
     step: u64,
     time_s: f64,
     wall_s: f64,
 }
 
-impl Moment {
-    fn order(&self, other: &Moment) -> std::cmp::Ordering {
+impl CurvePosition {
+    fn order(&self, other: &CurvePosition) -> std::cmp::Ordering {
         self.step.cmp(&other.step).then(self.time_s.total_cmp(&other.time_s))
     }
 }
 
-impl Ahead<'_> {
-    fn moment(&self) -> Option<Moment> {
+impl PendingCurve<'_> {
+    fn position(&self) -> Option<CurvePosition> {
         let MetricCurve { step, wall_s, time_s, .. } = self.curve;
         let next = self.next;
-        Some(Moment { step: *step.get(next)?, time_s: time_s[next], wall_s: wall_s[next] })
+        Some(CurvePosition { step: *step.get(next)?, time_s: time_s[next], wall_s: wall_s[next] })
     }
 
     fn take(&mut self) -> f64 {

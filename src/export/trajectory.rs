@@ -28,7 +28,7 @@ const STATISTICS: [(&str, Statistic); 4] = [
 ];
 const CURVES: usize = QUANTITIES.len() * STATISTICS.len();
 
-/// The names of the curves, such as `loss_mean`, in the order of [`curves`].
+/// Returns the names of the curves, such as `loss_mean`, in the order of [`curves`].
 fn curve_names() -> impl Iterator<Item = String> {
     QUANTITIES
         .iter()
@@ -39,7 +39,7 @@ fn curves(sample: &Sample) -> impl Iterator<Item = f64> {
     QUANTITIES.iter().flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
 }
 
-/// The labels of the enabled optimizers, made unique by their ids where some are equal.
+/// Returns the labels of the enabled optimizers, made unique by their ids where some are equal.
 fn optimizer_names(spec: &SimulationSpec) -> Vec<String> {
     let enabled = || spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
     enabled()
@@ -69,7 +69,7 @@ impl<W: Write> TrajectoryTable<W> {
         Ok(TrajectoryTable { csv: CsvWriter::new(writer, &header)?, optimizers: optimizer_names(spec) })
     }
 
-    /// Writes the simulation's present step.
+    /// Writes the simulation's current step.
     pub fn record(&mut self, simulation: &Simulation) -> io::Result<()> {
         let mut cells = Vec::with_capacity(CURVES + 4);
         for (ensemble, name) in simulation.ensembles().iter().zip(&self.optimizers) {
@@ -83,7 +83,7 @@ impl<W: Write> TrajectoryTable<W> {
         Ok(())
     }
 
-    /// The underlying writer, to which all rows have been written.
+    /// Returns the underlying writer, to which all rows have been written.
     pub fn into_inner(self) -> W {
         self.csv.into_inner()
     }
@@ -118,7 +118,7 @@ struct Columns {
 }
 
 impl TrajectoryArrays {
-    /// Arrays with room for this many recorded steps, so that no more memory than needed is taken.
+    /// Allocates arrays for exactly this many recorded steps.
     pub fn new(spec: &SimulationSpec, steps: usize) -> Self {
         let optimizers = optimizer_names(spec);
         let particles = spec.particles.get().min(POSITIONS);
@@ -130,14 +130,14 @@ impl TrajectoryArrays {
         }
     }
 
-    /// The memory that one recorded step of this simulation takes.
+    /// Returns the memory that one recorded step of this simulation takes.
     pub fn bytes_a_step(spec: &SimulationSpec) -> u64 {
         let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();
         let floats = CURVES + 1 + 2 * spec.particles.get().min(POSITIONS);
         (size_of::<i64>() + optimizers * (floats * size_of::<f64>() + size_of::<i32>())) as u64
     }
 
-    /// Records the simulation's present step.
+    /// Records the simulation's current step.
     pub fn record(&mut self, simulation: &Simulation) {
         self.steps.push(i64::try_from(simulation.step()).expect("no simulation gets that far"));
         for (columns, ensemble) in self.columns.iter_mut().zip(simulation.ensembles()) {

@@ -17,7 +17,7 @@ const LABEL_HEIGHT: f64 = 1.8;
 /// Width of a horizontal axis for each of its labels.
 const LABEL_WIDTH: f64 = 4.0;
 
-/// Ticks of an axis from `low` to `high`, at most about so many.
+/// Returns the ticks of an axis from `low` to `high`, at most about `most`.
 pub(super) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec<Tick> {
     match scale {
         AxisScale::Linear => Ticks::linear(low, high, most).in_full(),
@@ -28,7 +28,7 @@ pub(super) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec
     }
 }
 
-/// 2 to 9 times the powers of ten on a logarithmic axis of some decades; none on others.
+/// Returns 2 to 9 times the powers of ten on a logarithmic axis of some decades; none on other axes.
 pub(super) fn minor_values(scale: AxisScale, [low, high]: [f64; 2]) -> impl Iterator<Item = f64> {
     const MOST_DECADES: f64 = 6.0;
     let few = scale == AxisScale::Log && (high / low).log10() <= MOST_DECADES;
@@ -63,7 +63,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis over a range of values, with at most about `most` unabbreviated labels.
+    /// Returns an axis over a range of values, with at most about `most` unabbreviated labels.
     pub(super) fn new(
         label: &str,
         scale: AxisScale,
@@ -74,7 +74,7 @@ impl Axis {
         Axis::over(label, scale, range, ticks(scale, range, most), position)
     }
 
-    /// An axis over a range of values with these ticks.
+    /// Returns an axis over a range of values with these ticks.
     pub(super) fn over(
         label: &str,
         scale: AxisScale,
@@ -87,7 +87,7 @@ impl Axis {
         Axis { label: label.to_owned(), marks, minor: minor_values(scale, range).map(&position).collect() }
     }
 
-    /// The axis, with a note of what its labels leave out.
+    /// Returns the axis, with a note of what its labels leave out.
     pub(super) fn with_note(mut self, note: Option<String>) -> Axis {
         if let Some(note) = note {
             self.label = format!("{} ({note})", self.label);
@@ -95,23 +95,23 @@ impl Axis {
         self
     }
 
-    /// The number of labels that fit on an axis of this height or width.
+    /// Returns the number of labels that fit on an axis of this height or width.
     pub(super) fn room(side: Side, length: f64, em: f64) -> usize {
         let each = if side == Side::Bottom { LABEL_WIDTH } else { LABEL_HEIGHT };
         ((length / (each * em)) as usize).clamp(2, 9)
     }
 
-    /// The width of the widest of its ticks' labels.
+    /// Returns the width of the widest of its ticks' labels.
     pub(super) fn label_width(&self, em: f64) -> f64 {
         self.marks.iter().map(|mark| font::width(&mark.label, em)).fold(0.0, f64::max)
     }
 
-    /// From a panel's edge down to the end of this axis, with the labels of its ticks and its own.
+    /// Returns the height of this axis below a panel, with the labels of its ticks and its own.
     pub(super) fn depth(em: f64) -> f64 {
         (TICK + LABEL_GAP) * em + 2.0 * LINE * em
     }
 
-    /// Draws the labelled ticks at a side of a panel. Labels of a horizontal axis that would touch those before them
+    /// Draws the labelled ticks at a side of a panel. Labels of a horizontal axis that would touch the previous ones
     /// are left out.
     pub(super) fn draw_marks(&self, canvas: &mut Canvas, area: Area, side: Side, parts: Parts, em: f64) {
         let mut free_from = f64::NEG_INFINITY;
@@ -155,17 +155,18 @@ impl Axis {
     }
 }
 
-/// Whether two labels of a horizontal axis have room beside each other, each given by its middle and half its width.
+/// Returns whether two labels of a horizontal axis have room beside each other, each given by its middle and half its
+/// width.
 pub(super) fn have_room([one, half_one]: [f64; 2], [next, half_next]: [f64; 2], em: f64) -> bool {
     one + half_one + BETWEEN_LABELS * em <= next - half_next
 }
 
-/// The middle of the line of the labels below a panel.
+/// Returns the middle of the line of the labels below a panel.
 fn label_line(area: Area, em: f64) -> f64 {
     area.bottom() + (TICK + LABEL_GAP + 0.5) * em
 }
 
-/// The point of a position on the panel's edge.
+/// Returns the point of a position on the panel's edge.
 fn place(area: Area, side: Side, position: f64) -> [f64; 2] {
     match side {
         Side::Bottom => [area.x + position * area.width, area.bottom()],

@@ -45,7 +45,7 @@ pub(super) struct Stroke {
     pub color: [u8; 3],
     pub width: f64,
     pub dash: Dash,
-    /// From 0 to 1.
+    /// The opacity, from 0 to 1.
     pub opacity: f64,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Canvas {
     clips: usize,
 }
 
-/// From the middle of a line of text down to its baseline, in font sizes.
+/// The distance from the middle of a line of text down to its baseline, in font sizes.
 const BASELINE: f64 = 0.36;
 const LINE_WIDTH: f64 = 0.6;
 /// A diagonal cross, from the end of one arm around.
@@ -163,7 +163,7 @@ impl Canvas {
         self.push(format_args!("</g>"));
     }
 
-    /// A marker of about this radius around a point, with an edge.
+    /// Draws a marker of about this radius around a point, with an edge.
     pub(super) fn marker(&mut self, marker: Marker, [x, y]: [f64; 2], radius: f64, [fill, edge]: [[u8; 3]; 2]) {
         let colors = format!(r#"fill="{}" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(fill), hex(edge));
         if marker.is_open {
@@ -191,7 +191,7 @@ impl Canvas {
         self.push(format_args!(r#"<polygon points="{corners}" {colors}/>"#));
     }
 
-    /// A filled rectangle with a thin frame.
+    /// Draws a filled rectangle with a thin frame.
     pub(super) fn swatch(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
         let Area { x, y, width, height } = area;
         self.push(format_args!(
@@ -206,29 +206,29 @@ impl Canvas {
         ));
     }
 
-    /// A text whose anchor is at `x` and whose middle is at `y`.
+    /// Draws a text whose anchor is at `x` and whose middle is at `y`.
     pub(super) fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str) {
         self.sized_text([x, y], anchor, text, self.font_size, "");
     }
 
-    /// A text around a point, in a colour.
+    /// Draws a text around a point, in a colour.
     pub(super) fn text_in(&mut self, color: [u8; 3], at: [f64; 2], text: &str) {
         self.sized_text(at, Anchor::Middle, text, self.font_size, &format!(r#" fill="{}""#, hex(color)));
     }
 
-    /// A text that begins at `x`, smaller where it would not fit.
+    /// Draws a text that begins at `x`, smaller where it would not fit.
     pub(super) fn text_from(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
         let size = self.fitted(text, width);
         self.sized_text([x, y], Anchor::Start, text, size, "");
     }
 
-    /// A text in the middle of a width, smaller where it would not fit.
+    /// Draws a text in the middle of a width, smaller where it would not fit.
     pub(super) fn text_within(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
         let size = self.fitted(text, width);
         self.sized_text([x, y], Anchor::Middle, text, size, "");
     }
 
-    /// A text from below upwards in the middle of a height, smaller where it would not fit.
+    /// Draws a text from below upwards in the middle of a height, smaller where it would not fit.
     pub(super) fn upright_text_within(&mut self, [x, y]: [f64; 2], height: f64, text: &str) {
         let size = self.fitted(text, height);
         let turn = format!(r#" transform="rotate(-90 {x:.3} {y:.3})""#);
@@ -251,7 +251,7 @@ impl Canvas {
         ));
     }
 
-    /// A map, whose pixels stay sharp at any size.
+    /// Draws a map, whose pixels stay sharp at any size.
     pub(super) fn image(&mut self, area: Area, image: &MapImage) -> Result<(), FigureError> {
         let data = BASE64_STANDARD.encode(png::of_map(image)?);
         let Area { x, y, width, height } = area;
@@ -261,7 +261,7 @@ impl Canvas {
         Ok(())
     }
 
-    /// The colours of a scale from below upwards, with a triangle at an end that values lie beyond.
+    /// Draws the colours of a scale from below upwards, with a triangle at an end beyond which values lie.
     pub(super) fn color_bar(&mut self, area: Area, scale: &Scale) {
         self.gradients += 1;
         let id = format!("colors{}", self.gradients);

@@ -1,4 +1,4 @@
-//! Checks that the pictures in the folder of a sweep are intact, and show its results.
+//! Checks of the pictures in the folder of a sweep.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::result::SweepResult;
 
 /// The names of the pictures in the folder of a sweep.
 pub const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
-/// Dots per inch of the first.
+/// Dots per inch of the PNG.
 pub const PICTURE_DPI: f64 = 300.0;
 /// An upper limit of the bytes of a picture.
 const MOST: u64 = 256 << 20;
 
-/// Checks the pictures in the folder of a sweep. Those that differ from what this version draws of the results are
-/// checked as files of their formats.
+/// Checks the pictures in the folder of a sweep. Those that this version would draw differently are checked as files of
+/// their formats.
 pub fn check_pictures(folder: &Path, findings: &mut Findings) {
     let there: Vec<&str> = PICTURES.into_iter().filter(|name| folder.join(name).symlink_metadata().is_ok()).collect();
     if there.is_empty() {
@@ -67,7 +67,7 @@ fn is_png(bytes: &[u8]) -> Result<(), String> {
     if bytes.ends_with(b"IEND\xaeB`\x82") { Ok(()) } else { Err("it does not end as a PNG file does".to_owned()) }
 }
 
-/// Whether it begins and ends as an SVG does.
+/// Checks that the bytes begin and end as an SVG.
 fn is_svg(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text: {error}"))?;
     let begins = text.contains("<svg");

@@ -9,7 +9,7 @@ use super::style::{LABEL_GAP, LINE, TICK};
 /// The gap between the panel and the bar.
 const BESIDE: f64 = 0.9;
 const WIDTH: f64 = 1.1;
-/// Height for each label.
+/// The height for each label.
 const LABEL_HEIGHT: f64 = 2.2;
 
 /// A colour scale with its label.
@@ -25,7 +25,7 @@ impl ColorBar {
         Axis { label: self.label.clone(), marks, minor: Vec::new() }.with_note(note)
     }
 
-    /// The width from the panel to the right end of its label.
+    /// Returns the width from the panel to the right end of its label.
     pub(super) fn width(&self, height: f64, em: f64) -> f64 {
         (BESIDE + WIDTH + TICK + LABEL_GAP + LINE) * em + self.axis(height, em).label_width(em)
     }

@@ -10,7 +10,7 @@ pub(super) struct Grid<F> {
     /// The size of a cell.
     size: [f64; 2],
     cells: [usize; 2],
-    /// Row by row from below.
+    /// The values, row by row from below.
     values: Vec<f64>,
 }
 
@@ -37,8 +37,8 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         self.values[row * (self.cells[0] + 1) + column]
     }
 
-    /// The contour lines at this level, each through its points. Cells with a corner where the function is not finite
-    /// have none.
+    /// Returns the contour lines at this level, each through its points. Cells with a corner where the function is not
+    /// finite have none.
     pub(super) fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
         let mut neighbours: BTreeMap<Edge, Vec<Edge>> = BTreeMap::new();
         for row in 0..self.cells[1] {
@@ -50,7 +50,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
             }
         }
         let mut lines = Vec::new();
-        // Open lines first: the remaining ones are closed.
+        // Open lines are removed first; the remaining ones are closed.
         let ends: Vec<Edge> =
             neighbours.iter().filter(|(_, beside)| beside.len() == 1).map(|(edge, _)| *edge).collect();
         for end in ends {
@@ -62,9 +62,9 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         lines.into_iter().map(|line| line.into_iter().map(|edge| self.crossing(edge, level)).collect()).collect()
     }
 
-    /// The edges of a cell that are joined by a piece of a line.
+    /// Returns the edges of a cell that are joined by a piece of a line.
     fn segments(&self, column: usize, row: usize, level: f64) -> Vec<[Edge; 2]> {
-        // From the lower left corner around, each with the edge that leads to the next.
+        // The corners go around from the lower left, each with the edge that leads to the next.
         let corners = [(column, row), (column + 1, row), (column + 1, row + 1), (column, row + 1)];
         let edges = [(column, row, false), (column + 1, row, true), (column, row + 1, false), (column, row, true)];
         let values = corners.map(|corner| self.value(corner));
@@ -76,7 +76,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
             (0..4).filter(|corner| above[*corner] != above[(corner + 1) % 4]).map(|corner| edges[corner]).collect();
         match crossed[..] {
             [one, other] => vec![[one, other]],
-            // A saddle: opposite corners are connected where the middle is on the same side of the level.
+            // In a saddle, opposite corners are connected if the middle is on the same side of the level.
             [below, right, top, left] => {
                 let [x, y] = self.place((column, row));
                 let middle = (self.function)([x + self.size[0] / 2.0, y + self.size[1] / 2.0]) >= level;
@@ -86,7 +86,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         }
     }
 
-    /// The point on an edge where the function has the level.
+    /// Returns the point on an edge where the function has the level.
     fn crossing(&self, (column, row, upwards): Edge, level: f64) -> [f64; 2] {
         let next = if upwards { (column, row + 1) } else { (column + 1, row) };
         let is_above = self.value((column, row)) >= level;
@@ -99,7 +99,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
     }
 }
 
-/// Removes a line from the joined edges, starting at one of its edges.
+/// Removes a line from the joined edges, from one of its edges on.
 fn follow(neighbours: &mut BTreeMap<Edge, Vec<Edge>>, start: Edge) -> Option<Vec<Edge>> {
     let mut line = vec![start];
     let mut next = neighbours.remove(&start)?.pop();

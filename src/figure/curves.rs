@@ -1,4 +1,4 @@
-//! Curves of trainings in plots over one horizontal axis: those that are chosen in the window, or the runs of a preset.
+//! Curves of trainings in plots over one horizontal axis: those chosen in the window, or the runs of a preset.
 
 use valleyscope_experiments::view::{AxisScale, Background, Dash, Pen};
 use valleyscope_runs::{MetricInfo, Unit};
@@ -7,14 +7,14 @@ use super::axis::{Axis, Parts, Side};
 use super::canvas::{Area, Canvas, Stroke};
 use super::style::{CURVE_WIDTH, GAP, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, TICK, WIDE};
 use super::svg::CREATOR;
-use super::{About, Content, Figure, Swatch};
+use super::{Content, Figure, FigureMetadata, Swatch};
 
 /// Height over width of the area of a plot.
 const ASPECT: f64 = 0.62;
 /// Opacity of the raw curves behind smoothed ones, and of bands.
 const FAINT: f64 = 0.3;
 const BAND: f64 = 0.2;
-/// A curve that rises above its plot by more than this part of the plot's height is marked where it leaves it.
+/// The part of a plot's height by which a curve may rise above it without a mark.
 const ABOVE: f64 = 0.25;
 
 /// Curves in plots over one horizontal axis.
@@ -51,17 +51,20 @@ pub struct CurveLines {
     /// The curve before smoothing; empty where it is not smoothed.
     pub raw: Vec<Vec<[f64; 2]>>,
     pub line: Vec<Vec<[f64; 2]>>,
-    /// Place, lower end and upper end.
+    /// The band: place, lower end and upper end.
     pub band: Vec<[f64; 3]>,
 }
 
 impl Figure {
-    /// Curves of trainings, each plot with its own vertical axis.
+    /// Returns a figure of curves of trainings, each plot with its own vertical axis.
     pub fn curves(curves: Curves) -> Figure {
         let swatch = |(text, pen): &(String, Pen)| Swatch { color: Some(line(*pen)), text: text.clone() };
         let legend = curves.names.iter().map(swatch);
-        let about =
-            About { title: curves.title.clone(), programs: vec![CREATOR.to_owned()], specs: curves.specs.clone() };
+        let about = FigureMetadata {
+            title: curves.title.clone(),
+            programs: vec![CREATOR.to_owned()],
+            specs: curves.specs.clone(),
+        };
         Figure { about, legend: legend.collect(), content: Content::Curves(curves) }
     }
 }
@@ -71,7 +74,7 @@ pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, pen: P
     canvas.path(&[vec![[x, y], [x + width, y]]], Stroke { width: 1.4 * CURVE_WIDTH, ..stroke(pen) });
 }
 
-/// The colour of a curve on paper.
+/// Returns the colour of a curve on paper.
 fn line(pen: Pen) -> [u8; 3] {
     pen.color_on(Background::Light)
 }
@@ -80,7 +83,7 @@ fn stroke(pen: Pen) -> Stroke {
     Stroke { color: line(pen), width: CURVE_WIDTH, dash: pen.dash, opacity: 1.0 }
 }
 
-/// The scale of a metric's values.
+/// Returns the scale of a metric's values.
 pub fn metric_scale(metric: &MetricInfo, is_log: bool) -> AxisScale {
     match metric.unit {
         _ if is_log => AxisScale::Log,
@@ -90,25 +93,25 @@ pub fn metric_scale(metric: &MetricInfo, is_log: bool) -> AxisScale {
 }
 
 impl CurveAxis {
-    /// Of a metric's values.
+    /// Returns the vertical axis of a metric's values.
     pub fn vertical(metric: &MetricInfo, scale: AxisScale, range: [f64; 2]) -> CurveAxis {
         let unit = if scale == AxisScale::Percent { " (%)" } else { "" };
         CurveAxis { label: format!("{}{unit}", metric.title.to_lowercase()), scale, range }
     }
 
-    /// The axis, as it is drawn at a side of a panel of this width or height.
+    /// Returns the axis, as it is drawn at a side of a panel of this width or height.
     pub(super) fn at(&self, side: Side, length: f64, em: f64) -> Axis {
         let most = Axis::room(side, length, em);
         let range = self.range.map(|place| self.scale.value(place));
         Axis::new(&self.label, self.scale, range, most, |value| self.part(self.scale.place(value)))
     }
 
-    /// As a vertical axis: from the left end of its label to the frame.
+    /// Returns the width from the left end of a vertical axis' label to the frame.
     pub(super) fn gutter(&self, height: f64, em: f64) -> f64 {
         self.at(Side::Left, height, em).label_width(em) + (TICK + 2.0 * LABEL_GAP + LINE) * em
     }
 
-    /// The position of a place, from 0 to 1.
+    /// Returns the position of a place, from 0 to 1.
     pub(super) fn part(&self, place: f64) -> f64 {
         let [low, high] = self.range;
         (place - low) / (high - low)
@@ -121,7 +124,7 @@ impl Curves {
         let columns = if inner >= WIDE * em { self.plots.len().clamp(1, 2) } else { 1 };
         let share = (inner - (columns - 1) as f64 * GAP * em) / columns as f64;
         let left = self.plots.iter().map(|plot| plot.vertical.gutter(height(share, em), em)).fold(0.0, f64::max);
-        // The last label reaches beyond its plot.
+        // The last label extends beyond its plot.
         let right = (self.horizontal.at(Side::Bottom, share - left, em).label_width(em) / 2.0).max(0.3 * em);
         let width = share - left - right;
         if width < NARROWEST_PANEL * em {
@@ -144,7 +147,8 @@ impl Curves {
 }
 
 impl CurvePlot {
-    /// Draws it into a frame, with its axes and their labels; that of the vertical axis begins `left` of the frame.
+    /// Draws the plot into a frame, with its axes and their labels; that of the vertical axis begins `left` of the
+    /// frame.
     pub(super) fn draw(
         &self,
         canvas: &mut Canvas,
@@ -155,7 +159,7 @@ impl CurvePlot {
         em: f64,
     ) {
         let at = |[x, y]: [f64; 2]| {
-            // Far outside it does not matter how far.
+            // Far outside, the exact position does not matter.
             let part = self.vertical.part(y).clamp(-10.0, 11.0);
             [area.x + horizontal.part(x) * area.width, area.bottom() - part * area.height]
         };
@@ -210,12 +214,12 @@ impl CurveLines {
         let drawn = pieces(&self.line);
         canvas.path(&drawn, stroke(pen));
         for piece in &drawn {
-            // A single point has no line.
+            // A single point is drawn as a dot.
             if let [only] = piece[..] {
                 canvas.dot(only, 0.16 * em, line(pen));
             }
         }
-        // The place from which on values are not finite.
+        // A cross marks the place from which on values are not finite.
         for ends in drawn.windows(2) {
             if let Some([x, y]) = ends[0].last() {
                 let arm = 0.3 * em;

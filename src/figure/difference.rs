@@ -8,7 +8,7 @@ use valleyscope_experiments::view::ticks::short;
 
 use super::labels::{axis_label, metric};
 
-/// The settings of `this` that differ from `other`; colours, which change no result, are left out.
+/// Returns the settings of `this` that differ from `other`; colours, which change no result, are left out.
 pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     let mut all = Vec::new();
     let mut add = |differs: bool, text: &dyn Fn() -> String| {
@@ -89,9 +89,9 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
     }
 }
 
-/// A preset whose sweep was changed, with a title and a description of the changes: the settings that differ, or, where
-/// an axis varies another quantity, the axes. Both are within a preset's limits of length. Without a change it is the
-/// preset itself.
+/// Returns a preset whose sweep was changed, with a title and a description of the changes: the settings that differ,
+/// or, where an axis varies another quantity, the axes. Both are within a preset's limits of length. Without a change,
+/// the preset is returned as it is.
 pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     let changes = difference(&sweep, &preset.sweep);
     if changes.is_empty() {

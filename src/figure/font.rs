@@ -18,15 +18,15 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 static FACE: LazyLock<Face<'static>> = LazyLock::new(|| Face::from_slice(FONT, 0).expect("the bundled font is a font"));
 
-/// The options for reading SVG: the bundled font and no other.
+/// Returns the options for reading SVG: the bundled font and no other.
 pub(super) fn options() -> Options<'static> {
     Options { font_family: FAMILY.to_owned(), fontdb: Arc::clone(&FONTS), ..Options::default() }
 }
 
-/// The width of a text at a font size, in the units of the size: that of its glyphs as shaped when the SVG is rendered,
-/// with kerning.
+/// Returns the width of a text at a font size, in the units of the size: that of its glyphs as shaped when the SVG is
+/// rendered, with kerning.
 pub(super) fn width(text: &str, size: f64) -> f64 {
-    // In single precision and at this size, as in rendering: another rounding would move labels.
+    // The size at which texts are measured, in single precision as in rendering: another rounding would move labels.
     const MEASURED_AT: f32 = 100.0;
     let mut buffer = UnicodeBuffer::new();
     buffer.push_str(&xml::drawn(text));
@@ -57,7 +57,7 @@ mod tests {
     use super::{options, width};
     use crate::figure::xml::escaped;
 
-    /// The width that the text has where an SVG is drawn.
+    /// Returns the width that the text has where an SVG is drawn.
     fn drawn(text: &str) -> f64 {
         let document = format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><text font-size="100">{}</text></svg>"#,
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn texts_are_as_wide_as_they_are_drawn() {
-        // The font has no glyph for it.
+        // The font has no glyph for this character.
         let unknown = char::from_u32(0x512a).expect("a character");
         let labels = [
             "Adam",

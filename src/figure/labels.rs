@@ -4,8 +4,8 @@ use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::sweep::{Axis, Metric, Quantity, SweepSpec};
 
-/// The label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of those
-/// that have it.
+/// Returns the label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of
+/// those that have it.
 pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
     match &axis.of {
         Quantity::Of(hyperparameter, ids) => {
@@ -21,7 +21,7 @@ pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
     }
 }
 
-/// Such as `decay rate β₁` or `weight decay ω`.
+/// Returns a label such as `decay rate β₁` or `weight decay ω`.
 fn hyperparameter_label(name: HyperparameterName) -> String {
     match name.hyperparameter() {
         None => LEARNING_RATE.axis_label(),

@@ -9,12 +9,12 @@ use valleyscope_experiments::view::{AxisScale, Background, Pen};
 use super::axis::{Axis, Side};
 use super::canvas::{Area, Canvas};
 use super::curves::{self, CurveAxis, CurveLines, CurvePlot};
-use super::ground::{ASPECT, Ground};
+use super::landscape_plot::{ASPECT, LandscapePlot};
 use super::map::Swatch;
 use super::style::{GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, WIDE};
 use super::svg::CREATOR;
 use super::trajectories::{Ensemble, Trajectories};
-use super::{About, Content, Figure, FigureError};
+use super::{Content, Figure, FigureError, FigureMetadata};
 
 /// Height over width of a plot below the landscape.
 const PLOT_ASPECT: f64 = 0.5;
@@ -32,7 +32,7 @@ const ABOVE: f64 = 0.4;
 /// A landscape with trajectories, and its plots.
 #[derive(Clone, Debug)]
 pub(super) struct LandscapeFigure {
-    ground: Ground,
+    ground: LandscapePlot,
     /// The names of lines with their pens, the optimizers first.
     names: Vec<(String, Pen)>,
     /// The markers of the optimizers, with their colours.
@@ -49,12 +49,12 @@ struct Plot {
 }
 
 impl Figure {
-    /// Trajectories on their landscape with its contour lines, and beside it the loss over the steps, and the loss
-    /// along the floor of the valley with the final positions of the optimizers (the paper's Fig. 1c and its figure of
-    /// saturation).
+    /// Returns a figure of trajectories on their landscape with its contour lines, and beside it the loss over the
+    /// steps, and the loss along the floor of the valley with the final positions of the optimizers (the paper's Fig.
+    /// 1c and its figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles();
-        let ground = Ground::of(trajectories, &ensembles);
+        let ground = LandscapePlot::of(trajectories, &ensembles);
         let names = names(&ensembles);
         let swatch =
             |(name, pen): &(String, Pen)| Swatch { color: Some(pen.color_on(Background::Light)), text: name.clone() };
@@ -67,7 +67,7 @@ impl Figure {
             plots: vec![over_steps(&ensembles), along_floor(&trajectories.spec().landscape.landscape(), &ensembles)],
             ground,
         };
-        let about = About {
+        let about = FigureMetadata {
             title: trajectories.title().to_owned(),
             programs: vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)],
             specs: vec![trajectories.text()],
@@ -76,7 +76,7 @@ impl Figure {
     }
 }
 
-/// The names of lines: the optimizers, each with a pen of its own, and the floor.
+/// Returns the names of lines: the optimizers, each with a pen of its own, and the floor.
 fn names(ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
         let color = ensemble.spec.rgb();
@@ -91,13 +91,13 @@ fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
     (particles > 1).then(|| format!("means of {particles} particles, ± 1 standard deviation; thin: single particles"))
 }
 
-fn note_of_run_away(ground: &Ground, ensembles: &[Ensemble<'_>]) -> Option<String> {
+fn note_of_run_away(ground: &LandscapePlot, ensembles: &[Ensemble<'_>]) -> Option<String> {
     let away = ensembles.iter().filter(|ensemble| !ground.holds_end(ensemble));
     let away: Vec<&str> = away.map(|ensemble| ensemble.name.as_str()).collect();
     (!away.is_empty()).then(|| format!("run away, out of view: {}", away.join(", ")))
 }
 
-/// The mean loss over the steps, in a band of a standard deviation over the particles to each side.
+/// Returns the mean loss over the steps, in a band of a standard deviation over the particles to each side.
 fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
     let (mut curves, mut extents, mut last) = (Vec::new(), Vec::new(), 1);
     for (index, Ensemble { history, .. }) in ensembles.iter().enumerate() {
@@ -112,7 +112,7 @@ fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
             extents.push((means, band.iter().map(|[_, low, high]| [*low, *high]).reduce(union)));
         }
         last = last.max(history.last().map_or(0, |bucket| bucket.first_step + bucket.steps - 1));
-        // A second piece, an empty one, marks where a curve ends early.
+        // An empty second piece marks where a curve ends early.
         let ended = (finite.len() < history.len()).then(Vec::new);
         curves.push(CurveLines { index, raw: Vec::new(), line: [line].into_iter().chain(ended).collect(), band });
     }
@@ -123,12 +123,12 @@ fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
     }
 }
 
-/// The step in the middle of a bucket.
+/// Returns the step in the middle of a bucket.
 fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * (bucket.steps - 1) as f64
 }
 
-/// The loss along the floor of the valley, L(u, v = 0) = −c u, and the final means of the optimizers.
+/// Returns the loss along the floor of the valley, L(u, v = 0) = −c u, and the final means of the optimizers.
 fn along_floor(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
@@ -158,7 +158,7 @@ fn axis(label: &str, range: [f64; 2]) -> CurveAxis {
 struct Arrangement {
     ground: Area,
     plots: Vec<Area>,
-    /// From the left ends of the labels to the frames, of the landscape and of the plots.
+    /// The widths from the left ends of the labels to the frames, of the landscape and of the plots.
     gutters: [f64; 2],
     end: f64,
 }
@@ -195,27 +195,27 @@ impl LandscapeFigure {
         Ok(Some(end))
     }
 
-    /// Arranges the plots beside the landscape where there is room, together as high as it, else below it.
+    /// Arranges the plots beside the landscape, with the same total height, if there is room, else below it.
     fn arrange(&self, y: f64, inner: f64, em: f64) -> Option<Arrangement> {
         let is_wide = inner >= WIDE * em;
         let (left, top, between) = (MARGIN * em, y + ABOVE * em, Axis::depth(em) + ABOVE * em);
         let share = if is_wide { SHARE * (inner - GAP * em) } else { inner };
         let (start, room) = if is_wide { (left + share + GAP * em, inner - share - GAP * em) } else { (left, inner) };
         let count = self.plots.len() as f64;
-        // The labels depend on the size, and the size on the labels: those of a guess are about as wide.
+        // The labels depend on the size, and the size on the labels: labels for a guessed size are about as wide.
         let guess = 0.8 * ASPECT * share;
         let half = |height: f64| (height - (count - 1.0) * between) / count;
         let plot_height = if is_wide { half(guess) } else { (PLOT_ASPECT * room).max(LEAST_HEIGHT * em) };
         let plot_gutters = self.plots.iter().map(|plot| plot.curves.vertical.gutter(plot_height, em));
         let mut gutters = [self.ground.gutter(guess, em), plot_gutters.fold(0.0, f64::max)];
         if !is_wide {
-            // The frames stand below each other.
+            // The frames are aligned below each other.
             gutters = [gutters[0].max(gutters[1]); 2];
         }
         let width = share - gutters[0] - self.ground.bar_width(guess, em);
         let ground = Area { x: left + gutters[0], y: top, width, height: ASPECT * width };
         let height = if is_wide { half(ground.height) } else { plot_height };
-        // The last label reaches beyond its plot.
+        // The last label extends beyond its plot.
         let overhang = |plot: &Plot| plot.horizontal.at(Side::Bottom, room - gutters[1], em).label_width(em) / 2.0;
         let width = room - gutters[1] - self.plots.iter().map(overhang).fold(0.3 * em, f64::max);
         if ground.width.min(width) < NARROWEST_PANEL * em {

@@ -86,7 +86,7 @@ impl Figure {
     }
 }
 
-/// A text in lines no wider than `width`, if its words are not wider.
+/// Returns a text in lines no wider than `width`, if its words are not wider.
 fn wrapped(text: &str, width: f64, em: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -9,7 +9,7 @@ use super::scale::Scale;
 /// The quantity that is shown for each cell of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Map {
-    /// The best optimizer, in its own colour; mixed with white where that is less certain, if asked for.
+    /// The best optimizer, in its own colour; with `certainty`, mixed with white where the winner is less certain.
     Winner { certainty: bool },
     /// An optimizer's best average over its learning rates.
     Score(usize),
@@ -35,16 +35,16 @@ pub struct MapImage {
 /// A colour and its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swatch {
-    /// None where the text explains the colours of others.
+    /// The colour; none for a text that explains other colours.
     pub color: Option<[u8; 3]>,
     pub text: String,
 }
 
-/// A cell that is not known, in figures.
+/// The colour of an unknown cell, in figures.
 const UNKNOWN: [u8; 3] = [205, 205, 205];
-/// A cell whose best scores are equal.
+/// The colour of a cell whose best scores are equal.
 const TIE: [u8; 3] = [70, 70, 70];
-/// A cell whose value is not finite, since runs diverged at every learning rate.
+/// The colour of a cell whose value is not finite, as runs diverged at every learning rate.
 const DIVERGED: [u8; 3] = [120, 120, 120];
 /// The fraction of its colour that an undecided winner keeps.
 const FAINTEST: f64 = 0.15;
@@ -59,15 +59,15 @@ enum Content {
     Value(f64),
 }
 
-/// The colours of a sweep's optimizers, in their order, wherever the sweep is shown: those that were chosen, else the
-/// rules' own, of which repeated rules have shades.
+/// Returns the colours of a sweep's optimizers, in their order, wherever the sweep is shown: those that were chosen,
+/// else the rules' own, of which repeated rules have shades.
 pub fn optimizer_colors(spec: &SweepSpec) -> Vec<[u8; 3]> {
     let colors: Vec<_> = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb())).collect();
     distinct_colors(&colors)
 }
 
 impl MapImage {
-    /// The colour of a cell.
+    /// Returns the colour of a cell.
     pub fn cell(&self, row: usize, column: usize) -> [u8; 3] {
         let at = 4 * ((self.height - 1 - row) * self.width + column);
         [self.rgba[at], self.rgba[at + 1], self.rgba[at + 2]]
@@ -75,12 +75,12 @@ impl MapImage {
 }
 
 impl Map {
-    /// The picture of the map in a figure.
+    /// Returns the picture of the map in a figure.
     pub fn image(self, diagram: &Diagram, metric: Metric) -> MapImage {
         self.image_with(diagram, metric, UNKNOWN)
     }
 
-    /// The picture of the map with this colour for cells that are not known.
+    /// Returns the picture of the map with this colour for cells that are not known.
     pub fn image_with(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapImage {
         let [height, width] = diagram.spec().shape();
         let scale = self.scale(diagram, metric);
@@ -99,8 +99,8 @@ impl Map {
         MapImage { width, height, rgba }
     }
 
-    /// The colour scale; `None` for winners, which have their own colours. Scores and spreads of all optimizers share a
-    /// scale, so that they can be compared, and so do all differences and all learning rates.
+    /// Returns the colour scale; `None` for winners, which have their own colours. Scores and spreads of all optimizers
+    /// share a scale, so that they can be compared, and so do all differences and all learning rates.
     pub fn scale(self, diagram: &Diagram, metric: Metric) -> Option<Scale> {
         let count = diagram.spec().optimizers.len();
         let kind: Vec<Map> = match self {
@@ -124,12 +124,12 @@ impl Map {
         })
     }
 
-    /// The colours in a figure that need a name: those of winners, and of cells without a value.
+    /// Returns the colours in a figure that need a name: those of winners, and of cells without a value.
     pub fn legend(self, diagram: &Diagram, metric: Metric) -> Vec<Swatch> {
         self.legend_with(diagram, metric, UNKNOWN)
     }
 
-    /// The colours that need a name in a picture with this colour for cells that are not known.
+    /// Returns the colours that need a name in a picture with this colour for cells that are not known.
     pub fn legend_with(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> Vec<Swatch> {
         let [mut ties, mut diverged, mut unknowns] = [false; 3];
         for pixel in cells(diagram) {
@@ -157,7 +157,7 @@ impl Map {
         legend
     }
 
-    /// This map where the diagram has its optimizers; else the map of winners.
+    /// Returns this map if the diagram has its optimizers, else the map of winners.
     pub fn within(self, diagram: &Diagram) -> Map {
         let count = diagram.spec().optimizers.len();
         match self {
@@ -169,7 +169,7 @@ impl Map {
         }
     }
 
-    /// The optimizers that it shows.
+    /// Returns the optimizers that the map shows.
     pub fn subject(self, diagram: &Diagram) -> Option<String> {
         let names = diagram.spec().shown_names();
         match self {
@@ -179,7 +179,7 @@ impl Map {
         }
     }
 
-    /// The quantity that the colours show, without the optimizers.
+    /// Returns the quantity that the colours show, without the optimizers.
     pub fn quantity(self, metric: Metric) -> String {
         let metric_name = labels::metric(metric);
         match self {
@@ -191,7 +191,7 @@ impl Map {
         }
     }
 
-    /// The number that a cell is coloured by; an infinite difference is one from a score that is not finite.
+    /// Returns the number that determines a cell's colour; a difference is infinite if a score is not finite.
     fn value(self, diagram: &Diagram, metric: Metric, pixel: [usize; 2], cell: &Cell) -> f64 {
         let score = |index: usize| cell.score(index, metric);
         match self {
@@ -227,7 +227,7 @@ fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
 }
 
-/// A winner's colour mixed with white: full where the winner is certain, faint where it is undecided.
+/// Returns a winner's colour mixed with white: full where the winner is certain, faint where it is undecided.
 fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
     let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
     color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
@@ -239,7 +239,7 @@ mod tests {
     use valleyscope_engine::optimizer::colors;
     use valleyscope_experiments::view::{Background, color_distance, contrasting};
 
-    /// The least distances of colours that are easily told apart: in full two and a half times the least that is seen,
+    /// The least distances of easily distinguished colours: in full two and a half times the least visible difference,
     /// and twice that in the paler cells of a map. Winners no surer than chance are nearly white whatever their colour.
     const BOUND: f32 = 0.05;
     const BOUND_OF_PALE: f32 = 0.04;

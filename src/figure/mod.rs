@@ -14,9 +14,9 @@ mod contour;
 mod curves;
 mod difference;
 mod font;
-mod ground;
 mod labels;
 mod landscape;
+mod landscape_plot;
 mod layout;
 mod map;
 mod pdf;
@@ -38,7 +38,7 @@ pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch, optimizer_colors};
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};
-pub use trainings::{Over, TrainedRun};
+pub use trainings::{TimeAxis, TrainedRun};
 pub use trajectories::{Trajectories, TrajectoriesError};
 
 use valleyscope_engine::optimizer::HyperparameterName;
@@ -55,19 +55,19 @@ use crate::result::SweepResult;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     pub width_mm: f64,
-    /// In points.
+    /// The font size in points.
     pub font_size: f64,
-    /// Whether the title is drawn above.
+    /// Whether the title is drawn above the figure.
     pub title: bool,
 }
 
 /// The width of a column of a journal.
 pub const COLUMN_MM: f64 = 85.0;
-/// The width of its page.
+/// The width of a page of a journal.
 pub const PAGE_MM: f64 = 180.0;
 
 impl Default for Options {
-    /// A column of a journal.
+    /// Returns the options for a column of a journal.
     fn default() -> Self {
         Options { width_mm: COLUMN_MM, font_size: 8.0, title: false }
     }
@@ -94,7 +94,7 @@ pub enum FigureError {
 /// Maps of one or more diagrams, plots, curves, or a landscape.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    about: About,
+    about: FigureMetadata,
     content: Content,
     legend: Vec<Swatch>,
 }
@@ -109,7 +109,7 @@ enum Content {
 
 /// The metadata of a file.
 #[derive(Clone, Debug)]
-struct About {
+struct FigureMetadata {
     title: String,
     /// Program version, precision and seed of each result.
     programs: Vec<String>,
@@ -118,13 +118,13 @@ struct About {
 }
 
 impl Figure {
-    /// The best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
+    /// Returns a figure of the best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
     pub fn winners(result: &SweepResult, metric: Metric, certainty: bool) -> Figure {
         Figure::maps(result, metric, &[Map::Winner { certainty }])
     }
 
-    /// The winners as the paper shows them: by the sweep's metric, or, where weight decay is varied, by each of the
-    /// three, as they do not agree then. Paler where less certain, if `certainty` is set.
+    /// Returns a figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each
+    /// of the three metrics, which then disagree. Paler where less certain, if `certainty` is set.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
         let is_decay = |of: &Quantity| matches!(of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, _));
@@ -135,7 +135,7 @@ impl Figure {
         }
     }
 
-    /// The winners by each of the three metrics, side by side.
+    /// Returns a figure of the winners by each of the three metrics, side by side.
     pub fn winners_by_metric(result: &SweepResult, certainty: bool) -> Figure {
         let map = Map::Winner { certainty };
         let mut row = Row::new(&result.diagram);
@@ -143,12 +143,12 @@ impl Figure {
         for metric in Metric::ALL {
             row.add(&result.diagram, map, metric, Some(labels::metric(metric).to_owned()), &mut legend);
         }
-        Figure { about: About::of(&[result]), content: Content::Maps(vec![row]), legend }
+        Figure { about: FigureMetadata::of(&[result]), content: Content::Maps(vec![row]), legend }
     }
 
-    /// The winners in two diagrams over the same axes, side by side, each by its sweep's metric, with the rotation or
-    /// the dimension of its landscape above (the paper's figure "moretoy"). Paler where less certain, if `certainty` is
-    /// set.
+    /// Returns a figure of the winners in two diagrams over the same axes, side by side, each by its sweep's metric,
+    /// with the rotation or the dimension of its landscape above (the paper's figure "moretoy"). Paler where less
+    /// certain, if `certainty` is set.
     pub fn side_by_side(results: [&SweepResult; 2], certainty: bool) -> Figure {
         let (mut row, mut legend) = (Row::new(&results[0].diagram), Vec::new());
         for SweepResult { diagram, .. } in results {
@@ -159,15 +159,15 @@ impl Figure {
             };
             row.add(diagram, Map::Winner { certainty }, spec.metric, Some(title), &mut legend);
         }
-        Figure { about: About::of(&results), content: Content::Maps(vec![row]), legend }
+        Figure { about: FigureMetadata::of(&results), content: Content::Maps(vec![row]), legend }
     }
 
-    /// One map.
+    /// Returns a figure of one map.
     pub fn map(result: &SweepResult, metric: Metric, map: Map) -> Figure {
         Figure::maps(result, metric, &[map])
     }
 
-    /// The difference between any two optimizers, a row for each diagram.
+    /// Returns a figure of the differences between any two optimizers, a row for each diagram.
     pub fn pairs(results: &[(&SweepResult, Metric)]) -> Figure {
         let (mut rows, mut legend) = (Vec::new(), Vec::new());
         for (result, metric) in results {
@@ -176,10 +176,10 @@ impl Figure {
             rows.push(Row::of(result, *metric, &pairs.collect::<Vec<_>>(), &mut legend));
         }
         let sources: Vec<&SweepResult> = results.iter().map(|(result, _)| *result).collect();
-        Figure { about: About::of(&sources), content: Content::Maps(rows), legend }
+        Figure { about: FigureMetadata::of(&sources), content: Content::Maps(rows), legend }
     }
 
-    /// The default width: a journal's column for one map or plots, its page for several maps side by side or a
+    /// Returns the default width: a journal's column for one map or plots, its page for several maps side by side or a
     /// landscape.
     pub fn usual_width_mm(&self) -> f64 {
         match &self.content {
@@ -189,18 +189,18 @@ impl Figure {
         }
     }
 
-    /// Maps side by side that share a colour scale.
+    /// Returns a figure of maps side by side that share a colour scale.
     fn maps(result: &SweepResult, metric: Metric, maps: &[Map]) -> Figure {
         let mut legend = Vec::new();
         let row = Row::of(result, metric, maps, &mut legend);
-        Figure { about: About::of(&[result]), content: Content::Maps(vec![row]), legend }
+        Figure { about: FigureMetadata::of(&[result]), content: Content::Maps(vec![row]), legend }
     }
 }
 
-impl About {
-    fn of(results: &[&SweepResult]) -> About {
+impl FigureMetadata {
+    fn of(results: &[&SweepResult]) -> FigureMetadata {
         let titles: Vec<&str> = results.iter().map(|result| result.title.as_str()).collect();
-        About {
+        FigureMetadata {
             title: titles.join("; "),
             programs: results.iter().map(|result| result.program()).collect(),
             specs: results.iter().map(|result| result.preset().to_ron()).collect(),

@@ -10,7 +10,7 @@ use super::FigureError;
 use super::svg::{CREATOR, Svg};
 
 impl Svg {
-    /// The figure as a PDF file of a page that is as large as the figure, with the font embedded.
+    /// Returns the figure as a PDF file of a page that is as large as the figure, with the font embedded.
     pub fn to_pdf(&self) -> Result<Vec<u8>, FigureError> {
         let failed = |what: &str| FigureError::Draw(what.to_owned());
         let tree = self.tree()?;

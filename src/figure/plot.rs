@@ -42,9 +42,9 @@ pub(super) struct Plot {
 
 #[derive(Clone, Debug)]
 pub(super) enum Vertical {
-    /// Logarithmic; a value that is not positive lies on the lower edge.
+    /// A logarithmic axis; a value that is not positive is drawn on the lower edge.
     Log,
-    /// Linear, with lines, dashed or not, at values that are always in view.
+    /// A linear axis, with lines, dashed or not, at values that are always in view.
     Linear { guides: Vec<(f64, bool)> },
 }
 
@@ -81,15 +81,15 @@ fn line(color: [u8; 3]) -> [u8; 3] {
 /// The arrangement of the plots.
 struct Arrangement {
     columns: usize,
-    /// From the left end of a plot's share to its frame.
+    /// The width from the left end of a plot's share to its frame.
     left: f64,
-    /// From the left end of one plot's share to that of the next beside it.
+    /// The distance between the left ends of neighbouring plots' shares.
     stride: f64,
     width: f64,
 }
 
 impl Plots {
-    /// The marker of the legend's entry with this index.
+    /// Returns the marker of the legend's entry with this index.
     pub(super) fn marker(&self, index: usize) -> Marker {
         self.plots[0].series[index].marker
     }
@@ -152,21 +152,21 @@ impl Plots {
         (width >= NARROWEST_PANEL * em).then_some(Arrangement { columns, left, stride: share + gap, width })
     }
 
-    /// The length by which the last place's label extends beyond a frame that is somewhat narrower than this.
+    /// Returns the length by which the last place's label extends beyond a frame that is somewhat narrower than this.
     fn overhang(&self, width: f64, em: f64) -> f64 {
         let Some((_, label)) = self.places.last() else { return 0.0 };
         let inside = (1.0 - self.position(self.places.len() - 1)) * 0.7 * width;
         (font::width(label, em) / 2.0 - inside).max(0.0)
     }
 
-    /// The position of a place along the axis, from 0 to 1; half a unit is left free at the ends.
+    /// Returns the position of a place along the axis, from 0 to 1; half a unit is left free at the ends.
     fn position(&self, index: usize) -> f64 {
         let place = |index: usize| self.places[index].0;
         let (first, last) = (place(0), place(self.places.len() - 1));
         (place(index) - first + 0.5) / (last - first + 1.0)
     }
 
-    /// The horizontal axis with these places.
+    /// Returns the horizontal axis with these places.
     fn axis(&self, places: impl IntoIterator<Item = usize>) -> Axis {
         let mark = |index: usize| Mark { position: self.position(index), label: self.places[index].1.clone() };
         Axis { label: self.label.clone(), marks: places.into_iter().map(mark).collect(), minor: Vec::new() }
@@ -197,7 +197,7 @@ impl Plots {
 }
 
 impl Plot {
-    /// The vertical axis.
+    /// Returns the vertical axis.
     fn scale(&self) -> Scale {
         let known = || self.series.iter().flat_map(|series| series.points.iter().flatten());
         let error = |point: &Measured| if point.error.is_finite() { point.error } else { 0.0 };
@@ -226,7 +226,7 @@ impl Plot {
         }
     }
 
-    /// The vertical axis, as it is drawn at a height.
+    /// Returns the vertical axis, as it is drawn at a height.
     fn axis(&self, height: f64, em: f64) -> Axis {
         let scale = self.scale();
         let [low, high] = scale.ends();
@@ -278,7 +278,7 @@ impl Plot {
     }
 }
 
-/// The position of a value along an axis, from 0 to 1, clamped to its ends.
+/// Returns the position of a value along an axis, from 0 to 1, clamped to its ends.
 fn part_of(scale: &Scale, value: f64) -> f64 {
     let part = scale.position(value);
     // NaN for a value that is not positive on a logarithmic axis.

@@ -13,7 +13,7 @@ pub(super) const MAX_PIXELS: f64 = 1e8;
 const MM_PER_INCH: f64 = 25.4;
 
 impl Svg {
-    /// The figure as a PNG file with `dpi` dots per inch: width in mm × dpi / 25.4 pixels wide.
+    /// Returns the figure as a PNG file with `dpi` dots per inch: width in mm × dpi / 25.4 pixels wide.
     pub fn to_png(&self, dpi: f64) -> Result<Vec<u8>, FigureError> {
         if !(10.0..=4800.0).contains(&dpi) {
             return Err(FigureError::OutOfRange { name: "dpi", expected: "from 10 to 4800".to_owned(), found: dpi });
@@ -48,7 +48,7 @@ impl Svg {
     }
 }
 
-/// A map as a PNG file, one pixel per cell.
+/// Returns a map as a PNG file, one pixel per cell.
 pub(super) fn of_map(image: &MapImage) -> Result<Vec<u8>, FigureError> {
     // Without opacity, which would be a second image in a PDF.
     let rgb: Vec<u8> = image.rgba.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
@@ -66,14 +66,14 @@ fn encoded(rgb: &[u8], [width, height]: [u32; 2]) -> Result<Vec<u8>, FigureError
 /// The length of the signature and the chunk IHDR, after which other chunks may follow.
 const HEADER_LENGTH: usize = 8 + 25;
 
-/// The chunk pHYs: pixels per metre.
+/// Returns the chunk pHYs: pixels per metre.
 fn resolution(dpi: f64) -> Vec<u8> {
     let per_metre = ((dpi / MM_PER_INCH * 1000.0).round() as u32).to_be_bytes();
     const METRES: u8 = 1;
     chunk(b"pHYs", &[per_metre.as_slice(), &per_metre, &[METRES]].concat())
 }
 
-/// The chunk iTXt: a text in UTF-8, neither compressed nor translated.
+/// Returns the chunk iTXt: a text in UTF-8, neither compressed nor translated.
 fn international_text(keyword: &str, text: &str) -> Vec<u8> {
     chunk(b"iTXt", &[keyword.as_bytes(), &[0; 5], text.as_bytes()].concat())
 }

@@ -35,7 +35,7 @@ struct Panel {
 }
 
 impl Row {
-    /// A row without maps, over the axes of a diagram.
+    /// Returns a row without maps, over the axes of a diagram.
     pub(super) fn new(diagram: &Diagram) -> Row {
         let spec = diagram.spec();
         Row {
@@ -48,7 +48,7 @@ impl Row {
         }
     }
 
-    /// A row of maps that share a colour scale; colours that need a name are put into the legend.
+    /// Returns a row of maps that share a colour scale; colours that need a name are put into the legend.
     pub(super) fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
         let diagram = &result.diagram;
         let mut row = Row::new(diagram);
@@ -179,7 +179,8 @@ impl Columns {
     }
 }
 
-/// The position of a value along a side of a map, from 0 to 1: a row's or column's value is in the middle of its cells.
+/// Returns the position of a value along a side of a map, from 0 to 1: a row's or column's value is in the middle of
+/// its cells.
 fn position(axis: &sweep::Axis, value: f64) -> f64 {
     let count = axis.count.get() as f64;
     let part = match axis.spacing {
@@ -190,7 +191,7 @@ fn position(axis: &sweep::Axis, value: f64) -> f64 {
     (0.5 + part * (count - 1.0)) / count
 }
 
-/// The axis of a side of a map, with about as many labels as fit.
+/// Returns the axis of a side of a map, with about as many labels as fit.
 fn axis(of: &sweep::Axis, label: &str, room: f64) -> Axis {
     if of.count.get() == 1 {
         let only = Mark { position: position(of, of.from), label: short(of.from) };

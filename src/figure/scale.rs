@@ -47,7 +47,7 @@ impl Scale {
         Scale { kind: Kind::Linear { low: low - pad, high: high + pad }, beyond }
     }
 
-    /// A logarithmic scale over all values, which must be positive.
+    /// Returns a logarithmic scale over all values, which must be positive.
     pub(super) fn log(values: Vec<f64>) -> Scale {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
@@ -61,7 +61,7 @@ impl Scale {
         Scale { kind: Kind::Log { low, high }, beyond: [false; 2] }
     }
 
-    /// A scale symmetric about 0.
+    /// Returns a scale symmetric about 0.
     pub(super) fn diverging(values: Vec<f64>) -> Scale {
         let ([_, high], _) = range(values.iter().map(|value| value.abs()).collect());
         let max = if high > 0.0 { high } else { 1.0 };
@@ -69,12 +69,12 @@ impl Scale {
         Scale { kind: Kind::Diverging(SymLog { linear: max / DIVERGING_RANGE, max }), beyond }
     }
 
-    /// The scale of the loss on a landscape, in the colours of the window.
+    /// Returns the scale of the loss on a landscape, in the colours of the window.
     pub(super) fn loss(scale: SymLog, colormap: Colormap, beyond: [bool; 2]) -> Scale {
         Scale { kind: Kind::Loss(scale, colormap), beyond }
     }
 
-    /// The position of a value: 0 at the lower end, 1 at the upper end; not clamped.
+    /// Returns the position of a value: 0 at the lower end, 1 at the upper end; not clamped.
     pub fn position(&self, value: f64) -> f64 {
         match &self.kind {
             Kind::Linear { low, high } => (value - low) / (high - low),
@@ -83,12 +83,12 @@ impl Scale {
         }
     }
 
-    /// The colour of a value; beyond an end that of the end.
+    /// Returns the colour of a value; beyond an end, the colour of the end.
     pub fn rgb(&self, value: f64) -> [u8; 3] {
         self.rgb_at(self.position(value))
     }
 
-    /// The colour at a position from 0 to 1.
+    /// Returns the colour at a position from 0 to 1.
     pub fn rgb_at(&self, position: f64) -> [u8; 3] {
         match self.kind {
             Kind::Linear { .. } | Kind::Log { .. } => Colormap::default().rgb(position),
@@ -97,7 +97,7 @@ impl Scale {
         }
     }
 
-    /// The values at the ends.
+    /// Returns the values at the ends.
     pub fn ends(&self) -> [f64; 2] {
         match &self.kind {
             Kind::Linear { low, high } | Kind::Log { low, high } => [*low, *high],
@@ -105,12 +105,12 @@ impl Scale {
         }
     }
 
-    /// Whether some values lie below and above the ends.
+    /// Returns whether some values lie below and above the ends.
     pub fn beyond(&self) -> [bool; 2] {
         self.beyond
     }
 
-    /// Labelled places, about `most`, and a note of what the labels leave out.
+    /// Returns labelled places, about `most`, and a note of the part that the labels leave out.
     pub fn marks(&self, most: usize) -> (Vec<Mark>, Option<String>) {
         let ticks = match &self.kind {
             Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
@@ -123,7 +123,7 @@ impl Scale {
     }
 }
 
-/// Powers of ten and three times these on both sides of 0, as far as `most` labels have room.
+/// Returns powers of ten and three times these on both sides of 0, as far as `most` labels have room.
 fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
     let top = scale.max.log10().floor() as i32;
     let all = (top - 2..=top).flat_map(|exponent| [1.0, 3.0].map(|digit| digit * 10_f64.powi(exponent)));
@@ -143,8 +143,8 @@ fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
     Ticks { ticks: ticks.collect(), note: None }
 }
 
-/// The ends of a range that leaves out a hundredth of the values on each side where these are far away, and whether any
-/// are left out.
+/// Returns the ends of a range that leaves out a hundredth of the values on each side where these are far away, and
+/// whether any are left out.
 fn range(mut values: Vec<f64>) -> ([f64; 2], [bool; 2]) {
     if values.is_empty() {
         return ([0.0, 1.0], [false; 2]);

@@ -2,15 +2,15 @@
 
 use super::map::Swatch;
 use super::plot::{Measured, Plot, Plots, Series, Vertical};
-use super::{About, Content, Figure};
+use super::{Content, Figure, FigureMetadata};
 use crate::result::scan::{NEGLIGIBLE, ScanResult};
 
 const PERCENT: f64 = 100.0;
 
 impl Figure {
-    /// The best test loss of each optimizer by batch size, with its deviation over replicates (the paper's Fig. 2c);
-    /// where Adam and Signum are among them also the improvement of Signum on Adam in %, with its error, the line at
-    /// 0 and dashed lines at ±5 % (Fig. 2d).
+    /// Returns a figure of the best test loss of each optimizer by batch size, with its deviation over replicates (the
+    /// paper's Fig. 2c); where Adam and Signum are among them also the improvement of Signum on Adam in %, with its
+    /// error, the line at 0 and dashed lines at ±5 % (Fig. 2d).
     pub fn scan(result: &ScanResult) -> Figure {
         let axes = &result.axes;
         let mut order: Vec<usize> = (0..axes.batch_sizes.len()).collect();
@@ -68,8 +68,8 @@ fn legend(result: &ScanResult) -> Vec<Swatch> {
     legend
 }
 
-fn about(result: &ScanResult) -> About {
+fn about(result: &ScanResult) -> FigureMetadata {
     let parts = [result.program(), result.data.clone()];
     let program = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-    About { title: result.title.clone(), programs: vec![program], specs: vec![result.spec.clone()] }
+    FigureMetadata { title: result.title.clone(), programs: vec![program], specs: vec![result.spec.clone()] }
 }

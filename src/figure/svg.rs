@@ -9,14 +9,14 @@ use resvg::usvg::Tree;
 
 use super::font::{self, FAMILY, FONT};
 use super::xml::escaped;
-use super::{About, FigureError};
+use super::{FigureError, FigureMetadata};
 
 /// A laid-out figure. Its text form, by [`ToString`], is an SVG file with the font embedded.
 #[derive(Clone, Debug)]
 pub struct Svg {
-    pub(super) about: About,
+    pub(super) about: FigureMetadata,
     pub(super) width_mm: f64,
-    /// In points.
+    /// The size in points.
     pub(super) size: [f64; 2],
     pub(super) body: String,
 }
@@ -32,7 +32,7 @@ pub enum Format {
 impl Format {
     pub const ALL: [Format; 3] = [Format::Png, Format::Svg, Format::Pdf];
 
-    /// The extension of its files.
+    /// Returns the extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Png => "png",
@@ -41,7 +41,7 @@ impl Format {
         }
     }
 
-    /// The format of a file's extension.
+    /// Returns the format of a file's extension.
     pub fn of(path: &Path) -> Option<Format> {
         let extension = path.extension()?;
         Format::ALL.into_iter().find(|format| extension.eq_ignore_ascii_case(format.extension()))
@@ -61,7 +61,7 @@ impl Svg {
         self.size[1] / POINTS_PER_MM
     }
 
-    /// The contents of a file; `dpi` applies to PNG.
+    /// Returns the contents of a file; `dpi` applies to PNG.
     pub fn to_file(&self, format: Format, dpi: f64) -> Result<Vec<u8>, FigureError> {
         match format {
             Format::Png => self.to_png(dpi),
@@ -100,7 +100,7 @@ impl Svg {
         writeln!(f, "{}</g>\n</svg>", self.body)
     }
 
-    /// The parsed document.
+    /// Returns the parsed document.
     pub(super) fn tree(&self) -> Result<Tree, FigureError> {
         let mut document = String::new();
         self.write(&mut document, false).expect("a string takes all that is written");
@@ -114,12 +114,12 @@ impl fmt::Display for Svg {
     }
 }
 
-impl About {
+impl FigureMetadata {
     pub(super) fn programs(&self) -> String {
         self.programs.join("; ")
     }
 
-    /// The presets that repeat the results.
+    /// Returns the presets that repeat the results.
     pub(super) fn description(&self) -> String {
         self.specs.join("\n")
     }

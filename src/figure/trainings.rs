@@ -19,20 +19,20 @@ pub struct TrainedRun {
 
 /// The quantity of the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum TimeAxis {
     Steps,
     /// The time of training.
     Time,
 }
 
 impl Figure {
-    /// The metric that a training is judged by: the first of its evaluations of which a lower value is better.
+    /// Returns the metric that a training is judged by: the first of its evaluations of which a lower value is better.
     pub fn judged_by(history: &RunHistory) -> Option<MetricInfo> {
         history.evaluated().into_iter().find(|info| info.better == Better::Lower)
     }
 
-    /// A metric of several runs, a curve for each.
-    pub fn trainings(title: &str, over: Over, metric: &MetricInfo, runs: &[TrainedRun]) -> Figure {
+    /// Returns a figure of a metric of several runs, a curve for each.
+    pub fn trainings(title: &str, over: TimeAxis, metric: &MetricInfo, runs: &[TrainedRun]) -> Figure {
         let curve = |run: &'_ TrainedRun| metric.metric().map(|metric| over.points(&run.history.curve(metric)));
         let points: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| curve(run).unwrap_or_default()).collect();
         let last = points.iter().flatten().map(|[x, _]| *x).fold(0.0, f64::max);
@@ -59,39 +59,39 @@ impl Figure {
     }
 }
 
-impl Over {
-    /// The points of a curve; those without a place on the axis are left out.
+impl TimeAxis {
+    /// Returns the points of a curve; those without a place on the axis are left out.
     fn points(self, curve: &MetricCurve<'_>) -> Vec<[f64; 2]> {
         let x = |index: usize| match self {
-            Over::Steps => curve.step[index] as f64,
-            Over::Time => curve.wall_s[index],
+            TimeAxis::Steps => curve.step[index] as f64,
+            TimeAxis::Time => curve.wall_s[index],
         };
         (0..curve.len()).map(|index| [x(index), curve.value[index]]).filter(|[x, _]| x.is_finite()).collect()
     }
 
-    /// The axis' label, and the unit that its numbers count, for values up to `last`.
+    /// Returns the axis' label, and the unit that its numbers count, for values up to `last`.
     fn axis(self, last: f64) -> (&'static str, f64) {
         const MINUTE: f64 = 60.0;
         const HOUR: f64 = 3600.0;
         match self {
-            Over::Steps => ("steps", 1.0),
-            Over::Time if last < 5.0 * MINUTE => ("training time (s)", 1.0),
-            Over::Time if last < 5.0 * HOUR => ("training time (min)", MINUTE),
-            Over::Time => ("training time (h)", HOUR),
+            TimeAxis::Steps => ("steps", 1.0),
+            TimeAxis::Time if last < 5.0 * MINUTE => ("training time (s)", 1.0),
+            TimeAxis::Time if last < 5.0 * HOUR => ("training time (min)", MINUTE),
+            TimeAxis::Time => ("training time (h)", HOUR),
         }
     }
 }
 
-/// The places above which a loss is that of a diverged training, where a run is known from its beginning.
+/// Returns the places above which a loss is that of a diverged training, where a run is known from its beginning.
 fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option<Ceiling> {
     let whole = || runs.iter().filter(|run| run.history.forked().is_none());
     let initial = |metric| whole().filter_map(move |run| run.history.curve(metric).value.first().copied());
-    // The first training loss comes earlier than the first evaluation, mostly before a divergence.
+    // The first training loss precedes the first evaluation, and usually a divergence.
     let of_training = Ceiling::of_losses(initial(MetricId::LOSS), scale);
     of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
 }
 
-/// The range of the curves with these places, in which those that have diverged do not flatten the others.
+/// Returns the range of the curves with these places, in which those that have diverged do not flatten the others.
 fn vertical_range(heights: &[Vec<f64>], ceiling: Option<Ceiling>) -> Extent {
     let extents = |ceiling: Option<Ceiling>| -> Vec<_> {
         let extent = |places: &Vec<f64>| {
@@ -104,8 +104,8 @@ fn vertical_range(heights: &[Vec<f64>], ceiling: Option<Ceiling>) -> Extent {
     with_margin(&if below.is_empty() { extents(None) } else { below })
 }
 
-/// The points in places, split at values without a place. Where a curve ends with such a value, its last piece is
-/// empty; without any place there is no piece.
+/// Returns the points in places, split at values without a place. Where a curve ends with such a value, its last piece
+/// is empty; without any place there is no piece.
 fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>> {
     let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
     let mut is_open = false;
@@ -129,11 +129,11 @@ fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>
     pieces
 }
 
-/// Notes on the training data of the runs, where these are synthetic.
+/// Returns notes on the training data of the runs, where these are synthetic.
 fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
     let started = runs.iter().filter_map(|run| run.history.started());
     let mut notes: Vec<Swatch> = Vec::new();
-    for started in started.filter(|started| started.learns_from_synthetic_data()) {
+    for started in started.filter(|started| started.synthetic) {
         let note = Swatch { color: None, text: started.data.clone() };
         if !notes.contains(&note) {
             notes.push(note);

@@ -5,9 +5,9 @@ use valleyscope_engine::simulation::{Bucket, OptimizerSpec, PlotRequest, Simulat
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ViewSettings;
 
-/// Steps of a preset that names none: those of the paper's runs.
+/// The number of steps of a preset that names none, as in the paper's runs.
 const DEFAULT_STEPS: u64 = 1000;
-/// Particles of each optimizer whose paths are kept.
+/// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
 /// The largest number of points of a path; of longer runs every second step is kept, or every third, and so on.
 const POINTS: u64 = 4000;
@@ -55,11 +55,12 @@ pub(super) struct Ensemble<'a> {
 }
 
 impl Trajectories {
-    /// A preset's simulation at step 0. It runs for the preset's steps, or for 1000 where the preset names none.
+    /// Returns a preset's simulation at step 0. It runs for the preset's steps, or for 1000 where the preset names
+    /// none.
     ///
     /// # Errors
     ///
-    /// Where none of the optimizers is enabled.
+    /// Returns an error where none of the optimizers is enabled.
     pub fn new(preset: &LandscapePreset) -> Result<Trajectories, TrajectoriesError> {
         let simulation = Simulation::replay(preset.record());
         if simulation.ensembles().is_empty() {
@@ -77,12 +78,12 @@ impl Trajectories {
         Ok(trajectories)
     }
 
-    /// Steps taken.
+    /// Returns the steps taken.
     pub fn step(&self) -> u64 {
         self.simulation.step()
     }
 
-    /// Steps to take in all.
+    /// Returns the number of steps to take in all.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -99,7 +100,7 @@ impl Trajectories {
         }
     }
 
-    /// Keeps the present positions.
+    /// Records the current positions.
     fn keep(&mut self) {
         for (paths, ensemble) in self.ensembles.iter_mut().zip(self.simulation.ensembles()) {
             paths.mean.push(ensemble.mean_position());
@@ -110,7 +111,7 @@ impl Trajectories {
         }
     }
 
-    /// The specification, with the settings in force now.
+    /// Returns the specification, with the settings in force now.
     pub(super) fn spec(&self) -> &SimulationSpec {
         self.simulation.spec()
     }
@@ -123,12 +124,12 @@ impl Trajectories {
         &self.preset.title
     }
 
-    /// The text of the preset.
+    /// Returns the text of the preset.
     pub(super) fn text(&self) -> String {
         Preset::Landscape(self.preset.clone()).to_ron()
     }
 
-    /// The enabled optimizers, in their order.
+    /// Returns the enabled optimizers, in their order.
     pub(super) fn ensembles(&self) -> Vec<Ensemble<'_>> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().shown_names());

@@ -1,6 +1,6 @@
 //! Text within XML.
 
-/// A text as it is written in XML.
+/// Returns a text as it is written in XML.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars().filter(|character| is_allowed(*character)) {
@@ -15,14 +15,14 @@ pub(super) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A text as it is drawn: SVG shows white space as one space, and none at the ends.
+/// Returns a text as it is drawn: SVG shows white space as one space, and none at the ends.
 pub(super) fn drawn(text: &str) -> String {
     let allowed: String = text.chars().filter(|character| is_allowed(*character)).collect();
     let words = allowed.split([' ', '\n', '\t']).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether XML allows the character; most control characters it does not.
+/// Returns whether XML allows the character; it forbids most control characters.
 fn is_allowed(character: char) -> bool {
     match character {
         '\n' | '\t' => true,

@@ -16,10 +16,10 @@ const NO_POINT: [f32; 2] = [f32::NAN; 2];
 /// Colour, width and dashes of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveStyle {
-    /// sRGB.
+    /// The sRGB colour.
     pub color: [u8; 3],
     pub opacity: f32,
-    /// In physical pixels.
+    /// The width in physical pixels.
     pub width_px: f32,
     /// The length of a dash and the period of the dashes, in physical pixels; `None` for a solid line.
     pub dash_px: Option<[f32; 2]>,
@@ -28,8 +28,8 @@ pub struct CurveStyle {
 /// Lines of a plot, in the order in which they are drawn.
 #[derive(Clone, Debug, Default)]
 pub struct CurveSet {
-    /// In places, which go from 0 to 1 across the visible part of the plot; each line has a missing point before its
-    /// first and after its last one.
+    /// The points in places, which go from 0 to 1 across the visible part of the plot; each line has a missing point
+    /// before its first and after its last one.
     points: Vec<[f32; 2]>,
     /// The length of the line up to the start and the end of each segment, in pixels, modulo the period of the dashes;
     /// by the index of the point before the segment.
@@ -80,11 +80,11 @@ impl CurveSet {
 /// The position of a plot's curves in the picture, in physical pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placement {
-    /// Size of the render target.
+    /// The size of the render target.
     pub size_px: [f32; 2],
-    /// Pixels from place 0 to place 1.
+    /// The number of pixels from place 0 to place 1.
     pub px_per_place: [f32; 2],
-    /// Position of place (0, 0) from the middle of the render target, x to the right and y up.
+    /// The position of place (0, 0) from the middle of the render target, x to the right and y up.
     pub origin_px: [f32; 2],
 }
 
@@ -108,7 +108,7 @@ struct Plot {
 }
 
 impl CurveRenderer {
-    /// Makes the pipeline for render passes as in [`super::Renderer::new`].
+    /// Creates the pipeline for render passes as in [`super::Renderer::new`].
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> CurveRenderer {
         let [frame, places, curves] = [
             Uniforms::<Frame>::new(device, "frame").layout,
@@ -120,7 +120,7 @@ impl CurveRenderer {
             vertex_entry: "curve_vertex",
             fragment_entry: "curve_fragment",
             bind_groups: &[&frame, &places, &curves],
-            // Four of the line, and the lengths.
+            // An instance has four points of the line, and the lengths.
             points: 5,
             opaque: false,
         };
@@ -148,8 +148,7 @@ impl CurveRenderer {
         plot.places.upload(device, queue);
     }
 
-    /// Frees the buffers of plots whose curves have no other owner. To be called when all plots of a picture are
-    /// prepared.
+    /// Frees the buffers of plots whose curves have no other owner. Call this when all plots of a picture are prepared.
     pub fn forget(&mut self) {
         self.plots.retain(|_, plot| Arc::strong_count(&plot.set) > 1);
     }

@@ -1,6 +1,6 @@
 //! The landscape itself: every pixel's loss as a colour, with contour lines.
 //!
-//! The loss is evaluated at each pixel, so no setting needs a new mesh. Single precision is not enough for a deep
+//! The loss is evaluated at each pixel, so no setting needs a new mesh. Single precision does not suffice for a deep
 //! zoom, so the camera's centre is passed as a sum of two floats.
 
 use valleyscope_engine::landscape::Valley;
@@ -11,7 +11,7 @@ use super::pipeline::{HEATMAP, Primitive, Target};
 use super::uniform::{Ground, split};
 
 const CONTOUR_WIDTH: f32 = 1.0;
-/// Colours in the look-up table; between them the shader interpolates.
+/// The number of colours in the look-up table, between which the shader interpolates.
 const COLORS: u32 = 1024;
 
 pub(super) struct Heatmap {
@@ -113,7 +113,8 @@ impl Heatmap {
     }
 }
 
-/// The shader's uniform values, computed in double precision: the shader computes only what differs between pixels.
+/// Returns the shader's uniform values, computed in double precision: the shader computes only what differs between
+/// pixels.
 fn ground(scene: &Scene) -> Ground {
     let Scene { viewport, landscape, scale, .. } = scene;
     let center = landscape.uv_from_xy(viewport.camera.center);
@@ -144,7 +145,7 @@ fn ground(scene: &Scene) -> Ground {
     }
 }
 
-/// The number of the contour nearest to a loss on the colour bar, and how far the loss is above it.
+/// Returns the number of the contour nearest to a loss on the colour bar, and how far the loss is above it.
 fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (f64, f64) {
     let contours = f64::from(contours);
     let level = (scale.position(loss) * contours).round().clamp(0.0, contours);

@@ -40,12 +40,12 @@ pub struct Scene {
     pub landscape: Landscape,
     pub scale: SymLog,
     pub colormap: Colormap,
-    /// Contour lines lie at 0/n, 1/n, … n/n of the colour bar; 0 for none. They fade out where they
-    /// would come closer than some 4 pixels.
+    /// The number n of contour intervals: lines lie at 0/n, 1/n, … n/n of the colour bar; 0 for none. They fade out
+    /// where they would come closer than some 4 pixels.
     pub contours: u32,
     /// Physical pixels per point of the interface, by which widths and radii are multiplied.
     pub pixels_per_point: f32,
-    /// In drawing order.
+    /// The ensembles in drawing order.
     pub ensembles: Vec<EnsembleStyle>,
 }
 
@@ -54,7 +54,7 @@ pub struct Scene {
 pub struct EnsembleStyle {
     /// The optimizer's id, under which its positions were added.
     pub id: u32,
-    /// sRGB.
+    /// The sRGB colour.
     pub color: [u8; 3],
     /// Steps of trail behind each particle; it fades to nothing over its length. 0 for none.
     pub trail_steps: u32,
@@ -70,7 +70,7 @@ pub struct EnsembleStyle {
 /// The newest positions of one ensemble.
 #[derive(Clone, Copy, Debug)]
 pub struct Positions<'a> {
-    /// A new run, or another number of particles, discards the older positions.
+    /// The number of the run. A new run, or another number of particles, discards the older positions.
     pub run: u64,
     /// The optimizer's id.
     pub ensemble: u32,
@@ -86,7 +86,7 @@ pub struct Positions<'a> {
 
 /// The pipelines and buffers that draw scenes on one device.
 ///
-/// It stays within the limits that WebGL 2 guarantees, and so uses no storage buffers.
+/// It needs no more than the limits of WebGL 2, and so uses no storage buffers.
 pub struct Renderer {
     frame: Uniforms<Frame>,
     heatmap: Heatmap,
@@ -100,9 +100,8 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// Makes the pipelines for render passes with one colour target of `format` and `samples` samples,
-    /// and no depth. Colours are written as sRGB values, premultiplied; a format that encodes by itself
-    /// gets linear ones.
+    /// Creates the pipelines for render passes with one colour target of `format` and `samples` samples, and no depth.
+    /// Colours are written as sRGB values, premultiplied; a format that encodes by itself gets linear ones.
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> Self {
         let target = Target { format, samples };
         let frame = Uniforms::new(device, "frame");

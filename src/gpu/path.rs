@@ -9,7 +9,8 @@ use super::{EnsembleStyle, Scene};
 /// Width of the line, and of its casing on each side, in points.
 const WIDTH: f32 = 2.0;
 const CASING: f32 = 1.0;
-/// Points closer than this on the screen are left out: a line of shorter pieces would lose its smooth edge.
+/// The smallest distance of points on the screen; closer ones are left out, as shorter pieces would spoil the line's
+/// smooth edge.
 const SPACING_PX: f32 = 1.0;
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
@@ -18,7 +19,7 @@ pub(super) struct Paths {
     pipeline: wgpu::RenderPipeline,
     uniforms: Uniforms<Path>,
     buffer: wgpu::Buffer,
-    /// Centred pixels; each path has a missing point before its first and after its last one.
+    /// The points in centred pixels; each path has a missing point before its first and after its last one.
     points: Vec<[f32; 2]>,
     draws: Vec<Draw>,
 }
@@ -84,7 +85,7 @@ impl Paths {
 
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
         pass.set_pipeline(&self.pipeline);
-        // All casings first, so that paths that run side by side keep their colours.
+        // All casings are drawn first, so that adjacent paths keep their colours.
         for draw in &self.draws {
             self.paint_one(pass, draw, draw.casing);
         }

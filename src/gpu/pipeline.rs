@@ -37,7 +37,7 @@ pub(super) const CURVE: (&str, &str) = (
 pub(super) const POINTS: (&str, &str) =
     ("points", concat!(include_str!("../../shaders/frame.wgsl"), include_str!("../../shaders/points.wgsl")));
 
-/// Bytes of a point (x, y) in a vertex buffer.
+/// The number of bytes of a point (x, y) in a vertex buffer.
 pub(super) const POINT_BYTES: u64 = mem::size_of::<[f32; 2]>() as u64;
 
 /// The render target of all pipelines.
@@ -52,9 +52,9 @@ pub(super) struct Primitive<'a> {
     pub shader: (&'a str, &'a str),
     pub vertex_entry: &'a str,
     pub fragment_entry: &'a str,
-    /// Bind groups 0, 1, ….
+    /// The layouts of bind groups 0, 1, ….
     pub bind_groups: &'a [&'a wgpu::BindGroupLayout],
-    /// Number of points (x, y) of an instance, each at its own location.
+    /// The number of points (x, y) of an instance, each at its own location.
     pub points: usize,
     pub opaque: bool,
 }
@@ -123,7 +123,7 @@ impl Target {
 pub(super) struct Uniforms<T> {
     pub layout: wgpu::BindGroupLayout,
     label: &'static str,
-    /// Bytes from one value to the next, as the device wants them aligned.
+    /// The number of bytes from one value to the next, with the device's alignment.
     stride: usize,
     bytes: Vec<u8>,
     buffer: wgpu::Buffer,

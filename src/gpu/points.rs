@@ -7,14 +7,14 @@ use super::{EnsembleStyle, Scene};
 
 /// Width of a disc's dark edge, in points.
 const EDGE: f32 = 0.75;
-/// Between a selected particle and its ring, and the ring's own width, in points.
+/// The gap between a selected particle and its ring, and the ring's own width, in points.
 const RING_GAP: f32 = 2.0;
 const RING_WIDTH: f32 = 1.5;
 
 pub(super) struct Points {
     pipeline: wgpu::RenderPipeline,
     uniforms: Uniforms<Disc>,
-    /// Selected particles last, so that nothing lies over them.
+    /// The draws, selected particles last, so that nothing covers them.
     draws: Vec<Draw>,
     selected: Vec<Draw>,
 }
@@ -87,7 +87,8 @@ impl Points {
     }
 }
 
-/// The edge of one particle is clear; those of many, overlapping, would add up to a dark mass.
+/// Returns the uniform values of an ensemble's discs. One particle has a clear edge; the edges of many would overlap to
+/// a dark mass.
 fn disc(scene: &Scene, style: &EnsembleStyle, particles: usize) -> Disc {
     Disc {
         color: rgb(style.color),

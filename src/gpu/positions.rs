@@ -19,12 +19,12 @@ struct Ring {
 }
 
 impl Ring {
-    /// The place of the `index`-th oldest column; of the one before the oldest for −1.
+    /// Returns the place of the `index`-th oldest column; for −1, of the column before the oldest.
     fn place(&self, index: isize) -> usize {
         (self.start as isize + index).rem_euclid(self.capacity as isize) as usize
     }
 
-    /// The places of columns `first..first + count`, in at most two pieces.
+    /// Returns the places of columns `first..first + count`, in at most two pieces.
     fn pieces(&self, first: isize, count: usize) -> [Range<usize>; 2] {
         let place = self.place(first);
         let before_wrap = count.min(self.capacity - place);
@@ -57,7 +57,7 @@ pub(super) struct PositionBuffer {
 }
 
 impl PositionBuffer {
-    /// An empty ring for at least `columns` columns, or as many as the device can hold.
+    /// Returns an empty ring for at least `columns` columns, or as many as the device can hold.
     pub(super) fn new(device: &wgpu::Device, positions: &Positions<'_>) -> Self {
         let particles = positions.particles;
         let (buffer, capacity) = allocate(device, particles, positions.capacity);
@@ -65,7 +65,7 @@ impl PositionBuffer {
         PositionBuffer { particles, buffer, run: positions.run, step: positions.step, ring }
     }
 
-    /// Whether newer columns, of as many particles, continue the stored ones.
+    /// Returns whether newer columns, of as many particles, continue the stored ones.
     pub(super) fn is_continued_by(&self, positions: &Positions<'_>) -> bool {
         let columns = (positions.columns.len() / self.particles) as u64;
         self.run == positions.run && positions.step >= self.step && positions.step - self.step <= columns
@@ -91,7 +91,7 @@ impl PositionBuffer {
         for places in self.ring.push(kept) {
             let (piece, after) = rest.split_at(places.len() * self.particles);
             self.write(queue, places.start, piece);
-            // Columns at the ring's first places are repeated behind its end.
+            // The ring's first columns are repeated behind its end.
             let mirrored = MIRRORED.saturating_sub(places.start).min(places.len());
             self.write(queue, self.ring.capacity + places.start, &piece[..mirrored * self.particles]);
             rest = after;
@@ -136,17 +136,17 @@ impl PositionBuffer {
         place as u64 * self.column_bytes()
     }
 
-    /// Steps from the oldest column to the newest.
+    /// Returns the steps from the oldest column to the newest.
     pub(super) fn oldest_age(&self) -> usize {
         self.ring.len.saturating_sub(1)
     }
 
-    /// The offset of the newest column, in bytes.
+    /// Returns the offset of the newest column, in bytes.
     pub(super) fn newest_offset(&self) -> Option<u64> {
         (self.ring.len > 0).then(|| self.offset(self.ring.place(self.ring.len as isize - 1)))
     }
 
-    /// The newest `segments` steps as draws of consecutive columns, oldest first. Each draw's byte offset
+    /// Returns the newest `segments` steps as draws of consecutive columns, oldest first. Each draw's byte offset
     /// is that of the column before its first segment.
     pub(super) fn segments(&self, segments: usize) -> impl Iterator<Item = Segments> + '_ {
         let segments = segments.min(self.oldest_age());
@@ -159,7 +159,7 @@ impl PositionBuffer {
         })
     }
 
-    /// Bytes from a column to the next.
+    /// Returns the bytes from a column to the next.
     pub(super) fn stride(&self) -> u64 {
         self.column_bytes()
     }
@@ -169,20 +169,20 @@ impl PositionBuffer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segments {
     pub offset: u64,
-    /// Segments of each particle.
+    /// The number of segments of each particle.
     pub columns: usize,
     /// Steps since the first segment's start.
     pub first_age: usize,
 }
 
-/// The number of columns of a ring that fit into one buffer of the device.
+/// Returns the number of columns of a ring that fit into one buffer of the device.
 fn most_columns(device: &wgpu::Device, particles: usize) -> usize {
     let columns = device.limits().max_buffer_size / (particles as u64 * POINT_BYTES);
     (columns as usize).saturating_sub(MIRRORED).max(MIRRORED)
 }
 
 fn allocate(device: &wgpu::Device, particles: usize, columns: usize) -> (wgpu::Buffer, usize) {
-    // Powers of two, so that a trail that grows is seldom moved.
+    // Capacities are powers of two, so that a growing trail is seldom moved.
     let most = most_columns(device, particles);
     let capacity = columns.min(most).next_power_of_two().clamp(MIRRORED, most);
     let buffer = device.create_buffer(&wgpu::BufferDescriptor {

@@ -7,7 +7,7 @@ use super::{EnsembleStyle, Scene};
 
 /// Width of the dark edge on each side, in points.
 const EDGE: f32 = 0.75;
-/// Above this number of particles trails have no edges: overlapping, they would only darken the ground.
+/// The largest number of particles whose trails have edges; more would overlap and darken the background.
 const MOST_EDGED: usize = 300;
 
 pub(super) struct Trails {
@@ -91,8 +91,8 @@ fn trail(scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer, segme
     }
 }
 
-/// The opacity of a trail: one particle's trail is clear; many are pale, so that dense regions can be told from sparse
-/// ones.
+/// Returns the opacity of a trail: one particle's trail is clear; many are pale, so that dense regions can be told from
+/// sparse ones.
 fn opacity(particles: usize) -> f32 {
     (particles as f32).powf(-0.15)
 }

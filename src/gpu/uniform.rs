@@ -92,12 +92,12 @@ pub struct Disc {
     pub ring_half_width_px: f32,
 }
 
-/// An sRGB colour with channels from 0 to 1, as the shaders take it.
+/// Returns an sRGB colour with channels from 0 to 1, as in the shaders.
 pub(super) fn rgb(color: [u8; 3]) -> [f32; 3] {
     color.map(|channel| f32::from(channel) / 255.0)
 }
 
-/// A number as a sum of two floats, accurate to about 14 digits.
+/// Returns a number as a sum of two floats, accurate to about 14 digits.
 pub(super) fn split(value: f64) -> (f32, f32) {
     let hi = value as f32;
     (hi, (value - f64::from(hi)) as f32)

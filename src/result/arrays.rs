@@ -1,4 +1,4 @@
-//! `phase.npz`.
+//! Writing a diagram to `phase.npz`.
 
 use std::io::{self, Seek, Write};
 
@@ -159,7 +159,7 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     npz.array("replicates", &shape.by_pixel(), replicates)
 }
 
-/// Runs of an optimizer at a pixel are at most 10⁴ learning rates × 10⁵ replicates, which fits.
+/// Converts a number of runs. An optimizer has at most 10⁴ learning rates × 10⁵ replicates at a pixel, which fits.
 fn as_i32(number: usize) -> i32 {
     i32::try_from(number).expect("numbers of a checked spec fit")
 }

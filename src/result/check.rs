@@ -12,7 +12,7 @@ use valleyscope_runs::{Findings, replace};
 use super::{RawFormat, SweepResult, write_table};
 use crate::sweep_checkpoint::{CheckpointReport, SweepCheckpoint, SweepCheckpointError};
 
-/// Whether a path is the folder of a sweep, begun or complete.
+/// Returns whether a path is the folder of an unfinished or complete sweep.
 pub fn is_sweep(path: &Path) -> bool {
     [SweepResult::ARRAYS, SweepResult::SPEC, SweepCheckpoint::FILE]
         .iter()
@@ -26,7 +26,7 @@ pub fn is_sweep(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// Where it is to be mended, and a sweep is running there.
+/// Returns an error where it is to be mended, and a sweep is running there.
 pub fn check_sweep(folder: &Path, mend: bool) -> Result<Findings, MendRefused> {
     let mut findings = Findings::new(mend);
     let path = folder.join(SweepCheckpoint::FILE);

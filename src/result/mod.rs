@@ -28,9 +28,9 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 /// The result of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepResult {
-    /// As of the preset.
+    /// The text in the preset.
     pub title: String,
-    /// As of the preset.
+    /// The text in the preset.
     pub description: String,
     pub diagram: Diagram,
     /// The precision of the runs.
@@ -42,7 +42,7 @@ impl SweepResult {
     pub const ARRAYS: &'static str = "phase.npz";
     pub const TABLE: &'static str = "phase.csv";
 
-    /// The preset that repeats the sweep.
+    /// Returns the preset that repeats the sweep.
     pub fn preset(&self) -> Preset {
         Preset::Sweep(SweepPreset {
             version: FormatVersion,
@@ -52,7 +52,7 @@ impl SweepResult {
         })
     }
 
-    /// Program version, precision and seed, as in `phase.npz`.
+    /// Returns program version, precision and seed, as in `phase.npz`.
     pub fn program(&self) -> String {
         let (version, precision) = (env!("CARGO_PKG_VERSION"), self.precision.name());
         format!("valleyscope {version}, {precision}, seed {}", self.diagram.spec().seed)

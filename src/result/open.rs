@@ -27,14 +27,14 @@ pub enum ResultError {
         SweepResult::ARRAYS
     )]
     Archive { origin: String, source: ArchiveError },
-    #[error("the spec in {origin} is at fault: {source}")]
+    #[error("the spec in {origin} is invalid: {source}")]
     Spec { origin: String, source: Box<PresetError> },
     #[error("{origin} contradicts itself: expected {expected}, found {found}")]
     Contradiction { origin: String, expected: String, found: String },
 }
 
 impl SweepResult {
-    /// Whether a path looks like a result rather than a preset: a folder, or a file that ends in `.npz`.
+    /// Returns whether a path looks like a result rather than a preset: a folder, or a file that ends in `.npz`.
     pub fn is_at(path: &Path) -> bool {
         path.is_dir() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"))
     }
@@ -119,7 +119,7 @@ impl Arrays {
         Ok(Arrays { shape, replicates, diverged, averages, deviations, gaps })
     }
 
-    /// The cell of a pixel by its index among all.
+    /// Returns the cell of a pixel by its index among all.
     fn cell(&self, pixel: usize, replicates: usize, diagram: &Diagram) -> Cell {
         let Shape { optimizers, rows, columns, rates } = self.shape;
         let pixels = rows * columns;

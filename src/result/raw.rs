@@ -20,7 +20,7 @@ pub enum RawFormat {
     WeightDecay,
 }
 
-/// Why a sweep has no raw arrays.
+/// The reason why a sweep has no raw arrays.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "raw arrays are those of the paper: {expected} was expected, found {found}; leave out the raw arrays, or take the \
@@ -36,7 +36,7 @@ fn refused<T>(expected: &'static str, found: impl Into<String>) -> Result<T, Raw
 }
 
 impl RawFormat {
-    /// The format of a sweep's raw arrays.
+    /// Returns the format of a sweep's raw arrays.
     pub fn of(spec: &SweepSpec) -> Result<RawFormat, RawRefused> {
         places(spec)?;
         let rates = spec.learning_rates();
@@ -64,7 +64,7 @@ impl RawFormat {
         }
     }
 
-    /// The names of all rows' files.
+    /// Returns the names of all rows' files.
     pub fn file_names(self, spec: &SweepSpec) -> impl Iterator<Item = String> + use<> {
         (0..spec.shape()[0]).map(move |row| self.file_name(row))
     }
@@ -91,7 +91,7 @@ impl RawFormat {
         Ok(path)
     }
 
-    /// The number of metrics of a run.
+    /// Returns the number of metrics of a run.
     fn metrics(self) -> usize {
         if self == RawFormat::WeightDecay { 3 } else { 1 }
     }
@@ -106,7 +106,7 @@ impl RawFormat {
     ///
     /// # Errors
     ///
-    /// A description of the fault.
+    /// Returns a description of the fault.
     pub fn check_row(self, path: &Path, diagram: &Diagram, row: usize) -> Result<(), String> {
         let spec = diagram.spec();
         let places = places(spec).map_err(|error| error.to_string())?;
@@ -131,7 +131,7 @@ impl RawFormat {
         Ok(())
     }
 
-    /// The first average of some runs that differs from the expected one, in words.
+    /// Returns the first average of some runs that differs from the expected one, in words.
     fn difference(self, runs: &[f64], average: Average, expected: [f64; 3]) -> Option<String> {
         let each = self.metrics();
         Metric::ALL.into_iter().zip(expected).take(each).find_map(|(metric, expected)| {
@@ -143,13 +143,13 @@ impl RawFormat {
     }
 }
 
-/// Whether two averages are equal but for rounding: sums may differ in their last digits.
+/// Returns whether two averages are equal except for rounding: sums may differ in their last digits.
 fn is_near(one: f64, other: f64) -> bool {
     one == other || (one - other).abs() <= 1e-9 * other.abs() || one.is_nan() && other.is_nan()
 }
 
-/// The indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these, with steps that are neither
-/// scheduled nor masked.
+/// Returns the indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these, with steps that are
+/// neither scheduled nor masked.
 fn places(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     const EXPECTED: &str = "exactly Adam, FOCUS and Signum";
     let scheduled = spec.optimizers.iter().find(|optimizer| !optimizer.schedule.is_constant());

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use valleyscope_engine::sweep::{Machine, Pool, Precision, Runs, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{Backend, PixelOrder, Pool, Precision, Runs, Sweep, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::raw::{RawFormat, RawRefused};
@@ -24,12 +24,12 @@ pub struct RawPlan {
 }
 
 impl RawPlan {
-    /// The raw arrays of a sweep, which must be one of the paper's.
+    /// Returns the raw arrays of a sweep, which must be one of the paper's.
     pub fn of(spec: &Arc<SweepSpec>, precision: Precision) -> Result<RawPlan, RawRefused> {
         Ok(RawPlan { format: RawFormat::of(spec)?, spec: Arc::clone(spec), precision })
     }
 
-    /// The number of rows of the diagram, each of which becomes a file.
+    /// Returns the number of rows of the diagram, each of which becomes a file.
     pub fn rows(&self) -> usize {
         self.spec.shape()[0]
     }
@@ -42,7 +42,7 @@ impl RawPlan {
 /// The reason why not all rows were written. The rows before are complete.
 #[derive(Debug, thiserror::Error)]
 pub enum RawFailure {
-    /// Nothing was computed or written.
+    /// A file exists already; nothing was computed or written.
     #[error("there are raw arrays already, such as {0}")]
     Exists(String),
     #[error("cannot use the folder: {0}")]
@@ -51,7 +51,7 @@ pub enum RawFailure {
     Row { name: String, source: io::Error },
     #[error("cancelled")]
     Cancelled,
-    #[error("a thread of the sweep has failed; what it said is in the terminal")]
+    #[error("a thread of the sweep has failed; its message is in the terminal")]
     Thread,
 }
 
@@ -115,12 +115,12 @@ impl RawExport {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Leaves the pool to others as long as `held`. Computed pixels of a row are kept.
+    /// Pauses the export while `held`, so that others can use the pool. Computed pixels of a row are kept.
     pub fn hold(&self, held: bool) {
         self.shared.held.store(held, Ordering::Relaxed);
     }
 
-    /// The outcome, once the export has ended.
+    /// Returns the outcome, once the export has ended.
     pub fn outcome(&self) -> Option<Result<(), RawFailure>> {
         match self.ended.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -134,7 +134,7 @@ impl Drop for RawExport {
     fn drop(&mut self) {
         self.cancel();
         if let Some(thread) = self.thread.take() {
-            // A panic was reported where it happened.
+            // A panic has already been reported by its thread.
             let _ = thread.join();
         }
     }
@@ -164,7 +164,7 @@ impl Job {
         Ok(())
     }
 
-    /// Checks for obstacles before hours of work.
+    /// Checks in advance that the files can be written.
     fn prepare(&self) -> Result<(), RawFailure> {
         std::fs::create_dir_all(&self.folder).map_err(RawFailure::Folder)?;
         let mut names = self.plan.format.file_names(&self.plan.spec);
@@ -176,7 +176,7 @@ impl Job {
         AtomicFile::for_target(&self.folder.join(self.plan.file_name(0))).map(drop).map_err(RawFailure::Folder)
     }
 
-    /// The runs of a row, column by column.
+    /// Returns the runs of a row, column by column.
     fn row(&self, row: usize) -> Result<Vec<Vec<Runs>>, RawFailure> {
         let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; self.plan.spec.shape()[1]];
         while pixels.iter().any(Option::is_none) {
@@ -194,13 +194,13 @@ impl Job {
         Ok(pixels.into_iter().flatten().collect())
     }
 
-    /// Computes the missing pixels of a row, until the row is complete, held or cancelled. False where a thread has
-    /// failed.
+    /// Computes the missing pixels of a row, until the row is complete, held or cancelled. Returns false where a thread
+    /// has failed.
     fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>]) -> bool {
         let RawPlan { spec, precision, .. } = &self.plan;
         let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
-        let machine = Machine::new(*precision);
-        let sweep = Sweep::start(&self.pool, Arc::clone(spec), machine, Work::RowByRow, true, known, || {});
+        let machine = Backend::new(*precision);
+        let sweep = Sweep::start(&self.pool, Arc::clone(spec), machine, PixelOrder::RowByRow, true, known, || {});
         let mut stopped = false;
         loop {
             match sweep.finished().recv_timeout(TICK) {

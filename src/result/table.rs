@@ -1,4 +1,4 @@
-//! `phase.csv`.
+//! Writing the scores of a diagram to `phase.csv`.
 
 use std::io::{self, Write};
 
@@ -54,7 +54,7 @@ fn push_pixel<'d>(entries: &mut Vec<Entry<'d>>, diagram: &'d Diagram, pixel: [us
     }
 }
 
-/// The prefix of each optimizer's columns: its name in lower case, with its id where two are equal.
+/// Returns the prefix of each optimizer's columns: its name in lower case, with its id where two are equal.
 fn column_names(spec: &SweepSpec) -> Vec<String> {
     let plain = |label: &str| label.to_lowercase().split_whitespace().collect::<Vec<_>>().join("_");
     let names: Vec<String> = spec.optimizers.iter().map(|optimizer| plain(optimizer.label())).collect();

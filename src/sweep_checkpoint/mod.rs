@@ -1,6 +1,6 @@
 //! A file of the finished pixels of a sweep, so that an interruption costs only a few seconds of work.
 //!
-//! The file is only ever appended to. Numbers are little-endian:
+//! The file only grows. Numbers are little-endian:
 //!
 //! | part | bytes |
 //! | --- | --- |
@@ -64,18 +64,18 @@ pub struct SweepCheckpoint {
     places: Vec<Option<u64>>,
     /// The offset of the next record.
     end: u64,
-    /// Records that are not in the file yet.
+    /// The bytes of records that are not in the file yet.
     waiting: Vec<u8>,
 }
 
 const MAGIC: [u8; 8] = *b"\x89vssweep";
 
 impl SweepCheckpoint {
-    /// The usual name, beside the results.
+    /// The usual name of the file, beside the results.
     pub const FILE: &str = "checkpoint.bin";
-    pub const VERSION: u32 = 4;
+    pub const VERSION: u32 = 1;
 
-    /// Opens the file of a sweep, or creates it. With `keep_runs` it holds the runs of all pixels too.
+    /// Opens the file of a sweep, or creates it. With `keep_runs` it also contains the runs of all pixels.
     pub fn open(
         path: &Path,
         spec: &SweepSpec,
@@ -85,7 +85,7 @@ impl SweepCheckpoint {
         SweepCheckpoint::open_as(path, spec, keep_runs, &Identity::of(spec, precision, keep_runs))
     }
 
-    /// The same for a part of a sweep.
+    /// Opens the file of a part of a sweep, or creates it.
     pub fn open_part(
         path: &Path,
         label: &PartLabel,
@@ -110,7 +110,7 @@ impl SweepCheckpoint {
         found.truncate(length);
         let is_new = found != expected;
         if is_new {
-            // A sweep that was stopped while it wrote the header has not finished a pixel.
+            // A sweep that was stopped while it wrote the header has no finished pixel.
             if !expected.starts_with(&found) {
                 file.rewind().map_err(failed)?;
                 return Err(refusal(path, &file, identity).unwrap_or_else(failed));
@@ -135,32 +135,32 @@ impl SweepCheckpoint {
         &self.path
     }
 
-    /// Whether opening it has begun the file.
+    /// Returns whether opening created the file.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// The number of known pixels.
+    /// Returns the number of known pixels.
     pub fn known(&self) -> usize {
         self.places.iter().flatten().count()
     }
 
-    /// The number of pixels that are in the file: those that a sweep resumes with.
+    /// Returns the number of pixels in the file, with which a sweep resumes.
     pub fn saved(&self) -> usize {
         self.places.iter().flatten().filter(|place| **place < self.end).count()
     }
 
-    /// Whether all pixels are known.
+    /// Returns whether all pixels are known.
     pub fn is_complete(&self) -> bool {
         self.places.iter().all(Option::is_some)
     }
 
-    /// Whether the file is still found by its path: nobody has removed, moved or replaced it or its folder.
+    /// Returns whether the path still leads to the file: neither it nor its folder was removed, moved or replaced.
     pub fn is_in_place(&self) -> bool {
         plain_file::is_at(&self.file, &self.path).unwrap_or(false)
     }
 
-    /// The result of a pixel, if known, with the runs where they are kept. Added pixels must have been saved.
+    /// Returns the result of a pixel, if known, with the runs where they are kept. Added pixels must have been saved.
     pub fn read(&mut self, pixel: [usize; 2]) -> io::Result<Option<Finished>> {
         let Some(place) = self.places[self.layout.index(pixel)] else { return Ok(None) };
         let mut record = vec![0; self.layout.length()];
@@ -183,8 +183,8 @@ impl SweepCheckpoint {
     ///
     /// # Errors
     ///
-    /// Also where the file is not in its place any more, as data written to it would be lost. Where the disk is full,
-    /// the pixels that fitted count as saved.
+    /// Returns an error also if the path no longer leads to the file, as data written to it would be lost. Where the
+    /// disk is full, the pixels that fitted count as saved.
     pub fn save(&mut self) -> io::Result<()> {
         if !self.is_in_place() {
             let message = "it was removed, moved or replaced while the sweep was at work";
@@ -205,7 +205,7 @@ impl SweepCheckpoint {
         outcome
     }
 
-    /// The bytes of the waiting records that a failed write has put into the file as a whole.
+    /// Returns the number of bytes of waiting records that a failed write has written completely.
     fn whole_records_written(&self) -> io::Result<usize> {
         let there = self.file.metadata()?.len().saturating_sub(self.end);
         let length = self.layout.length();
@@ -235,8 +235,8 @@ impl SweepCheckpoint {
     }
 }
 
-/// Opens a checkpoint, or creates it, and locks it. A file that its owner has removed while this waited for the lock is
-/// not used: what is written to it would be lost.
+/// Opens a checkpoint, or creates it, and locks it. A file that its owner removed during the wait for the lock is not
+/// used, as data written to it would be lost.
 fn open_locked(path: &Path) -> Result<File, SweepCheckpointError> {
     const ATTEMPTS: usize = 100;
     let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
@@ -253,7 +253,7 @@ fn open_locked(path: &Path) -> Result<File, SweepCheckpointError> {
     Err(SweepCheckpointError::Busy(path.to_owned()))
 }
 
-/// Fills `buffer` as far as the file goes.
+/// Reads until `buffer` is full or the file ends.
 fn read_most(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut bytes = Vec::with_capacity(buffer.len());
     let length = file.take(buffer.len() as u64).read_to_end(&mut bytes)?;
@@ -299,7 +299,7 @@ impl Flaw {
     }
 }
 
-/// Whether a file ends within its header, as where the disk was full when it was begun.
+/// Returns whether a file ends within its header, for example because the disk was full when it was begun.
 pub(super) fn is_cut(beginning: &[u8]) -> bool {
     let Some(rest) = beginning.strip_prefix(&MAGIC) else { return MAGIC.starts_with(beginning) };
     let length = rest.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_le_bytes);
@@ -309,7 +309,7 @@ pub(super) fn is_cut(beginning: &[u8]) -> bool {
     })
 }
 
-/// The text in the header at the beginning of a file.
+/// Returns the text in the header at the beginning of a file.
 pub(super) fn header_text(beginning: &[u8]) -> Result<&str, Flaw> {
     let after_magic = beginning.strip_prefix(&MAGIC).and_then(|rest| rest.split_first_chunk::<4>());
     let (version, rest) = after_magic.ok_or(Flaw::Foreign)?;
@@ -325,7 +325,7 @@ pub(super) fn header_text(beginning: &[u8]) -> Result<&str, Flaw> {
     text.ok_or(Flaw::Damaged)
 }
 
-/// The error for a file whose header is not the expected one.
+/// Returns the error for a file whose header is not the expected one.
 fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<SweepCheckpointError, io::Error> {
     let mut found = Vec::new();
     file.take(LONGEST_HEADER).read_to_end(&mut found)?;
@@ -344,7 +344,7 @@ pub(super) const NOT_OF_SPEC: [&str; 6] = ["program", "precision", "raw", "part"
 /// The values that must be equal for a sweep to resume, with their names.
 pub(super) struct Identity(Vec<(&'static str, String)>);
 
-/// A value in a line of the text.
+/// Returns a value in a line of the text.
 fn text(value: &impl serde::Serialize) -> String {
     ron::to_string(value).expect("a sweep holds no value that RON cannot express")
 }
@@ -397,7 +397,7 @@ impl Identity {
         self.0.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
     }
 
-    /// The first name whose value differs in `text`, the value there, and the value here.
+    /// Returns the first name whose value differs in `text`, its value there, and its value here.
     pub(super) fn difference(&self, text: &str) -> Option<[String; 3]> {
         self.0.iter().find_map(|(name, value)| {
             let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or("unknown");

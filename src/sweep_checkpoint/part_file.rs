@@ -1,4 +1,4 @@
-//! The file of a part of a sweep, which may be computed at the same time.
+//! Reading the file of a part of a sweep, while the part may still be computed.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -11,18 +11,18 @@ use super::record::RecordLayout;
 use super::report::sweep_in;
 use super::{Flaw, Identity, LONGEST_HEADER, SweepCheckpointError, header, header_text, is_cut};
 
-/// The file of a part, open to read what is in it so far.
+/// The file of a part, open for reading its records so far.
 #[derive(Debug)]
 pub struct PartFile {
     pub label: PartLabel,
     /// The whole sweep.
     pub spec: SweepSpec,
     pub precision: Precision,
-    /// Whether it holds the runs.
+    /// Whether the file contains the runs.
     pub keeps_runs: bool,
-    /// The version of Valleyscope that computes it.
+    /// The version of Valleyscope that computes the part.
     pub program: String,
-    /// Whether a process is at work on it.
+    /// Whether a process is computing the part.
     pub is_at_work: bool,
     text: String,
     file: File,
@@ -30,12 +30,12 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Opens the file of a part; `None` where its header is not there or cut, as where the process that computes it has just
-    /// begun.
+    /// Opens the file of a part; `None` where its header is missing or cut, as while its process is starting.
     ///
     /// # Errors
     ///
-    /// Where it cannot be read, is no file of a part, is damaged in its beginning, or of another format.
+    /// Returns an error where it cannot be read, is no file of a part, is damaged in its beginning, or of another
+    /// format.
     pub fn open(path: &Path) -> Result<Option<PartFile>, SweepCheckpointError> {
         let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
         let mut file = plain_file::open(path, Links::Followed).map_err(failed)?;
@@ -55,7 +55,7 @@ impl PartFile {
         let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         let words = |name| ron::from_str::<String>(value(name)?).ok();
         let part = value("part").and_then(|part| part.parse::<SweepPart>().ok());
-        // Each part has a pixel at least.
+        // Each part has at least one pixel.
         let pixels: usize = spec.shape().iter().product();
         let part = part.filter(|part| part.count() as usize <= pixels).ok_or_else(foreign)?;
         let precision =
@@ -70,8 +70,8 @@ impl PartFile {
         &self.path
     }
 
-    /// What differs where this is of another sweep than `other`: a name, the value here, and the value there. Both are of
-    /// this version of Valleyscope.
+    /// Returns the first difference between the sweeps of two parts: a name, the value here, and the value in `other`.
+    /// Both are of this version of Valleyscope.
     pub fn difference(&self, other: &PartFile) -> Option<[String; 3]> {
         let [here, there] = [self, other].map(|file| file.label.part.count());
         if here != there {
@@ -82,7 +82,7 @@ impl PartFile {
         expected.difference(&self.text)
     }
 
-    /// Reads all intact records; returns the number of damaged ones. A last one that is cut is passed over, as it may be
+    /// Reads all intact records; returns the number of damaged ones. An incomplete last record is skipped, as it may be
     /// about to be written.
     pub fn read(&mut self, mut take: impl FnMut(Finished)) -> io::Result<u64> {
         let layout = RecordLayout::of(&self.spec, self.keeps_runs);

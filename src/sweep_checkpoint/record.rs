@@ -16,7 +16,7 @@ pub(super) struct RecordLayout {
 const NONE: u32 = u32::MAX;
 const NUMBER: usize = size_of::<f64>();
 const COUNT: usize = size_of::<u32>();
-/// Bytes of the checksum that ends a record.
+/// The number of bytes of the checksum that ends a record.
 const CHECK: usize = COUNT;
 
 impl RecordLayout {
@@ -25,12 +25,12 @@ impl RecordLayout {
         RecordLayout { shape, rates, replicates, keep_runs }
     }
 
-    /// A pixel's place, row by row.
+    /// Returns a pixel's place, row by row.
     pub(super) fn index(&self, [row, column]: [usize; 2]) -> usize {
         row * self.shape[1] + column
     }
 
-    /// Bytes of a record.
+    /// Returns the bytes of a record.
     pub(super) fn length(&self) -> usize {
         let (optimizers, rates) = (self.rates.len(), self.rates.iter().sum::<usize>());
         let pixel_and_replicates = 3 * COUNT;
@@ -40,7 +40,7 @@ impl RecordLayout {
         pixel_and_replicates + averages_and_deviations + optimizers * COUNT + comparisons + runs + CHECK
     }
 
-    /// The pixel of a record, if the record is intact.
+    /// Returns the pixel of a record, if the record is intact.
     pub(super) fn pixel(&self, record: &[u8]) -> Option<[usize; 2]> {
         let (content, check) = record.split_last_chunk::<CHECK>()?;
         let mut reader = Reader(content);
@@ -74,7 +74,7 @@ impl RecordLayout {
         debug_assert_eq!(bytes.len() - start, self.length());
     }
 
-    /// The contents of an intact record; `None` for another.
+    /// Returns the contents of a record; `None` if it is damaged.
     pub(super) fn decode(&self, record: &[u8]) -> Option<Finished> {
         let pixel = self.pixel(record)?;
         let mut reader = Reader(&record[2 * COUNT..record.len() - CHECK]);
@@ -133,7 +133,7 @@ impl Reader<'_> {
         Some([number()?, number()?, number()?])
     }
 
-    /// Three numbers for each learning rate of each optimizer.
+    /// Reads three numbers for each learning rate of each optimizer.
     fn table(&mut self, rates: &[usize]) -> Option<Vec<Vec<[f64; 3]>>> {
         rates.iter().map(|&rates| (0..rates).map(|_| self.numbers()).collect()).collect()
     }

@@ -13,15 +13,15 @@ use super::{LONGEST_HEADER, NOT_OF_SPEC, SweepCheckpoint, SweepCheckpointError, 
 /// The contents of a checkpoint.
 #[derive(Debug)]
 pub struct CheckpointReport {
-    /// The sweep; none where the file ends before its spec.
+    /// The sweep; none if the file ends before its spec.
     pub spec: Option<SweepSpec>,
-    /// The version of Valleyscope that began it, and the only one that can resume it.
+    /// The version of Valleyscope that began the sweep, the only one that can resume it.
     pub program: String,
     /// Pixels with an intact record.
     pub known: usize,
     /// Records whose bytes have changed.
     pub damaged: u64,
-    /// Bytes after the last record of full length.
+    /// The number of bytes after the last record of full length.
     pub cut: u64,
     /// Locked as long as this value exists, so that no sweep writes to it.
     _file: File,
@@ -62,7 +62,7 @@ impl SweepCheckpoint {
     }
 }
 
-/// The number of pixels with an intact record, and of damaged records.
+/// Returns the number of pixels with an intact record, and of damaged records.
 fn count(file: &File, layout: &RecordLayout, bytes: u64) -> io::Result<(usize, u64)> {
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut record = vec![0; layout.length()];
@@ -80,7 +80,7 @@ fn count(file: &File, layout: &RecordLayout, bytes: u64) -> io::Result<(usize, u
     Ok((known.len(), damaged))
 }
 
-/// The sweep in a checkpoint's text, the version of the program, and whether the runs are kept.
+/// Returns the sweep in a checkpoint's text, the version of the program, and whether the runs are kept.
 pub(super) fn sweep_in(text: &str) -> Option<(SweepSpec, String, bool)> {
     let lines = || text.lines().filter_map(|line| line.split_once(' '));
     let fields =

@@ -1,118 +1,88 @@
-//! Runs a target on case after case, and sees to it that none panics, hangs, or takes too much memory.
+//! Tries a target with one input after another, and checks that none panics, hangs or takes too much memory.
 
-use std::env;
-use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 
 use crate::memory;
-use crate::mutate::{Random, mutated};
+use crate::mutate::mutated;
 
-/// What takes inputs.
+/// A reader of inputs.
 pub struct Target {
-    /// As of its test, and of the folder of its corpus.
+    /// The name of the folder of its corpus.
     pub name: &'static str,
     /// Inputs to begin with, besides those of the corpus.
     pub seeds: Vec<Vec<u8>>,
-    /// What inputs are made of.
-    pub words: &'static [&'static str],
-    /// Bytes that a case may take at one time.
+    /// Parts of inputs, with spaces between them.
+    pub words: &'static str,
+    /// Bytes that reading an input may take at one time.
     pub memory: usize,
-    /// Cases of a short run.
-    pub cases: u64,
+    /// The number of inputs that are made from the seeds in an ordinary run of the tests.
+    pub cases: usize,
 }
 
-/// So long nothing takes that ends, on however slow a machine.
+/// The time after which an input counts as one that hangs, on however slow a machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// The memory is the whole program's, so one target runs after another.
+/// Held by the running target: memory is counted for the whole program.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-static CASE: AtomicU64 = AtomicU64::new(0);
 
-/// The number of the case that runs.
-pub fn case() -> u64 {
-    CASE.load(Ordering::Relaxed)
-}
-
-/// Checks a target with its seeds, then with so many cases, or for so many minutes as `VALLEYSCOPE_FUZZ_MINUTES` says.
+/// Checks a target with its seeds, then with inputs made from them: as many as the target asks for, or for
+/// `VALLEYSCOPE_FUZZ_MINUTES`. `VALLEYSCOPE_FUZZ_SEED` chooses other inputs.
 ///
-/// `VALLEYSCOPE_FUZZ_SEED` chooses other cases, and `VALLEYSCOPE_FUZZ_CASE` repeats a single one.
+/// The present input is in a file, which stays where the program ends early.
 pub fn fuzz(target: &Target, mut check: impl FnMut(&[u8])) {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut seeds = target.seeds.clone();
-    seeds.extend(corpus(target.name));
     let number =
         |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap_or_else(|_| panic!("{name}: {text}")));
-    let seed = number("VALLEYSCOPE_FUZZ_SEED").unwrap_or(0);
-    let minutes = number("VALLEYSCOPE_FUZZ_MINUTES").map(|minutes| Duration::from_secs(60 * minutes));
-    let mut run = |case: u64, input: &[u8]| {
-        CASE.store(case, Ordering::Relaxed);
-        one(target, seed, case, input, &mut check);
-    };
-    let of_case = |case: u64| mutated(&seeds, target.words, &mut Random::of(seed, case));
-    let ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watch = scope.spawn(|| watch(&ended));
-        // Also where a case panics.
-        let _end = End(&ended, watch.thread().clone());
-        if let Some(case) = number("VALLEYSCOPE_FUZZ_CASE") {
-            return run(case, &of_case(case));
+    let (minutes, seed) = (number("VALLEYSCOPE_FUZZ_MINUTES"), number("VALLEYSCOPE_FUZZ_SEED").unwrap_or(0));
+    if minutes.is_some() {
+        memory::limit_address_space();
+    }
+    let Target { name, words, memory, cases, .. } = *target;
+    let seeds = [&target.seeds[..], &corpus(name)].concat();
+    let words: Vec<&str> = words.split_whitespace().chain(["\n"]).collect();
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}"));
+    println!("{name}, seed {seed}: an input that fails stays in {}", kept.display());
+    let (began, mut random) = (Instant::now(), StdRng::seed_from_u64(seed));
+    let goes_on = |made: usize| minutes.map_or(made < cases, |minutes| began.elapsed().as_secs() < 60 * minutes);
+    let beat = watch();
+    let mut made = 0;
+    while made < seeds.len() || goes_on(made - seeds.len()) {
+        let input = seeds.get(made).cloned().unwrap_or_else(|| mutated(&seeds, &words, &mut random));
+        made += 1;
+        fs::write(&kept, &input).expect("there is room");
+        beat();
+        let before = memory::start();
+        check(&input);
+        let taken = memory::peak() - before;
+        assert!(taken <= memory, "{taken} bytes of memory for an input of {}, expected {memory} at most", input.len());
+    }
+    fs::remove_file(kept).expect("it was written");
+    println!("{name}: {made} inputs in {:.1} s", began.elapsed().as_secs_f64());
+}
+
+/// Ends the program when the answer is not called for long, until it is dropped.
+fn watch() -> impl Fn() {
+    let (sender, beats) = channel();
+    thread::spawn(move || {
+        loop {
+            match beats.recv_timeout(LONGEST) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    eprintln!("an input has taken more than {} s", LONGEST.as_secs());
+                    process::abort();
+                }
+            }
         }
-        for input in &seeds {
-            run(0, input);
-        }
-        let began = Instant::now();
-        let mut case = 0;
-        while minutes.map_or(case < target.cases, |minutes| began.elapsed() < minutes) {
-            case += 1;
-            run(case, &of_case(case));
-        }
-        eprintln!("{}: {case} cases with the seed {seed} in {:.1} s", target.name, began.elapsed().as_secs_f64());
     });
-}
-
-fn one(target: &Target, seed: u64, case: u64, input: &[u8], check: &mut impl FnMut(&[u8])) {
-    let before = memory::start();
-    let outcome = catch_unwind(AssertUnwindSafe(|| check(input)));
-    let taken = memory::peak() - before;
-    if outcome.is_ok() && taken <= target.memory {
-        return;
-    }
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{}-{seed}-{case}", target.name));
-    let kept = fs::write(&path, input).map_or_else(|error| error.to_string(), |()| path.display().to_string());
-    eprintln!("{}: case {case} of the seed {seed} failed; its input is kept: {kept}", target.name);
-    match outcome {
-        Err(panic) => resume_unwind(panic),
-        Ok(()) => panic!("{taken} bytes of memory for an input of {}, expected {} at most", input.len(), target.memory),
-    }
-}
-
-/// Ends the program when a case takes too long.
-fn watch(ended: &AtomicBool) {
-    let mut seen = (u64::MAX, Instant::now());
-    while !ended.load(Ordering::Relaxed) {
-        thread::park_timeout(Duration::from_secs(1));
-        let now = case();
-        if now != seen.0 {
-            seen = (now, Instant::now());
-        } else if seen.1.elapsed() > LONGEST {
-            eprintln!("case {now} has taken more than {} s", LONGEST.as_secs());
-            std::process::abort();
-        }
-    }
-}
-
-struct End<'a>(&'a AtomicBool, thread::Thread);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-        self.1.unpark();
-    }
+    move || sender.send(()).expect("the thread waits for it")
 }
 
 /// The inputs that are kept for a target, in the order of their names.

@@ -22,8 +22,9 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes all")
 }
 
-/// The first byte of an input says in the place of which file it is.
-pub fn idx() {
+/// The first byte of an input is the number of the file that the rest replaces.
+#[test]
+fn idx() {
     let good = tempfile::tempdir().expect("a folder");
     write_folder(&Mnist { train: digits(3), test: digits(2), source: MnistSource::Synthetic }, good.path())
         .expect("written");
@@ -41,7 +42,7 @@ pub fn idx() {
         let head = [&[0, 0, 8, 3], &count[..], &[0, 0, 0, 28, 0, 0, 0, 28]].concat();
         seeds.extend([gzipped(&head), head].map(|content| [&[0], &content[..]].concat()));
     }
-    let target = Target { name: "idx", seeds, words: &[], memory: 96 << 20, cases: 1000 };
+    let target = Target { name: "idx", seeds, words: "", memory: 96 << 20, cases: 1000 };
     let mut turn = 0_u32;
     fuzz(&target, |input| {
         turn += 1;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use valleyscope::result::SweepResult;
 use valleyscope::sweep_checkpoint::SweepCheckpoint;
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
-use valleyscope_engine::sweep::{Diagram, Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{Backend, Diagram, Finished, PixelOrder, Pool, Precision, Sweep, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::driver::{Target, fuzz};
 
-const WORDS: &[&str] = &["PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "\u{93}NUMPY", "'<f8'", "'<U9'", "()", "(2, 2)"];
+const WORDS: &str = "PK\x03\x04 PK\x01\x02 PK\x05\x06 \u{93}NUMPY '<f8' '<U9' () (2,2)";
 
 /// A small sweep, all of its pixels.
 fn small() -> (SweepSpec, Vec<Finished>) {
@@ -23,8 +23,8 @@ fn small() -> (SweepSpec, Vec<Finished>) {
     (spec.steps, spec.replicates) = (StepCount::clamped(5), Replicates::clamped(4));
     spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates.count = PointCount::clamped(2));
     let pool = Pool::new(1).expect("a thread");
-    let machine = Machine::new(Precision::Single);
-    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, Work::RowByRow, true, |_| false, || {});
+    let machine = Backend::new(Precision::Single);
+    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, PixelOrder::RowByRow, true, |_| false, || {});
     let pixels = sweep.finished().iter().collect();
     (spec, pixels)
 }
@@ -54,7 +54,8 @@ fn mend_archive(bytes: &mut [u8]) {
     }
 }
 
-pub fn results() {
+#[test]
+fn npz() {
     let (spec, pixels) = small();
     let mut diagram = Diagram::new(Arc::new(spec));
     pixels.into_iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
@@ -96,7 +97,8 @@ fn mend_checkpoint(bytes: &mut [u8], record: usize) {
     }
 }
 
-pub fn checkpoints() {
+#[test]
+fn sweep_checkpoints() {
     let (spec, pixels) = small();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("checkpoint.bin");
@@ -108,7 +110,7 @@ pub fn checkpoints() {
     drop(checkpoint);
     let seed = fs::read(&path).expect("it is there");
     let record = (seed.len() - head as usize) / pixels.len();
-    let target = Target { name: "sweep_checkpoints", seeds: vec![seed], words: &[], memory: 32 << 20, cases: 500 };
+    let target = Target { name: "sweep_checkpoints", seeds: vec![seed], words: "", memory: 32 << 20, cases: 500 };
     let mut turn = 0_u32;
     fuzz(&target, |input| {
         let mut input = input.to_vec();

@@ -112,7 +112,7 @@ fn sgd_by_hand() {
     assert_eq!(run.theta, 0.599_609_375);
 }
 
-/// With η = 0.25, β₁ = 0.5 and ω = 0.5.
+/// FOCUS with η = 0.25, β₁ = 0.5 and ω = 0.5.
 fn toy_focus(beta2: f64, gamma: f64, decay: DecayTarget) -> RatedRule {
     focus(0.25, [0.5, beta2], gamma, 0.5, decay)
 }
@@ -180,7 +180,7 @@ fn focus_without_attraction_and_memory_is_signum() {
     }
 }
 
-/// Dividing by 1 − β₂ᵗ would round, and the sign turn the rounding into steps of ±γη.
+/// Dividing by 1 − β₂ᵗ would round, and the sign would turn the rounding into steps of ±γη.
 #[test]
 fn a_parameter_that_has_not_moved_is_not_pulled() {
     let mut random = StdRng::seed_from_u64(3);
@@ -198,7 +198,7 @@ fn a_parameter_that_has_not_moved_is_not_pulled() {
 }
 
 #[test]
-fn a_gradient_that_is_not_a_number_shows() {
+fn a_nan_gradient_is_not_hidden() {
     struct Check(RatedRule);
 
     impl RuleVisitor for Check {

@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope_engine::optimizer::{Batch, BiasCorrection, RuleKind, RuleSpec, StepInputs, trace};
 
-/// What a rule may ask of its batch.
+/// Inputs that a rule may request of its batch.
 #[derive(Clone, Copy)]
 struct Given {
     elsewhere: [f64; 2],
@@ -21,7 +21,7 @@ impl Batch<[f64; 2]> for Given {
     }
 }
 
-/// φ = 1 where d g > 0 and else 0, and d φ / max(mean φ, 0.001).
+/// The masked direction is d φ / max(mean φ, 0.001), where φ = 1 if d g > 0, else 0.
 #[test]
 fn every_rule_masks_its_direction() {
     let mut random = StdRng::seed_from_u64(12);
@@ -61,7 +61,7 @@ fn every_rule_masks_its_direction() {
             }
             assert_eq!(cautious_step.states, plain_step.states, "{}: its memory", kind.info().name);
         }
-        // The direction of some has the gradient's signs by its formula.
+        // The direction of some rules has the gradient's signs by its formula.
         assert!(seen[2] == 200 || seen[1] > 10 && seen[2] > 10, "{}: {seen:?}", kind.info().name);
     }
 }

@@ -13,12 +13,12 @@ use crate::schedules::expected_factor;
 pub struct Case {
     pub name: &'static str,
     pub spec: SimulationSpec,
-    /// In the order of their steps.
+    /// The changes in the order of their steps.
     pub changes: Vec<Change>,
     pub steps: u64,
 }
 
-/// Where simulation and oracle part.
+/// A step at which simulation and oracle differ.
 #[derive(Debug)]
 #[expect(dead_code, reason = "read by people, in the message of a failed test")]
 pub struct Disagreement {
@@ -33,25 +33,25 @@ pub struct Disagreement {
 /// The largest difference of a coordinate that still counts as agreement.
 pub const TOLERANCE: f64 = 1e-6;
 
-/// A particle of the oracle, and the stream of the noise that the simulation's particle gets.
+/// A particle of the oracle, and the stream of noise of the simulation's particle.
 struct Companion {
     particle: Particle,
     noise: Streams<1>,
 }
 
-/// The next draws, for x and y, of a single stream.
+/// Returns the next draws, for x and y, of a single stream.
 pub fn next_draws(stream: &mut Streams<1>) -> [f64; 2] {
     stream.normal_pair::<Lanes<f64, 1>>().map(|draw| draw.0[0])
 }
 
-/// The draws of a step for the gradient and, where the rule needs it, for the curvature.
+/// Returns the draws of a step for the gradient and, where the rule needs it, for the curvature.
 pub fn draws_of_step(rule: &RuleSpec, stream: &mut Streams<1>) -> [[f64; 2]; 2] {
     let draws = next_draws(stream);
     [draws, if rule.info().needs(Need::Curvature) { next_draws(stream) } else { [0.0; 2] }]
 }
 
-/// Lets an oracle that reads the paper so go beside the simulation, from the same starting points and
-/// with the same noise, until a position differs by more than [`TOLERANCE`].
+/// Runs the simulation and an oracle with this reading of the paper from the same starting points and with the same
+/// noise, until a position differs by more than [`TOLERANCE`].
 pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement> {
     let mut simulation = Simulation::new(case.spec.clone());
     let mut companions: Vec<Vec<Companion>> = simulation

@@ -1,4 +1,4 @@
-//! When curves reach a loss, by hand-computed values.
+//! Crossings of curves with a loss, against hand-computed values.
 
 use valleyscope_experiments::view::crossing::{Crossing, common_level, first_crossing, speedup};
 
@@ -7,7 +7,7 @@ const NAN: f64 = f64::NAN;
 #[test]
 fn between_two_points_the_curve_is_a_straight_line() {
     let curve = [[0.0, 0.0, 4.0], [100.0, 10.0, 3.0], [200.0, 30.0, 2.0], [300.0, 40.0, 2.5]];
-    // A quarter of the way from step 100 to 200, and from second 10 to 30.
+    // The crossing is a quarter of the way from step 100 to 200, and from second 10 to 30.
     assert_eq!(first_crossing(curve, 2.75), Some(Crossing { step: 125.0, wall_s: 15.0 }));
     assert_eq!(first_crossing(curve, 2.0), Some(Crossing { step: 200.0, wall_s: 30.0 }));
     assert_eq!(first_crossing(curve, 4.0), Some(Crossing { step: 0.0, wall_s: 0.0 }), "it begins there");
@@ -17,7 +17,7 @@ fn between_two_points_the_curve_is_a_straight_line() {
 }
 
 #[test]
-fn what_is_not_finite_is_left_out() {
+fn points_that_are_not_finite_are_left_out() {
     let curve = [[0.0, 0.0, 4.0], [1.0, 1.0, NAN], [2.0, 2.0, 2.0]];
     assert_eq!(first_crossing(curve, 3.0), Some(Crossing { step: 2.0, wall_s: 2.0 }));
     assert_eq!(first_crossing([[1.0, 1.0, f64::NEG_INFINITY]], 3.0), None);
@@ -34,7 +34,7 @@ fn all_curves_reach_the_worst_of_their_best_values() {
 }
 
 #[test]
-fn ratios_are_said_as_people_say_them() {
+fn ratios_are_formatted_in_words() {
     const STEPS: [&str; 2] = ["fewer steps", "more steps"];
     assert_eq!(speedup(1800.0, 1000.0, STEPS), "1.80 × fewer steps");
     assert_eq!(speedup(1000.0, 2500.0, STEPS), "2.50 × more steps");

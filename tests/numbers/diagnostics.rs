@@ -6,7 +6,7 @@ use valleyscope_engine::simulation::{Sample, Setting, Simulation, SimulationSpec
 use crate::comparison::valley_of;
 use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, start, valley};
 
-/// Mean, population deviation, smallest and largest, in two passes.
+/// Returns mean, population deviation, smallest and largest, in two passes.
 fn naive_spread(values: &[f64]) -> Spread {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -20,7 +20,7 @@ fn naive_spread(values: &[f64]) -> Spread {
     }
 }
 
-/// The sample covariance: of x, of y, and of both.
+/// Returns the sample covariance: of x, of y, and of both.
 fn naive_covariance(positions: &[[f64; 2]]) -> [f64; 3] {
     let n = positions.len() as f64;
     let mean = [0, 1].map(|axis| positions.iter().map(|position| position[axis]).sum::<f64>() / n);
@@ -53,7 +53,7 @@ fn assert_spread(name: &str, found: &Spread, expected: &Spread, moved: f64) {
     }
 }
 
-/// The weight decay of θ that is part of a step.
+/// Returns the weight decay of θ that is part of a step.
 fn decay_of_theta(rule: &RatedRule) -> f64 {
     let decays_average = rule.rule.choice("decay").is_some_and(|choice| choice.key == "Average");
     assert!(!decays_average || rule.rule.weight_decay() == 0.0, "only θ's decay is known here");
@@ -77,13 +77,13 @@ fn assert_diagnostics(spec: SimulationSpec, steps: u64) {
                 let name = format!("{} at step {}: {name}", ensemble.rule().name(), simulation.step());
                 assert_spread(&name, &of(sample), &naive_spread(values), moved);
             };
-            // Exactly the library's own values, so that the smallest and largest are the same numbers.
+            // The library's own values are used, so that the smallest and largest are the same numbers.
             let landscape = simulation.spec().landscape.landscape();
             let at: Vec<_> = positions.iter().map(|&position| landscape.uv_from_xy(position)).collect();
             check("loss", |sample| sample.loss, &at.iter().map(|&at| landscape.loss(at)).collect::<Vec<_>>());
             check("u", |sample| sample.u, &at.iter().map(|at| at.u).collect::<Vec<_>>());
             check("|v|", |sample| sample.abs_v, &at.iter().map(|at| at.v.abs()).collect::<Vec<_>>());
-            // And these values are the oracle's.
+            // These values agree with the oracle's.
             for (&position, at) in positions.iter().zip(&at).filter(|(_, at)| at.u.abs() < 1e9 && at.v.abs() < 1e9) {
                 let [u, v] = valley.uv(position);
                 let r = position[0].hypot(position[1]);
@@ -107,16 +107,16 @@ fn assert_diagnostics(spec: SimulationSpec, steps: u64) {
     }
 }
 
-/// The effective step is |Δθ without decay| / η, the mean over x and y. Seen from the positions it is as
-/// inexact as they are, over η.
+/// Checks the effective step: |Δθ without decay| / η, the mean over x and y. Seen from the positions it is as inexact
+/// as they are, over η.
 fn assert_effective_step(sample: &Sample, rule: &RatedRule, before: &[[f64; 2]], after: &[[f64; 2]]) {
     if rule.rule.gradient_toward().is_some() {
-        // It is that of parameters which the positions are an average of.
+        // The effective step is that of other parameters, of which the positions are an average.
         return;
     }
     let (eta, omega) = (rule.learning_rate.get(), decay_of_theta(rule));
     let step = |before: f64, after: f64| match rule.rule.kind() {
-        // Its first step is none, and its decay follows the others.
+        // SOAP's first step does not move, and its decay follows the others.
         RuleKind::Soap if before == after => 0.0,
         RuleKind::Soap => (before - after / (1.0 - eta * omega)) / eta,
         _ => (before - after) / eta - omega * before,
@@ -139,7 +139,7 @@ fn assert_effective_step(sample: &Sample, rule: &RatedRule, before: &[[f64; 2]],
     for (found, expected) in [(found.mean, expected.mean), (found.min, expected.min), (found.max, expected.max)] {
         assert!((found - expected).abs() <= tolerance, "effective step {found} against {expected} ± {tolerance}");
     }
-    // A deviation of nothing is known to the root of the rounding.
+    // A deviation of 0 is accurate only to the root of the rounding.
     assert!((found.std - expected.std).abs() <= tolerance + 3e-8 * expected.max, "{found:?} against {expected:?}");
 }
 
@@ -154,7 +154,7 @@ fn assert_entropy(found: f64, positions: &[[f64; 2]], before: Option<&[[f64; 2]]
         assert!(found.is_nan(), "{found} from a covariance that is not finite");
         return;
     }
-    // The covariance loses to rounding what the mean has moved since the step before.
+    // The rounding error of the covariance grows with the movement of the mean in the step.
     let n = positions.len() as f64;
     let mean = |positions: &[[f64; 2]], axis: usize| positions.iter().map(|position| position[axis]).sum::<f64>() / n;
     let lost = |axis: usize, variance: f64| {
@@ -169,7 +169,7 @@ fn assert_entropy(found: f64, positions: &[[f64; 2]], before: Option<&[[f64; 2]]
     }
 }
 
-/// As [`all_rules`], with decays that can be seen from the positions.
+/// Returns the rules of [`all_rules`], with decays that can be seen from the positions.
 fn rules(learning_rate: f64) -> Vec<RatedRule> {
     let mut rules = all_rules(learning_rate);
     rules[3] = focus(learning_rate, [0.9, 0.99], 0.2, 0.0, DecayTarget::Average);
@@ -177,7 +177,7 @@ fn rules(learning_rate: f64) -> Vec<RatedRule> {
 }
 
 #[test]
-fn diagnostics_are_those_of_the_positions() {
+fn diagnostics_agree_with_the_positions() {
     for particles in [1, 2, 3, 7, 8, 9, 100] {
         assert_diagnostics(simulation(1.0, particles, &rules(0.01)), 300);
     }
@@ -189,7 +189,7 @@ fn diagnostics_far_from_the_origin() {
     assert_diagnostics(spec, 200);
 }
 
-/// Sliders at their ends: SGD is gone within a few steps, and the diagnostics say so.
+/// With sliders at their ends SGD diverges within a few steps, and the diagnostics show it.
 #[test]
 fn diagnostics_of_a_divergence() {
     let extreme = [
@@ -214,7 +214,7 @@ fn diagnostics_of_a_divergence() {
     }
 }
 
-/// Particles that all do the same have a covariance of 0, and rounding must not be taken for a spread.
+/// Identical particles have a covariance of 0, and rounding must not count as a spread.
 #[test]
 fn a_single_point_has_no_entropy() {
     for count in [3, 5, 8, 10, 100] {
@@ -232,7 +232,7 @@ fn a_single_point_has_no_entropy() {
     }
 }
 
-/// A cloud known in closed form: S of Normal(0, s) in the plane is ln(2πe s²).
+/// The entropy of Normal(0, s) in the plane is ln(2πe s²).
 #[test]
 fn the_entropy_of_a_normal_cloud() {
     let spread = 0.01;
@@ -247,7 +247,7 @@ fn the_entropy_of_a_normal_cloud() {
 
 /// The loss is the exact one of the landscape in force, not that of the noise.
 #[test]
-fn a_change_of_the_landscape_shows_after_the_next_step() {
+fn a_change_of_the_landscape_affects_diagnostics_after_the_next_step() {
     let mut simulation = Simulation::new(simulation(1.0, 10, &rules(0.01)));
     for _ in 0..50 {
         simulation.advance();

@@ -1,5 +1,5 @@
-//! The simulation's thread: whatever the pace, the pauses and the questions, the steps are those of the
-//! simulation itself. Nothing here depends on how fast a machine is.
+//! The simulation's thread: its steps are those of the simulation, whatever the pace, pauses and queries. The tests do
+//! not depend on the machine's speed.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use valleyscope_engine::simulation::{
 
 use crate::specs::{adam, all_rules, noise, signum, simulation, valley};
 
-/// Long enough for any machine; only a failing test waits for it.
+/// A time limit long enough for any machine; only a failing test reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn spawn(spec: &SimulationSpec) -> Engine {
     Engine::spawn(spec.clone(), || {})
 }
 
-/// The first snapshot for which `enough` holds. All on the way are shown to it.
+/// Returns the first snapshot for which `enough` returns true; it is called with each.
 #[track_caller]
 fn wait_until(engine: &Engine, mut enough: impl FnMut(&Snapshot) -> bool) -> Snapshot {
     loop {
@@ -41,7 +41,7 @@ fn record(engine: &Engine) -> Record {
     receiver.recv_timeout(PATIENCE).expect("there is an answer within a minute")
 }
 
-/// The simulation after so many steps, taken one by one.
+/// Returns the simulation after so many steps, taken one by one.
 fn reference(spec: &SimulationSpec, steps: u64) -> Simulation {
     let mut simulation = Simulation::new(spec.clone());
     for _ in 0..steps {
@@ -50,7 +50,7 @@ fn reference(spec: &SimulationSpec, steps: u64) -> Simulation {
     simulation
 }
 
-/// Debug text has all digits, and a NaN in it is equal to itself.
+/// Returns the debug text, which has all digits, and in which a NaN is equal to itself.
 fn text(sample: &Sample) -> String {
     format!("{sample:?}")
 }
@@ -84,7 +84,7 @@ fn begins_paused_at_the_start() {
 }
 
 #[test]
-fn steps_one_by_one_or_in_batches_are_the_same() {
+fn single_and_batched_steps_are_the_same() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
     let expected = reference(&spec, 500);
     let one_by_one = spawn(&spec);
@@ -102,7 +102,7 @@ fn steps_one_by_one_or_in_batches_are_the_same() {
 }
 
 #[test]
-fn playing_at_any_speed_with_pauses_is_the_same() {
+fn playing_at_any_speed_with_pauses_takes_the_same_steps() {
     let spec = SimulationSpec { steps: Some(8_000), ..simulation(1.0, 9, &all_rules(0.01)) };
     let engine = spawn(&spec);
     engine.send(EngineCommand::TrailLength(50));
@@ -116,7 +116,7 @@ fn playing_at_any_speed_with_pauses_is_the_same() {
     engine.send(EngineCommand::Advance(3));
     let paused = wait_until_done(&engine, paused.step + 3);
     assert_same(&paused, &reference(&spec, paused.step));
-    // Questions and settings of the view in between do not matter.
+    // Queries and settings of the view in between have no effect.
     engine.send(EngineCommand::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
     engine.send(EngineCommand::Speed(Speed::Unlimited));
     engine.send(EngineCommand::Play);
@@ -128,10 +128,10 @@ fn playing_at_any_speed_with_pauses_is_the_same() {
     let finished = wait_until_done(&engine, 8_000);
     assert_eq!(finished.playback, Playback::Finished);
     assert_same(&finished, &reference(&spec, 8_000));
-    // A single step goes on all the same.
+    // A single step is still possible.
     engine.send(EngineCommand::Advance(1));
     assert_same(&wait_until_done(&engine, 8_001), &reference(&spec, 8_001));
-    // Playing stays there, until it is allowed more steps.
+    // Playing pauses there until more steps are allowed.
     engine.send(EngineCommand::Play);
     engine.send(EngineCommand::Set(Setting::Steps(Some(8_010))));
     engine.send(EngineCommand::Play);
@@ -167,7 +167,7 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     engine.send(EngineCommand::Set(Setting::Landscape(spec.landscape)));
     let back = wait_until(&engine, |snapshot| snapshot.spec.landscape == spec.landscape);
     assert_same(&back, &reference(&spec, 50));
-    // Having been looked at changes no step.
+    // Observing changes no step.
     engine.send(EngineCommand::Set(Setting::Landscape(steep)));
     engine.send(EngineCommand::Advance(10));
     let mut changed = reference(&spec, 50);
@@ -178,12 +178,12 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     assert_same(&wait_until_done(&engine, 60), &changed);
 }
 
-/// What a person does to a playing simulation can be repeated, though nobody knew the steps beforehand.
+/// Changes to a playing simulation are recorded with their steps, and repeated.
 #[test]
 fn a_session_played_live_is_repeated_by_its_record() {
     let spec = SimulationSpec { steps: Some(10_000), ..simulation(1.0, 9, &all_rules(0.01)) };
     let engine = spawn(&spec);
-    // Twenty seconds to the end: it still plays when the last setting is made.
+    // At this speed the end is twenty seconds away: the simulation still plays at the last change.
     engine.send(EngineCommand::Speed(Speed::StepsPerSecond(500.0)));
     engine.send(EngineCommand::Play);
     let settings = [
@@ -228,7 +228,7 @@ fn trails_have_every_step_once() {
         for (columns, view) in columns.iter_mut().zip(&snapshot.ensembles) {
             assert_eq!(view.columns.len() % view.particles, 0);
             let count = (view.columns.len() / view.particles) as u64;
-            // A snapshot begins with the step after the one before, or repeats the present positions.
+            // A snapshot begins with the step after the previous snapshot, or repeats the current positions.
             let fresh = snapshot.step + 1 - shown.map_or(0, |step: u64| step + 1);
             assert!(count >= fresh.max(1), "{count} columns for {fresh} new steps");
             let known = columns.len() - (count - fresh) as usize * view.particles;
@@ -259,7 +259,7 @@ fn a_short_trail_has_the_newest_positions() {
     assert_same(&snapshot, &reference(&spec, 1000));
 }
 
-/// Also a snapshot without a new step shows where the particles are.
+/// A snapshot without a new step has the current positions too.
 #[test]
 fn every_snapshot_has_a_column() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
@@ -333,7 +333,7 @@ fn a_setting_that_does_not_fit_is_refused_and_harmless() {
 fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
     let (waker, woken): (_, Receiver<()>) = channel();
     let engine = Engine::spawn(simulation(1.0, 3, &all_rules(0.01)), move || {
-        // The receiver is there until the end.
+        // The receiver exists until the end.
         let _ = waker.send(());
     });
     woken.recv_timeout(PATIENCE).expect("woken for the first snapshot");
@@ -342,13 +342,13 @@ fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
     engine.send(EngineCommand::Play);
     woken.recv_timeout(PATIENCE).expect("woken while it plays");
     drop(engine);
-    // The closure goes with the thread, and the channel with the closure.
+    // The closure is dropped with the thread, and the channel with the closure.
     while woken.recv_timeout(PATIENCE).is_ok() {}
     assert_eq!(woken.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
 }
 
 #[test]
-fn a_held_run_takes_no_steps_but_those_asked_for_and_then_plays_on() {
+fn a_held_run_takes_only_requested_steps_and_then_continues() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
     let engine = spawn(&spec);
     engine.send(EngineCommand::Speed(Speed::Unlimited));

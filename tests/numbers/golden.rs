@@ -23,7 +23,7 @@ type Choices = &'static [(&'static str, f64)];
 const CAUTIOUS: Choices = &[("mask", 1.0)];
 const COUPLED: Choices = &[("form", 0.0), ("decay", 1.0)];
 
-/// A rule, the file of its golden, and what the reference chooses.
+/// The rules, the files of their goldens, and the choices of the references.
 pub const GOLDENS: &[(RuleKind, &str, Choices)] = &[
     (RuleKind::Adam, "adamw", &[]),
     (RuleKind::Signum, "signum", &[]),
@@ -59,23 +59,23 @@ pub struct Golden {
     arrays: BTreeMap<String, Vec<f64>>,
 }
 
-/// What a step of a golden begins with.
+/// The inputs and the result of a step of a golden.
 pub struct GoldenStep<'a> {
     pub gradient: &'a [f64],
-    /// At the parameters before the last step.
+    /// The gradient at the parameters before the last step.
     pub gradient_elsewhere: Option<&'a [f64]>,
-    /// Those parameters; none in the first step.
+    /// The parameters before the last step; none in the first step.
     pub elsewhere: Option<&'a [f64]>,
     pub curvature: Option<Vec<f64>>,
-    /// The parameters after it, at which the next gradient is taken.
+    /// The parameters after the step, at which the next gradient is taken.
     pub after: &'a [f64],
-    /// Those of a rule that takes gradients elsewhere.
+    /// The averaged parameters of a rule that takes gradients elsewhere.
     pub averaged: Option<&'a [f64]>,
 }
 
 impl Golden {
     pub fn read(name: &str) -> Golden {
-        // The tests of the training crate read them too.
+        // The tests of the training crate read the goldens too.
         let packages = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
         let folder = packages.map(|package| package.join("tests/numbers/goldens")).find(|folder| folder.is_dir());
         let path = folder.expect("the goldens are in the workspace").join(format!("{name}.npz"));
@@ -89,7 +89,7 @@ impl Golden {
         Golden { arrays: arrays.collect() }
     }
 
-    /// The rule with the hyperparameters of the golden.
+    /// Returns the rule with the hyperparameters of the golden.
     pub fn rule(&self, kind: RuleKind, chosen: Choices) -> RatedRule {
         let number = |key: &str| self.number(key);
         let ratio = |of: &str, to: &str| Some(number(of)? / number(to)?);
@@ -99,7 +99,8 @@ impl Golden {
                 (RuleKind::Sgd, "beta1") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "momentum") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "beta2") => number("alpha"),
-                // Sums of gradients themselves, with roots in each step and without grafting, where the golden says nothing else.
+                // Unless the golden specifies otherwise: sums of the gradients themselves, roots in each step, and no
+                // grafting.
                 (RuleKind::Shampoo, "beta1") => number("beta1").or(Some(0.0)),
                 (RuleKind::Shampoo | RuleKind::Soap, "interval") => number("frequency").or(Some(1.0)),
                 (RuleKind::Shampoo, "beta2" | "graft_beta2" | "graft_eps") => number(hyperparameter.key).or(Some(0.9)),
@@ -120,17 +121,17 @@ impl Golden {
         self.arrays.get(&format!("h_{key}")).map(|values| values[0])
     }
 
-    /// The numbers of an array, row after row.
+    /// Returns the numbers of an array, row after row.
     pub fn array(&self, name: &str) -> &[f64] {
         &self.arrays[name]
     }
 
-    /// The parameters before the first step.
+    /// Returns the parameters before the first step.
     pub fn start(&self, tensor: &str) -> &[f64] {
         self.row(&format!("{tensor}_theta"), 61, 0).unwrap()
     }
 
-    /// The steps from 1 to 60.
+    /// Returns the steps from 1 to 60.
     pub fn steps(&self, tensor: &str) -> impl Iterator<Item = GoldenStep<'_>> {
         let [gradients, elsewhere, after, averaged] = ["g", "gprev", "theta", "x"].map(|of| format!("{tensor}_{of}"));
         (1..=60).map(move |step| GoldenStep {
@@ -143,7 +144,7 @@ impl Golden {
         })
     }
 
-    /// `B g²`, which the reference takes in after every `interval` steps, and so a rule before the next one.
+    /// Returns `B g²`, which the reference uses after every `interval` steps, and a rule before the next one.
     fn curvature(&self, name: &str, step: usize) -> Option<Vec<f64>> {
         let interval = self.number("interval")? as usize;
         let estimates = (step - 1).is_multiple_of(interval).then(|| (step - 1) / interval)?;
@@ -159,7 +160,7 @@ impl Golden {
     }
 }
 
-/// The largest difference of parameters, relative to the largest of the golden's.
+/// Returns the largest difference of parameters, relative to the largest of the golden's.
 pub fn deviation(found: &[f64], golden: &[f64]) -> f64 {
     assert_eq!(found.len(), golden.len());
     let largest = golden.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));

@@ -1,4 +1,4 @@
-//! The history against all the samples it was given.
+//! The history against all its samples.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use valleyscope_engine::simulation::{
 use crate::memory::held_bytes;
 use crate::specs::{all_rules, sgd, simulation, valley};
 
-/// What was measured at a step: numbers that look random, and are known without being stored.
+/// Returns the sample of a step: pseudo-random numbers that need not be stored.
 fn sample(step: u64) -> Sample {
     let number = |quantity: u64| {
         let bits = (step + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(11 * quantity as u32);
@@ -33,7 +33,7 @@ fn sample(step: u64) -> Sample {
     }
 }
 
-/// Θ, which changes now and then.
+/// Returns Θ, which changes now and then.
 fn theta(step: u64) -> f64 {
     if step % 1000 < 400 { 0.5 } else { 0.125 }
 }
@@ -46,7 +46,7 @@ fn history_of(steps: u64) -> History {
     history
 }
 
-/// More steps than a level of 2,048 buckets of 4,096 steps keeps.
+/// A number of steps beyond a level of 2,048 buckets of 4,096 steps.
 const VERY_LONG: u64 = 9_000_000;
 const LONG: u64 = 5_000_000;
 
@@ -66,7 +66,7 @@ fn very_long() -> &'static History {
     })
 }
 
-/// A bucket as it should be, from all samples of its steps.
+/// Returns the correct bucket, from all samples of its steps.
 fn brute_force(first: u64, steps: u64) -> Bucket {
     let of = |quantity: fn(&Sample) -> Spread| {
         let mut bucket = BucketSpread {
@@ -109,7 +109,7 @@ fn brute_force(first: u64, steps: u64) -> Bucket {
     }
 }
 
-/// Numbers of this size, summed in another order.
+/// Returns whether two sums of numbers of this size agree up to the order of summation.
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-8 || a.is_nan() && b.is_nan()
 }
@@ -138,7 +138,7 @@ fn assert_bucket(found: &Bucket) {
     assert_eq!(found.diverged, expected.diverged);
 }
 
-/// Whatever was asked for: buckets without gap or overlap that cover it, not too many.
+/// Checks that the buckets cover the request without gap or overlap, and are not too many.
 #[track_caller]
 fn assert_covers(view: &[Bucket], request: &PlotRequest, taken: u64) {
     let end = request.last_step.map_or(taken, |last| taken.min(last + 1));
@@ -172,7 +172,7 @@ fn random_request(random: &mut StdRng, taken: u64) -> PlotRequest {
     }
 }
 
-/// Any view of histories of any length: complete, and each bucket right where that is cheap to know.
+/// Any view of histories of any length is complete, and each bucket is right where that is cheap to check.
 #[test]
 fn views_are_complete_and_right() {
     let mut random = StdRng::seed_from_u64(1);
@@ -227,7 +227,7 @@ fn a_logarithmic_view_is_fine_everywhere() {
 }
 
 #[test]
-fn the_whole_of_a_very_long_run_in_one_bucket() {
+fn one_bucket_can_hold_a_very_long_run() {
     let view = long().view(&PlotRequest { first_step: 0, last_step: None, buckets: 1, log_steps: false });
     let [bucket] = view.as_slice() else { panic!("{} buckets", view.len()) };
     assert_eq!((bucket.first_step, bucket.steps), (0, LONG));
@@ -258,8 +258,7 @@ fn the_last_twenty_thousand_steps_are_kept_in_full() {
     }
 }
 
-/// What is exported: each step where it is kept in full, the newest and the first; between them buckets
-/// without gap or overlap.
+/// The exported view has each recorded step, the newest and the first, and between them buckets without gap or overlap.
 #[test]
 fn the_finest_view_has_every_step_that_is_kept_in_full() {
     let history = long();
@@ -276,7 +275,7 @@ fn the_finest_view_has_every_step_that_is_kept_in_full() {
     assert!(History::default().finest().is_empty());
 }
 
-/// A change of Θ leaves the free energy of the steps before as it was.
+/// A change of Θ does not change the free energy of earlier steps.
 #[test]
 fn each_step_counts_with_its_own_temperature() {
     let mut simulation = Simulation::new(simulation(1.0, 20, &all_rules(0.01)[..1]));
@@ -326,7 +325,7 @@ fn memory_is_bounded() {
     assert!(grown <= 500_000, "a fifth more steps took {grown} bytes more");
 }
 
-/// A simulation at full speed holds what it held before, histories apart.
+/// A simulation at full speed allocates no more memory, except for histories.
 #[test]
 fn a_simulation_does_not_grow() {
     let mut simulation = Simulation::new(simulation(1.0, 8, &all_rules(0.01)[..2]));
@@ -342,7 +341,7 @@ fn a_simulation_does_not_grow() {
     assert!(grown <= 2_000_000, "{grown} bytes in {RECENT_STEPS} steps");
 }
 
-/// The simulation's own history is that of its samples, the start being step 0.
+/// The simulation's own history is that of its samples; the start is step 0.
 #[test]
 fn the_simulation_keeps_its_samples() {
     let mut simulation = Simulation::new(simulation(1.0, 5, &all_rules(0.01)));
@@ -363,7 +362,7 @@ fn the_simulation_keeps_its_samples() {
     }
 }
 
-/// A divergence is not averaged away: the mean of its bucket is not finite, and the count stays.
+/// A divergence is not hidden by averages: the mean of its bucket is not finite, and the count is kept.
 #[test]
 fn a_divergence_shows_in_every_bucket_that_holds_it() {
     let mut simulation = Simulation::new(SimulationSpec {

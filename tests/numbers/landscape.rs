@@ -7,7 +7,7 @@ use valleyscope_engine::landscape::{Landscape, Valley, ValleyInSpace};
 
 use crate::oracle;
 
-/// A landscape from the range of the sliders and a point on it.
+/// Returns a landscape from the range of the sliders and a point on it.
 fn place() -> impl Strategy<Value = (f64, f64, f64, [f64; 2])> {
     let sharpness = (-1.0_f64..3.0).prop_map(|exponent| 10_f64.powf(exponent));
     (sharpness, -1.0..1.0, -PI..PI, prop::array::uniform2(-4.0..4.0))
@@ -16,8 +16,8 @@ fn place() -> impl Strategy<Value = (f64, f64, f64, [f64; 2])> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With h = 1e-6 the difference quotient is wrong by the rounding of L, some ε of its largest
-    /// term a r⁴ + c r, over h, and by h²/6 of the third derivative, at most 6 a r.
+    /// With h = 1e-6 the difference quotient's error is the rounding of L, some ε of its largest term a r⁴ + c r, over
+    /// h, plus h²/6 of the third derivative, at most 6 a r.
     #[test]
     fn gradient_is_the_slope_of_the_loss((a, c, phi, [x, y]) in place()) {
         let landscape = Landscape::new(a, c, phi);
@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn in_space_it_is_the_slope_of_the_gradient_too(
+    fn in_space_the_hessians_diagonal_is_the_slope_of_the_gradient(
         (a, c, _, _) in place(),
         direction in prop::array::uniform5(-1.0..1.0_f64),
         theta in prop::array::uniform5(-2.0..2.0_f64),
@@ -68,10 +68,10 @@ proptest! {
             let at = |offset: f64| {
                 let mut theta = theta;
                 theta[coordinate] += offset;
-                valley.gradient(valley.slopes(valley.place(&theta)), coordinate, theta[coordinate])
+                valley.gradient(valley.slopes(valley.terms(&theta)), coordinate, theta[coordinate])
             };
             let numeric = (at(h) - at(-h)) / (2.0 * h);
-            let analytic = valley.hessian_diagonal(valley.place(&theta), coordinate, theta[coordinate]);
+            let analytic = valley.hessian_diagonal(valley.terms(&theta), coordinate, theta[coordinate]);
             let r = theta.iter().map(|theta| theta * theta).sum::<f64>().sqrt() + h;
             let tolerance = 16.0 * f64::EPSILON * (a * r.powi(3) + c.abs()) / h + 4.0 * h * h * a;
             prop_assert!((numeric - analytic).abs() <= tolerance, "{numeric} against {analytic} ± {tolerance}");

@@ -1,5 +1,5 @@
-//! A vector of numbers gives each lane what a plain number gives, bit for bit, in every kind of vector; where singles
-//! are divided by roots, what every other kind gives.
+//! Each lane of every kind of vector gives the bits of a plain number; where singles are divided by roots, all kinds
+//! give the same bits.
 
 use std::marker::PhantomData;
 
@@ -43,7 +43,7 @@ macro_rules! with_every_vector {
     }};
 }
 
-/// The same bits, where one NaN is as good as another.
+/// Returns whether two numbers have the same bits; all NaNs count as equal.
 fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
@@ -154,7 +154,7 @@ fn check_landscape<V: Doubles<WIDTH>>(landscape: Landscape, x: [f64; WIDTH], y: 
     Ok(())
 }
 
-/// A batch whose gradient at another place is the place times the gradient here, which is the curvature.
+/// A batch whose gradient at another place is that place times the gradient here, which is the curvature.
 #[derive(Clone, Copy)]
 struct Given<A>(A);
 
@@ -175,11 +175,11 @@ struct WideStep {
     bias: BiasCorrection,
     theta: [f64; WIDTH],
     gradient: [f64; WIDTH],
-    /// What is remembered, as far as the rule does; squares are not negative.
+    /// The rule's states; squares are not negative.
     states: [[f64; WIDTH]; MOST_STATES],
 }
 
-/// Takes the step in vectors `V`, and each coordinate's alone.
+/// Takes the step in vectors `V`, and for each coordinate alone.
 struct InVectors<'a, V>(&'a WideStep, PhantomData<V>);
 
 impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
@@ -249,7 +249,7 @@ proptest! {
         powers in (0.0..0.999_f64, 0.0..0.999_f64),
     ) {
         for &kind in RuleKind::ALL {
-            // Each hyperparameter somewhere in its slider's range, and one of its choices.
+            // Each hyperparameter is drawn from its slider's range or its choices.
             let mut rule = RuleSpec::on_plane(kind);
             for (of, part) in kind.info().hyperparameters.iter().zip(values) {
                 let [low, high] = of.slider;
@@ -310,10 +310,10 @@ fn random_streams_side_by_side_are_the_streams_alone() -> TestCaseResult {
     Ok(())
 }
 
-/// What a rule goes on with are its products of decay rates and what it remembers, and both can be written down and read
-/// back: the steps that follow have the same bits.
+/// A rule continues from its products of decay rates and its states. Both can be written and read back, and the
+/// following steps have the same bits.
 #[test]
-fn state_survives_being_written_down() {
+fn state_is_written_and_read_back() {
     struct Check(RatedRule);
 
     impl RuleVisitor for Check {

@@ -4,7 +4,7 @@ use valleyscope_engine::optimizer::RuleSpec;
 
 use crate::oracle::{Hyper, Law, ORACLES};
 
-/// The law of a rule with the learning rate `eta`; none where the oracle does not know the rule.
+/// Returns the law of a rule with the learning rate `eta`; none if the oracle has no such rule.
 pub fn known_law(rule: &RuleSpec, eta: f64) -> Option<Law> {
     let (_, step) = ORACLES.iter().find(|(key, _)| *key == rule.kind().key())?;
     let chosen = |(key, _): &(&'static str, f64)| Some((*key, rule.choice(key)?.key));

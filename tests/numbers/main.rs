@@ -1,4 +1,4 @@
-//! What is computed: the numeric core, sweeps and scores, against mathematics and against independent oracles.
+//! The numeric core, sweeps and scores, against mathematics and independent oracles.
 
 mod by_hand;
 mod cautious;

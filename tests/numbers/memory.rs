@@ -1,4 +1,4 @@
-//! Counts the memory that a thread holds, so that a test can say what something takes.
+//! An allocator that counts the memory held by each thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,19 +7,19 @@ thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
-/// Bytes that this thread has allocated and not freed.
+/// Returns the number of bytes that this thread has allocated and not freed.
 pub fn held_bytes() -> isize {
     HELD.get()
 }
 
-/// The system's allocator, which also keeps the books.
+/// The system's allocator, which also counts.
 struct Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 fn note(bytes: usize, sign: isize) {
-    // While a thread ends, its counter may be gone already.
+    // While a thread ends, its counter may already be dropped.
     let _ = HELD.try_with(|held| held.set(held.get() + sign * bytes as isize));
 }
 

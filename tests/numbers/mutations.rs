@@ -1,5 +1,4 @@
-//! Shows that the comparison with the oracle is worth something: it notices every wrong reading of the
-//! paper, in every rule that the reading makes a difference to, and only there.
+//! Mutations of the oracle: the comparison notices every misreading of the paper, in exactly the rules that it affects.
 
 use valleyscope_engine::optimizer::{RatedRule, RuleKind};
 
@@ -7,7 +6,7 @@ use crate::comparison::{Case, first_disagreement};
 use crate::oracle::Misreading;
 use crate::specs::{all_rules, simulation};
 
-/// One rule and few steps; σ is neither 0 nor 1, where variance and deviation are the same.
+/// Returns a case of one rule and few steps. σ is neither 0 nor 1, where variance and deviation are equal.
 fn reduced(rule: RatedRule) -> Case {
     Case { name: "reduced", spec: simulation(2.0, 2, &[rule]), changes: Vec::new(), steps: 300 }
 }
@@ -34,7 +33,7 @@ fn the_right_reading_agrees() {
 }
 
 #[test]
-fn every_misreading_is_noticed() {
+fn every_misreading_is_detected() {
     for misreading in Misreading::ALL {
         for rule in all_rules(0.02) {
             let noticed = first_disagreement(Some(misreading), &reduced(rule));

@@ -1,4 +1,4 @@
-//! The random streams: normal, independent, and nothing but a function of their key.
+//! The random streams: normal, independent, and functions of their keys alone.
 
 use rand::Rng;
 use valleyscope_engine::lanes::Lanes;
@@ -13,7 +13,7 @@ fn pairs(key: Key, count: usize) -> (Vec<f64>, Vec<f64>) {
     (0..count).map(|_| next_draws(&mut stream)).map(|[x, y]| (x, y)).unzip()
 }
 
-/// The first draws of `count` streams beside one another.
+/// Returns the first draws of `count` streams beside one another.
 fn first_pairs(parent: Key, count: u64) -> (Vec<f64>, Vec<f64>) {
     (0..count).map(|index| next_draws(&mut Streams::new([parent.at(index)]))).map(|[x, y]| (x, y)).unzip()
 }
@@ -46,7 +46,7 @@ fn draws_of_one_stream_are_standard_normal() {
     assert_standard_normal(&y);
 }
 
-/// What an ensemble sees in one step: one draw from each of many streams.
+/// An ensemble takes one draw from each of many streams in a step.
 #[test]
 fn the_same_draw_of_many_streams_is_standard_normal() {
     let (x, y) = first_pairs(Key::new(2).at(1), 300_000);
@@ -88,7 +88,7 @@ fn steps_are_independent() {
     }
 }
 
-/// Over many pairs of streams, n r² adds up to χ² with as many degrees of freedom as there are pairs.
+/// Checks that n r² over many pairs of streams adds up to χ² with as many degrees of freedom as pairs.
 #[track_caller]
 fn assert_uncorrelated(streams: &[(Vec<f64>, Vec<f64>)]) {
     let mut sum = 0.0;
@@ -114,7 +114,7 @@ fn neighbouring_streams_are_uncorrelated() {
     assert_uncorrelated(&optimizers);
     let seeds: Vec<_> = (0..300).map(|seed| pairs(Key::new(seed).at(0).at(0), STEPS)).collect();
     assert_uncorrelated(&seeds);
-    // Seeds that differ in one high bit.
+    // These seeds differ in one high bit.
     let bits: Vec<_> = (0..64).map(|bit| pairs(Key::new(1 << bit).at(0).at(0), STEPS)).collect();
     assert_uncorrelated(&bits);
 }
@@ -138,7 +138,7 @@ fn a_million_keys_begin_a_million_streams() {
 }
 
 #[test]
-fn the_path_to_a_key_is_its_name() {
+fn keys_are_equal_exactly_for_equal_paths() {
     let root = Key::new(9);
     assert_eq!(root.at(1).at(2), Key::new(9).at(1).at(2));
     assert_ne!(root.at(1).at(2), root.at(2).at(1));
@@ -218,7 +218,7 @@ mod published {
 }
 
 #[test]
-fn the_published_generators_give_their_published_numbers() {
+fn the_published_generators_reproduce_their_published_numbers() {
     let mut split_mix = published::SplitMix64(1_234_567);
     let numbers = [(); 5].map(|()| split_mix.next());
     assert_eq!(
@@ -246,7 +246,7 @@ fn the_published_generators_give_their_published_numbers() {
     );
 }
 
-/// The stream at a path, from the published generators.
+/// Returns the stream at a path, from the published generators.
 fn published_stream(seed: u64, path: &[u64]) -> published::Xoshiro256PlusPlus {
     let hash = path.iter().fold(published::mix(seed), |hash, &index| {
         published::mix(hash.rotate_left(23) ^ published::mix(index.wrapping_add(published::INCREMENT)))
@@ -255,10 +255,10 @@ fn published_stream(seed: u64, path: &[u64]) -> published::Xoshiro256PlusPlus {
     published::Xoshiro256PlusPlus([(); 4].map(|()| seeder.next()))
 }
 
-/// The bits are those of xoshiro256++, and the normal draws those of Box and Muller with the standard
-/// library's functions, up to rounding.
+/// The bits are those of xoshiro256++, and the normal draws those of Box and Muller with the standard library's
+/// functions, up to rounding.
 #[test]
-fn streams_are_those_of_the_published_generators() {
+fn streams_agree_with_the_published_generators() {
     for (seed, path) in [(0, vec![]), (1, vec![2, 3]), (u64::MAX, vec![0, u64::MAX, 7])] {
         let key = path.iter().fold(Key::new(seed), |key, &index| key.at(index));
         let mut expected = published_stream(seed, &path);
@@ -284,7 +284,7 @@ fn streams_are_those_of_the_published_generators() {
 /// These numbers were made by this library. A saved session is repeated only by the version that still
 /// draws them.
 #[test]
-fn streams_stay_what_they_are() {
+fn streams_do_not_change_between_versions() {
     let mut stream = Stream::new(Key::new(1).at(2).at(3));
     assert_eq!(
         [(); 3].map(|()| stream.next_u64()),

@@ -11,7 +11,7 @@ use valleyscope_engine::quantity::LearningRate;
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::{known_law, law};
-use crate::oracle::{Parameter, Seen};
+use crate::oracle::{Parameter, StepInput};
 
 type One = Lanes<f64, 1>;
 type Both = <One as Planar>::Both;
@@ -24,23 +24,23 @@ fn apart(both: Both) -> [f64; 2] {
     One::apart(both).map(|Lanes([value])| value)
 }
 
-/// A state in which a particle may find itself, and what it sees there.
+/// A possible state of a particle, and its gradient.
 #[derive(Clone, Debug)]
 struct State {
     steps: u64,
     rule: RatedRule,
     theta: [f64; 2],
     gradient: [f64; 2],
-    /// In the order of the rule's states.
+    /// The rule's states, in their order.
     remembered: Vec<[f64; 2]>,
-    /// The gradient at another place is so many times the place.
+    /// The factor by which a place gives the gradient there.
     slope: f64,
     curvature: [f64; 2],
     /// The largest learning rate so far and the sum of the weights of the steps, for a rule that weighs them.
     weights: [f64; 2],
 }
 
-/// What one step makes of it.
+/// The outcome of one step.
 #[derive(Clone, Debug)]
 struct Outcome {
     theta: [f64; 2],
@@ -49,7 +49,7 @@ struct Outcome {
 }
 
 impl State {
-    /// The product of a decay rate over the steps so far, and what else an optimizer keeps of them.
+    /// Returns the product of a decay rate over the steps so far, or another such number of an optimizer.
     fn power(&self, key: &str) -> f64 {
         match key {
             "largest_rate" => self.weights[0],
@@ -76,7 +76,7 @@ impl Batch<Both> for Given {
     }
 }
 
-/// The same for x and y apart.
+/// The batch of [`Given`] for x and y one at a time.
 #[derive(Clone, Copy)]
 struct GivenApart(Given);
 
@@ -121,7 +121,7 @@ fn by_oracle(state: &State) -> Outcome {
     for (of, _) in rule.hyperparameters().filter(|(of, _)| of.is_decay_rate()) {
         parameter.set_product(of.key, state.power(of.key));
     }
-    let seen = Seen {
+    let seen = StepInput {
         gradient: &state.gradient,
         gradient_at: &|place| place.iter().map(|place| state.slope * place).collect(),
         curvature: &|| state.curvature.to_vec(),
@@ -170,7 +170,7 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
             _ if is_place || key == "lead" => random.random_range(-3.0..3.0),
             "s" => random.random_range(0.0..1.0) * scale * scale,
             "h" => random.random_range(-1.0..1.0) * scale * scale,
-            // An average whose square is below that of the squares, which RMSProp remembers before it.
+            // The average's square is below that of the squares, the state before it in RMSProp.
             "a" => random.random_range(-0.9..0.9) * remembered[0][axis].sqrt(),
             _ => random.random_range(-1.0..1.0) * scale,
         }));
@@ -184,7 +184,8 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
     State { steps, rule, theta, gradient, remembered, slope, curvature, weights }
 }
 
-/// A largest learning rate about that of now, and a sum of weights in which a step with it has a share of 1/30 to 30/31.
+/// Returns a largest learning rate about that of now, and a sum of weights in which a step with it has a share of 1/30
+/// to 30/31.
 fn random_weights(random: &mut StdRng, rule: &RatedRule, steps: u64) -> [f64; 2] {
     let largest = rule.learning_rate.get() * random.random_range(0.5..2.0);
     let [r, p] = ["r", "weight_lr_power"].map(|key| rule.rule.get(key).unwrap());
@@ -192,8 +193,8 @@ fn random_weights(random: &mut StdRng, rule: &RatedRule, steps: u64) -> [f64; 2]
     [largest, weight * 30_f64.powf(random.random_range(-1.0..1.0))]
 }
 
-/// The states of rules with a statistic of 2 × 2, which is positive: its diagonal, and then the number beside it, twice; the
-/// same of its root; an axis, and the squares along it and across it, twice each.
+/// Returns the states of rules with a statistic of 2 × 2, which is positive: its diagonal, and then the number beside
+/// it, twice; the same of its root; an axis, and the squares along it and across it, twice each.
 fn of_statistic(random: &mut StdRng, key: &str, before: &[[f64; 2]], scale: f64) -> Option<[f64; 2]> {
     let mut positive = |scale: f64| random.random_range(0.01..1.0) * scale;
     Some(match key {
@@ -209,8 +210,8 @@ fn of_statistic(random: &mut StdRng, key: &str, before: &[[f64; 2]], scale: f64)
     })
 }
 
-/// How much a relative rounding grows in a rule with a statistic: in its root, and where what is along an axis is small
-/// beside what is across it.
+/// Returns the growth of a relative rounding in a rule with a statistic: in its root, and where the part along an axis
+/// is small beside the part across it.
 fn growth_in_statistic(state: &State, theirs: &Outcome) -> f64 {
     let of = |key: &str| {
         let place = state.rule.rule.info().state_keys().position(|other| other == key)?;
@@ -227,7 +228,7 @@ fn growth_in_statistic(state: &State, theirs: &Outcome) -> f64 {
 /// Rules whose direction is made of signs, and so has no rounding.
 const OF_SIGNS: [RuleKind; 3] = [RuleKind::Signum, RuleKind::Focus, RuleKind::Lion];
 
-/// Rules whose direction is a sum of what is itself rounded.
+/// Rules whose direction is a sum of rounded terms.
 const OF_MORE_TERMS: [RuleKind; 7] = [
     RuleKind::Muon,
     RuleKind::Sgd,
@@ -254,10 +255,10 @@ fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
 #[track_caller]
 fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     let rule = &state.rule.rule;
-    // The bias correction 1 − βᵗ loses what the rounding of βᵗ, half an ε, is of it.
+    // The bias correction 1 − βᵗ has the rounding error of βᵗ, half an ε.
     let rates = rule.hyperparameters().filter(|(of, _)| of.is_decay_rate());
     let conditioning: f64 = rates.map(|(of, beta)| 1.0 / (1.0 - state.power(of.key) * beta)).sum();
-    // The sum of a gradient and its coupled decay loses what cancels in it.
+    // The sum of a gradient and its coupled decay can cancel.
     let decay =
         if rule.choice("decay").is_some_and(|choice| choice.key == "Coupled") { rule.weight_decay() } else { 0.0 };
     let terms = |axis: usize| state.gradient[axis].abs() + decay * state.theta[axis].abs();
@@ -270,7 +271,7 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     // The terms of these can cancel once more, and each of Muon's five steps rounds.
     let more = if OF_MORE_TERMS.contains(&rule.kind()) { 1e3 } else { 1.0 };
     let mut decayed = theta.abs();
-    // What is lost where the momentum's terms cancel, in this coordinate or, through a norm, in the other one.
+    // The momentum's terms can cancel, in this coordinate or, through a norm, in the other one.
     let mut cancellation: f64 = growth_in_statistic(state, theirs);
     for (place, part) in rule.info().states.iter().enumerate() {
         let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
@@ -283,7 +284,7 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
                 before[axis].abs() + (state.gradient[0].abs() + state.gradient[1].abs()).powi(2)
             }
             "root" => cancellation * after[0].max(after[1]),
-            // Beside the root's diagonal.
+            // The number beside the root's diagonal.
             "mixed_root" => {
                 let [a, b] = theirs.remembered[place - 1];
                 cancellation * a.max(b)
@@ -291,7 +292,7 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
             "axis" => cancellation,
             // RMSProp's sum of steps.
             "b" => more * (before[axis].abs() + after[axis].abs()),
-            // Of z, from which the oracle subtracts θ.
+            // The oracle computes it from z, by subtracting θ.
             "lead" => theta.abs() + before[axis].abs() + after[axis].abs(),
             _ => before[axis].abs().max(terms(axis)),
         };
@@ -325,7 +326,7 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     check("θ", ours.theta[axis], theirs.theta[axis], theta.abs().max(decayed) + moved);
 }
 
-/// Whoever registers a rule writes it a second time, from its source, in `oracle/`.
+/// Every rule is written a second time, from its source, in `oracle/`.
 #[test]
 fn every_registered_rule_has_an_oracle() {
     for &kind in RuleKind::ALL {
@@ -341,9 +342,9 @@ fn every_registered_rule_has_a_golden() {
     }
 }
 
-/// What a step asks for is what its rule says that it needs.
+/// A step requests exactly the inputs that its rule declares.
 #[test]
-fn rules_say_what_they_need() {
+fn rules_declare_exactly_the_inputs_that_they_use() {
     let mut random = StdRng::seed_from_u64(5);
     let mut asked = vec![Vec::new(); RuleKind::ALL.len()];
     for rule in random_rules(&mut random) {
@@ -352,7 +353,7 @@ fn rules_say_what_they_need() {
         let RatedRule { rule, learning_rate, .. } = rule;
         let learning_rate = learning_rate.get();
         let mut inputs = StepInputs { rule, learning_rate, bias: BiasCorrection::START, theta, gradient, states };
-        // Some steps may ask for more than others.
+        // Some steps may request more than others.
         for _ in 0..12 {
             inputs.bias = kind.visit(After(&inputs));
             for node in trace(&inputs, GivenApart(Given { slope, curvature })).nodes {
@@ -381,7 +382,7 @@ fn rules_say_what_they_need() {
     }
 }
 
-/// The answers of a golden to a step.
+/// A batch that returns the inputs of a golden's step.
 #[derive(Clone, Copy)]
 struct OfGolden<'a>(&'a GoldenStep<'a>);
 
@@ -400,7 +401,7 @@ impl Batch<[f64; 2]> for OfGolden<'_> {
 
 /// The plane's steps, as their formulas are shown, against the reference implementations.
 #[test]
-fn every_rule_is_its_reference_implementation_on_the_plane() {
+fn every_rule_agrees_with_its_reference_implementation_on_the_plane() {
     for &(kind, name, chosen) in GOLDENS {
         let golden = Golden::read(name);
         let RatedRule { rule, learning_rate, .. } = golden.rule(kind, chosen);
@@ -431,7 +432,7 @@ fn every_rule_is_its_reference_implementation_on_the_plane() {
     }
 }
 
-/// The bias correction of the next step.
+/// Returns the bias correction of the next step.
 struct After<'a>(&'a StepInputs);
 
 impl RuleVisitor for After<'_> {
@@ -446,10 +447,10 @@ fn pair(values: &[f64]) -> [f64; 2] {
     values.try_into().unwrap()
 }
 
-/// Cautious: with one of two elements that would move down the gradient, that one moves twice as far and the other stays, and weight decay
-/// acts on both.
+/// If only one of two elements would move down the gradient, a cautious step moves that one twice as far and not the
+/// other; weight decay acts on both.
 #[test]
-fn a_cautious_step_leaves_out_what_would_move_up_the_gradient() {
+fn a_cautious_step_omits_elements_that_would_move_up_the_gradient() {
     let rule = RuleSpec::on_plane(RuleKind::Signum);
     let rule = rule.with("mask", 1.0).and_then(|rule| rule.with("weight_decay", 0.5)).unwrap();
     assert_eq!(rule.name(), "Cautious Signum");

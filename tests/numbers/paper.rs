@@ -1,4 +1,4 @@
-//! What the paper says about its toy model, seen in the simulation.
+//! The paper's statements about its toy model, tested in the simulation.
 
 use valleyscope_engine::optimizer::RatedRule;
 use valleyscope_engine::simulation::{Ensemble, Simulation};
@@ -38,7 +38,7 @@ fn noise_starves_adam_but_not_signum() {
 
 /// |sign(m) + γ sign(θ − θ̂)| is 1 − γ or 1 + γ: the attraction squeezes FOCUS without shrinking its steps.
 #[test]
-fn the_steps_of_focus_are_those_of_signum_give_or_take_gamma() {
+fn the_steps_of_focus_differ_from_signums_by_gamma() {
     let gamma = 0.2;
     let mut simulation =
         Simulation::new(simulation(1.0, 50, &[focus(0.01, [0.9, 0.9], gamma, 0.1, DecayTarget::Parameters)]));

@@ -1,4 +1,4 @@
-//! A session is its seed and what was changed when: enough to repeat it, bit for bit.
+//! A session is repeated bit for bit from its seed and its changes with their steps.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -10,7 +10,7 @@ use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simu
 
 const STEPS: u64 = 400;
 
-/// The bits of every position of every ensemble.
+/// Returns the bits of every position of every ensemble.
 fn bits(simulation: &Simulation) -> Vec<[u64; 2]> {
     let positions = simulation.ensembles().iter().flat_map(|ensemble| ensemble.positions());
     positions.map(|position| position.map(f64::to_bits)).collect()
@@ -49,7 +49,7 @@ fn random_schedule(random: &mut StdRng) -> Schedule {
     Schedule { warmup: WarmupSteps::clamped(random.random_range(0..STEPS)), decay }
 }
 
-/// A session with changes at random steps, and the positions at each step.
+/// Returns a session with changes at random steps, and the positions at each step.
 fn session(seed: u64) -> (Simulation, Vec<Vec<[u64; 2]>>) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut simulation = Simulation::new(SimulationSpec { seed, ..simulation(1.0, 5, &all_rules(0.01)) });
@@ -93,7 +93,7 @@ fn a_record_repeats_the_session() {
 }
 
 #[test]
-fn a_record_survives_being_written_down() {
+fn a_record_is_written_and_read_back() {
     let (original, positions) = session(7);
     let record = original.record();
     let spec = ron::to_string(&record.spec).unwrap();
@@ -104,7 +104,7 @@ fn a_record_survives_being_written_down() {
 }
 
 #[test]
-fn a_copy_goes_on_like_the_original() {
+fn a_copy_continues_like_the_original() {
     let mut original = Simulation::new(simulation(1.0, 11, &all_rules(0.01)));
     for _ in 0..100 {
         original.advance();
@@ -134,9 +134,9 @@ fn a_change_acts_on_the_next_step_and_is_recorded_at_the_present_one() {
     assert_ne!(bits(&changed), bits(&unchanged));
 }
 
-/// A slider that is dragged while the simulation stands leaves one change, not hundreds.
+/// A slider dragged while the simulation is paused leaves one change, not hundreds.
 #[test]
-fn of_changes_between_two_steps_the_last_counts() {
+fn the_last_of_several_changes_between_two_steps_counts() {
     let mut simulation = Simulation::new(simulation(1.0, 2, &all_rules(0.01)));
     simulation.advance();
     for sigma in [0.5, 0.6, 0.7] {
@@ -181,9 +181,9 @@ fn a_change_during_a_replay_begins_another_session() {
     }
 }
 
-/// As a hand made it: while the simulation stands there, and not only with the next step.
+/// A recorded change is applied when its step is reached, not only with the next step.
 #[test]
-fn a_recorded_change_is_made_again_as_soon_as_its_step_is_reached() {
+fn a_recorded_change_is_repeated_as_soon_as_its_step_is_reached() {
     let spec = SimulationSpec { steps: Some(10), ..simulation(1.0, 2, &all_rules(0.01)) };
     let at_start = Change { step: 0, set: Setting::Noise(noise(0.5)) };
     let at_end = Change { step: 10, set: Setting::Steps(Some(20)) };

@@ -1,4 +1,4 @@
-//! Numbers of single precision, many side by side: quotients by roots, norms of x and y, and y and x in their places.
+//! Vectors of single precision: quotients by roots, norms of x and y, and the exchange of x and y.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -6,7 +6,7 @@ use valleyscope_engine::instructions::{Instructions, VectorSet, VectorWork, Wide
 use valleyscope_engine::lanes::{Lanes, Planar, Real};
 use valleyscope_engine::random::Normals;
 
-/// `x / (factor × √square + term)` of rows of these four, in singles.
+/// Computes `x / (factor × √square + term)` of rows of these four, in singles.
 #[derive(Clone, Copy)]
 struct OverRoots<'a>(&'a [[f32; 4]]);
 
@@ -44,7 +44,7 @@ fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
     let mut rows: Vec<[f32; 4]> = (0..1 << 18)
         .map(|row| {
             let x = power_of_ten(-12.0, 6.0) * if row % 2 == 0 { 1.0 } else { -1.0 };
-            // From what singles cannot hold as a normal number, where Adam's ε is all that counts.
+            // Squares range from subnormal singles on, where only Adam's ε counts.
             [x, power_of_ten(-44.0, 37.0), power_of_ten(-2.0, 1.5), power_of_ten(-9.0, -7.0)]
         })
         .collect();
@@ -64,7 +64,7 @@ fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
     }
 }
 
-/// What is computed of both x and y in singles, for each x and for each y: their norms, and the other one.
+/// Computes functions of both x and y in singles, for each x and for each y: their norms, and the other one.
 #[derive(Clone, Copy)]
 struct OfBoth<'a>(&'a [[f32; 2]]);
 

@@ -1,4 +1,4 @@
-//! Which rules see the direction of the valley.
+//! Dependence of rules on the direction of the valley.
 
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
@@ -6,7 +6,8 @@ use valleyscope_engine::simulation::Simulation;
 
 use crate::specs::{simulation, start, valley};
 
-/// The losses of a particle that starts at u = 0.5 and v = 0.3 of a valley turned by so many degrees, without noise.
+/// Returns the losses of a particle that starts at u = 0.5 and v = 0.3 of a valley turned by so many degrees, without
+/// noise.
 fn losses(rule: RatedRule, degrees: f64, steps: usize) -> Vec<f64> {
     let mut spec = simulation(0.0, 1, &[rule]);
     spec.landscape = valley(10.0, 0.1, degrees);
@@ -23,14 +24,14 @@ fn losses(rule: RatedRule, degrees: f64, steps: usize) -> Vec<f64> {
     losses
 }
 
-/// The largest relative distance between the losses in the turned valley and in that along x.
+/// Returns the largest relative distance between the losses in the turned valley and in that along x.
 fn turned(rule: RatedRule, degrees: f64, steps: usize) -> f64 {
     let apart = |(a, b): (f64, f64)| (a - b).abs() / a.abs().max(1e-3);
     losses(rule, 0.0, steps).into_iter().zip(losses(rule, degrees, steps)).map(apart).fold(0.0, f64::max)
 }
 
 #[test]
-fn rules_of_the_whole_parameter_do_not_see_the_direction_of_the_valley() {
+fn rules_of_the_whole_parameter_do_not_depend_on_the_valleys_direction() {
     let plain = |kind| RuleSpec::on_plane(kind);
     let blind = [
         (0.01, plain(RuleKind::Sgd).with("beta1", 0.0).unwrap()),
@@ -46,7 +47,7 @@ fn rules_of_the_whole_parameter_do_not_see_the_direction_of_the_valley() {
         let rated = rule.rated(LearningRate::clamped(rate));
         for degrees in [17.0, 30.0, 45.0, 118.0] {
             let apart = turned(rated, degrees, 300);
-            // SOAP's second gradient is the first again: what it has across the axis is rounding, which ε divides.
+            // SOAP's second gradient equals the first: its component across the axis is rounding, divided by ε.
             let most = if rule.kind() == RuleKind::Soap { 1e-8 } else { 1e-9 };
             assert!(apart < most, "{rule:?} at {degrees}°: {apart}");
         }
@@ -54,7 +55,7 @@ fn rules_of_the_whole_parameter_do_not_see_the_direction_of_the_valley() {
 }
 
 #[test]
-fn all_other_rules_see_the_direction_of_the_valley() {
+fn all_other_rules_depend_on_the_valleys_direction() {
     let blind = [RuleKind::Sgd, RuleKind::Muon, RuleKind::AdamMini, RuleKind::Soap];
     for &kind in RuleKind::ALL.iter().filter(|kind| !blind.contains(kind)) {
         let rated = RuleSpec::on_plane(kind).rated(LearningRate::clamped(0.02));

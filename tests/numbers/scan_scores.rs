@@ -1,4 +1,4 @@
-//! What a scan comes to, against values computed by hand.
+//! Scores of scans against hand-computed values.
 
 use valleyscope::result::scan::{Improvement, ScanScore, ScanScores};
 use valleyscope_runs::{GridPoint, ScanAxes};
@@ -17,7 +17,7 @@ fn a_score_is_the_smallest_mean_over_learning_rates() {
 }
 
 #[test]
-fn what_is_not_finite_counts_as_a_hundred_before_averaging() {
+fn losses_that_are_not_finite_count_as_a_hundred() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let score = ScanScore::of(&[vec![0.1, bad], vec![45.0, 45.0]]).unwrap();
         assert_eq!(score.learning_rate, 1, "a mean of 50.05 is worse than 45");

@@ -1,4 +1,4 @@
-//! Schedule-Free: weights of steps that depend on their learning rates, and where gradients are taken.
+//! Schedule-Free: weights of steps by their learning rates, and the places of gradients.
 
 use valleyscope_engine::optimizer::{BiasCorrection, RuleKind, RuleSpec, ScheduleFree};
 use valleyscope_engine::simulation::{Change, Setting};
@@ -11,7 +11,7 @@ fn schedule_free(learning_rate: f64, values: &[(&str, f64)]) -> valleyscope_engi
 }
 
 #[test]
-fn a_rate_that_changes_on_the_way_is_weighed_as_by_the_oracle() {
+fn a_changing_rate_is_weighted_as_in_the_oracle() {
     let set = |optimizer, rule| Setting::Rule { optimizer, rule };
     let more = [("warmup", 200.0), ("r", 1.0), ("weight_lr_power", 1.5), ("beta1", 0.5)];
     let changes = [
@@ -32,9 +32,9 @@ fn a_rate_that_changes_on_the_way_is_weighed_as_by_the_oracle() {
     assert!(first_disagreement(None, &case).is_none(), "{:?}", first_disagreement(None, &case));
 }
 
-/// By hand: weights are squares of the largest rate so far; as long as they are 0, nothing is averaged.
+/// Weights are squares of the largest rate so far; while they are 0, nothing is averaged.
 #[test]
-fn the_weights_of_steps_by_hand() {
+fn the_weights_of_steps_agree_with_hand_computed_ones() {
     let rule = RuleSpec::on_plane(RuleKind::ScheduleFree);
     let mut bias = BiasCorrection::START;
     for (rate, share) in [(0.0, 0.0), (0.0, 0.0), (1.0, 1.0), (2.0, 0.8), (0.5, 4.0 / 9.0), (3.0, 0.5)] {
@@ -49,7 +49,7 @@ fn the_weights_of_steps_by_hand() {
     assert_eq!((first.elapsed::<ScheduleFree>(&rule).share, second), (1.0, 16.0 / 17.0));
 }
 
-/// A multiple of all rates changes no share: so sweeps and stacks of models need not know each.
+/// A common factor of all rates changes no share, so sweeps and stacks of models need no share for each rate.
 #[test]
 fn shares_depend_on_changes_of_the_rate_alone() {
     let rule = rule(RuleKind::ScheduleFree, &[("weight_lr_power", 1.7), ("r", 0.3)]);

@@ -17,7 +17,7 @@ fn cosine(to: f64, steps: Option<u64>) -> Decay {
     Decay::Cosine { to: FinalShare::new(to).unwrap(), steps: steps.map(DecaySteps::clamped) }
 }
 
-/// What the learning rate of step t of a run is multiplied by.
+/// Returns the factor of the learning rate in step t of a run.
 pub fn expected_factor(schedule: &Schedule, t: u64, run: Option<u64>) -> f64 {
     let warmup = schedule.warmup.get() as f64;
     let taken = t as f64 - 1.0;
@@ -35,9 +35,9 @@ pub fn expected_factor(schedule: &Schedule, t: u64, run: Option<u64>) -> f64 {
     }
 }
 
-/// Steps that a schedule multiplies, by hand.
+/// The factors agree with hand-computed ones.
 #[test]
-fn the_factors_of_short_runs() {
+fn the_factors_of_short_runs_agree_with_hand_computed_ones() {
     let root = 0.5_f64.sqrt();
     let cases: [(Schedule, &[f64]); 8] = [
         (schedule(0, Decay::Constant), &[1.0, 1.0, 1.0, 1.0]),
@@ -48,7 +48,7 @@ fn the_factors_of_short_runs() {
         (schedule(2, cosine(0.5, Some(4))), &[0.5, 1.0, 1.0, 0.75, 0.5, 0.5]),
         // The warm-up is longer than the decay lasts.
         (schedule(4, cosine(0.25, Some(2))), &[0.25, 0.5, 0.75, 1.0, 0.25, 0.25]),
-        // A run without an end.
+        // This run has no end.
         (schedule(2, cosine(0.25, None)), &[0.5, 1.0, 1.0, 1.0]),
     ];
     for (schedule, expected) in cases {
@@ -60,7 +60,7 @@ fn the_factors_of_short_runs() {
 }
 
 #[test]
-fn the_factors_are_those_of_the_formula() {
+fn the_factors_agree_with_the_formula() {
     for warmup in [0, 1, 7, 100, 5000] {
         for decay in [Decay::Constant, Decay::InverseRoot, cosine(0.1, None), cosine(0.0, Some(300))] {
             let schedule = schedule(warmup, decay);
@@ -94,9 +94,9 @@ fn a_run_adds_up_its_learning_rates() {
     }
 }
 
-/// All rules with a warm-up and a decay, and changes of the schedule and of the run's length on the way.
+/// All rules agree with the oracle under a warm-up, a decay, and changes of the schedule and of the run's length.
 #[test]
-fn every_rule_with_a_schedule_goes_as_the_oracle_goes() {
+fn every_rule_with_a_schedule_agrees_with_the_oracle() {
     let schedules = [schedule(50, cosine(0.1, None)), schedule(0, Decay::InverseRoot), schedule(200, Decay::Constant)];
     let with = |offset: usize| -> Vec<RatedRule> {
         let scheduled = |(index, rule)| RatedRule { schedule: schedules[(index + offset) % 3], ..rule };
@@ -117,7 +117,7 @@ fn every_rule_with_a_schedule_goes_as_the_oracle_goes() {
     }
 }
 
-/// A cosine to the whole learning rate is none, to the last bit.
+/// A cosine that ends at the whole learning rate changes no bit.
 #[test]
 fn a_factor_of_one_changes_no_bit() {
     let run = |schedule: Schedule| {
@@ -130,7 +130,7 @@ fn a_factor_of_one_changes_no_bit() {
     assert_eq!(run(schedule(0, cosine(1.0, None))), run(Schedule::default()));
 }
 
-/// The learning rate that a step is shown with is that which it was taken with.
+/// A recorded step shows the learning rate with which it was taken.
 #[test]
 fn a_recorded_step_has_its_own_learning_rate() {
     let rule = RatedRule { schedule: schedule(4, Decay::InverseRoot), ..sgd(0.1, 0.0, 0.0) };

@@ -1,4 +1,4 @@
-//! Short ways to say what is simulated.
+//! Shorthands for specs of simulations.
 
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{
@@ -6,14 +6,14 @@ use valleyscope_engine::quantity::{
 };
 use valleyscope_engine::simulation::{LandscapeSpec, OptimizerSpec, SimulationSpec, StartSpec};
 
-/// What FOCUS's weight decay shrinks.
+/// The parameters on which FOCUS's weight decay acts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DecayTarget {
     Parameters,
     Average,
 }
 
-/// A rule with some of its hyperparameters set.
+/// Returns a rule with some of its hyperparameters set.
 pub fn rule(kind: RuleKind, values: &[(&str, f64)]) -> RuleSpec {
     values.iter().fold(RuleSpec::on_plane(kind), |rule, (key, value)| rule.with(key, *value).unwrap())
 }
@@ -84,7 +84,7 @@ pub fn optimizer(id: u32, rule: RatedRule) -> OptimizerSpec {
     OptimizerSpec { id, name: None, color: None, enabled: true, rule }
 }
 
-/// The paper's landscape and start; the optimizers' ids count from 1.
+/// Returns the paper's landscape and start; the optimizers' ids count from 1.
 pub fn simulation(sigma: f64, count: u64, rules: &[RatedRule]) -> SimulationSpec {
     SimulationSpec {
         landscape: valley(10.0, 0.1, 30.0),
@@ -98,7 +98,8 @@ pub fn simulation(sigma: f64, count: u64, rules: &[RatedRule]) -> SimulationSpec
     }
 }
 
-/// Every registered rule, with the paper's values for its toy model but for the learning rate; some in several ways.
+/// Returns every registered rule, with the paper's values for its toy model except for the learning rate; some in
+/// several variants.
 pub fn all_rules(learning_rate: f64) -> Vec<RatedRule> {
     let mut rules = vec![
         adam(learning_rate, 0.9, 0.999, 0.1),
@@ -110,9 +111,10 @@ pub fn all_rules(learning_rate: f64) -> Vec<RatedRule> {
     ];
     for &kind in RuleKind::ALL {
         if rules.iter().all(|rule| rule.rule.kind() != kind) {
-            // Rounding grows wherever steps jump over the valley, which those of one length, and NAdam's and SOAP's, do for long.
+            // Rounding grows wherever steps jump over the valley, as steps of constant length, and NAdam's and SOAP's,
+            // do for long.
             let factor = if matches!(kind, RuleKind::Muon | RuleKind::NAdam | RuleKind::Soap) { 0.1 } else { 1.0 };
-            // And where SOAP divides what gradients along one line have across it.
+            // SOAP also amplifies rounding where gradients along one line have almost nothing across it.
             let values: &[_] = if kind == RuleKind::Soap { &[("eps", 0.01)] } else { &[] };
             rules.push(rated(factor * learning_rate, rule(kind, values)));
         }

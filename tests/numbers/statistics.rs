@@ -23,7 +23,7 @@ impl Moments {
     }
 }
 
-/// Pearson's correlation.
+/// Returns Pearson's correlation.
 pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len() as f64;
     let (mean_a, mean_b) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
@@ -37,7 +37,7 @@ pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
     ab / (aa * bb).sqrt()
 }
 
-/// Φ(x) = ½ + φ(x) (x + x³/3 + x⁵/(3·5) + x⁷/(3·5·7) + …).
+/// Returns Φ(x) = ½ + φ(x) (x + x³/3 + x⁵/(3·5) + x⁷/(3·5·7) + …).
 pub fn normal_cdf(x: f64) -> f64 {
     if x.abs() > 10.0 {
         return if x > 0.0 { 1.0 } else { 0.0 };
@@ -51,7 +51,7 @@ pub fn normal_cdf(x: f64) -> f64 {
     0.5 + sum * (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// The largest distance between the sample's distribution and `cdf`.
+/// Returns the largest distance between the sample's distribution and `cdf`.
 pub fn kolmogorov_smirnov(sample: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     let mut sorted = sample.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -63,7 +63,7 @@ pub fn kolmogorov_smirnov(sample: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
 }
 
 #[test]
-fn normal_cdf_is_that_of_the_tables() {
+fn normal_cdf_agrees_with_tables() {
     for (x, expected) in
         [(0.0, 0.5), (1.0, 0.841_344_746_068_543), (-2.0, 0.022_750_131_948_179_2), (3.0, 0.998_650_101_968_370)]
     {

@@ -1,4 +1,4 @@
-//! A recorded step: its parts are those of the step that was taken.
+//! Recorded steps, against the steps that were taken.
 
 use valleyscope_engine::optimizer::{Operand, Operation, RatioCorrection, RuleKind, Symbol};
 use valleyscope_engine::random::Streams;
@@ -18,14 +18,14 @@ fn assert_close(name: &str, found: [f64; 2], expected: [f64; 2]) {
     }
 }
 
-/// The value of a part of the step.
+/// Returns the value of a part of the step.
 fn part(step: &StepTrace, symbol: &str) -> [f64; 2] {
     let found = step.trace.parts.iter().find(|(_, part)| part.symbol == symbol);
     let (index, _) = found.unwrap_or_else(|| panic!("no {symbol} in a step of {}", step.inputs.rule.name()));
     step.trace.nodes[*index].values
 }
 
-/// Compares what is remembered with the oracle's particle before and after the same step.
+/// Compares the states with the oracle's particle before and after the same step.
 #[track_caller]
 fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
     let of = |particle: &Particle, name: &str| -> [f64; 2] { particle.0.remembered(name).try_into().unwrap() };
@@ -35,7 +35,7 @@ fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
         assert_close(&format!("{name} before"), step.inputs.states[index], of(was, name));
         assert_close(name, step.trace.states[index], of(is, name));
         let Operand::Node(node) = step.trace.new_states[index] else { panic!("{name} is computed") };
-        // What is kept as it was given has a symbol of its own.
+        // A state that is kept as it was given has a symbol of its own.
         let kept = [Symbol::Gradient, Symbol::Theta, Symbol::State(index)].map(Operation::Symbol);
         if !kept.contains(&step.trace.nodes[node].operation) {
             let symbol = step.inputs.rule.info().states[index].symbol;
@@ -69,9 +69,9 @@ fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
 }
 
 #[test]
-fn the_parts_of_a_step_are_those_of_the_oracle() {
+fn the_parts_of_a_step_agree_with_the_oracle() {
     for (index, rule) in all_rules(0.01).into_iter().enumerate() {
-        // The last particle, in a block that is not full.
+        // This is the last particle, in a block that is not full.
         let id = ParticleId { optimizer: index as u32 + 1, particle: 10 };
         let mut simulation = Simulation::new(simulation(1.0, 11, &all_rules(0.01)));
         let seed = simulation.spec().seed;
@@ -110,7 +110,7 @@ fn the_parts_of_a_step_are_those_of_the_oracle() {
     }
 }
 
-/// Between a change and the next step, the last step is still shown as it was taken.
+/// Between a change and the next step, the last step is shown as it was taken.
 #[test]
 fn a_change_does_not_rewrite_the_last_step() {
     let mut simulation = Simulation::new(simulation(1.0, 3, &all_rules(0.01)));
@@ -129,9 +129,9 @@ fn a_change_does_not_rewrite_the_last_step() {
     assert!(simulation.step_trace().is_none());
 }
 
-/// Looking changes nothing.
+/// Selecting a particle changes no step.
 #[test]
-fn a_selection_does_not_disturb() {
+fn a_selection_changes_no_step() {
     let mut looked_at = Simulation::new(simulation(1.0, 9, &all_rules(0.01)));
     let mut left_alone = looked_at.clone();
     for step in 0..100 {

@@ -1,4 +1,4 @@
-//! Trajectories of the simulation: those of the oracle, and nobody else's business.
+//! Trajectories of the simulation: equal to the oracle's, and independent of other particles and ensembles.
 
 use valleyscope_engine::simulation::{Change, Setting, Simulation, SimulationSpec};
 
@@ -18,7 +18,7 @@ fn assert_agrees(case: &Case) {
 }
 
 #[test]
-fn long_trajectories_of_every_rule_are_the_oracles() {
+fn long_trajectories_of_every_rule_agree_with_the_oracle() {
     assert_agrees(&Case {
         name: "the paper's valley",
         spec: simulation(1.0, 3, &all_rules(0.01)),
@@ -28,7 +28,7 @@ fn long_trajectories_of_every_rule_are_the_oracles() {
 }
 
 #[test]
-fn long_trajectories_in_a_flat_valley_are_the_oracles() {
+fn long_trajectories_in_a_flat_valley_agree_with_the_oracle() {
     assert_agrees(&Case {
         name: "a flat valley, turned the other way",
         spec: SimulationSpec {
@@ -43,7 +43,7 @@ fn long_trajectories_in_a_flat_valley_are_the_oracles() {
 }
 
 #[test]
-fn long_trajectories_in_a_sharp_valley_are_the_oracles() {
+fn long_trajectories_in_a_sharp_valley_agree_with_the_oracle() {
     assert_agrees(&Case {
         name: "a sharp valley and much noise",
         spec: SimulationSpec { landscape: valley(200.0, 0.1, 200.0), seed: 3, ..simulation(2.5, 2, &all_rules(0.002)) },
@@ -52,9 +52,9 @@ fn long_trajectories_in_a_sharp_valley_are_the_oracles() {
     });
 }
 
-/// Everything that a slider moves, moved on the way.
+/// Every setting with a slider changes during the run.
 #[test]
-fn long_trajectories_with_changes_on_the_way_are_the_oracles() {
+fn long_trajectories_with_changes_agree_with_the_oracle() {
     let rule = |optimizer, rule| Setting::Rule { optimizer, rule };
     let changes = [
         (3, rule(1, adam(0.02, 0.5, 0.99, 0.0))),
@@ -83,7 +83,7 @@ fn long_trajectories_with_changes_on_the_way_are_the_oracles() {
 
 /// Without noise a trajectory is chaotic, so only its beginning can be compared.
 #[test]
-fn the_beginning_of_a_trajectory_without_noise_is_the_oracles() {
+fn the_beginning_of_a_trajectory_without_noise_agrees_with_the_oracle() {
     assert_agrees(&Case {
         name: "no noise",
         spec: simulation(0.0, 3, &all_rules(0.01)),
@@ -92,7 +92,7 @@ fn the_beginning_of_a_trajectory_without_noise_is_the_oracles() {
     });
 }
 
-/// A direction is divided by nothing.
+/// A zero gradient is not divided by zero.
 #[test]
 fn without_gradients_nothing_moves() {
     let spec = SimulationSpec {
@@ -107,7 +107,7 @@ fn without_gradients_nothing_moves() {
     }
 }
 
-/// The bits of the first particles' positions at all steps, in the order of steps and particles.
+/// Returns the bits of the first particles' positions at all steps, in the order of steps and particles.
 fn trajectories(spec: &SimulationSpec, id: u32, particles: usize, steps: u64) -> Vec<[u64; 2]> {
     let mut simulation = Simulation::new(spec.clone());
     let mut bits = Vec::new();
@@ -121,12 +121,12 @@ fn trajectories(spec: &SimulationSpec, id: u32, particles: usize, steps: u64) ->
     bits
 }
 
-/// The bits of one particle's positions at all steps.
+/// Returns the bits of one particle's positions at all steps.
 fn trajectory(spec: &SimulationSpec, id: u32, particle: usize, steps: u64) -> Vec<[u64; 2]> {
     trajectories(spec, id, particle + 1, steps).into_iter().skip(particle).step_by(particle + 1).collect()
 }
 
-/// Nor on its place: the last particles of an ensemble are not advanced in full vectors.
+/// The place does not matter either: the last particles of an ensemble are not advanced in full vectors.
 #[test]
 fn a_particle_does_not_depend_on_the_number_of_particles() {
     let with = |count| simulation(1.0, count, &all_rules(0.01));
@@ -157,7 +157,7 @@ fn an_ensemble_does_not_depend_on_the_others() {
 }
 
 #[test]
-fn seed_and_id_name_a_trajectory() {
+fn seed_and_id_determine_a_trajectory() {
     let spec = simulation(1.0, 2, &[adam(0.01, 0.9, 0.999, 0.1), adam(0.01, 0.9, 0.999, 0.1)]);
     let expected = trajectory(&spec, 1, 0, 20);
     assert_eq!(trajectory(&spec, 1, 0, 20), expected);
@@ -171,9 +171,9 @@ fn seed_and_id_name_a_trajectory() {
     assert_eq!(trajectory(&renamed, 1, 0, 20), expected, "a name is only a name");
 }
 
-/// Draws are taken at every step, also where σ = 0 makes nothing of them.
+/// Draws are taken at every step, even if σ = 0.
 #[test]
-fn noise_goes_on_while_it_is_turned_off() {
+fn noise_draws_continue_while_noise_is_off() {
     let mut simulation_a = Simulation::new(simulation(0.0, 1, &[sgd(0.001, 0.0, 0.0)]));
     let mut simulation_b = Simulation::new(simulation(1.0, 1, &[sgd(0.001, 0.0, 0.0)]));
     for _ in 0..10 {
@@ -188,7 +188,7 @@ fn noise_goes_on_while_it_is_turned_off() {
     }
 }
 
-/// What the first particle's gradient is multiplied by, seen from how far SGD without memory moves.
+/// Returns the factor of the first particle's gradient, derived from the movement of SGD without momentum.
 fn noise_of_next_step(simulation: &mut Simulation) -> [f64; 2] {
     noise_of_next_steps(simulation)[0]
 }
@@ -228,7 +228,7 @@ fn the_gradient_is_multiplied_by_draws_of_mean_one_and_deviation_sigma() {
 }
 
 #[test]
-fn particles_start_around_the_point_asked_for() {
+fn particles_start_around_the_requested_point() {
     let spec = SimulationSpec { start: start(2.0, -1.0, 0.5), ..simulation(1.0, 10_000, &all_rules(0.01)) };
     for ensemble in Simulation::new(spec).ensembles() {
         let positions: Vec<_> = ensemble.positions().collect();

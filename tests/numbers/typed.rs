@@ -1,4 +1,4 @@
-//! Rules that are typed, against the built-in rules and by their mistakes.
+//! Typed rules, against the built-in rules, and errors in their texts.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ avg = avg + (1 - beta2)/(1 - beta2^t)*(theta - avg)
 theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
 ";
 
-/// With the product of the momenta, which the hyperparameters do not have, as a state.
+/// NAdam as text. The product of the momenta is a state, as it is not among the hyperparameters.
 const NADAM: &str = "\
 state m, s, product
 param beta1 = 0.9 in 0..1, beta2 = 0.999 in 0..1, psi = 0.004 in 0..1
@@ -32,12 +32,12 @@ n = (1 - mu)/(1 - product)*g + next/(1 - product*next)*m
 theta = theta - eta*(n/(sqrt(s/(1 - beta2^t)) + 1e-8) + omega*theta)
 ";
 
-/// A rule as it stands in a preset: `Typed(name: …, text: …, …)`.
+/// Returns a rule as written in a preset: `Typed(name: …, text: …, …)`.
 fn written(text: &str, hyperparameters: &str) -> String {
     format!("Typed(name: \"mine\", text: {text:?}, learning_rate: 0.01{hyperparameters})")
 }
 
-/// Where a few particles are after some steps with noise.
+/// Returns the positions of a few particles after some steps with noise.
 fn positions(rule: &str, steps: u64) -> Vec<[f64; 2]> {
     let preset = format!(
         "Landscape(version: 1, title: \"t\", simulation: (
@@ -61,7 +61,7 @@ fn assert_close(what: &str, found: &[[f64; 2]], expected: &[[f64; 2]]) {
     }
 }
 
-/// A rule in RON without its typed form: the defaults of the plane.
+/// Returns a rule in RON without its typed form: the defaults of the plane.
 fn built_in(kind: RuleKind) -> String {
     format!("{}(learning_rate: 0.01)", kind.key())
 }
@@ -80,7 +80,7 @@ fn built_in_rules_as_text_take_the_same_steps() {
     assert_eq!(not_written, ["MARS", "Sophia", "Muon", "NAdam", "Adam-mini", "Shampoo", "SOAP", "Schedule-Free"]);
 }
 
-/// With each other choice of the rule's, cautious steps among them.
+/// Rules with each other choice, including cautious steps, agree too.
 #[test]
 fn built_in_rules_with_other_choices_as_text_take_the_same_steps() {
     let mut compared = 0;
@@ -110,16 +110,16 @@ fn rules_written_by_hand_are_the_built_in_ones() {
     }
 }
 
-/// States that become other states, and θ from a state: what was there before the step counts.
+/// If states are assigned to each other, or a state to θ, the values before the step count.
 #[test]
-fn states_that_change_places_keep_what_they_were() {
+fn states_can_be_exchanged() {
     let text = |a: &str, m: &str, old: &str| {
         format!(
             "state last, m, a, b\nold = last\nb = {a}\na = {m}\nm = 0.5*m + g\nlast = theta - eta*(b + g)\ntheta = {old}"
         )
     };
     let found = positions(&written(&text("a", "m", "old"), ""), 60);
-    // The same where each is computed and not only moved.
+    // This holds too if each is computed and not only moved.
     let computed = |name: &str| format!("where(t > 0, {name}, g)");
     let expected = text(&computed("a"), &computed("m"), &computed("old"));
     assert_eq!(found, positions(&written(&expected, ""), 60));
@@ -127,7 +127,7 @@ fn states_that_change_places_keep_what_they_were() {
 }
 
 #[test]
-fn a_text_that_is_typed_once_more_is_the_latest_of_its_name() {
+fn a_retyped_text_replaces_that_of_its_name() {
     let of = |text| TypedRule::new("Typed once more", text).unwrap();
     let [first, second] = ["theta = theta - eta*g", "theta = theta - 2*eta*g"].map(of);
     let latest = || TypedRule::latest().into_iter().find(|rule| rule.name() == first.name()).unwrap();
@@ -138,7 +138,7 @@ fn a_text_that_is_typed_once_more_is_the_latest_of_its_name() {
     assert_eq!(latest(), second);
 }
 
-/// Each mistake with its line and column, what was expected, and what was found.
+/// The mistakes with their messages: line and column, what was expected, and what was found.
 const MISTAKES: &[(&str, &str)] = &[
     ("", "line 1, column 1: expected a line `theta = …` that takes the step, found none"),
     ("m = g", "line 1, column 6: expected a line `theta = …` that takes the step, found none"),
@@ -200,10 +200,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("theta = 1e999", "line 1, column 9: expected a number of at most 1.8e308, found `1e999`"),
 ];
 
-/// βᵗ is the product of what β was in each step, also where the text changes on the way; a new β counts as if it had always
-/// been there.
+/// βᵗ is the product of the values of β in each step, also if the text changes meanwhile; a new β counts as if it had
+/// always existed.
 #[test]
-fn products_of_decay_rates_outlast_a_change_of_the_text() {
+fn products_of_decay_rates_survive_a_change_of_the_text() {
     let rule = |text: &str, values: &[(&str, f64)]| {
         let typed = RuleSpec::on_plane(RuleKind::Typed(TypedRule::new("mine", text).unwrap()));
         rated(0.1, values.iter().fold(typed, |rule, (key, value)| rule.with(key, *value).unwrap()))
@@ -241,7 +241,7 @@ fn products_of_decay_rates_outlast_a_change_of_the_text() {
 }
 
 #[test]
-fn mistakes_say_where_they_are_and_what_was_expected() {
+fn mistakes_are_reported_with_position_and_expectation() {
     for (text, expected) in MISTAKES {
         let error = Program::new(text).unwrap_err();
         assert_eq!(error.to_string(), *expected, "of {text:?}");
@@ -273,7 +273,7 @@ fn sizes_are_bounded() {
 }
 
 #[test]
-fn what_is_not_a_number_is_a_result() {
+fn nan_is_a_result() {
     let after = |step: &str| positions(&written(&format!("theta = {step}"), ""), 1)[0][0];
     assert_eq!(after("1/(theta - theta)"), f64::INFINITY);
     assert!(after("(theta - theta)/(theta - theta)").is_nan());
@@ -289,7 +289,7 @@ fn what_is_not_a_number_is_a_result() {
 }
 
 #[test]
-fn functions_of_the_whole_parameter_see_x_and_y() {
+fn functions_of_the_whole_parameter_use_x_and_y() {
     let text = "theta = where(norm(theta)^2 == dot(theta, theta), mean(theta), sum(theta))";
     let start = positions("Sgd(learning_rate: 0.00000001)", 1);
     for ([x, y], [a, b]) in positions(&written("theta = sum(theta) - mean(theta)", ""), 1).iter().zip(start) {
@@ -330,9 +330,9 @@ fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
     }
 }
 
-/// States that become what a step is given: the gradient, θ before it, the learning rate, ω, t and a number.
+/// States can be set to a step's inputs: the gradient, θ before the step, the learning rate, ω, t and a number.
 #[test]
-fn states_may_become_what_a_step_is_given() {
+fn states_can_be_set_to_a_steps_inputs() {
     const STATES: [&str; 6] = ["p", "q", "r", "o", "n", "s"];
     let rule = |state: &str| {
         let given = "p = g\nq = theta\nr = eta\no = omega\nn = t\ns = 2";
@@ -360,7 +360,7 @@ fn states_may_become_what_a_step_is_given() {
 }
 
 #[test]
-fn equal_typed_rules_are_one() {
+fn equal_typed_rules_are_interned() {
     let [a, b] = [FOCUS; 2].map(|text| TypedRule::new("twice", text).unwrap());
     assert!(std::ptr::eq(a, b));
     assert_ne!(RuleKind::Typed(a), RuleKind::Typed(TypedRule::new("twice", NADAM).unwrap()));

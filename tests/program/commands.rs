@@ -4,12 +4,12 @@ use std::process::{Output, Stdio};
 
 use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
 
-use crate::place::{self, Place, expect_code, stderr, stdout};
+use crate::sandbox::{self, Sandbox, expect_code, stderr, stdout};
 
 /// Expects an error, and nothing on the output for results.
 #[track_caller]
 fn expect_error(output: &Output, code: i32, words: &[&str]) {
-    place::expect_error(output, code, words);
+    sandbox::expect_error(output, code, words);
     assert_eq!(stdout(output), "");
 }
 
@@ -17,14 +17,14 @@ const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise:
     optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, name: \"a, b\", rule: Signum(learning_rate: 0.01))]))";
 
 #[test]
-fn optimizers_are_listed_and_shown_with_all_that_is_set() {
-    let place = Place::new();
-    let list = place.run(&["optimizers", "list"]);
+fn optimizers_are_listed_and_shown_with_all_settings() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.run(&["optimizers", "list"]);
     expect_code(&list, 0);
     for kind in RuleKind::ALL {
         let RuleInfo { name, source, hyperparameters, states, .. } = kind.info();
         assert!(stdout(&list).lines().any(|line| line.starts_with(name) && line.ends_with(source)), "{name}");
-        let shown = place.run(&["optimizers", "show", name]);
+        let shown = sandbox.run(&["optimizers", "show", name]);
         expect_code(&shown, 0);
         let parts = states.iter().map(|part| part.meaning);
         let hyperparameters = hyperparameters.iter().flat_map(|of| [of.key, of.help]);
@@ -35,39 +35,39 @@ fn optimizers_are_listed_and_shown_with_all_that_is_set() {
         assert!(!stdout(&shown).contains("NaN"), "{}", stdout(&shown));
         let shown_text = stdout(&shown);
         let formulas = shown_text.split("Kept for each").next().unwrap();
-        // Muon's second state is of parameters that are no matrices, which the plane does not have.
+        // Muon's second state is for parameters that are not matrices, which the plane does not have.
         for part in states.iter().filter(|part| (*kind, part.symbol) != (RuleKind::Muon, "s")) {
             assert!(formulas.contains(&format!("{} ←", part.symbol)), "{name} without {}: {formulas}", part.symbol);
         }
         for heading in formulas.split("\n\n").filter(|part| part.contains(" = ") && !part.starts_with(*name)) {
             assert!(heading.trim_end().lines().count() > 1, "{name}: nothing below {heading:?}");
         }
-        assert_eq!(shown.stdout, place.run(&["optimizers", "show", &kind.key().to_lowercase()]).stdout);
+        assert_eq!(shown.stdout, sandbox.run(&["optimizers", "show", &kind.key().to_lowercase()]).stdout);
     }
-    let adam = place.run(&["optimizers", "show", "adam"]);
+    let adam = sandbox.run(&["optimizers", "show", "adam"]);
     for line in ["m ← β₁ m + (1 − β₁) g", "d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "θ ← θ − η (d + ω θ)"]
     {
         assert!(stdout(&adam).contains(line), "{}", stdout(&adam));
     }
-    expect_error(&place.run(&["optimizers", "show", "Adan"]), 2, &["\"Adan\"", "Adam, Signum, FOCUS"]);
-    let unread = place.command(&["optimizers", "list"]).stdout(Stdio::null()).output().unwrap();
+    expect_error(&sandbox.run(&["optimizers", "show", "Adan"]), 2, &["\"Adan\"", "Adam, Signum, FOCUS"]);
+    let unread = sandbox.command(&["optimizers", "list"]).stdout(Stdio::null()).output().unwrap();
     expect_code(&unread, 0);
 }
 
 #[test]
 fn help_and_version_are_given() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for args in [&["--help"][..], &["simulate", "--help"], &["presets", "--help"], &["app", "--help"]] {
-        let output = place.run(args);
+        let output = sandbox.run(args);
         expect_code(&output, 0);
         assert!(stdout(&output).contains("Usage: valleyscope"), "{}", stdout(&output));
     }
-    assert_eq!(stdout(&place.run(&["--version"])), concat!("valleyscope ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(stdout(&sandbox.run(&["--version"])), concat!("valleyscope ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[test]
-fn wrong_usage_is_2() {
-    let place = Place::new();
+fn wrong_usage_exits_with_2() {
+    let sandbox = Sandbox::new();
     for args in [
         &["swim"][..],
         &["presets"],
@@ -83,39 +83,39 @@ fn wrong_usage_is_2() {
         &["simulate", "fig1c", "--out"],
         &["--preset", "fig1c", "--open", "x.ron"],
     ] {
-        expect_error(&place.run(args), 2, &["--help"]);
+        expect_error(&sandbox.run(args), 2, &["--help"]);
     }
 }
 
 #[test]
-fn a_wrong_number_says_what_was_expected_and_found() {
-    let place = Place::new();
+fn a_wrong_number_is_refused_with_expected_and_found_value() {
+    let sandbox = Sandbox::new();
     for (option, value, expected) in [
-        ("--steps", "-3", "expected a whole number of steps from 0 to 18446744073709551615, found -3"),
-        ("--particles", "few", "expected a whole number of particles from 1 to 10000, found few"),
-        ("--seed", "-1", "expected a seed, a whole number from 0 to 18446744073709551615, found -1"),
+        ("--steps", "-3", "expected a whole number from 0 to 18446744073709551615, found -3"),
+        ("--particles", "few", "particles must be a whole number from 1 to 10000, found few"),
+        ("--seed", "-1", "expected a whole number from 0 to 18446744073709551615, found -1"),
         ("--seed", "18446744073709551616", "from 0 to 18446744073709551615, found 18446744073709551616"),
-        ("--every", "0", "expected a whole number of steps from 1 to 18446744073709551615, found 0"),
+        ("--every", "0", "expected a whole number from 1 to 18446744073709551615, found 0"),
     ] {
-        expect_error(&place.run(&["simulate", "fig1c", option, value]), 2, &[option, expected]);
+        expect_error(&sandbox.run(&["simulate", "fig1c", option, value]), 2, &[option, expected]);
     }
 }
 
 #[test]
-fn a_training_without_a_preset_is_refused_before_its_worker_is_looked_for() {
-    let place = Place::new();
-    let output = place.run(&["train", "nothing", "--worker", "/nowhere/worker"]);
+fn a_training_without_a_preset_is_refused_before_searching_for_a_worker() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["train", "nothing", "--worker", "/nowhere/worker"]);
     expect_error(&output, 2, &["there is no preset named `nothing`"]);
-    let output = place.run(&["train", "mnist", "--worker", "/nowhere/worker"]);
+    let output = sandbox.run(&["train", "mnist", "--worker", "/nowhere/worker"]);
     expect_error(&output, 2, &["--worker names /nowhere/worker", "leave it out"]);
 }
 
 #[test]
 fn presets_are_listed_with_a_sentence_each() {
-    let place = Place::new();
-    place.write("valleyscope/presets/mine.ron", SMALL);
-    place.write("valleyscope/presets/torn.ron", "Landscape(");
-    let output = place.run(&["presets", "list"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("valleyscope/presets/mine.ron", SMALL);
+    sandbox.write("valleyscope/presets/torn.ron", "Landscape(");
+    let output = sandbox.run(&["presets", "list"]);
     expect_code(&output, 0);
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert_eq!(lines[0].split_whitespace().next(), Some("lesson"));
@@ -126,25 +126,25 @@ fn presets_are_listed_with_a_sentence_each() {
 
 #[test]
 fn a_preset_is_printed_as_it_is_written() {
-    let place = Place::new();
-    let output = place.run(&["presets", "show", "saturation"]);
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["presets", "show", "saturation"]);
     expect_code(&output, 0);
     assert_eq!(stdout(&output), include_str!("../../presets/saturation.ron"));
-    place.write("small.ron", SMALL);
-    assert_eq!(stdout(&place.run(&["presets", "show", "small.ron"])), SMALL);
-    expect_error(&place.run(&["presets", "show", "fig1d"]), 2, &["fig1d", "did you mean `fig1c`"]);
-    expect_error(&place.run(&["presets", "show", "none.ron"]), 2, &["none.ron"]);
+    sandbox.write("small.ron", SMALL);
+    assert_eq!(stdout(&sandbox.run(&["presets", "show", "small.ron"])), SMALL);
+    expect_error(&sandbox.run(&["presets", "show", "fig1d"]), 2, &["fig1d", "did you mean `fig1c`"]);
+    expect_error(&sandbox.run(&["presets", "show", "none.ron"]), 2, &["none.ron"]);
 }
 
 #[test]
 fn presets_are_checked_one_by_one() {
-    let place = Place::new();
-    place.write("good.ron", SMALL);
-    place.write("bad.ron", &SMALL.replace("noise: 1", "noise: 1000"));
-    let output = place.run(&["presets", "check", "good.ron"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("good.ron", SMALL);
+    sandbox.write("bad.ron", &SMALL.replace("noise: 1", "noise: 1000"));
+    let output = sandbox.run(&["presets", "check", "good.ron"]);
     expect_code(&output, 0);
     assert!(stdout(&output).starts_with("good.ron: good"));
-    let output = place.run(&["presets", "check", "bad.ron", "good.ron", "none.ron"]);
+    let output = sandbox.run(&["presets", "check", "bad.ron", "good.ron", "none.ron"]);
     expect_code(&output, 2);
     assert!(stdout(&output).contains("good.ron: good"));
     for word in ["bad.ron:1:59: noise must be", "^^^^", "none.ron", "2 of 3"] {
@@ -154,22 +154,22 @@ fn presets_are_checked_one_by_one() {
 
 #[test]
 fn a_bad_preset_stops_the_app_before_a_window_opens() {
-    let place = Place::new();
-    place.write("bad.ron", "Landscape(version: 1)");
-    expect_error(&place.run(&["--preset", "nope"]), 2, &["nope"]);
-    expect_error(&place.run(&["app", "--open", "bad.ron"]), 2, &["bad.ron:1:"]);
-    expect_error(&place.run(&["--open", "none.ron"]), 2, &["none.ron"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("bad.ron", "Landscape(version: 1)");
+    expect_error(&sandbox.run(&["--preset", "nope"]), 2, &["nope"]);
+    expect_error(&sandbox.run(&["app", "--open", "bad.ron"]), 2, &["bad.ron:1:"]);
+    expect_error(&sandbox.run(&["--open", "none.ron"]), 2, &["none.ron"]);
 }
 
-// A full disk and a closed pipe.
+// A full disk is an error, a closed pipe is not.
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_1() {
-    let place = Place::new();
+fn a_full_disk_exits_with_1() {
+    let sandbox = Sandbox::new();
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for args in [&["presets", "list"][..], &["presets", "show", "lesson"], &["simulate", "fig1c"]] {
-        let output = place.command(args).stdout(full()).output().unwrap();
+        let output = sandbox.command(args).stdout(full()).output().unwrap();
         expect_code(&output, 1);
         assert!(stderr(&output).contains("No space left"), "{}", stderr(&output));
     }
@@ -177,18 +177,18 @@ fn a_full_disk_is_1() {
 
 #[cfg(unix)]
 #[test]
-fn a_closed_pipe_is_no_failure() {
-    let place = Place::new();
+fn a_closed_pipe_exits_with_0() {
+    let sandbox = Sandbox::new();
     for args in [&["presets", "list"][..], &["simulate", "fig1c"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = place.command(args).stdout(writer).output().unwrap();
+        let output = sandbox.command(args).stdout(writer).output().unwrap();
         expect_code(&output, 0);
         assert!(!stderr(&output).contains("panic"), "{}", stderr(&output));
     }
     // Neither is a closed stderr.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = place.command(&["presets", "show", "nope"]).stderr(Stdio::from(writer)).status().unwrap();
+    let status = sandbox.command(&["presets", "show", "nope"]).stderr(Stdio::from(writer)).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }

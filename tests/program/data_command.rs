@@ -1,4 +1,4 @@
-//! `valleyscope data mnist`: what it writes, what it says, and its exit codes.
+//! `valleyscope data mnist`: its files, messages and exit codes.
 
 use std::fs;
 use std::process::Output;
@@ -6,78 +6,78 @@ use std::process::Output;
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
 
 use crate::data_folder::data_folder;
-use crate::place::{Place, expect};
+use crate::sandbox::{Sandbox, expect};
 
 /// Runs `valleyscope data mnist`.
-fn run(place: &Place, args: &[&str]) -> Output {
-    place.run(&[&["data", "mnist"], args].concat())
+fn run(sandbox: &Sandbox, args: &[&str]) -> Output {
+    sandbox.run(&[&["data", "mnist"], args].concat())
 }
 
-fn with_small_set() -> Place {
-    let place = Place::new();
+fn with_small_set() -> Sandbox {
+    let sandbox = Sandbox::new();
     let digits = Digits { images: vec![9; 3 * PIXELS], labels: vec![1, 2, 3] };
     let mnist = Mnist { train: digits.clone(), test: digits, source: MnistSource::Synthetic };
-    write_folder(&mnist, &place.join("some")).unwrap();
-    place
+    write_folder(&mnist, &sandbox.join("some")).unwrap();
+    sandbox
 }
 
 #[test]
 fn files_are_taken_from_a_folder_into_the_cache_and_checked_there() {
-    let place = with_small_set();
-    expect(&run(&place, &["--check"]), 1, &["missing", "there is no folder"]);
-    expect(&run(&place, &["--from", "some"]), 0, &["now in", "3 images to learn from"]);
-    let checked = run(&place, &["--check"]);
+    let sandbox = with_small_set();
+    expect(&run(&sandbox, &["--check"]), 1, &["missing", "there is no folder"]);
+    expect(&run(&sandbox, &["--from", "some"]), 0, &["now in", "3 images to learn from"]);
+    let checked = run(&sandbox, &["--check"]);
     let said = ["not the official file", "3 images to learn from and 3 to test with", "fingerprint"];
     expect(&checked, 1, &said);
     assert!(String::from_utf8_lossy(&checked.stdout).contains("fingerprint"), "results go to stdout");
-    expect(&run(&place, &["--from", "some"]), 2, &["is there already", "--dir"]);
-    expect(&run(&place, &["--from", "some", "--dir", "other"]), 0, &["now in other"]);
+    expect(&run(&sandbox, &["--from", "some"]), 2, &["is there already", "--dir"]);
+    expect(&run(&sandbox, &["--from", "some", "--dir", "other"]), 0, &["now in other"]);
 }
 
 #[test]
 fn a_damaged_or_missing_file_is_bad_input_and_nothing_is_written() {
-    let place = with_small_set();
-    let labels = place.join("some/t10k-labels-idx1-ubyte");
+    let sandbox = with_small_set();
+    let labels = sandbox.join("some/t10k-labels-idx1-ubyte");
     fs::write(&labels, "no labels").unwrap();
-    expect(&run(&place, &["--from", "some", "--dir", "other"]), 2, &["t10k-labels", "expected", "found"]);
-    expect(&run(&place, &["--check", "--dir", "some"]), 1, &["t10k-labels", "expected", "found"]);
+    expect(&run(&sandbox, &["--from", "some", "--dir", "other"]), 2, &["t10k-labels", "expected", "found"]);
+    expect(&run(&sandbox, &["--check", "--dir", "some"]), 1, &["t10k-labels", "expected", "found"]);
     fs::remove_file(&labels).unwrap();
-    expect(&run(&place, &["--from", "some", "--dir", "other"]), 2, &["t10k-labels"]);
-    expect(&run(&place, &["--from", "nowhere", "--dir", "other"]), 2, &["there is no folder nowhere"]);
-    assert!(!place.join("other").exists());
+    expect(&run(&sandbox, &["--from", "some", "--dir", "other"]), 2, &["t10k-labels"]);
+    expect(&run(&sandbox, &["--from", "nowhere", "--dir", "other"]), 2, &["there is no folder nowhere"]);
+    assert!(!sandbox.join("other").exists());
 }
 
 #[test]
-fn synthetic_digits_are_written_only_where_one_says_and_are_labelled() {
-    let place = Place::new();
-    expect(&run(&place, &["--stand-in"]), 2, &["--dir"]);
-    expect(&run(&place, &["--stand-in", "--dir", "drawn"]), 0, &["not MNIST", "60000 images"]);
-    assert_eq!(read_folder(&place.join("drawn")).unwrap().source, MnistSource::Synthetic);
-    expect(&run(&place, &["--check", "--dir", "drawn"]), 1, &["not MNIST", "not the official file"]);
-    expect(&run(&place, &["--stand-in", "--dir", "drawn"]), 2, &["is there already"]);
+fn synthetic_digits_are_written_only_on_request_and_labelled() {
+    let sandbox = Sandbox::new();
+    expect(&run(&sandbox, &["--stand-in"]), 2, &["--dir"]);
+    expect(&run(&sandbox, &["--stand-in", "--dir", "drawn"]), 0, &["not MNIST", "60000 images"]);
+    assert_eq!(read_folder(&sandbox.join("drawn")).unwrap().source, MnistSource::Synthetic);
+    expect(&run(&sandbox, &["--check", "--dir", "drawn"]), 1, &["not MNIST", "not the official file"]);
+    expect(&run(&sandbox, &["--stand-in", "--dir", "drawn"]), 2, &["is there already"]);
 }
 
 #[test]
-fn with_no_network_it_says_what_each_mirror_did() {
-    let place = Place::new();
-    let output = run(&place, &["--dir", "new"]);
+fn without_network_the_error_of_each_mirror_is_reported() {
+    let sandbox = Sandbox::new();
+    let output = run(&sandbox, &["--dir", "new"]);
     expect(&output, 1, &["no mirror gave train-images-idx3-ubyte.gz", "ossci-datasets", "cvdf-datasets", "try again"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_no_half_file() {
-    let place = with_small_set();
-    let output = place.run_limited(1, &["data", "mnist", "--from", "some", "--dir", "other"]);
+    let sandbox = with_small_set();
+    let output = sandbox.run_limited(1, &["data", "mnist", "--from", "some", "--dir", "other"]);
     expect(&output, 1, &["cannot use", "train-images", "too large"]);
-    assert_eq!(fs::read_dir(place.join("other")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(sandbox.join("other")).unwrap().count(), 0);
 }
 
 #[test]
 fn the_real_files_are_compared_with_the_official_sums() {
     let Some(folder) = data_folder("the_real_files_are_compared_with_the_official_sums") else { return };
-    let place = Place::new();
-    let output = run(&place, &["--check", "--dir", folder.to_str().unwrap()]);
+    let sandbox = Sandbox::new();
+    let output = run(&sandbox, &["--check", "--dir", folder.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("60000 images to learn from and 10000 to test with"), "{said}");
     let labels = said.lines().find(|line| line.starts_with("t10k-labels-idx1-ubyte")).unwrap();

@@ -1,14 +1,15 @@
-//! The doctor's report, on this machine and on machines made up for the purpose.
+//! The doctor's report, on this machine and on invented ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use valleyscope::cli::doctor::{Adapter, Facts, FolderFacts, Processor, SystemMemory, WorkerCheck, WorkerFacts};
+use valleyscope_experiments::workload::DatasetFiles;
 use valleyscope_machine::{self as machine, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
 use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
 
-use crate::place::Place;
+use crate::sandbox::Sandbox;
 
-/// A worker that trains on a graphics card.
+/// Returns a worker that trains on a graphics card.
 fn worker() -> WorkerFacts {
     let device = |name: &str, kind: &str, memory| Device { name: name.into(), kind: kind.into(), memory };
     let handshake = Handshake {
@@ -28,7 +29,7 @@ fn set_up(state: SetUpState, message: &str) -> Option<SetUpStatus> {
     Some(SetUpStatus { state, message: message.into(), step: (2, 3), percent: Some(40), pid: 1, updated: 0 })
 }
 
-/// A desktop that lacks nothing.
+/// Returns a desktop that lacks nothing.
 fn desktop() -> Facts {
     Facts {
         processor: Processor { model: "Some CPU".into(), threads: 8, features: vec![("AVX2", true), ("FMA", false)] },
@@ -61,14 +62,16 @@ fn desktop() -> Facts {
 
 #[test]
 fn the_folder_of_training_data_is_shown() {
-    let of = |lacks: Option<&str>| Facts { data: Some(("/data".into(), lacks.map(str::to_owned))), ..desktop() };
-    let shown = [None, Some("there is no train-images")].map(|lacks| of(lacks).to_string());
-    assert!(shown[0].contains("VALLEYSCOPE_DATA=/data (has MNIST's files)"), "{}", shown[0]);
-    assert!(shown[1].contains("VALLEYSCOPE_DATA=/data (no MNIST: there is no train-images)"), "{}", shown[1]);
+    let files = |lacking_in| DatasetFiles { title: "Letters", cache: || None, lacking_in };
+    let all = files(|_| None).words_of(Path::new("/data"));
+    let none = files(|folder| Some(format!("no a.txt in {}", folder.display()))).words_of(Path::new("/data"));
+    let shown = Facts { data: Some(("/data".into(), vec![all, none])), ..desktop() }.to_string();
+    let expected = "VALLEYSCOPE_DATA=/data (has the files of Letters; no Letters: no a.txt in /data)";
+    assert!(shown.contains(expected), "{shown}");
     assert!(!desktop().to_string().contains("VALLEYSCOPE_DATA"));
 }
 
-/// The window's needs of which nothing but `present` is there.
+/// Returns the window's needs of which nothing but `present` is there.
 fn lacking(present: &[Look]) -> Facts {
     let needs = for_window(Some(Display::X11));
     Facts { missing: needs.into_iter().filter(|need| !present.contains(&need.look)).collect(), ..desktop() }
@@ -92,7 +95,7 @@ fn a_complete_machine_has_no_problems() {
 }
 
 #[test]
-fn missing_libraries_are_named_with_the_command_that_brings_them() {
+fn missing_libraries_are_named_with_the_command_that_installs_them() {
     let mut facts = lacking(&[Look::GraphicsDriver]);
     let [problem] = &facts.problems()[..] else { panic!("{:?}", facts.problems()) };
     assert!(problem.blocks_window);
@@ -106,7 +109,7 @@ fn missing_libraries_are_named_with_the_command_that_brings_them() {
 }
 
 #[test]
-fn no_driver_and_a_driver_without_adapter_are_told_apart() {
+fn no_driver_and_a_driver_without_adapter_are_distinguished() {
     let no_driver = Facts { adapters: Vec::new(), package_manager: Some(PackageManager::Dnf), ..lacking(&[]) };
     let driver = no_driver.problems().into_iter().find(|problem| problem.what.contains("driver")).expect("a problem");
     assert_eq!(driver.remedy, "sudo dnf install mesa-vulkan-drivers vulkan-loader");
@@ -132,7 +135,7 @@ fn a_machine_without_display_points_to_the_commands_that_need_none() {
 }
 
 #[test]
-fn a_build_without_window_misses_nothing_of_it() {
+fn a_build_without_window_needs_nothing_for_one() {
     let facts = Facts { has_window: false, display: None, adapters: Vec::new(), ..lacking(&[]) };
     assert_eq!(facts.problems(), []);
     assert!(facts.to_string().contains("--no-default-features"));
@@ -186,9 +189,9 @@ fn a_worker_that_is_being_set_up_is_no_problem() {
     assert!(text.contains("being set up, step 2 of 3: Building the training worker, 40 %"), "{text}");
 }
 
-/// The set-up works out by itself where the program will look.
+/// The set-up computes on its own the folder in which the program looks.
 #[test]
-fn the_set_up_and_the_program_mean_the_same_folder() {
+fn the_set_up_and_the_program_use_the_same_folder() {
     assert_eq!(machine::data_folder(), data_folder());
 }
 
@@ -201,7 +204,7 @@ fn a_folder_that_cannot_be_written_is_a_problem_but_not_for_the_window() {
     assert!(!to_be_made.exists && to_be_made.refusal.is_none(), "{to_be_made:?}");
     assert!(!base.path().join("a").exists(), "looking made a folder");
 
-    // A file where the folder should be refuses everybody, root too.
+    // A file in the folder's place refuses everybody, even root.
     std::fs::write(base.path().join("file"), "").unwrap();
     let refused = FolderFacts::look("presets", base.path().join("file/presets"), "XDG_CONFIG_HOME");
     let facts = Facts { folders: vec![refused], ..desktop() };
@@ -232,11 +235,11 @@ fn the_report_of_this_machine_is_complete() {
 }
 
 #[test]
-fn the_command_tells_a_machine_without_display_or_driver_what_it_lacks() {
-    let place = Place::new();
-    let output = place
+fn the_command_reports_a_missing_display_or_driver() {
+    let sandbox = Sandbox::new();
+    let output = sandbox
         .command(&["doctor"])
-        .env("VK_DRIVER_FILES", place.join("none.json"))
+        .env("VK_DRIVER_FILES", sandbox.join("none.json"))
         .envs(
             ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, "")),
         )
@@ -251,13 +254,13 @@ fn the_command_tells_a_machine_without_display_or_driver_what_it_lacks() {
         assert!(stdout.contains("graphics    no adapter"), "{stdout}");
         assert!(stderr.contains("the window cannot open here"), "{stderr}");
     }
-    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "looking left something behind");
+    assert_eq!(std::fs::read_dir(sandbox.path()).unwrap().count(), 0, "looking left something behind");
 }
 
 #[test]
-fn the_command_tells_which_variables_name_nothing() {
-    let place = Place::new();
-    let output = place
+fn the_command_reports_variables_that_name_nothing() {
+    let sandbox = Sandbox::new();
+    let output = sandbox
         .command(&["doctor"])
         .envs(["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, "")))
         .env("DISPLAY", "no-colon")

@@ -1,5 +1,6 @@
 //! The command line and the files of the program, without its window.
 
+mod bytes;
 mod commands;
 mod data_command;
 #[path = "../support/data_folder.rs"]
@@ -9,7 +10,6 @@ mod doctor;
 mod figures;
 mod foreign_folders;
 mod glyphs;
-mod place;
 mod plain_files;
 mod presets;
 #[cfg(unix)]
@@ -18,6 +18,7 @@ mod put_program;
 mod regret;
 mod runs;
 mod runs_command;
+mod sandbox;
 mod scan_run;
 mod simulate;
 mod sweep_command;

@@ -1,4 +1,4 @@
-//! What is no plain file is refused at once, and nothing is written through it.
+//! Files that are not regular are refused at once, and nothing is written through them.
 
 #![cfg(unix)]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use valleyscope_runs::plain_file::{Links, open, open_to_append, open_to_write, read, read_text};
 
-use crate::place::make_fifo;
+use crate::sandbox::make_fifo;
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("there is room for a folder")
@@ -24,7 +24,7 @@ fn refusal<T>(outcome: std::io::Result<T>) -> String {
 }
 
 #[test]
-fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
+fn a_link_is_refused_and_its_target_unchanged() {
     let folder = folder();
     let (target, link) = (folder.path().join("target"), folder.path().join("link"));
     fs::write(&target, "precious").unwrap();
@@ -34,7 +34,7 @@ fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
     assert_eq!(refusal(open_to_write(&link)), expected);
     assert_eq!(refusal(open_to_append(&link)), expected);
     assert_eq!(read_text(&link, Links::Followed, 100).unwrap(), "precious");
-    // One that leads nowhere makes no file there.
+    // A dangling link does not create its target.
     let nowhere = folder.path().join("nowhere");
     symlink(folder.path().join("not-there"), &nowhere).unwrap();
     assert_eq!(refusal(open_to_write(&nowhere)), expected);

@@ -4,11 +4,11 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::figure::{Format, Options};
 use valleyscope::regret::{figure, write_table};
-use valleyscope_engine::regret::{Course, Losses, Theorem, run};
+use valleyscope_engine::regret::{Losses, RegretCurve, Theorem, run};
 
-use crate::place::{Place, stderr, stdout};
+use crate::sandbox::{Sandbox, stderr, stdout};
 
-/// FOCUS as the paper's algorithm has it, with a projection onto the box.
+/// Runs FOCUS as in the paper's algorithm, with a projection onto the box.
 fn focus(theorem: &Theorem, steps: u64, mut gradient: impl FnMut(u64, &[f64]) -> Vec<f64>) {
     const BETA2: f64 = 0.9;
     let sign = |x: f64| if x == 0.0 { 0.0 } else { x.signum() };
@@ -28,11 +28,11 @@ fn focus(theorem: &Theorem, steps: u64, mut gradient: impl FnMut(u64, &[f64]) ->
     }
 }
 
-fn course(losses: Losses, theorem: Theorem, steps: u64) -> Course {
+fn course(losses: Losses, theorem: Theorem, steps: u64) -> RegretCurve {
     run(losses, &[theorem], steps, 7, || true).expect("it was not asked to end").remove(0)
 }
 
-fn last_regret(course: &Course) -> f64 {
+fn last_regret(course: &RegretCurve) -> f64 {
     course.records.last().expect("a record").regret
 }
 
@@ -41,12 +41,12 @@ fn the_bound_is_that_of_the_theorem() {
     let theorem = Theorem { dimension: 1, learning_rate: 1.0, beta1: [0.5, 0.5], gamma: [-0.5, 0.5] };
     // 2 (4 + 4 · 2) / (2 · 0.5) + 2 · 2 · 1.5² / 0.5 + (0.5 + 0.5) · 2 · 2 / 0.5
     assert_eq!(theorem.bound(4, 2.0), 24.0 + 18.0 + 8.0);
-    // D² is d D∞²; all else is in proportion to d too.
+    // D² is d D∞²; everything else is proportional to d too.
     assert!((Theorem { dimension: 10, ..theorem }.bound(4, 2.0) - 500.0).abs() < 1e-9);
 }
 
 #[test]
-fn the_regret_is_what_follows_from_the_algorithm() {
+fn the_regret_agrees_with_the_algorithm() {
     for (losses, gamma) in Losses::ALL.into_iter().flat_map(|losses| [(losses, 0.2), (losses, -0.2)]) {
         for (dimension, steps) in [(1, 500), (3, 200)] {
             let theorem = Theorem::usual(dimension, gamma);
@@ -141,7 +141,7 @@ fn the_regret_of_losses_that_are_rarely_steep_breaks_the_bound() {
 
 #[test]
 fn equal_seeds_give_equal_bytes() {
-    let courses = |seed: u64| -> Vec<Course> {
+    let courses = |seed: u64| -> Vec<RegretCurve> {
         let theorems = [0.2, -0.2].map(|gamma| Theorem::usual(3, gamma));
         Losses::ALL.into_iter().flat_map(|losses| run(losses, &theorems, 200, seed, || true).expect("whole")).collect()
     };
@@ -165,28 +165,28 @@ fn equal_seeds_give_equal_bytes() {
 }
 
 #[test]
-fn it_ends_when_it_is_asked_to() {
+fn a_computation_ends_when_cancelled() {
     assert_eq!(run(Losses::Linear, &[Theorem::usual(1, 0.2)], 10, 0, || false), None);
 }
 
 #[test]
 fn the_command_writes_a_table_and_a_figure() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let regret = |args: &[&str]| {
-        let output = place.run(&[&["regret"], args].concat());
+        let output = sandbox.run(&[&["regret"], args].concat());
         (output.status.code(), stdout(&output).to_owned(), stderr(&output).to_owned())
     };
     let (code, stdout, stderr) = regret(&["--steps", "100", "--out", "r.csv", "--figure", "r.svg"]);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("rare steep  100  −0.2") && stdout.contains("does not hold as it is printed"), "{stdout}");
-    let table = std::fs::read_to_string(place.join("r.csv")).expect("the table");
+    let table = std::fs::read_to_string(sandbox.join("r.csv")).expect("the table");
     assert_eq!(table.lines().filter(|line| line.contains(",100,1,0.9,0.9,0.2,0.9,100,")).count(), Losses::ALL.len());
-    assert!(std::fs::read_to_string(place.join("r.svg")).expect("the figure").starts_with("<svg"));
+    assert!(std::fs::read_to_string(sandbox.join("r.svg")).expect("the figure").starts_with("<svg"));
     for (args, words) in [
         (["--out", "r.txt"], ["--out must be a file that ends in .csv", "r.txt"]),
         (["--figure", "r.gif"], ["--figure must be a file that ends in .png, .svg or .pdf", "r.gif"]),
         (["--steps", "0"], ["from 1 to 1000000", "found 0"]),
-        (["--steps", "many"], ["expected a whole number of steps", "found many"]),
+        (["--steps", "many"], ["expected a whole number from 1", "found many"]),
     ] {
         let (code, _, stderr) = regret(&args);
         assert!(code == Some(2) && words.iter().all(|word| stderr.contains(word)), "{args:?}: {stderr}");

@@ -1,4 +1,4 @@
-//! `valleyscope runs` as a user meets it: the real program, its output, its exit codes.
+//! `valleyscope runs`: the real program, its output and exit codes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,13 +13,13 @@ use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunCommand, RunFold
 #[cfg(unix)]
 use valleyscope_runs::{EventRecord, Handshake, PROTOCOL, Timestamp};
 
-use crate::place::{Place, expect, signal, stderr, stdout, wait_until};
 #[cfg(unix)]
 use crate::put_program::put_program;
+use crate::sandbox::{Sandbox, expect, signal, stderr, stdout, wait_until};
 use crate::scan_run;
 
-impl Place {
-    /// A run whose worker is in this process, after some steps.
+impl Sandbox {
+    /// Returns a run whose worker is in this process, after some steps.
     fn begun(&self, stem: &str) -> (RunFolder, RunSession) {
         let run = RunFolder::create(&self.runs(), stem, "Mnist()").unwrap();
         let mut session = RunSession::begin(&run).unwrap();
@@ -57,7 +57,7 @@ impl Place {
         self.run(&[&["figure"], args].concat())
     }
 
-    /// `valleyscope train mnist` with a worker, into the folder `new`.
+    /// Runs `valleyscope train mnist` with a worker, into the folder `new`.
     fn train(&self, worker: &Path, args: &[&str]) -> Output {
         let mut command = self.command(&["train", "mnist", "--runs", "new", "--worker"]);
         command.arg(worker).args(args);
@@ -71,14 +71,14 @@ impl Place {
 
 #[test]
 fn runs_are_listed_in_columns() {
-    let place = Place::new();
-    expect(&place.run(&["runs", "list"]), 0, &["there are no runs in", "valleyscope/runs"]);
-    let first = place.ended("mnist", Event::Stopped);
-    let failed = place.ended("broken", Event::Failed { message: "no memory".into() });
-    let (living, _session) = place.begun("living");
+    let sandbox = Sandbox::new();
+    expect(&sandbox.run(&["runs", "list"]), 0, &["there are no runs in", "valleyscope/runs"]);
+    let first = sandbox.ended("mnist", Event::Stopped);
+    let failed = sandbox.ended("broken", Event::Failed { message: "no memory".into() });
+    let (living, _session) = sandbox.begun("living");
     Notes { title: "My best".into(), note: String::new() }.write(&first).unwrap();
-    fs::create_dir(place.runs().join("pictures")).unwrap();
-    let output = place.run(&["runs", "list"]);
+    fs::create_dir(sandbox.runs().join("pictures")).unwrap();
+    let output = sandbox.run(&["runs", "list"]);
     expect(&output, 0, &[]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert_eq!(lines.len(), 4);
@@ -96,13 +96,13 @@ fn runs_are_listed_in_columns() {
 }
 
 #[test]
-fn a_run_by_several_processes_has_its_ranks_in_the_list() {
-    let place = Place::new();
-    let (run, mut session) = place.begun("together");
+fn a_run_by_several_processes_is_listed_with_its_ranks() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = sandbox.begun("together");
     let started = session.before().started().cloned().unwrap_or_default();
     session.record(50, Event::Started(Started { steps: 400, processes: Some(3), ..started })).unwrap();
     session.sync().unwrap();
-    expect(&place.run(&["runs", "list"]), 0, &["RANKS", " 3 "]);
+    expect(&sandbox.run(&["runs", "list"]), 0, &["RANKS", " 3 "]);
     let point = |processes: f64| {
         MetricValues::from([
             (MetricId::LOSS, 0.5),
@@ -111,39 +111,39 @@ fn a_run_by_several_processes_has_its_ranks_in_the_list() {
             (MetricId::WAIT_SHARE, 0.125),
         ])
     };
-    // Of a session with another number of processes.
+    // This session has another number of processes.
     session.record(51, Event::Train(point(4.0))).unwrap();
     session.sync().unwrap();
-    expect(&place.run(&["runs", "show", &run.name()]), 0, &["3 processes\n"]);
+    expect(&sandbox.run(&["runs", "show", &run.name()]), 0, &["3 processes\n"]);
     session.record(52, Event::Train(point(3.0))).unwrap();
     session.sync().unwrap();
-    expect(&place.run(&["runs", "list"]), 0, &["3, slowest 2"]);
+    expect(&sandbox.run(&["runs", "list"]), 0, &["3, slowest 2"]);
     let words = "3 processes, the slowest is rank 2, rank 0 waits 12.5 % of the time";
-    expect(&place.run(&["runs", "show", &run.name()]), 0, &[words]);
-    place.begun("alone");
-    let list = place.run(&["runs", "list"]);
+    expect(&sandbox.run(&["runs", "show", &run.name()]), 0, &[words]);
+    sandbox.begun("alone");
+    let list = sandbox.run(&["runs", "list"]);
     assert_eq!(stdout(&list).matches("slowest").count(), 1);
 }
 
 #[test]
 fn long_texts_of_a_list_lose_their_middle() {
-    let place = Place::new();
-    let run = place.ended("mnist", Event::Stopped);
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Stopped);
     let title = format!("The beginning {} and the end", "of it ".repeat(30));
     Notes { title: title.clone(), note: String::new() }.write(&run).unwrap();
-    let output = place.run(&["runs", "list"]);
+    let output = sandbox.run(&["runs", "list"]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", stdout(&output));
     assert!(lines[1].starts_with(&run.name()) && lines[1].contains("  The begin"), "{}", lines[1]);
     assert!(lines[1].contains('…') && lines[1].ends_with("e end"), "{}", lines[1]);
     assert!(!lines[0].contains("LEFT"), "a column with nothing in it is left out");
-    expect(&place.run(&["runs", "show", "mnist"]), 0, &[&title]);
+    expect(&sandbox.run(&["runs", "show", "mnist"]), 0, &[&title]);
 }
 
 #[test]
-fn values_of_before_the_last_step_have_theirs() {
-    let place = Place::new();
-    let (run, mut session) = place.begun("mnist");
+fn values_before_the_last_step_show_their_step() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = sandbox.begun("mnist");
     session.record(60, Event::Warning { message: "look at this".into() }).unwrap();
     session.record(60, Event::Stopped).unwrap();
     drop(session);
@@ -152,42 +152,42 @@ fn values_of_before_the_last_step_have_theirs() {
         (&["runs", "show", "mnist"], ["0.0400 at step 50", "95.12 % at step 50"]),
         (&["runs", "watch", "mnist"], ["loss 0.0400, test", "test loss 0.2500, test accuracy 95.12 % at step 50"]),
     ] {
-        expect(&place.run(args), if args[1] == "watch" { 130 } else { 0 }, &said);
+        expect(&sandbox.run(args), if args[1] == "watch" { 130 } else { 0 }, &said);
     }
-    // What the events name, and what is there.
+    // The checkpoint that the events name is missing.
     for extension in ["ron", "safetensors"] {
         fs::write(run.path().join(format!("checkpoint-00000055.{extension}")), "").unwrap();
     }
-    expect(&place.run(&["runs", "show", "mnist"]), 0, &["checkpoint-00000055.safetensors, of step 55"]);
+    expect(&sandbox.run(&["runs", "show", "mnist"]), 0, &["checkpoint-00000055.safetensors, of step 55"]);
 }
 
 #[test]
 fn a_run_is_found_by_name_beginning_or_folder() {
-    let place = Place::new();
-    let run = place.ended("mnist", Event::Finished);
-    let other = place.ended("mnist", Event::Stopped);
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Finished);
+    let other = sandbox.ended("mnist", Event::Stopped);
     let path = run.path().to_str().unwrap();
     let name = run.name();
-    for (words, folder) in [(&*name, None), (path, None), (&*name, place.runs().to_str())] {
+    for (words, folder) in [(&*name, None), (path, None), (&*name, sandbox.runs().to_str())] {
         let mut args = vec!["runs", "show", words];
         args.extend(folder.map(|folder| ["--runs", folder]).into_iter().flatten());
-        expect(&place.run(&args), 0, &[&name, "finished"]);
+        expect(&sandbox.run(&args), 0, &[&name, "finished"]);
     }
-    expect(&place.run(&["runs", "show", "mnist"]), 2, &[&name, &other.name(), "say which"]);
-    expect(&place.run(&["runs", "show", "mnits"]), 2, &["there is no run `mnits`", "did you mean", &name]);
-    expect(&place.run(&["runs", "show", "quite else"]), 2, &["there is no run", "runs list"]);
-    expect(&place.run(&["runs", "show", "/nowhere/at/all"]), 2, &["no folder /nowhere/at/all"]);
-    expect(&place.run(&["runs", "list", "--runs", "nowhere"]), 2, &["--runs", "nowhere"]);
+    expect(&sandbox.run(&["runs", "show", "mnist"]), 2, &[&name, &other.name(), "say which"]);
+    expect(&sandbox.run(&["runs", "show", "mnits"]), 2, &["there is no run `mnits`", "did you mean", &name]);
+    expect(&sandbox.run(&["runs", "show", "quite else"]), 2, &["there is no run", "runs list"]);
+    expect(&sandbox.run(&["runs", "show", "/nowhere/at/all"]), 2, &["no folder /nowhere/at/all"]);
+    expect(&sandbox.run(&["runs", "list", "--runs", "nowhere"]), 2, &["--runs", "nowhere"]);
     fs::remove_dir_all(other.path()).unwrap();
-    expect(&place.run(&["runs", "show", "mn"]), 0, &[&name]);
+    expect(&sandbox.run(&["runs", "show", "mn"]), 0, &[&name]);
 }
 
 #[test]
-fn show_tells_what_there_is() {
-    let place = Place::new();
-    let run = place.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
+fn show_describes_the_run() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
     Notes { title: String::new(), note: "try batch 64".into() }.write(&run).unwrap();
-    let output = place.run(&["runs", "show", &run.name()]);
+    let output = sandbox.run(&["runs", "show", &run.name()]);
     expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch size"]);
     expect(&output, 0, &["try batch 64", "95.12 %", "config.ron", "last events", "started: Adam on digits"]);
 }
@@ -199,9 +199,9 @@ fn watching_ends_with_the_run() {
         (Event::Stopped, 130, "stopped"),
         (Event::Failed { message: "no memory".into() }, 1, "error: failed: no memory"),
     ] {
-        let place = Place::new();
-        let (run, mut session) = place.begun("mnist");
-        let watcher = place.start(&["runs", "watch", &run.name()]);
+        let sandbox = Sandbox::new();
+        let (run, mut session) = sandbox.begun("mnist");
+        let watcher = sandbox.start(&["runs", "watch", &run.name()]);
         session.record(60, Event::Warning { message: "look at this".into() }).unwrap();
         session.record(60, goodbye).unwrap();
         drop(session);
@@ -212,10 +212,10 @@ fn watching_ends_with_the_run() {
 }
 
 #[test]
-fn a_line_with_the_loss_comes_with_each_tenth_of_the_steps_where_there_is_no_terminal() {
-    let place = Place::new();
-    let (run, mut session) = place.begun("mnist");
-    let mut watcher = place.start(&["runs", "watch", &run.name()]);
+fn without_a_terminal_a_line_with_the_loss_is_printed_every_tenth_of_the_steps() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = sandbox.begun("mnist");
+    let mut watcher = sandbox.start(&["runs", "watch", &run.name()]);
     let mut lines = BufReader::new(watcher.stderr.take().unwrap()).lines();
     let mut line_with = |words: &str| {
         let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains(words));
@@ -240,10 +240,10 @@ fn a_line_with_the_loss_comes_with_each_tenth_of_the_steps_where_there_is_no_ter
 
 #[test]
 fn a_watched_run_outlives_the_watcher() {
-    let place = Place::new();
-    let (run, _session) = place.begun("mnist");
-    let watcher = place.start(&["runs", "watch", &run.name()]);
-    // It listens for signals before it looks at the run.
+    let sandbox = Sandbox::new();
+    let (run, _session) = sandbox.begun("mnist");
+    let watcher = sandbox.start(&["runs", "watch", &run.name()]);
+    // The command handles signals before it reads the run.
     let looked =
         || fs::read_to_string(format!("/proc/{}/status", watcher.id())).is_ok_and(|status| catches(&status, 2));
     if Path::new("/proc/self/status").exists() {
@@ -253,26 +253,26 @@ fn a_watched_run_outlives_the_watcher() {
     expect(&watcher.wait_with_output().unwrap(), 130, &["the run goes on"]);
 }
 
-/// Whether the process of this status has a handler for a signal.
+/// Returns whether the process of this status has a handler for a signal.
 fn catches(status: &str, signal: u32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
 }
 
 #[test]
-fn a_folder_that_goes_away_ends_the_watching() {
-    let place = Place::new();
-    let (run, session) = place.begun("mnist");
-    let watcher = place.start(&["runs", "watch", &run.name()]);
+fn watching_ends_if_the_folder_disappears() {
+    let sandbox = Sandbox::new();
+    let (run, session) = sandbox.begun("mnist");
+    let watcher = sandbox.start(&["runs", "watch", &run.name()]);
     drop(session);
     fs::remove_dir_all(run.path()).unwrap();
     let code = watcher.wait_with_output().unwrap().status.code();
     assert!(matches!(code, Some(1 | 2)), "{code:?}");
 }
 
-/// A worker of this protocol, a script that says all that happens in a moment.
+/// Returns a worker of this protocol, a script that records a whole training in a moment.
 #[cfg(unix)]
-fn worker(place: &Place, protocol: u32) -> PathBuf {
+fn worker(sandbox: &Sandbox, protocol: u32) -> PathBuf {
     let answer = Handshake { protocol, ..Handshake::default() }.to_line();
     // Its clock is behind.
     let time = Timestamp::now() - Duration::from_secs(3600);
@@ -284,7 +284,7 @@ fn worker(place: &Place, protocol: u32) -> PathBuf {
         Event::Finished,
     ];
     let events = events.map(line).join("\n");
-    let path = place.join(format!("worker-{protocol}"));
+    let path = sandbox.join(format!("worker-{protocol}"));
     let text = format!(
         r#"#!/bin/sh
         if [ "$1" = --handshake ]; then echo '{answer}'; exit; fi
@@ -296,77 +296,77 @@ fn worker(place: &Place, protocol: u32) -> PathBuf {
 
 #[cfg(unix)]
 #[test]
-fn a_training_tells_all_that_happens_from_the_beginning() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
-    let output = place.command(&["train", "mnist", "--worker"]).arg(&worker).output().unwrap();
+fn a_training_prints_all_events_from_the_beginning() {
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
+    let output = sandbox.command(&["train", "mnist", "--worker"]).arg(&worker).output().unwrap();
     expect(&output, 0, &["step 0: started: Nothing, cpu", "warning: these digits are not MNIST", "checkpoint last"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn what_is_said_twice_is_refused_before_anything_is_made() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
-    for (option, value, set) in [("--data", ".", "data=StandIn"), ("--device", "cpu", "device=Cpu")] {
-        expect(&place.train(&worker, &[option, value, "--set", set]), 2, &[option, "twice"]);
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
+    for (option, value, set) in [("--data", ".", "data=Synthetic"), ("--device", "cpu", "device=Cpu")] {
+        expect(&sandbox.train(&worker, &[option, value, "--set", set]), 2, &[option, "twice"]);
     }
-    assert!(!place.join("new").exists());
+    assert!(!sandbox.join("new").exists());
 }
 
 #[cfg(unix)]
 #[test]
 fn a_setting_that_is_refused_is_named() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
     let said = ["--set optimizer.beta1=2: ", "found 2"];
-    let output = place.train(&worker, &["--set", "optimizer.beta1=2"]);
+    let output = sandbox.train(&worker, &["--set", "optimizer.beta1=2"]);
     expect(&output, 2, &said);
     assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
     for device in ["cpu", "CPU", "Cpu"] {
-        expect(&place.train(&worker, &["--set", &format!("device={device}")]), 0, &[]);
+        expect(&sandbox.train(&worker, &["--set", &format!("device={device}")]), 0, &[]);
     }
-    expect(&place.train(&worker, &["--set", "device=cuda"]), 2, &["`--device cpu` takes the processor"]);
-    expect(&place.train(&worker, &["--set", "device=gpu"]), 2, &["expected one of `Automatic`, `Cpu`, `Cuda`"]);
+    expect(&sandbox.train(&worker, &["--set", "device=cuda"]), 2, &["`--device cpu` takes the processor"]);
+    expect(&sandbox.train(&worker, &["--set", "device=gpu"]), 2, &["expected one of `Automatic`, `Cpu`, `Cuda`"]);
 }
 
 #[test]
 fn a_folder_without_the_data_is_refused_before_anything_is_made() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
-    fs::create_dir(place.join("empty")).unwrap();
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
+    fs::create_dir(sandbox.join("empty")).unwrap();
     for given in [["--data", "empty"], ["--set", "data=Folder(\"empty\")"]] {
-        expect(&place.train(&worker, &given), 2, &["empty", "train-images-idx3-ubyte"]);
+        expect(&sandbox.train(&worker, &given), 2, &["empty", "train-images-idx3-ubyte"]);
     }
-    assert!(!place.join("new").exists());
+    assert!(!sandbox.join("new").exists());
 }
 
 #[cfg(unix)]
 #[test]
-fn a_device_that_is_not_there_is_refused_before_anything_is_made() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
-    expect(&place.train(&worker, &["--device", "cuda:3"]), 2, &["cuda:3", "--device"]);
-    assert!(!place.join("new").exists());
+fn a_missing_device_is_refused_before_anything_is_made() {
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
+    expect(&sandbox.train(&worker, &["--device", "cuda:3"]), 2, &["cuda:3", "--device"]);
+    assert!(!sandbox.join("new").exists());
 }
 
 #[test]
 fn a_run_that_never_began_has_no_points() {
-    let place = Place::new();
-    let run = RunFolder::create(&place.runs(), "mnist", "Mnist()").unwrap();
-    expect(&place.run(&["runs", "export", &run.name(), "--out", "a.csv"]), 2, &["has not begun yet"]);
-    assert!(!place.join("a.csv").exists());
+    let sandbox = Sandbox::new();
+    let run = RunFolder::create(&sandbox.runs(), "mnist", "Mnist()").unwrap();
+    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "a.csv"]), 2, &["has not begun yet"]);
+    assert!(!sandbox.join("a.csv").exists());
 }
 
 #[cfg(unix)]
 #[test]
-fn a_run_with_other_settings_is_called_by_them() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
+fn a_run_with_other_settings_is_named_after_them() {
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
     let train = |settings: &[&str]| {
         let args: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
-        expect(&place.train(&worker, &args), 0, &[]);
-        let newest = RunFolder::list(&place.join("new")).unwrap().pop().unwrap();
+        expect(&sandbox.train(&worker, &args), 0, &[]);
+        let newest = RunFolder::list(&sandbox.join("new")).unwrap().pop().unwrap();
         Preset::read(&newest.config()).unwrap()
     };
     let plain = train(&["seed=3"]);
@@ -391,17 +391,17 @@ fn a_run_with_other_settings_is_called_by_them() {
 
 #[cfg(unix)]
 #[test]
-fn a_rule_in_the_place_of_another_keeps_what_both_have_and_prints_the_rest() {
-    let place = Place::new();
-    let worker = worker(&place, PROTOCOL);
+fn a_replacing_rule_keeps_common_hyperparameters_and_prints_the_rest() {
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox, PROTOCOL);
     let own = "Mnist(version: 1, title: \"Mine\", runs: [(optimizer: Adam(weight_decay: 0.1), learning_rate: 0.01)])";
-    fs::write(place.join("own.ron"), own).unwrap();
+    fs::write(sandbox.join("own.ron"), own).unwrap();
     let train = |settings: &[&str], said: &[&str]| {
-        let mut command = place.command(&["train", "own.ron", "--runs", "new", "--worker"]);
+        let mut command = sandbox.command(&["train", "own.ron", "--runs", "new", "--worker"]);
         command.arg(&worker);
         command.args(settings.iter().flat_map(|setting| ["--set", setting]));
         expect(&command.output().unwrap(), 0, said);
-        let newest = RunFolder::list(&place.join("new")).unwrap().pop().unwrap();
+        let newest = RunFolder::list(&sandbox.join("new")).unwrap().pop().unwrap();
         Preset::read(&newest.config()).unwrap()
     };
     let rule = |preset: &Preset, key: &str| preset.workload().unwrap().training().unwrap().rule.get(key);
@@ -421,11 +421,11 @@ fn a_rule_in_the_place_of_another_keeps_what_both_have_and_prints_the_rest() {
 #[cfg(unix)]
 #[test]
 fn a_worker_of_another_version_does_not_resume() {
-    let place = Place::new();
-    let run = place.ended("mnist", Event::Stopped);
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Stopped);
     let before = fs::read(run.events()).unwrap();
-    let worker = worker(&place, PROTOCOL + 1);
-    let mut command = place.command(&["train", "--resume"]);
+    let worker = worker(&sandbox, PROTOCOL + 1);
+    let mut command = sandbox.command(&["train", "--resume"]);
     let output = command.arg(run.path()).arg("--worker").arg(&worker).output().unwrap();
     expect(&output, 1, &[&format!("protocol {}", PROTOCOL + 1), "cargo xtask setup"]);
     assert_eq!(fs::read(run.events()).unwrap(), before);
@@ -433,9 +433,9 @@ fn a_worker_of_another_version_does_not_resume() {
 
 #[test]
 fn stopping_waits_for_the_end() {
-    let place = Place::new();
-    let (run, mut session) = place.begun("mnist");
-    let stopper = place.start(&["runs", "stop", &run.name()]);
+    let sandbox = Sandbox::new();
+    let (run, mut session) = sandbox.begun("mnist");
+    let stopper = sandbox.start(&["runs", "stop", &run.name()]);
     let mut asked = Vec::new();
     wait_until("the command", || {
         asked = session.commands().unwrap();
@@ -446,44 +446,44 @@ fn stopping_waits_for_the_end() {
     session.record(50, Event::Stopped).unwrap();
     drop(session);
     expect(&stopper.wait_with_output().unwrap(), 0, &["saving a checkpoint", "has ended at step 50: stopped"]);
-    expect(&place.run(&["runs", "stop", &run.name()]), 0, &["is not running: stopped"]);
+    expect(&sandbox.run(&["runs", "stop", &run.name()]), 0, &["is not running: stopped"]);
 }
 
 #[test]
 fn the_last_run_needs_no_name() {
-    let place = Place::new();
-    expect(&place.run(&["runs", "show", "last"]), 2, &["there are no runs in", "runs"]);
-    let earlier = place.ended("b", Event::Finished);
-    let (later, session) = place.begun("a");
+    let sandbox = Sandbox::new();
+    expect(&sandbox.run(&["runs", "show", "last"]), 2, &["there are no runs in", "runs"]);
+    let earlier = sandbox.ended("b", Event::Finished);
+    let (later, session) = sandbox.begun("a");
     drop(session);
-    let output = place.run(&["runs", "show", "last"]);
+    let output = sandbox.run(&["runs", "show", "last"]);
     expect(&output, 0, &[&later.name()]);
     assert!(!stdout(&output).contains(&earlier.name()));
 }
 
 #[test]
 fn a_finished_run_has_nothing_left_to_train() {
-    let place = Place::new();
-    let run = place.ended("mnist", Event::Finished);
-    let worker = place.join("worker");
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Finished);
+    let worker = sandbox.join("worker");
     fs::write(&worker, "never started").unwrap();
-    let output = place.command(&["train", "--resume", "mnist", "--worker"]).arg(&worker).output().unwrap();
+    let output = sandbox.command(&["train", "--resume", "mnist", "--worker"]).arg(&worker).output().unwrap();
     expect(&output, 0, &["has finished", &run.name()]);
 }
 
 #[test]
 fn points_are_exported() {
-    let place = Place::new();
-    let run = place.ended("mnist", Event::Finished);
-    expect(&place.run(&["runs", "export", &run.name(), "--out", "points.csv"]), 0, &["51 rows", "points.csv"]);
-    let text = fs::read_to_string(place.join("points.csv")).unwrap();
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Finished);
+    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "points.csv"]), 0, &["51 rows", "points.csv"]);
+    let text = fs::read_to_string(sandbox.join("points.csv")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "step,time,wall_s,loss,lr,grad_norm,test_loss,test_accuracy");
     assert!(lines[50].starts_with("50,") && lines[50].ends_with(",0.04,0.001,1,,"), "{}", lines[50]);
     assert!(lines[51].ends_with(",,,,0.25,0.9512"), "{}", lines[51]);
-    expect(&place.run(&["runs", "export", &run.name(), "--out", "points.txt"]), 2, &["ends in .csv", "points.txt"]);
+    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "points.txt"]), 2, &["ends in .csv", "points.txt"]);
     expect(
-        &place.run(&["runs", "export", &run.name(), "--out", "no/such/points.csv"]),
+        &sandbox.run(&["runs", "export", &run.name(), "--out", "no/such/points.csv"]),
         1,
         &["cannot write no/such/points.csv"],
     );
@@ -491,63 +491,63 @@ fn points_are_exported() {
 
 #[test]
 fn a_scan_is_exported_as_a_table_of_scores_and_as_arrays() {
-    let place = Place::new();
-    let run = scan_run::scan(&place.runs(), false);
-    fs::write(place.join("scan.npz"), "something else").unwrap();
-    expect(&place.run(&["runs", "export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
+    let sandbox = Sandbox::new();
+    let run = scan_run::scan(&sandbox.runs(), false);
+    fs::write(sandbox.join("scan.npz"), "something else").unwrap();
+    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
     expect(
-        &place.run(&["runs", "export", &run.name(), "--out", "scan.npz"]),
+        &sandbox.run(&["runs", "export", &run.name(), "--out", "scan.npz"]),
         0,
         &["10 of 12 grid points of scan-", "scan.npz"],
     );
     let scan = ScanResult::open(&run).unwrap();
     let mut table = Vec::new();
     scan.write_table(&mut table).unwrap();
-    assert_eq!(fs::read(place.join("scan.csv")).unwrap(), table);
+    assert_eq!(fs::read(sandbox.join("scan.csv")).unwrap(), table);
     let mut arrays = std::io::Cursor::new(Vec::new());
     scan.write_arrays(&mut arrays).unwrap();
-    assert!(fs::read(place.join("scan.npz")).unwrap() == arrays.into_inner());
+    assert!(fs::read(sandbox.join("scan.npz")).unwrap() == arrays.into_inner());
 }
 
 #[test]
 fn only_a_scan_with_grid_points_has_arrays_scores_and_a_figure() {
-    let place = Place::new();
-    let run = place.ended("mnist", Event::Finished);
+    let sandbox = Sandbox::new();
+    let run = sandbox.ended("mnist", Event::Finished);
     let kind = ["expected a scan", "found a run of the kind `Mnist`"];
-    expect(&place.run(&["runs", "export", &run.name(), "--out", "a.npz"]), 2, &kind);
-    expect(&place.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
-    let empty = scan_run::write(&place.runs(), scan_run::started(&scan_run::axes(), scan_run::DATA), []);
+    expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "a.npz"]), 2, &kind);
+    expect(&sandbox.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
+    let empty = scan_run::write(&sandbox.runs(), scan_run::started(&scan_run::axes(), scan_run::DATA), []);
     for out in ["a.csv", "a.npz"] {
         expect(
-            &place.run(&["runs", "export", &empty.name(), "--out", out]),
+            &sandbox.run(&["runs", "export", &empty.name(), "--out", out]),
             2,
             &[out, "no grid point of the scan is complete yet"],
         );
     }
-    expect(&place.figure(&[&empty.name(), "--out", "a.svg"]), 2, &["no grid point of the scan is complete yet"]);
-    let files = fs::read_dir(place.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
+    expect(&sandbox.figure(&[&empty.name(), "--out", "a.svg"]), 2, &["no grid point of the scan is complete yet"]);
+    let files = fs::read_dir(sandbox.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
     assert_eq!(files.count(), 0, "nothing is written");
 }
 
 #[test]
-fn a_scan_is_drawn_by_its_name_or_its_folder() {
-    let place = Place::new();
-    let run = scan_run::scan(&place.runs(), true);
+fn a_scan_is_drawn_given_its_name_or_folder() {
+    let sandbox = Sandbox::new();
+    let run = scan_run::scan(&sandbox.runs(), true);
     let path = run.path().to_str().unwrap();
     for (name, out, start) in
         [(&*run.name(), "f.png", &b"\x89PNG"[..]), ("scan", "f.svg", b"<svg"), (path, "f.pdf", b"%PDF")]
     {
-        expect(&place.figure(&[name, "--out", out]), 0, &["85 ×", out]);
-        assert!(fs::read(place.join(out)).unwrap().starts_with(start), "{out}");
+        expect(&sandbox.figure(&[name, "--out", out]), 0, &["85 ×", out]);
+        assert!(fs::read(sandbox.join(out)).unwrap().starts_with(start), "{out}");
     }
-    expect(&place.figure(&["scan", "--out", "wide.svg", "--width-mm", "180"]), 0, &["180 ×"]);
-    assert!(fs::read_to_string(place.join("wide.svg")).unwrap().contains("width=\"180.000mm\""));
+    expect(&sandbox.figure(&["scan", "--out", "wide.svg", "--width-mm", "180"]), 0, &["180 ×"]);
+    assert!(fs::read_to_string(sandbox.join("wide.svg")).unwrap().contains("width=\"180.000mm\""));
     let narrow = ["scan", "--out", "narrow.svg", "--width-mm", "20"];
-    expect(&place.figure(&narrow), 2, &["20 mm is too narrow"]);
-    expect(&place.figure(&["scan", "--out", "f.svg", "--quick"]), 2, &["--quick is for computing"]);
-    expect(&place.figure(&["scan", "--out", "f.jpg"]), 2, &[".png, .svg or .pdf"]);
-    scan_run::scan(&place.runs(), true);
-    expect(&place.figure(&["scan", "--out", "g.svg"]), 2, &["`scan` may be any of", "say which"]);
-    expect(&place.figure(&["last", "--out", "g.svg"]), 0, &["g.svg"]);
-    expect(&place.figure(&["skan", "--out", "g.svg"]), 2, &["skan"]);
+    expect(&sandbox.figure(&narrow), 2, &["20 mm is too narrow"]);
+    expect(&sandbox.figure(&["scan", "--out", "f.svg", "--quick"]), 2, &["--quick is for computing"]);
+    expect(&sandbox.figure(&["scan", "--out", "f.jpg"]), 2, &[".png, .svg or .pdf"]);
+    scan_run::scan(&sandbox.runs(), true);
+    expect(&sandbox.figure(&["scan", "--out", "g.svg"]), 2, &["`scan` may be any of", "say which"]);
+    expect(&sandbox.figure(&["last", "--out", "g.svg"]), 0, &["g.svg"]);
+    expect(&sandbox.figure(&["skan", "--out", "g.svg"]), 2, &["skan"]);
 }

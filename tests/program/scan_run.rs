@@ -7,7 +7,7 @@ use valleyscope_runs::{Event, GridPoint, RunFolder, RunSession, ScanAxes, Starte
 
 pub const DATA: &str = "MNIST, in /some/cache";
 
-/// A scan of 3 optimizers, 4 batch sizes, 3 learning rates and 2 replicates.
+/// Returns a scan of 3 optimizers, 4 batch sizes, 3 learning rates and 2 replicates.
 pub fn axes() -> ScanAxes {
     ScanAxes {
         optimizers: ["Adam", "Signum", "FOCUS, γ = 0.2"].map(str::to_owned).to_vec(),
@@ -18,8 +18,8 @@ pub fn axes() -> ScanAxes {
     }
 }
 
-/// The test loss of a training: each its own, the learning rate in the middle best, the largest diverged with batches
-/// of 2.
+/// Returns the test loss of a training, different for each: the learning rate in the middle is best, and the largest
+/// diverges with batches of 2.
 pub fn test_loss([optimizer, size]: [usize; 2], rate: usize, replicate: usize) -> f64 {
     if rate == 2 && size == 0 {
         return if replicate == 0 { f64::NAN } else { f64::INFINITY };
@@ -68,18 +68,18 @@ pub fn point(axes: &ScanAxes, point: [usize; 2]) -> GridPoint {
     }
 }
 
-/// The text of the config that the runs have.
+/// Returns the text of the config that the runs have.
 pub fn config() -> String {
     let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
     scan.preset.to_ron()
 }
 
-/// A run with these grid points.
+/// Returns a run with these grid points.
 pub fn write(folder: &Path, started: Started, points: impl IntoIterator<Item = GridPoint>) -> RunFolder {
     write_with(&config(), folder, started, points)
 }
 
-/// The same with another config.
+/// Returns a run with these grid points and this config.
 pub fn write_with(
     config: &str,
     folder: &Path,
@@ -95,14 +95,14 @@ pub fn write_with(
     run
 }
 
-/// All places of a scan, but with batches of 128 only that of Adam where it is in part.
+/// Returns all grid points of a scan; in part, only Adam's with batches of 128.
 pub fn places(axes: &ScanAxes, whole: bool) -> Vec<[usize; 2]> {
     let all =
         (0..axes.batch_sizes.len()).flat_map(|size| (0..axes.optimizers.len()).map(move |optimizer| [optimizer, size]));
     all.filter(|[optimizer, size]| whole || *size < 3 || *optimizer == 0).collect()
 }
 
-/// The scan of [`axes`], whole or in part.
+/// Returns the scan of [`axes`], whole or in part.
 pub fn scan(folder: &Path, whole: bool) -> RunFolder {
     let axes = axes();
     let points: Vec<GridPoint> = places(&axes, whole).into_iter().map(|place| point(&axes, place)).collect();

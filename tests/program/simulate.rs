@@ -1,4 +1,4 @@
-//! `valleyscope simulate`: what it writes, and that it leaves nothing half-written.
+//! `valleyscope simulate`: its files, none of which is ever incomplete.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,9 +9,9 @@ use valleyscope_engine::simulation::{Sample, Simulation};
 use valleyscope_experiments::preset::Preset;
 use zip::ZipArchive;
 
-use crate::place::{Place, expect_code, expect_error, signal, wait_until};
+use crate::sandbox::{Sandbox, expect_code, expect_error, signal, wait_until};
 
-impl Place {
+impl Sandbox {
     /// Runs, expects success, and returns the CSV on stdout.
     #[track_caller]
     fn csv(&self, args: &[&str]) -> String {
@@ -47,13 +47,13 @@ Landscape(
     changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(sharpness: 100.0))],
 )"#;
 
-fn small() -> Place {
-    let place = Place::new();
-    fs::write(place.join("small.ron"), SMALL).unwrap();
-    place
+fn small() -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.join("small.ron"), SMALL).unwrap();
+    sandbox
 }
 
-/// The simulation of a preset, stepped here.
+/// Steps the simulation of a preset in this process.
 fn stepped(text: &str, steps: u64, mut look: impl FnMut(&Simulation)) {
     let Preset::Landscape(preset) = Preset::parse(text, "test").unwrap() else { panic!("a simulation") };
     let mut simulation = Simulation::replay(preset.record());
@@ -81,9 +81,9 @@ abs_v_mean,abs_v_std,abs_v_min,abs_v_max,effective_step_mean,effective_step_std,
 entropy,diverged";
 
 #[test]
-fn the_table_holds_what_the_engine_says_bit_for_bit() {
-    let place = small();
-    let csv = place.csv(&["small.ron"]);
+fn the_table_has_the_engines_values_bit_for_bit() {
+    let sandbox = small();
+    let csv = sandbox.csv(&["small.ron"]);
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some(HEADER));
     stepped(SMALL, 6, |simulation| {
@@ -102,10 +102,10 @@ fn the_table_holds_what_the_engine_says_bit_for_bit() {
 }
 
 #[test]
-fn the_arrays_hold_what_the_engine_says_bit_for_bit() {
-    let place = small();
-    expect_code(&place.run(&["simulate", "small.ron", "--out", "small.npz"]), 0);
-    let archive = Archive::read(&place.join("small.npz"));
+fn the_arrays_have_the_engines_values_bit_for_bit() {
+    let sandbox = small();
+    expect_code(&sandbox.run(&["simulate", "small.ron", "--out", "small.npz"]), 0);
+    let archive = Archive::read(&sandbox.join("small.npz"));
     assert_eq!(archive.texts("optimizers"), ["Adam #0", "a, \"b\"", "Adam #9"]);
     assert_eq!(archive.whole["step"], (vec![7], (0..=6).collect()));
     let names: Vec<&str> = HEADER.split(',').skip(2).collect();
@@ -186,41 +186,40 @@ impl Archive {
 
 #[test]
 fn equal_runs_are_equal_bytes() {
-    let place = small();
+    let sandbox = small();
     for extension in ["csv", "npz"] {
         let files = ["a", "b"].map(|name| format!("{name}.{extension}"));
         for file in &files {
-            expect_code(&place.run(&["simulate", "small.ron", "--out", file]), 0);
+            expect_code(&sandbox.run(&["simulate", "small.ron", "--out", file]), 0);
         }
-        let [a, b] = files.map(|file| fs::read(place.join(&file)).unwrap());
+        let [a, b] = files.map(|file| fs::read(sandbox.join(&file)).unwrap());
         assert!(a == b, "{extension}");
     }
-    assert_eq!(fs::read_to_string(place.join("a.csv")).unwrap(), place.csv(&["small.ron"]));
-    assert_ne!(place.csv(&["small.ron", "--seed", "8"]), place.csv(&["small.ron"]));
+    assert_eq!(fs::read_to_string(sandbox.join("a.csv")).unwrap(), sandbox.csv(&["small.ron"]));
+    assert_ne!(sandbox.csv(&["small.ron", "--seed", "8"]), sandbox.csv(&["small.ron"]));
 }
 
 #[test]
-fn fields_are_set_as_if_they_stood_in_the_file() {
-    let place = small();
+fn settings_act_like_fields_of_the_file() {
+    let sandbox = small();
     let written = SMALL
         .replace("noise: 1,", "noise: 0.5,")
         .replace("Adam(learning_rate: 0.01)", "Adam(learning_rate: 0.01, schedule: (warmup: 2, decay: Cosine()))");
-    fs::write(place.join("written.ron"), written).unwrap();
+    fs::write(sandbox.join("written.ron"), written).unwrap();
     let set = ["noise=0.5", "optimizers[0].rule.schedule.warmup=2", "optimizers[0].rule.schedule.decay=cosine"];
     let set: Vec<&str> = ["small.ron"].into_iter().chain(set.iter().flat_map(|set| ["--set", *set])).collect();
-    assert_eq!(place.csv(&set), place.csv(&["written.ron"]));
-    assert_ne!(place.csv(&["written.ron"]), place.csv(&["small.ron"]));
-    let wrong = place.run(&["simulate", "small.ron", "--set", "optimizers[7].rule=Adam"]);
+    assert_eq!(sandbox.csv(&set), sandbox.csv(&["written.ron"]));
+    assert_ne!(sandbox.csv(&["written.ron"]), sandbox.csv(&["small.ron"]));
+    let wrong = sandbox.run(&["simulate", "small.ron", "--set", "optimizers[7].rule=Adam"]);
     expect_error(&wrong, 2, &["--set optimizers[7].rule=Adam", "the preset has no"]);
-    expect_error(&place.run(&["simulate", "small.ron", "--set", "noise"]), 2, &["expected KEY=VALUE"]);
+    expect_error(&sandbox.run(&["simulate", "small.ron", "--set", "noise"]), 2, &["expected KEY=VALUE"]);
 }
 
-/// The decay of a learning rate spans the steps that are asked for, not those of the preset; a recorded session is
-/// repeated.
+/// The decay of a learning rate spans the requested steps, not those of the preset; a recorded session is repeated.
 #[test]
 fn a_schedule_ends_with_the_run() {
     const CHANGES: &str = "changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(sharpness: 100.0))],";
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let written = |steps: u64, changes: &str| {
         let scheduled = SMALL.replace("learning_rate: 0.02", "learning_rate: 0.02, schedule: (decay: Cosine())");
         let written = scheduled.replace("steps: 6,", &format!("steps: {steps},")).replace(CHANGES, changes);
@@ -228,20 +227,20 @@ fn a_schedule_ends_with_the_run() {
         written
     };
     for steps in [6, 12] {
-        fs::write(place.join(&format!("{steps}.ron")), written(steps, "")).unwrap();
+        fs::write(sandbox.join(format!("{steps}.ron")), written(steps, "")).unwrap();
     }
-    assert_eq!(place.csv(&["6.ron", "--steps", "12"]), place.csv(&["12.ron"]));
-    assert_eq!(place.csv(&["6.ron"]), place.csv(&["12.ron", "--steps", "6"]));
-    fs::write(place.join("session.ron"), written(12, CHANGES)).unwrap();
-    let (all, some) = (place.csv(&["session.ron"]), place.csv(&["session.ron", "--steps", "6"]));
+    assert_eq!(sandbox.csv(&["6.ron", "--steps", "12"]), sandbox.csv(&["12.ron"]));
+    assert_eq!(sandbox.csv(&["6.ron"]), sandbox.csv(&["12.ron", "--steps", "6"]));
+    fs::write(sandbox.join("session.ron"), written(12, CHANGES)).unwrap();
+    let (all, some) = (sandbox.csv(&["session.ron"]), sandbox.csv(&["session.ron", "--steps", "6"]));
     assert!(all.starts_with(&some) && all.len() > some.len());
 }
 
 #[test]
 fn every_k_th_step_and_the_last_are_recorded() {
-    let place = small();
-    let all = place.csv(&["small.ron", "--steps", "10"]);
-    let some = place.csv(&["small.ron", "--steps", "10", "--every", "4"]);
+    let sandbox = small();
+    let all = sandbox.csv(&["small.ron", "--steps", "10"]);
+    let some = sandbox.csv(&["small.ron", "--steps", "10", "--every", "4"]);
     let steps =
         |csv: &str| csv.lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>();
     let mut distinct = steps(&some);
@@ -249,16 +248,16 @@ fn every_k_th_step_and_the_last_are_recorded() {
     assert_eq!(distinct, ["0", "4", "8", "10"]);
     let kept: Vec<&str> = all.lines().filter(|line| some.lines().any(|kept| kept == *line)).collect();
     assert_eq!(kept, some.lines().collect::<Vec<_>>());
-    assert_eq!(steps(&place.csv(&["small.ron", "--steps", "0"])), ["0", "0", "0"]);
+    assert_eq!(steps(&sandbox.csv(&["small.ron", "--steps", "0"])), ["0", "0", "0"]);
 }
 
 #[test]
 fn particles_of_a_larger_ensemble_move_alike_and_at_most_100_are_recorded() {
-    let place = small();
+    let sandbox = small();
     for (file, particles) in [("few.npz", "3"), ("many.npz", "150")] {
-        expect_code(&place.run(&["simulate", "small.ron", "--particles", particles, "--out", file]), 0);
+        expect_code(&sandbox.run(&["simulate", "small.ron", "--particles", particles, "--out", file]), 0);
     }
-    let [few, many] = ["few.npz", "many.npz"].map(|file| Archive::read(&place.join(file)));
+    let [few, many] = ["few.npz", "many.npz"].map(|file| Archive::read(&sandbox.join(file)));
     for row in 0..3 * 7 {
         for value in 0..3 * 2 {
             let few = few.number("positions", &[3, 7, 3, 2], row * 6 + value);
@@ -268,20 +267,20 @@ fn particles_of_a_larger_ensemble_move_alike_and_at_most_100_are_recorded() {
 }
 
 #[test]
-fn a_recorded_session_goes_on_as_long_as_it_was_made_to() {
-    let place = Place::new();
+fn a_recorded_session_runs_for_its_recorded_steps() {
+    let sandbox = Sandbox::new();
     let preset = SMALL.replace("(step: 4,", "(step: 6, set: Steps(8)), (step: 7, set: Steps(9)), (step: 8,");
-    fs::write(place.join("longer.ron"), preset).unwrap();
-    assert!(place.csv(&["longer.ron"]).lines().last().unwrap().starts_with("9,"));
+    fs::write(sandbox.join("longer.ron"), preset).unwrap();
+    assert!(sandbox.csv(&["longer.ron"]).lines().last().unwrap().starts_with("9,"));
     let endless = SMALL.replace("steps: 6,", "");
-    fs::write(place.join("endless.ron"), endless).unwrap();
-    expect_error(&place.run(&["simulate", "endless.ron"]), 2, &["--steps N"]);
-    assert!(place.csv(&["endless.ron", "--steps", "3"]).lines().last().unwrap().starts_with("3,"));
+    fs::write(sandbox.join("endless.ron"), endless).unwrap();
+    expect_error(&sandbox.run(&["simulate", "endless.ron"]), 2, &["--steps N"]);
+    assert!(sandbox.csv(&["endless.ron", "--steps", "3"]).lines().last().unwrap().starts_with("3,"));
 }
 
 #[test]
-fn what_diverges_is_written_as_it_is() {
-    let place = Place::new();
+fn diverged_values_are_written_as_they_are() {
+    let sandbox = Sandbox::new();
     let wild = SMALL.replace(
         "learning_rate: 0.01)),\n            (id: 9",
         "learning_rate: 0.01, weight_decay: 10)),\n            (id: 9",
@@ -289,8 +288,8 @@ fn what_diverges_is_written_as_it_is() {
     let wild = wild
         .replace("Adam(learning_rate: 0.02)", "Sgd(learning_rate: 10, weight_decay: 10)")
         .replace("steps: 6", "steps: 400");
-    fs::write(place.join("wild.ron"), wild).unwrap();
-    let csv = place.csv(&["wild.ron"]);
+    fs::write(sandbox.join("wild.ron"), wild).unwrap();
+    let csv = sandbox.csv(&["wild.ron"]);
     let last = csv.lines().last().unwrap();
     assert!(last.starts_with("400,SGD,NaN,") && last.ends_with(",4"), "{last}");
     assert!(csv.contains(",inf,"), "an infinity comes before");
@@ -298,75 +297,75 @@ fn what_diverges_is_written_as_it_is() {
 
 #[test]
 fn an_output_file_is_replaced_and_a_failure_keeps_the_old_one() {
-    let place = small();
-    fs::write(place.join("out.csv"), "old").unwrap();
-    expect_code(&place.run(&["simulate", "small.ron", "--out", "out.csv"]), 0);
-    assert!(fs::read_to_string(place.join("out.csv")).unwrap().starts_with(HEADER));
-    assert_eq!(place.names(), ["out.csv", "small.ron"]);
+    let sandbox = small();
+    fs::write(sandbox.join("out.csv"), "old").unwrap();
+    expect_code(&sandbox.run(&["simulate", "small.ron", "--out", "out.csv"]), 0);
+    assert!(fs::read_to_string(sandbox.join("out.csv")).unwrap().starts_with(HEADER));
+    assert_eq!(sandbox.names(), ["out.csv", "small.ron"]);
 }
 
 #[test]
 fn an_output_file_of_another_kind_is_refused() {
-    let place = small();
+    let sandbox = small();
     for out in ["out.txt", "out", "csv", "out.npy", "/dev/full"] {
-        expect_error(&place.run(&["simulate", "small.ron", "--out", out]), 2, &[".csv or .npz", out]);
+        expect_error(&sandbox.run(&["simulate", "small.ron", "--out", out]), 2, &[".csv or .npz", out]);
     }
-    expect_error(&place.run(&["simulate", "none.ron", "--out", "x.csv"]), 2, &["none.ron"]);
-    assert_eq!(place.names(), ["small.ron"]);
+    expect_error(&sandbox.run(&["simulate", "none.ron", "--out", "x.csv"]), 2, &["none.ron"]);
+    assert_eq!(sandbox.names(), ["small.ron"]);
 }
 
 #[test]
-fn an_output_file_that_cannot_be_is_refused_before_the_run() {
-    let place = small();
-    fs::create_dir(place.join("folder.csv")).unwrap();
+fn an_impossible_output_file_is_refused_before_the_run() {
+    let sandbox = small();
+    fs::create_dir(sandbox.join("folder.csv")).unwrap();
     for (out, words) in [
         ("none/out.csv", &["none/out.csv", "no folder"][..]),
         ("small.ron/out.npz", &["small.ron/out.npz", "no folder"]),
         ("folder.csv", &["folder.csv", "not a regular file"]),
     ] {
-        // So many steps would take far longer than the test may.
+        // This many steps would take far longer than the test may.
         let args = ["simulate", "small.ron", "--steps", "1000000000000", "--every", "1000000000", "--out", out];
-        expect_error(&place.run(&args), 1, words);
+        expect_error(&sandbox.run(&args), 1, words);
     }
-    assert_eq!(place.names(), ["folder.csv", "small.ron"]);
+    assert_eq!(sandbox.names(), ["folder.csv", "small.ron"]);
 }
 
 #[test]
-fn more_than_memory_or_disk_can_hold_is_refused_with_a_way_out() {
-    let place = small();
+fn excessive_output_is_refused_with_a_remedy() {
+    let sandbox = small();
     expect_error(
-        &place.run(&["simulate", "small.ron", "--steps", "1000000000", "--out", "x.npz"]),
+        &sandbox.run(&["simulate", "small.ron", "--steps", "1000000000", "--out", "x.npz"]),
         2,
         &["GiB", "--every", "1000000001 steps"],
     );
-    expect_error(&place.run(&["simulate", "small.ron", "--steps", "18446744073709551615"]), 2, &["rows", "--every"]);
-    assert_eq!(place.names(), ["small.ron"]);
+    expect_error(&sandbox.run(&["simulate", "small.ron", "--steps", "18446744073709551615"]), 2, &["rows", "--every"]);
+    assert_eq!(sandbox.names(), ["small.ron"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_disk_that_fills_up_leaves_nothing_half_written() {
-    let place = small();
+    let sandbox = small();
     for out in ["out.csv", "out.npz"] {
-        fs::write(place.join(out), "old").unwrap();
-        let output = place.run_limited(4, &["simulate", "small.ron", "--steps", "2000", "--out", out]);
+        fs::write(sandbox.join(out), "old").unwrap();
+        let output = sandbox.run_limited(4, &["simulate", "small.ron", "--steps", "2000", "--out", out]);
         expect_error(&output, 1, &["cannot write", out, "too large"]);
-        assert_eq!(fs::read_to_string(place.join(out)).unwrap(), "old");
+        assert_eq!(fs::read_to_string(sandbox.join(out)).unwrap(), "old");
     }
-    assert_eq!(place.names(), ["out.csv", "out.npz", "small.ron"]);
+    assert_eq!(sandbox.names(), ["out.csv", "out.npz", "small.ron"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_is_130_and_leaves_nothing_half_written() {
-    let place = small();
+fn an_interrupted_run_exits_with_130_and_leaves_nothing_half_written() {
+    let sandbox = small();
     for (name, out) in [("INT", "out.csv"), ("TERM", "out.npz")] {
         let args = ["simulate", "small.ron", "--steps", "1000000000000", "--every", "1000000000", "--out", out];
-        let mut child = place.command(&args).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = sandbox.command(&args).stderr(std::process::Stdio::piped()).spawn().unwrap();
         // The file that is written aside shows that the run has begun.
-        wait_until("the file", || place.names().len() == 2);
+        wait_until("the file", || sandbox.names().len() == 2);
         signal(name, child.id());
         assert_eq!(child.wait().unwrap().code(), Some(130));
-        assert_eq!(place.names(), ["small.ron"]);
+        assert_eq!(sandbox.names(), ["small.ron"]);
     }
 }

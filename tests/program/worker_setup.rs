@@ -1,11 +1,11 @@
-//! The folder that the set-up of the training worker shares with those who watch it.
+//! The folder through which the set-up of the training worker reports its progress.
 
 use std::fs;
 
 use valleyscope_machine::{SetUp, SetUpRefusal, SetUpState, WorkerFolder};
 
 #[test]
-fn a_set_up_is_seen_while_it_works_and_after() {
+fn the_status_of_a_set_up_is_readable_during_and_after_it() {
     let base = tempfile::tempdir().unwrap();
     let folder = WorkerFolder::at(&base.path().join("valleyscope/worker"));
     assert_eq!(folder.status(), None);
@@ -25,7 +25,7 @@ fn a_set_up_is_seen_while_it_works_and_after() {
 }
 
 #[test]
-fn a_set_up_that_ends_without_a_word_was_interrupted() {
+fn a_set_up_without_an_outcome_was_interrupted() {
     let base = tempfile::tempdir().unwrap();
     let folder = WorkerFolder::at(base.path());
     let session = SetUp::begin(&folder).unwrap();
@@ -45,7 +45,7 @@ fn there_is_one_set_up_at_a_time() {
 }
 
 #[test]
-fn a_wish_to_end_reaches_only_the_set_up_at_work() {
+fn a_cancellation_affects_only_the_running_set_up() {
     let base = tempfile::tempdir().unwrap();
     let folder = WorkerFolder::at(base.path());
     let first = SetUp::begin(&folder).unwrap();
@@ -53,7 +53,7 @@ fn a_wish_to_end_reaches_only_the_set_up_at_work() {
     folder.cancel().unwrap();
     assert!(first.is_cancelled());
     drop(first);
-    // And one that came when nothing was at work.
+    // A request without a running set-up is dropped too.
     folder.cancel().unwrap();
     assert!(!SetUp::begin(&folder).unwrap().is_cancelled());
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static SKIPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// The folder that `VALLEYSCOPE_DATA` names. Where the variable is not set, the test that asks is skipped, and
-/// that is said and counted where the test runner does not swallow it.
+/// Returns the folder that `VALLEYSCOPE_DATA` names. Where the variable is not set, the test is skipped, and that is
+/// reported and counted even if the test runner captures output.
 pub fn data_folder(test: &str) -> Option<PathBuf> {
     match std::env::var_os("VALLEYSCOPE_DATA") {
         Some(folder) => Some(folder.into()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Storage in memory, as eframe's storage on disk.
+/// Storage in memory, in place of eframe's storage on disk.
 #[derive(Default)]
 pub struct MemoryStorage(pub HashMap<String, String>);
 

@@ -1,4 +1,4 @@
-//! Scripts in the place of programs.
+//! Scripts that replace programs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::process::Command;
 /// Puts a script in place as a program.
 pub fn put_program(program: &Path, text: &str) {
     std::fs::create_dir_all(program.parent().expect("it is in a folder")).expect("it can be made");
-    // Written by another process: a file that is open for writing cannot be started, and here any process that is
-    // started meanwhile by another test would have it open for a moment.
+    // Another process writes the file: a file that is open for writing cannot be started, and a process that another
+    // test starts meanwhile would inherit it.
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", r#"printf '%s\n' "$TEXT" > "$PROGRAM""#]).env("TEXT", text).env("PROGRAM", program);
     assert!(shell.status().expect("there is a shell").success());

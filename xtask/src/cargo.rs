@@ -1,4 +1,4 @@
-//! Calling cargo and its kin.
+//! Running cargo and related commands.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::{Stop, say};
 
-/// The cargo that runs this program, told to work on this project wherever it is called from.
+/// Returns the cargo that runs this program, with this project as its target from any folder.
 pub fn cargo(subcommand: &str) -> Command {
     cargo_for(&project().join("Cargo.toml"), subcommand)
 }
 
-/// Cargo for the package of a manifest, without the variables by which `cargo run` describes xtask. Build scripts such as
-/// ring's watch some of them and would run again, and all that depends on them with it, at each change between
-/// `cargo xtask` and plain cargo.
+/// Returns cargo for the package of a manifest, without the variables by which `cargo run` describes xtask. Build
+/// scripts such as ring's depend on some of them, and would run again, with all that depends on them, at each change
+/// between `cargo xtask` and plain cargo.
 fn cargo_for(manifest: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.arg(subcommand).arg("--manifest-path").arg(manifest);
@@ -25,22 +25,22 @@ fn cargo_for(manifest: &Path, subcommand: &str) -> Command {
     command
 }
 
-/// Whether cargo sets this variable for the programs that it starts, to describe their package. A user's settings for
-/// cargo, such as `CARGO_TARGET_DIR`, are none of these.
+/// Returns whether cargo sets this variable for the programs that it starts, to describe their package. A user's
+/// settings for cargo, such as `CARGO_TARGET_DIR`, do not count.
 fn describes_package(variable: &str) -> bool {
     const NAMES: [&str; 3] = ["OUT_DIR", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"];
     const PREFIXES: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"];
     NAMES.contains(&variable) || PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// The folder of this project.
+/// Returns the folder of this project.
 pub fn project() -> PathBuf {
-    // Set by `cargo run`, so that it is right even after the folder has been moved.
+    // `cargo run` sets it, so it is right even after the folder was moved.
     let own = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     own.parent().map(PathBuf::from).unwrap_or(own)
 }
 
-/// Runs a command to its end, after saying what it is.
+/// Prints a step's description and runs its command to the end.
 pub fn step(what: &str, command: &mut Command) -> Result<(), Stop> {
     say(what);
     let status = status(command)?;
@@ -58,10 +58,10 @@ pub fn status(command: &mut Command) -> Result<ExitStatus, Stop> {
     })
 }
 
-/// Has cargo tell on stdout, in objects of JSON, what it has built.
+/// The option by which cargo lists the built programs on stdout, as objects of JSON.
 pub const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
-/// Builds valleyscope and returns where it is.
+/// Builds valleyscope and returns its path.
 pub fn build_valleyscope() -> Result<PathBuf, Stop> {
     let what = "building valleyscope";
     say(what);
@@ -73,17 +73,17 @@ pub fn build_valleyscope() -> Result<PathBuf, Stop> {
         return Err(Stop::failed(format!("xtask: failed ({}): {what}", output.status)));
     }
     let program = built(&String::from_utf8_lossy(&output.stdout), "valleyscope");
-    program.ok_or_else(|| Stop::failed("xtask: cargo does not say where it has put valleyscope"))
+    program.ok_or_else(|| Stop::failed("xtask: cargo does not report the path of valleyscope"))
 }
 
-/// The program of this name that cargo's messages tell of.
+/// Returns the path of the program with this name in cargo's messages.
 pub fn built(messages: &str, name: &str) -> Option<PathBuf> {
     let name = format!(r#""name":"{name}""#);
     let artifact = |line: &&str| line.contains(r#""reason":"compiler-artifact""#) && line.contains(&name);
     messages.lines().filter(artifact).find_map(|line| Some(PathBuf::from(json_text(line, "executable")?)))
 }
 
-/// The first text of this name in an object of JSON.
+/// Returns the first text with this name in an object of JSON.
 pub fn json_text(json: &str, name: &str) -> Option<String> {
     let (_, after) = json.split_once(&format!("\"{name}\":"))?;
     let mut characters = after.trim_start().strip_prefix('"')?.chars();
@@ -94,7 +94,7 @@ pub fn json_text(json: &str, name: &str) -> Option<String> {
             '\\' => match characters.next()? {
                 'n' => text.push('\n'),
                 't' => text.push('\t'),
-                // Such as \u00e9, which may stay as it is: nothing here depends on it.
+                // An escape such as \u00e9 may stay as it is: nothing here depends on it.
                 'u' => text.push_str("\\u"),
                 other => text.push(other),
             },
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Has its build script run again when one of the variables changes that ring's build script watches.
+    /// A build script that runs again when one of the variables changes on which ring's build script depends.
     const BUILD_SCRIPT: &str = r#"fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_LINKS", "CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR",
@@ -119,7 +119,7 @@ mod tests {
 }
 "#;
 
-    /// Builds a package and returns whether each of its parts was already up to date.
+    /// Builds a package and returns for each of its parts whether it was already up to date.
     fn is_fresh(command: &mut Command, target: &Path) -> Vec<bool> {
         command.args(["--offline", "--quiet", "--message-format=json", "--target-dir"]).arg(target);
         let output = command.stderr(Stdio::inherit()).output().unwrap();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn xtask_and_plain_cargo_leave_each_others_builds_alone() {
+    fn xtask_and_plain_cargo_keep_each_others_builds_fresh() {
         // `cargo test` describes this package to this process as `cargo run` does to xtask.
         assert!(env::var_os("CARGO_MANIFEST_DIR").is_some() && env::var_os("CARGO_PKG_VERSION_MAJOR").is_some());
         let folder = env::temp_dir().join(format!("xtask-cargo-{}", std::process::id()));
@@ -143,7 +143,7 @@ mod tests {
         let target = folder.join("target");
         let plain = || {
             let mut command = Command::new(env::var_os("CARGO").unwrap());
-            // As in a terminal: none of cargo's own variables but those that say where it and its settings are.
+            // As in a terminal: cargo's own variables are unset, except those for its place and its settings.
             let of_cargo = |name: &str| name.starts_with("CARGO_MANIFEST") || name.starts_with("CARGO_PKG");
             for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_cargo)) {
                 command.env_remove(name);
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(is_fresh(&mut plain(), &target), [false, false]);
         assert_eq!(is_fresh(&mut cargo_for(&manifest, "build"), &target), [true, true]);
         assert_eq!(is_fresh(&mut plain(), &target), [true, true]);
-        // The build script notices what this is about.
+        // The build script runs again with these variables.
         let mut described = plain();
         described.env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"));
         assert!(is_fresh(&mut described, &target).contains(&false));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_tells_where_a_program_is() {
+    fn reads_the_path_of_a_program_from_cargos_messages() {
         let messages = concat!(
             r#"{"reason":"compiler-artifact","target":{"name":"tch"},"executable":null,"fresh":true}"#,
             "\n",

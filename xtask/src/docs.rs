@@ -5,14 +5,14 @@ use valleyscope_machine as machine;
 
 use crate::{Stop, say, setup};
 
-/// The test that compares the reference pages with the program, and writes them where `UPDATE_BOOK` is set.
+/// The test that compares the reference pages with the program, and writes them if `UPDATE_BOOK` is set.
 const PAGES_TEST: &str = "reference::pages_match_the_program";
 
 const NO_MDBOOK: &str = "\
 mdbook, which makes HTML of the book, is not installed. This installs it; then repeat `cargo xtask docs`:
     cargo install mdbook --locked";
 
-/// Writes the reference pages, then builds the book where mdbook is installed.
+/// Writes the reference pages, then builds the book if mdbook is installed.
 pub fn docs() -> Result<(), Stop> {
     setup::provide(machine::for_building())?;
     let mut pages = cargo("test");

@@ -1,93 +1,59 @@
-//! `cargo xtask fuzz`: mutated inputs for as long as one likes, with little memory.
+//! The command `cargo xtask fuzz`: runs mutated inputs for a given time, with little memory.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::cargo::{MESSAGES, built, status};
+use crate::cargo::step;
 use crate::test::{linted, pytorch};
-use crate::{Stop, say};
+use crate::{Stop, USAGE, say};
 
-/// What is asked for.
-#[derive(Debug, PartialEq, Eq)]
-struct Asked {
-    /// All targets where there is none.
-    target: Option<String>,
-    minutes: u64,
-    with_worker: bool,
+/// The target and the minutes that the arguments ask for; all targets where none is named.
+fn asked(arguments: &[String]) -> Result<(Option<&str>, u64), Stop> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (target, minutes) = match arguments[..] {
+        [] => (None, Some("1")),
+        ["--minutes", minutes] => (None, Some(minutes)),
+        [target] => (Some(target), Some("1")),
+        [target, "--minutes", minutes] | ["--minutes", minutes, target] => (Some(target), Some(minutes)),
+        _ => (None, None),
+    };
+    if target.is_some_and(|target| target.starts_with('-')) {
+        return Err(Stop::refused(USAGE));
+    }
+    let minutes = minutes.ok_or_else(|| Stop::refused(USAGE))?.parse().ok().filter(|minutes| *minutes > 0);
+    Ok((target, minutes.ok_or_else(|| Stop::refused("xtask: --minutes takes a whole number from 1"))?))
 }
 
-impl Asked {
-    fn of(arguments: &[String]) -> Result<Asked, Stop> {
-        let mut asked = Asked { target: None, minutes: 1, with_worker: true };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--no-worker" => asked.with_worker = false,
-                "--minutes" => {
-                    let number = arguments.next().and_then(|number| number.parse().ok()).filter(|minutes| *minutes > 0);
-                    asked.minutes =
-                        number.ok_or_else(|| Stop::refused("xtask: --minutes takes a whole number from 1"))?;
-                }
-                option if option.starts_with('-') => {
-                    return Err(Stop::refused(format!("xtask: fuzz has no option {option}\n{}", crate::USAGE)));
-                }
-                target => asked.target = Some(target.to_owned()),
-            }
+/// Runs the targets whose names contain the asked one. Each time other inputs are tried, unless
+/// `VALLEYSCOPE_FUZZ_SEED` chooses them.
+pub fn fuzz(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
+    let (target, minutes) = asked(arguments)?;
+    let pytorch = pytorch(with_worker);
+    let tests = |options: &[&str]| {
+        let mut tests = linted("test", pytorch.as_ref());
+        tests.args(["--package", "valleyscope", "--test", "fuzz"]);
+        if pytorch.is_some() {
+            tests.args(["--package", "valleyscope-training"]);
         }
-        Ok(asked)
-    }
-}
-
-/// Address space of the test program, in KiB: enough for libtorch, which takes 2 GiB of it without using them.
-const MOST_KIB: u64 = 8 << 20;
-
-/// Builds the targets and runs one or all of them. Each time other inputs are tried, unless `VALLEYSCOPE_FUZZ_SEED` says
-/// which.
-pub fn fuzz(arguments: &[String]) -> Result<(), Stop> {
-    let asked = Asked::of(arguments)?;
-    let pytorch = pytorch(asked.with_worker);
-    let mut build = linted("test", pytorch.as_ref());
-    build.args(["--package", "valleyscope", "--test", "fuzz", "--no-run", MESSAGES]);
-    if pytorch.is_some() {
-        build.args(["--features", "torch"]);
-    }
+        tests.arg("--").args(options).args(target);
+        tests
+    };
     say("building the targets");
-    let output = build.stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| Stop::failed(format!("xtask: cannot start cargo: {error}")))?;
-    let program = built(&String::from_utf8_lossy(&output.stdout), "fuzz");
-    let Some(program) = program.filter(|_| output.status.success()) else {
+    let listed = tests(&["--list", "--format", "terse"]).stderr(Stdio::inherit()).output();
+    let listed = listed.map_err(|error| Stop::failed(format!("xtask: cannot start cargo: {error}")))?;
+    if !listed.status.success() {
         return Err(Stop::failed("xtask: the targets cannot be built"));
-    };
-    let mut run = if cfg!(unix) {
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(format!("ulimit -v {MOST_KIB}; exec \"$0\" \"$@\"")).arg(&program);
-        shell
-    } else {
-        Command::new(&program)
-    };
-    let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs());
+    }
+    if !String::from_utf8_lossy(&listed.stdout).contains(": test") {
+        let target = target.unwrap_or_default();
+        return Err(Stop::refused(format!("xtask: no target in tests/fuzz has {target} in its name")));
+    }
+    let mut run = tests(&["--nocapture", "--test-threads", "1"]);
     if std::env::var_os("VALLEYSCOPE_FUZZ_SEED").is_none() {
+        let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs());
         run.env("VALLEYSCOPE_FUZZ_SEED", seed.to_string());
     }
-    run.env("VALLEYSCOPE_FUZZ_MINUTES", asked.minutes.to_string());
-    run.args(["--nocapture", "--test-threads", "1"]);
-    if let Some(target) = &asked.target {
-        let targets = targets(&program)?;
-        if !targets.contains(target) {
-            return Err(Stop::refused(format!("xtask: there is no target {target}; expected {}", targets.join(", "))));
-        }
-        run.args(["--exact", target]);
-    }
-    let status = status(&mut run)?;
-    if status.success() { Ok(()) } else { Err(Stop::failed(format!("xtask: fuzzing has found something ({status})"))) }
-}
-
-/// The targets of the test program.
-fn targets(program: &Path) -> Result<Vec<String>, Stop> {
-    let listed = Command::new(program).args(["--list", "--format", "terse"]).output();
-    let listed = listed.map_err(|error| Stop::failed(format!("xtask: cannot start {}: {error}", program.display())))?;
-    let lines = String::from_utf8_lossy(&listed.stdout).into_owned();
-    Ok(lines.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    run.env("VALLEYSCOPE_FUZZ_MINUTES", minutes.to_string());
+    step("trying inputs", &mut run)
 }
 
 #[cfg(test)]
@@ -96,15 +62,14 @@ mod tests {
 
     #[test]
     fn targets_and_minutes_are_told_apart() {
-        let of = |line: &str| Asked::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-        let asked = |target: Option<&str>, minutes, with_worker| {
-            Ok(Asked { target: target.map(str::to_owned), minutes, with_worker })
-        };
-        assert_eq!(of(""), asked(None, 1, true));
-        assert_eq!(of("presets --minutes 10"), asked(Some("presets"), 10, true));
-        assert_eq!(of("--no-worker --minutes 2 npz"), asked(Some("npz"), 2, false));
-        for wrong in ["--minutes", "--minutes 0", "--minutes x", "--hours 2"] {
-            assert!(of(wrong).is_err(), "{wrong}");
+        let of = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for (line, target, minutes) in
+            [("", None, 1), ("presets --minutes 10", Some("presets"), 10), ("--minutes 2 npz", Some("npz"), 2)]
+        {
+            assert_eq!(asked(&of(line)), Ok((target, minutes)));
+        }
+        for wrong in ["--minutes", "--minutes 0", "--minutes x", "--hours 2", "two names"] {
+            assert!(asked(&of(wrong)).is_err(), "{wrong}");
         }
     }
 }

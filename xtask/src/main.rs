@@ -8,9 +8,9 @@
 //! cargo xtask docs                    writes the reference pages of the book, and builds it
 //! ```
 //!
-//! What is missing is installed where that is allowed, which is as root on Debian and its kin. Elsewhere
-//! the command that does it is printed, and nothing is changed. PyTorch, which the training worker needs, is
-//! installed in the user's folder for data where the machine has none that fits.
+//! Missing requirements are installed as root on Debian and its kin. Elsewhere the command that installs them is
+//! printed, and nothing is changed. PyTorch, which the training worker needs, is installed in the user's data folder if
+//! the machine has none that fits.
 
 mod cargo;
 mod docs;
@@ -30,9 +30,9 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            background, unless --no-worker is given
        cargo xtask setup [--no-worker | --only-worker] [--background]
            set up this machine and build valleyscope and the training worker, or only one of them; with
-           --background the worker is set up by a process that goes on after this command
+           --background the worker is set up by a process that outlives this command
        cargo xtask setup --cancel
-           end the set-up of the worker that is at work
+           end the running set-up of the worker
        cargo xtask test [--no-worker] [-- ARGUMENTS…]
            set up this machine, then check format, lints and all tests, those of the worker too unless
            --no-worker is given; ARGUMENTS go to `cargo test`, for instance a test's name
@@ -43,7 +43,7 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            write the pages in docs/src/reference, which are made from the code, then build the book with mdbook where
            that is installed";
 
-/// Why a command ends early, with its exit code.
+/// The early end of a command, with its exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stop {
     message: String,
@@ -51,17 +51,17 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Something went wrong.
+    /// Returns a failure.
     fn failed(message: impl fmt::Display) -> Stop {
         Stop { message: message.to_string(), code: 1 }
     }
 
-    /// It cannot work this way.
+    /// Returns a wrong use of the command.
     fn refused(message: impl fmt::Display) -> Stop {
         Stop { message: message.to_string(), code: 2 }
     }
 
-    /// Another program has ended with this code and has said why.
+    /// Returns the end of another program with this code, which has already printed the reason.
     fn quietly(code: u8) -> Stop {
         Stop { message: String::new(), code }
     }
@@ -80,7 +80,11 @@ fn main() -> ExitCode {
             let with_worker = !take(&mut arguments, "--no-worker");
             test::test(after_dashes(&arguments), with_worker)
         }
-        "fuzz" => fuzz::fuzz(&arguments),
+        "fuzz" => {
+            let given = arguments.len();
+            arguments.retain(|argument| argument != "--no-worker");
+            fuzz::fuzz(&arguments, arguments.len() == given)
+        }
         "docs" => docs::docs(),
         "help" | "-h" | "--help" => {
             println!("{USAGE}");
@@ -99,7 +103,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes an option of ours from the front, where it is told from the arguments of another program.
+/// Removes an option of xtask from the front of the arguments, before those of another program.
 fn take(arguments: &mut Vec<String>, option: &str) -> bool {
     let given = arguments.first().is_some_and(|first| first == option);
     if given {
@@ -108,7 +112,7 @@ fn take(arguments: &mut Vec<String>, option: &str) -> bool {
     given
 }
 
-/// The arguments without the dashes that may separate them from ours.
+/// Returns the arguments without the dashes that may separate them from those of xtask.
 fn after_dashes(arguments: &[String]) -> &[String] {
     match arguments {
         [first, rest @ ..] if first == "--" => rest,
@@ -116,7 +120,7 @@ fn after_dashes(arguments: &[String]) -> &[String] {
     }
 }
 
-/// Says what is being done.
+/// Prints what is being done.
 fn say(text: impl fmt::Display) {
     eprintln!("xtask: {text}");
 }
@@ -126,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_of_ours_come_before_the_dashes() {
+    fn own_options_come_before_the_dashes() {
         let split = |line: &str| {
             let mut arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             let taken = take(&mut arguments, "--no-worker");

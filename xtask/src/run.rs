@@ -12,8 +12,8 @@ These commands need none:
     cargo xtask run -- simulate fig1c --out fig1c.csv
     cargo xtask run -- doctor";
 
-/// Sets up the machine, then builds valleyscope and starts it with `arguments`. The training worker is set up first
-/// where it is to train at once, and in the background where a window opens.
+/// Sets up the machine, then builds valleyscope and starts it with `arguments`. The training worker is set up first if
+/// the command trains, and in the background if a window opens.
 pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let mut needs = machine::for_building();
     let opens_window = opens_window(arguments);
@@ -42,20 +42,20 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     }
 }
 
-/// Whether the user has a worker already.
+/// Returns whether the user has named a worker.
 fn names_worker() -> bool {
     std::env::var_os("VALLEYSCOPE_TRAIN").is_some_and(|path| !path.is_empty())
 }
 
-/// The answer, or no: trouble with the worker keeps no window from opening.
+/// Returns the outcome, or false: trouble with the worker does not keep a window from opening.
 fn without_worker(outcome: Result<bool, Stop>) -> bool {
     outcome.unwrap_or_else(|stop| {
-        say(format_args!("going on without the training worker: {}", stop.message));
+        say(format_args!("continuing without the training worker: {}", stop.message));
         false
     })
 }
 
-/// Whether valleyscope opens its window when started so, which it does without a subcommand.
+/// Returns whether valleyscope opens its window with these arguments, as it does without a subcommand.
 fn opens_window(arguments: &[String]) -> bool {
     let asks_for_text = |it: &String| ["-h", "--help", "-V", "--version"].contains(&it.as_str());
     let subcommand = arguments.first().filter(|first| !first.starts_with('-'));

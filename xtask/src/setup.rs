@@ -1,4 +1,4 @@
-//! Finding what is missing, and putting it there.
+//! Finding and installing missing requirements.
 
 use std::process::{Command, Stdio};
 
@@ -7,14 +7,14 @@ use crate::worker::{self, Audience};
 use crate::{Stop, USAGE, say};
 use valleyscope_machine::{self as machine, Display, Need, PackageManager};
 
-/// `cargo xtask setup`: all that is needed to work, without starting anything.
+/// Runs `cargo xtask setup`, which installs all requirements without starting the program.
 pub fn command(arguments: &[String]) -> Result<(), Stop> {
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         [] => set_up_app().and_then(|()| worker::set_up(Audience::here())),
         ["--no-worker"] => set_up_app(),
         ["--only-worker"] => worker::set_up(Audience::here()),
-        // How the process in the background is started.
+        // The arguments of the process in the background.
         ["--only-worker", "--detached"] => worker::set_up(Audience::Nobody),
         ["--background"] => set_up_app().and_then(|()| set_up_worker_in_background()),
         ["--only-worker", "--background"] => set_up_worker_in_background(),
@@ -25,7 +25,7 @@ pub fn command(arguments: &[String]) -> Result<(), Stop> {
 
 fn set_up_app() -> Result<(), Stop> {
     let mut needs = machine::for_building();
-    // Without a display the command line is what can be used.
+    // Without a display only the command line can be used.
     if let Some(display) = Display::here() {
         needs.extend(machine::for_window(Some(display)));
     }
@@ -38,13 +38,13 @@ fn set_up_worker_in_background() -> Result<(), Stop> {
     if worker::may_go_on_in_background(true)? { worker::set_up_in_background() } else { Ok(()) }
 }
 
-/// What to do about missing things.
+/// The action for missing requirements.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
     Nothing,
     /// Install these packages with apt-get.
     Install(Vec<&'static str>),
-    /// Say this to the person, who may do more than this program.
+    /// Print this for the person, who may have more rights than this program.
     Ask(String),
 }
 
@@ -54,7 +54,7 @@ fn plan(missing: &[&Need], manager: Option<PackageManager>, root: bool) -> Plan 
         _ if missing.is_empty() => Plan::Nothing,
         Some(PackageManager::Apt) if root => Plan::Install(PackageManager::Apt.packages(missing)),
         Some(manager) => Plan::Ask(format!(
-            "This machine lacks\n{}Type this, then try again:\n    {}",
+            "This machine lacks\n{}Run this command, then try again:\n    {}",
             names(),
             manager.command(missing, root)
         )),
@@ -65,7 +65,7 @@ fn plan(missing: &[&Need], manager: Option<PackageManager>, root: bool) -> Plan 
     }
 }
 
-/// Sees to it that all of `needs` is on this machine.
+/// Installs the `needs` that this machine lacks.
 pub fn provide(needs: Vec<&'static Need>) -> Result<(), Stop> {
     let missing = machine::missing(needs);
     match plan(&missing, PackageManager::here(), machine::is_root()) {
@@ -92,7 +92,7 @@ fn install(packages: &[&str]) -> Result<(), Stop> {
     step(&what, apt_get().args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages))
 }
 
-/// Sees to it that rustfmt and clippy are there, which a minimal installation of Rust leaves out.
+/// Installs rustfmt and clippy, which a minimal installation of Rust lacks.
 pub fn provide_rust_components() -> Result<(), Stop> {
     let missing: Vec<_> = [("rustfmt", "rustfmt"), ("clippy", "clippy-driver")]
         .into_iter()
@@ -105,21 +105,21 @@ pub fn provide_rust_components() -> Result<(), Stop> {
     if !answers("rustup") {
         let names = components.join(" and ");
         return Err(Stop::failed(format!(
-            "Rust came without {names}, and there is no rustup to add it. Install {names}."
+            "Rust is installed without {names}, and there is no rustup to add it. Install {names}."
         )));
     }
     let what = format!("rustup component add {}", components.join(" "));
     step(&what, Command::new("rustup").args(["component", "add"]).args(components))
 }
 
-/// Whether a program starts. That of a missing Rust component exists as a stand-in of rustup's, which fails.
+/// Returns whether a program starts. rustup has a stand-in for a missing component of Rust, which fails.
 pub fn answers(program: &str) -> bool {
     let mut version = Command::new(program);
     version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     status(&mut version).is_ok_and(|status| status.success())
 }
 
-/// Says that the machine is ready.
+/// Prints that the machine is ready.
 pub fn ready() {
     say("this machine has everything needed");
 }
@@ -129,13 +129,13 @@ mod tests {
     use super::*;
     use valleyscope_machine::{Look, for_building, for_tests, for_window};
 
-    /// The needs that a machine does not meet on which only `present` is found.
+    /// Returns the needs that a machine does not meet on which only `present` is found.
     fn lacking(needs: Vec<&'static Need>, present: &[Look]) -> Vec<&'static Need> {
         needs.into_iter().filter(|need| !present.contains(&need.look)).collect()
     }
 
     #[test]
-    fn a_complete_machine_is_left_alone() {
+    fn installs_nothing_on_a_complete_machine() {
         for manager in [None, Some(PackageManager::Apt), Some(PackageManager::Dnf)] {
             assert_eq!(plan(&[], manager, true), Plan::Nothing);
             assert_eq!(plan(&[], manager, false), Plan::Nothing);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_container_gets_everything_for_the_tests() {
+    fn installs_all_test_requirements_in_a_bare_container() {
         let missing = lacking(for_tests(None), &[]);
         let Plan::Install(packages) = plan(&missing, Some(PackageManager::Apt), true) else {
             panic!("no installation")
@@ -163,29 +163,29 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_missing_is_installed() {
+    fn installs_only_missing_packages() {
         let present = for_tests(None).into_iter().map(|need| need.look).filter(|&look| look != Look::Program("Xvfb"));
         let missing = lacking(for_tests(None), &present.collect::<Vec<_>>());
         assert_eq!(plan(&missing, Some(PackageManager::Apt), true), Plan::Install(vec!["xvfb"]));
     }
 
     #[test]
-    fn without_the_right_to_install_the_command_is_told() {
+    fn prints_the_command_without_the_right_to_install() {
         let missing = lacking(for_window(Some(Display::Wayland)), &[Look::GraphicsDriver]);
-        let told = |manager, root| match plan(&missing, manager, root) {
+        let printed = |manager, root| match plan(&missing, manager, root) {
             Plan::Ask(text) => text.lines().last().unwrap().trim().to_owned(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(told(Some(PackageManager::Apt), false), "sudo apt-get install libwayland-client0 libxkbcommon0");
-        assert_eq!(told(Some(PackageManager::Dnf), false), "sudo dnf install libwayland-client libxkbcommon");
-        assert_eq!(told(Some(PackageManager::Dnf), true), "dnf install libwayland-client libxkbcommon");
-        assert_eq!(told(Some(PackageManager::Pacman), false), "sudo pacman -S --needed libxkbcommon wayland");
-        assert_eq!(told(Some(PackageManager::Zypper), true), "zypper install libwayland-client0 libxkbcommon0");
-        assert!(told(None, true).contains("package manager"));
+        assert_eq!(printed(Some(PackageManager::Apt), false), "sudo apt-get install libwayland-client0 libxkbcommon0");
+        assert_eq!(printed(Some(PackageManager::Dnf), false), "sudo dnf install libwayland-client libxkbcommon");
+        assert_eq!(printed(Some(PackageManager::Dnf), true), "dnf install libwayland-client libxkbcommon");
+        assert_eq!(printed(Some(PackageManager::Pacman), false), "sudo pacman -S --needed libxkbcommon wayland");
+        assert_eq!(printed(Some(PackageManager::Zypper), true), "zypper install libwayland-client0 libxkbcommon0");
+        assert!(printed(None, true).contains("package manager"));
     }
 
     #[test]
-    fn a_wayland_session_needs_no_x11_and_a_display_no_xvfb() {
+    fn wayland_needs_no_x11_and_a_display_needs_no_xvfb() {
         let looks = |needs: Vec<&Need>| needs.iter().map(|need| need.look).collect::<Vec<_>>();
         assert!(!looks(for_window(Some(Display::Wayland))).contains(&Look::Library("libX11.so.6")));
         assert!(!looks(for_tests(Some(Display::X11))).contains(&Look::Program("Xvfb")));

@@ -7,7 +7,7 @@ use crate::xvfb::Xvfb;
 use crate::{Stop, say, setup};
 use valleyscope_machine::{self as machine, Display};
 
-/// The files of the optimizers' rules.
+/// Lists the files of the optimizers' rules.
 fn rule_files() -> Result<Vec<PathBuf>, Stop> {
     let folder = project().join("crates/engine/src/optimizer");
     let unread = |error| Stop::failed(format!("xtask: {}: {error}", folder.display()));
@@ -16,8 +16,8 @@ fn rule_files() -> Result<Vec<PathBuf>, Stop> {
     Ok(files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect())
 }
 
-/// Sets up the machine, then checks format and lints and runs all tests; `arguments` go to `cargo test`. Without a
-/// PyTorch the worker and its tests are left out.
+/// Sets up the machine, then checks format and lints and runs all tests; `arguments` are passed to `cargo test`.
+/// Without a PyTorch, the worker and its tests are left out.
 pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let display = Display::here();
     setup::provide_rust_components()?;
@@ -44,7 +44,7 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     }
     step("lints: clippy on everything", &mut everything)?;
     tests.args(arguments);
-    // Pictures are compared with those of one driver, whatever graphics card is in this machine.
+    // Pictures are compared under one driver, whatever graphics card this machine has.
     if let Some(driver) = machine::vulkan_drivers().iter().find(|driver| driver.is_software()) {
         tests.env("VK_DRIVER_FILES", &driver.manifest);
     }
@@ -64,19 +64,19 @@ const LEFT_OUT: &str = "
 *  THE TRAINING WORKER IS LEFT OUT: IT IS NOT BUILT OR TESTED  *
 ****************************************************************";
 
-/// The PyTorch to test the worker with, if it is to be tested and there can be one.
+/// Finds or installs a PyTorch to test the worker with, if wanted and possible.
 pub fn pytorch(wanted: bool) -> Option<PyTorch> {
     let found = wanted.then(worker::pytorch_for_tests)?;
     found.map_err(|stop| say(format_args!("no PyTorch for the training worker: {}\n{LEFT_OUT}", stop.message))).ok()
 }
 
-/// Cargo with clippy in the compiler's place for the project's own packages; a warning is an error.
+/// Returns cargo with clippy instead of the compiler for the project's own packages; warnings are errors.
 pub fn linted(subcommand: &str, pytorch: Option<&PyTorch>) -> Command {
     let mut command = cargo(subcommand);
     if let Some(pytorch) = pytorch {
         worker::with_pytorch(&mut command, pytorch);
     }
-    // The variables through which `cargo clippy` itself sets up its driver.
+    // `cargo clippy` sets up its driver through these variables.
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
     command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
     command

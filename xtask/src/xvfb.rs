@@ -10,7 +10,7 @@ pub struct Xvfb {
 }
 
 impl Xvfb {
-    /// Starts one on a display number that nobody uses.
+    /// Starts a server with a free display number.
     pub fn start() -> Result<Xvfb, Stop> {
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", "1920x1080x24", "-nolisten", "tcp"])
@@ -21,7 +21,7 @@ impl Xvfb {
             .map_err(|error| Stop::failed(format!("xtask: cannot start Xvfb: {error}")))?;
         let stdout = server.stdout.take().expect("stdout was asked for");
         let mut line = String::new();
-        // The number is written when the server is ready, and nothing if it ends before.
+        // The server writes the number when it is ready, and nothing if it ends before.
         let read = BufReader::new(stdout).read_line(&mut line);
         let mut xvfb = Xvfb { server, number: 0 };
         match line.trim().parse() {
@@ -32,7 +32,7 @@ impl Xvfb {
         Ok(xvfb)
     }
 
-    /// The value of `DISPLAY` for its clients.
+    /// Returns the value of `DISPLAY` for its clients.
     pub fn display(&self) -> String {
         format!(":{}", self.number)
     }

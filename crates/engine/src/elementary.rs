@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2, LOG2_E};
 
 use crate::lanes::{Bits, Doubles, Lanes, Real};
 
-/// The natural logarithm of a positive normal number, to some units in the last place.
+/// Returns the natural logarithm of a positive normal number, to some units in the last place.
 #[inline(always)]
 pub fn ln<const N: usize, V: Doubles<N>>(x: V) -> V {
     // x = 2ᵏ m with m between √½ and √2: the bits are moved so that the exponent changes at √2.
@@ -28,7 +28,7 @@ pub fn ln<const N: usize, V: Doubles<N>>(x: V) -> V {
     exponent * V::splat(LN_2) + V::splat(2.0) * z * series
 }
 
-/// The sine of an angle within ±π/4.
+/// Returns the sine of an angle within ±π/4.
 #[inline(always)]
 pub fn sin<R: Real>(t: R) -> R {
     t * polynomial(
@@ -46,7 +46,7 @@ pub fn sin<R: Real>(t: R) -> R {
     )
 }
 
-/// The cosine of an angle within ±π/4.
+/// Returns the cosine of an angle within ±π/4.
 #[inline(always)]
 pub fn cos<R: Real>(t: R) -> R {
     polynomial(
@@ -65,7 +65,7 @@ pub fn cos<R: Real>(t: R) -> R {
     )
 }
 
-/// The cosine and the sine of any angle that is not huge.
+/// Returns the cosine and the sine of any angle that is not huge.
 pub fn cos_sin(angle: f64) -> [f64; 2] {
     let quarters = (angle / FRAC_PI_2).round();
     // π/2 in two parts, the first so short that its product with a small whole number is exact.
@@ -81,7 +81,7 @@ pub fn cos_sin(angle: f64) -> [f64; 2] {
     }
 }
 
-/// `low^(1 − part) high^part`: the number at `part` of the way from `low` to `high` on a logarithmic scale.
+/// Returns `low^(1 − part) high^part`: the number at `part` of the way from `low` to `high` on a logarithmic scale.
 /// Both are positive and not so far apart that their quotient overflows.
 pub fn geometric(low: f64, high: f64, part: f64) -> f64 {
     match part {
@@ -91,20 +91,20 @@ pub fn geometric(low: f64, high: f64, part: f64) -> f64 {
     }
 }
 
-/// `base^exponent` of a positive base; 0 where that is below the normal numbers.
+/// Returns `base^exponent` of a positive base; 0 for results below the normal numbers.
 #[inline(always)]
 pub fn power(base: f64, exponent: f64) -> f64 {
     exp(exponent * ln_of(base))
 }
 
-/// [`ln`] of a single number.
+/// Returns the [`ln`] of a single number.
 #[inline(always)]
 pub fn ln_of(x: f64) -> f64 {
     ln(Lanes([x])).0[0]
 }
 
-/// The exponential function, for results that are no larger than the largest number; 0 where they are below the normal numbers.
-/// Points of axes are made of it, so that a change of its last bit would change the results of sweeps.
+/// Computes the exponential function, for results up to the largest number; 0 for results below the normal numbers.
+/// Points of axes depend on its last bit, so a change of it would change the results of sweeps.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
     if x < LEAST_EXPONENT {
@@ -118,8 +118,9 @@ pub fn exp(x: f64) -> f64 {
     sum * doublings
 }
 
-/// The same, which may differ in the last bit and takes a fifth of the time: nothing is divided, and its even and odd terms are
-/// summed side by side. It is never 0, and without branches, so that a compiler can take it out of a loop.
+/// Computes the exponential function in a fifth of the time of [`exp`], from which it may differ in the last bit: it
+/// divides nothing, and sums even and odd terms side by side. It is never 0, and without branches, so that a compiler
+/// can take it out of a loop.
 #[inline(always)]
 pub fn quick_exp(x: f64) -> f64 {
     let (doublings, rest) = reduced(x.max(LEAST_EXPONENT));
@@ -144,10 +145,10 @@ pub fn quick_exp(x: f64) -> f64 {
     (even + rest * odd) * doublings
 }
 
-/// Below it `eˣ` is below the normal numbers.
+/// The exponent below which `eˣ` is below the normal numbers.
 const LEAST_EXPONENT: f64 = -708.0;
 
-/// A power of 2 and a rest r of at most ½ ln 2, with `eˣ` = 2ⁿ eʳ.
+/// Splits x into a power of 2 and a rest r of at most ½ ln 2, with `eˣ` = 2ⁿ eʳ.
 #[inline(always)]
 fn reduced(x: f64) -> (f64, f64) {
     let doublings = (x * LOG2_E).round();
@@ -158,7 +159,7 @@ fn reduced(x: f64) -> (f64, f64) {
     (f64::from_bits(((doublings as i64 + 1023) as u64) << 52), rest)
 }
 
-/// `eˣ` of any number: infinite where it is larger than the largest number, 0 where it is below the normal numbers.
+/// Computes `eˣ` of any number: infinite for results above the largest number, 0 for results below the normal numbers.
 pub fn exp_of_any(x: f64) -> f64 {
     if x > 709.782_712_893_384 {
         return f64::INFINITY;
@@ -167,7 +168,7 @@ pub fn exp_of_any(x: f64) -> f64 {
     if x > 709.0 { exp(x - LN_2) * 2.0 } else { exp(x) }
 }
 
-/// The natural logarithm of any number: −∞ of 0, NaN of negative numbers.
+/// Returns the natural logarithm of any number: −∞ of 0, NaN of negative numbers.
 pub fn ln_of_any(x: f64) -> f64 {
     const TWO_54: f64 = (1_u64 << 54) as f64;
     match x {
@@ -179,7 +180,7 @@ pub fn ln_of_any(x: f64) -> f64 {
     }
 }
 
-/// The hyperbolic tangent.
+/// Returns the hyperbolic tangent.
 pub fn tanh(x: f64) -> f64 {
     let size = x.abs();
     if size < 0.5 {
@@ -202,7 +203,7 @@ pub fn tanh(x: f64) -> f64 {
     (square - 1.0) / (square + 1.0)
 }
 
-/// `baseᵉ` as [`f64::powf`] defines it: of a negative base for whole exponents only.
+/// Computes `baseᵉ` as [`f64::powf`] defines it: for a negative base, only with whole exponents.
 pub fn power_of_any(base: f64, exponent: f64) -> f64 {
     if exponent.fract() == 0.0 && exponent.abs() <= 64.0 {
         return whole_power(base, exponent as i32);
@@ -218,7 +219,7 @@ pub fn power_of_any(base: f64, exponent: f64) -> f64 {
     base.powf(exponent)
 }
 
-/// A power by squaring.
+/// Computes a power by squaring.
 fn whole_power(base: f64, exponent: i32) -> f64 {
     let (mut result, mut square, mut left) = (1.0, base, exponent.unsigned_abs());
     while left > 0 {
@@ -231,10 +232,10 @@ fn whole_power(base: f64, exponent: i32) -> f64 {
     if exponent < 0 { 1.0 / result } else { result }
 }
 
-/// `c₀ + c₁ x + c₂ x² + …` by Horner's rule.
+/// Evaluates `c₀ + c₁ x + c₂ x² + …` by Horner's rule.
 #[inline(always)]
 fn polynomial<R: Real, const TERMS: usize>(x: R, coefficients: [f64; TERMS]) -> R {
-    // A loop and no closure, which would not be compiled for the vector instructions around it.
+    // A loop instead of a closure, which would not be compiled for the vector instructions around it.
     let mut sum = R::splat(coefficients[TERMS - 1]);
     for term in (0..TERMS - 1).rev() {
         sum = sum * x + R::splat(coefficients[term]);

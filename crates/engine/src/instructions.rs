@@ -30,8 +30,8 @@ pub trait VectorSet {
     /// Runs the work with the widest useful vectors of doubles.
     fn in_doubles<W: WideWork>(work: W) -> W::Output;
 
-    /// Runs the work in a function of its own, which is compiled for the set. One function for the steps of all rules takes
-    /// the compiler much longer than one for each.
+    /// Runs the work in a function of its own, which is compiled for the set. One function for the steps of all rules
+    /// takes the compiler much longer than one for each rule.
     fn in_function<W: OwnFunction>(work: W) -> W::Output;
 }
 
@@ -43,7 +43,7 @@ pub trait VectorWork {
     fn run<S: VectorSet>(self) -> Self::Output;
 }
 
-/// Work that is done in a function of its own. Its method should be `#[inline(always)]`.
+/// Work in a function of its own. Its method should be `#[inline(always)]`.
 pub trait OwnFunction {
     type Output;
 
@@ -60,7 +60,7 @@ pub trait WideWork {
 }
 
 impl Instructions {
-    /// All sets that this processor has, the plain one first, the widest last.
+    /// Lists all sets of this processor, the plain one first, the widest last.
     pub fn all() -> Vec<Instructions> {
         let mut all = vec![Instructions(InstructionSet::Plain)];
         #[cfg(target_arch = "x86_64")]
@@ -71,7 +71,7 @@ impl Instructions {
         all
     }
 
-    /// The widest set of this processor.
+    /// Returns the widest set of this processor.
     pub fn widest() -> Instructions {
         #[cfg(target_arch = "x86_64")]
         {
@@ -85,7 +85,7 @@ impl Instructions {
         Instructions(InstructionSet::Plain)
     }
 
-    /// The name shown to users.
+    /// Returns the name shown to users.
     pub fn name(self) -> &'static str {
         match self.0 {
             InstructionSet::Plain => "plain instructions",
@@ -145,7 +145,7 @@ macro_rules! sets {
                 fn run<W: OwnFunction>(work: W) -> W::Output {
                     work.run()
                 }
-                // SAFETY: a set is used only where `Instructions` were detected.
+                // SAFETY: a set is used only if `Instructions` were detected.
                 #[allow(unused_unsafe, reason = "for the set of no instructions in particular")]
                 unsafe {
                     run(work)
@@ -156,8 +156,8 @@ macro_rules! sets {
 }
 
 sets! {
-    // On x86-64 for processors without AVX2 only, where `mul_add` is a call for each number: single numbers lose little, and
-    // take the compiler less time.
+    // On x86-64 only for processors without AVX2, where `mul_add` is a call for each number: single numbers lose
+    // little, and take the compiler less time.
     #[cfg(target_arch = "x86_64")]
     PlainSet: Lanes<f64, 8>, 1 Lanes<f32, 1>, 1 Lanes<f64, 1>;
     #[cfg(not(target_arch = "x86_64"))]
@@ -214,7 +214,7 @@ macro_rules! vectorized {
             }
 
             match $instructions.set() {
-                // SAFETY: `Instructions` are made only where they were detected.
+                // SAFETY: `Instructions` are made only if they were detected.
                 #[cfg(target_arch = "x86_64")]
                 $crate::instructions::InstructionSet::Avx512 => unsafe { avx512::<$($generic),*>($($argument),*) },
                 #[cfg(target_arch = "x86_64")]

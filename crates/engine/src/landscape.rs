@@ -30,48 +30,48 @@ pub struct Valley<R> {
 }
 
 impl Landscape {
-    /// A valley of sharpness `a` and slope `c` whose axis `u` lies `rotation` radians
-    /// counter-clockwise from `x`.
+    /// Creates a valley of sharpness `a` and slope `c` whose axis `u` lies `rotation` radians counter-clockwise from
+    /// `x`.
     pub fn new(sharpness: f64, slope: f64, rotation: f64) -> Self {
         let [cos, sin] = cos_sin(rotation);
         Landscape { sharpness, slope, cos, sin }
     }
 
-    /// The valley coordinates of (x, y).
+    /// Converts (x, y), a point or a vector, to valley coordinates.
     #[inline(always)]
     pub fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Valley<R> {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
         Valley { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
     }
 
-    /// The plane coordinates of a point, or of a vector, given in valley coordinates.
+    /// Converts a point or a vector from valley coordinates to (x, y).
     #[inline(always)]
     pub fn xy_from_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> [R; 2] {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
         [u.mul_add(cos, -(v * sin)), u.mul_add(sin, v * cos)]
     }
 
-    /// `L = (a/2) u² v² − c u`.
+    /// Returns the loss `L = (a/2) u² v² − c u`.
     #[inline(always)]
     pub fn loss<R: Real>(&self, Valley { u, v }: Valley<R>) -> R {
         let uv = u * v;
         (R::splat(0.5 * self.sharpness) * uv).mul_add(uv, -(R::splat(self.slope) * u))
     }
 
-    /// `∂L/∂u = a u v² − c` and `∂L/∂v = a u² v`.
+    /// Returns the gradient `∂L/∂u = a u v² − c`, `∂L/∂v = a u² v`.
     #[inline(always)]
     pub fn gradient_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> Valley<R> {
         let a_u_v = R::splat(self.sharpness) * u * v;
         Valley { u: a_u_v.mul_add(v, R::splat(-self.slope)), v: a_u_v * u }
     }
 
-    /// The gradient of the loss with respect to (x, y), at a point given in valley coordinates.
+    /// Returns the gradient of the loss with respect to (x, y), at a point given in valley coordinates.
     #[inline(always)]
     pub fn gradient<R: Real>(&self, at: Valley<R>) -> [R; 2] {
         self.xy_from_uv(self.gradient_uv(at))
     }
 
-    /// `∂²L/∂x²` and `∂²L/∂y²` at a point given in valley coordinates. With `L_uu = a v²`, `L_uv = 2 a u v` and
+    /// Returns `∂²L/∂x²` and `∂²L/∂y²` at a point given in valley coordinates. With `L_uu = a v²`, `L_uv = 2 a u v` and
     /// `L_vv = a u²`:
     ///
     /// ```text
@@ -86,7 +86,7 @@ impl Landscape {
         [cos.mul_add(along, sin * across) - mixed, sin.mul_add(along, cos * across) + mixed]
     }
 
-    /// The curvature across the valley on its floor, `∂²L/∂v² = a u²`.
+    /// Returns the curvature across the valley on its floor, `∂²L/∂v² = a u²`.
     pub fn curvature(&self, u: f64) -> f64 {
         self.sharpness * u * u
     }
@@ -100,15 +100,15 @@ pub struct ValleyInSpace {
     pub sharpness: f64,
     /// Slope `c` along the valley.
     pub slope: f64,
-    /// `r`, of length 1.
+    /// The direction `r`, of length 1.
     pub direction: Vec<f64>,
 }
 
-/// The quantities of a point that all its coordinates share.
+/// The terms of a point that all its coordinates share.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place<R> {
+pub struct ValleyTerms<R> {
     pub u: R,
-    /// `|v|²`
+    /// The squared distance from the valley's floor, `|v|²`.
     pub v_squared: R,
 }
 
@@ -116,16 +116,16 @@ pub struct Place<R> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slopes<R> {
     u: R,
-    /// `a u |v|² − c`
+    /// The slope along the valley, `a u |v|² − c`.
     along: R,
-    /// `a u²`
+    /// The curvature across the valley, `a u²`.
     across: R,
 }
 
 impl ValleyInSpace {
-    /// `u = r·θ` and `|v|² = Σ (θ − u r)²`, free of cancellation.
+    /// Computes `u = r·θ` and `|v|² = Σ (θ − u r)²`, free of cancellation.
     #[inline(always)]
-    pub fn place<R: Real>(&self, theta: &[R]) -> Place<R> {
+    pub fn terms<R: Real>(&self, theta: &[R]) -> ValleyTerms<R> {
         let (mut u, mut v_squared) = (R::splat(0.0), R::splat(0.0));
         for (&r, &theta) in self.direction.iter().zip(theta) {
             u = theta.mul_add(R::splat(r), u);
@@ -134,31 +134,36 @@ impl ValleyInSpace {
             let v = (-u).mul_add(R::splat(r), theta);
             v_squared = v.mul_add(v, v_squared);
         }
-        Place { u, v_squared }
+        ValleyTerms { u, v_squared }
     }
 
-    /// `L = (a/2) u² |v|² − c u`.
+    /// Returns the loss `L = (a/2) u² |v|² − c u`.
     #[inline(always)]
-    pub fn loss<R: Real>(&self, Place { u, v_squared }: Place<R>) -> R {
+    pub fn loss<R: Real>(&self, ValleyTerms { u, v_squared }: ValleyTerms<R>) -> R {
         (R::splat(0.5 * self.sharpness) * u * u).mul_add(v_squared, -(R::splat(self.slope) * u))
     }
 
     #[inline(always)]
-    pub fn slopes<R: Real>(&self, Place { u, v_squared }: Place<R>) -> Slopes<R> {
+    pub fn slopes<R: Real>(&self, ValleyTerms { u, v_squared }: ValleyTerms<R>) -> Slopes<R> {
         let a_u = R::splat(self.sharpness) * u;
         Slopes { u, along: a_u.mul_add(v_squared, R::splat(-self.slope)), across: a_u * u }
     }
 
-    /// A coordinate of `∇L = (a u |v|² − c) r + a u² v`.
+    /// Returns a coordinate of `∇L = (a u |v|² − c) r + a u² v`.
     #[inline(always)]
     pub fn gradient<R: Real>(&self, slopes: Slopes<R>, coordinate: usize, theta: R) -> R {
         let r = R::splat(self.direction[coordinate]);
         slopes.across.mul_add((-slopes.u).mul_add(r, theta), slopes.along * r)
     }
 
-    /// A coordinate of the Hessian's diagonal, `a |v|² r² + 4 a u v r + a u² (1 − r²)`.
+    /// Returns a coordinate of the Hessian's diagonal, `a |v|² r² + 4 a u v r + a u² (1 − r²)`.
     #[inline(always)]
-    pub fn hessian_diagonal<R: Real>(&self, Place { u, v_squared }: Place<R>, coordinate: usize, theta: R) -> R {
+    pub fn hessian_diagonal<R: Real>(
+        &self,
+        ValleyTerms { u, v_squared }: ValleyTerms<R>,
+        coordinate: usize,
+        theta: R,
+    ) -> R {
         let r = self.direction[coordinate];
         let v = (-u).mul_add(R::splat(r), theta);
         let (along, across) = (v_squared * R::splat(r * r), u * u * R::splat(1.0 - r * r));

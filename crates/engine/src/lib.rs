@@ -1,7 +1,7 @@
-//! Landscapes, optimizers, simulations and sweeps: all that Valleyscope computes on its toy models.
+//! Landscapes, optimizers, simulations and sweeps: all computations of Valleyscope on its toy models.
 //!
-//! The crate reads and writes no files, opens no window and links no libtorch. All vector kernels are compiled here, once
-//! for every program of the workspace.
+//! The crate reads and writes no files, opens no window and links no libtorch. All vector kernels are compiled here,
+//! once for every program of the workspace.
 //!
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams

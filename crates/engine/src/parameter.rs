@@ -1,5 +1,5 @@
-//! The table of the parameters of landscapes and runs. Each label, help, unit and extent stands here, once; the
-//! hyperparameters of rules have a table of their own ([`crate::optimizer::Hyperparameter`]).
+//! The table of the parameters of landscapes and runs, which defines each label, help, unit and extent once.
+//! Hyperparameters of rules have a table of their own ([`crate::optimizer::Hyperparameter`]).
 
 use std::fmt::Display;
 
@@ -7,27 +7,27 @@ use crate::quantity::{
     Dimension, LearningRate, Noise, ParticleCount, Replicates, Rotation, Sharpness, Slope, StepCount, Temperature,
 };
 
-/// A parameter as controls, figures and titles show it. The range of its values belongs to its type in
-/// [`crate::quantity`].
+/// The description of a parameter for controls, figures and titles. Its type in [`crate::quantity`] defines the range
+/// of its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// The name of its field in presets.
+    /// The name of the parameter's field in presets.
     pub key: &'static str,
-    /// In formulas, and before a value; empty without one.
+    /// The symbol in formulas and before a value; empty without one.
     pub symbol: &'static str,
-    /// Beside a control: name and symbol.
+    /// The label beside a control: name and symbol.
     pub label: &'static str,
-    /// Behind a value.
+    /// The unit after a value.
     pub unit: &'static str,
-    /// Its effect.
+    /// The effect of the parameter.
     pub help: &'static str,
-    /// Its value in the FOCUS paper; empty where the paper does not have it.
+    /// The value in the FOCUS paper; empty if the paper lacks the parameter.
     pub paper: &'static str,
-    /// The ends of a slider. A typed number may lie beyond, as far as the quantity's own range goes.
+    /// The extent of a slider. A typed number may lie outside, within the quantity's range.
     pub slider: Extent,
-    /// The ends of an axis of a diagram to begin with.
+    /// The initial extent of an axis of a diagram.
     pub axis: Extent,
-    /// The change of a number that is dragged, for each point that the pointer moves.
+    /// The change of a dragged number for each point of the pointer's movement.
     pub drag_step: f64,
     /// Whether all values are whole numbers.
     pub is_whole: bool,
@@ -52,7 +52,7 @@ impl Extent {
 }
 
 impl Parameter {
-    /// A parameter that varies over an extent, on a slider and on an axis.
+    /// Creates a parameter whose slider and axis have this extent.
     pub const fn new(key: &'static str, label: &'static str, extent: Extent) -> Parameter {
         Parameter {
             key,
@@ -84,7 +84,7 @@ impl Parameter {
         Parameter { paper, ..self }
     }
 
-    /// The ends of an axis to begin with, where they are not those of a slider.
+    /// Sets the initial extent of an axis, if it differs from that of the slider.
     pub const fn axis(self, axis: Extent) -> Parameter {
         Parameter { axis, ..self }
     }
@@ -97,17 +97,17 @@ impl Parameter {
         Parameter { is_whole: true, ..self }
     }
 
-    /// The parameter in the label of an axis: `rotation φ (°)`.
+    /// Returns the label of an axis, such as `rotation φ (°)`.
     pub fn axis_label(&self) -> String {
         self.label.to_lowercase()
     }
 
-    /// The parameter with a value: `φ = 30°`.
+    /// Formats the parameter with a value, such as `φ = 30°`.
     pub fn with(&self, value: impl Display) -> String {
         format!("{} = {value}{}", self.symbol, self.unit)
     }
 
-    /// The help and the paper's value, for a tooltip.
+    /// Returns the help and the paper's value, for a tooltip.
     pub fn explanation(&self) -> String {
         match self.paper {
             "" => self.help.to_owned(),

@@ -1,11 +1,13 @@
 //! Quantities whose types guarantee their ranges.
 //!
-//! A value of one of these types is always finite and inside its range, wherever it came from: a preset, a slider or
-//! the command line. An error states the expected range and the value found.
+//! A value of one of these types is always finite and inside its range, whether a preset, a slider or the command line
+//! has set it. An error states the expected range and the value found.
+
+use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// A number outside the range of the quantity it was meant for.
+/// The error of a number outside the range of its quantity.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} must be {expected}, found {found}")]
 pub struct OutOfRange {
@@ -23,7 +25,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The value, or the error that it is out of range.
+    /// Returns the value, or an error if it is out of range.
     pub fn checked(self, value: f64) -> Result<f64, OutOfRange> {
         let Range { name, min, max } = self;
         if (min..=max).contains(&value) {
@@ -33,7 +35,7 @@ impl Range {
     }
 }
 
-/// A number with at most five significant digits, without trailing zeros: `0.0001`, `12.5`, `1e-8`.
+/// Formats a number with at most five significant digits, without trailing zeros: `0.0001`, `12.5`, `1e-8`.
 pub fn number_text(value: f64) -> String {
     let rounded = rounded(value, 5);
     let size = rounded.abs();
@@ -46,25 +48,25 @@ pub fn number_text(value: f64) -> String {
     }
 }
 
-/// The nearest number with `digits` significant digits.
+/// Returns the nearest number with `digits` significant digits.
 pub fn rounded(value: f64, digits: usize) -> f64 {
-    // Going through decimal text is the one way that leaves no binary remainder such as 0.30000000000000004.
+    // Only decimal text leaves no binary remainder such as 0.30000000000000004.
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }
 
-/// A quantity that is a number, of whatever range.
+/// A quantity that is a real number, of any range.
 pub trait RealQuantity {
     fn value(&self) -> f64;
 
-    /// Takes another value, unless it is out of range.
+    /// Sets the value, unless it is out of range.
     fn enter(&mut self, value: f64) -> Result<(), OutOfRange>;
 }
 
-/// A quantity that is a whole number, of whatever range.
+/// A quantity that is a whole number, of any range.
 pub trait WholeQuantity {
     fn value(&self) -> u64;
 
-    /// Takes another value, unless it is out of range.
+    /// Sets the value, unless it is out of range.
     fn enter(&mut self, value: u64) -> Result<(), OutOfRange>;
 }
 
@@ -81,12 +83,12 @@ macro_rules! quantity {
             pub const MAX: f64 = $high;
             pub const RANGE: Range = Range { name: $name, min: $low, max: $high };
 
-            /// The quantity of this value, or the reason why there is none.
+            /// Creates the quantity of this value, unless it is out of range.
             pub fn new(value: f64) -> Result<Self, OutOfRange> {
                 Self::RANGE.checked(value).map($type)
             }
 
-            /// The nearest quantity; NaN becomes the smallest.
+            /// Creates the nearest quantity; NaN becomes the smallest.
             pub fn clamped(value: f64) -> Self {
                 $type(value.max(Self::MIN).min(Self::MAX))
             }
@@ -180,7 +182,7 @@ quantity! {
     Temperature, "temperature", 0.0, 1e6
 }
 
-/// A bare number, whose range is checked with the fields around it.
+/// A number without a range of its own, which is checked with the fields around it.
 impl WholeQuantity for u32 {
     fn value(&self) -> u64 {
         u64::from(*self)
@@ -209,19 +211,24 @@ macro_rules! count {
             pub const MIN: u32 = $low;
             pub const MAX: u32 = $high;
 
-            /// The count, or the reason why there is none.
+            /// Creates the count, unless it is out of range.
             pub fn new(count: u64) -> Result<Self, OutOfRange> {
-                match u32::try_from(count) {
-                    Ok(count) if (Self::MIN..=Self::MAX).contains(&count) => Ok($type(count)),
-                    _ => Err(OutOfRange {
-                        name: Self::NAME,
-                        expected: format!("a whole number from {} to {}", Self::MIN, Self::MAX),
-                        found: count.to_string(),
-                    }),
-                }
+                let known = u32::try_from(count).ok().filter(|count| (Self::MIN..=Self::MAX).contains(count));
+                known.map($type).ok_or_else(|| Self::refused(&count.to_string()))
             }
 
-            /// The nearest count.
+            fn refused(found: &str) -> OutOfRange {
+                let expected = format!("a whole number from {} to {}", Self::MIN, Self::MAX);
+                OutOfRange { name: Self::NAME, expected, found: found.to_owned() }
+            }
+
+            /// The count `N`, which is checked at compile time.
+            pub const fn of<const N: u32>() -> Self {
+                const { assert!(Self::MIN <= N && N <= Self::MAX) };
+                $type(N)
+            }
+
+            /// Creates the nearest count.
             pub fn clamped(count: u64) -> Self {
                 $type(count.clamp(u64::from(Self::MIN), u64::from(Self::MAX)) as u32)
             }
@@ -239,6 +246,14 @@ macro_rules! count {
             fn enter(&mut self, count: u64) -> Result<(), OutOfRange> {
                 *self = Self::new(count)?;
                 Ok(())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = OutOfRange;
+
+            fn from_str(text: &str) -> Result<Self, OutOfRange> {
+                text.parse().map_err(|_| Self::refused(text)).and_then(Self::new)
             }
         }
 

@@ -6,8 +6,8 @@ use crate::terminal_escape::{escaped_name, is_visible_name};
 
 /// A rule that the fields of a spec break.
 ///
-/// Displayed as in a preset's file, with the names of fields in backquotes. Code with other names of fields composes
-/// the message from its [parts](SpecError::parts).
+/// The error is displayed as in a preset's file, with the names of fields in backquotes. Code with other names of
+/// fields composes the message from its [parts](SpecError::parts).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("`{path}` {complaint}")]
 pub struct SpecError {
@@ -20,7 +20,7 @@ pub struct SpecError {
 
 /// A piece of the message of a [`SpecError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'e> {
+pub enum MessagePart<'e> {
     /// A field's path, or a field with its value, as in a preset's file.
     InFile(&'e str),
     Words(&'e str),
@@ -31,20 +31,20 @@ impl SpecError {
         SpecError { path: path.into(), complaint: complaint.into() }
     }
 
-    /// The same, with the path of the spec, `place`, in front.
+    /// Prepends the path of the spec, `place`, to the error's path.
     pub fn at(self, place: &str) -> SpecError {
         SpecError { path: format!("{place}.{}", self.path), ..self }
     }
 
-    /// The message, piece by piece: the path, and the complaint.
-    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+    /// Splits the message into parts: the path, and the parts of the complaint.
+    pub fn parts(&self) -> impl Iterator<Item = MessagePart<'_>> {
         let complaint = self.complaint.split('`').enumerate();
-        let complaint =
-            complaint.map(|(index, text)| if index % 2 == 1 { Part::InFile(text) } else { Part::Words(text) });
-        [Part::InFile(&self.path), Part::Words(" ")].into_iter().chain(complaint)
+        let complaint = complaint
+            .map(|(index, text)| if index % 2 == 1 { MessagePart::InFile(text) } else { MessagePart::Words(text) });
+        [MessagePart::InFile(&self.path), MessagePart::Words(" ")].into_iter().chain(complaint)
     }
 
-    /// Refuses a text that cannot be shown in one line.
+    /// Checks that a text can be shown in one line.
     pub fn check_line(path: &str, text: &str, longest: usize) -> Result<(), SpecError> {
         if text.trim().is_empty() {
             return Err(SpecError::new(path, "must not be empty"));
@@ -55,7 +55,7 @@ impl SpecError {
         SpecError::check_length(path, text, 1..=longest)
     }
 
-    /// Refuses a name that cannot be shown in one line, or not be seen as a whole.
+    /// Checks that a name can be shown in one line, without invisible characters.
     pub fn check_name(path: &str, name: &str, longest: usize) -> Result<(), SpecError> {
         SpecError::check_line(path, name, longest)?;
         if is_visible_name(name) {
@@ -65,7 +65,7 @@ impl SpecError {
         Err(SpecError::new(path, complaint))
     }
 
-    /// Refuses a text of another number of characters.
+    /// Checks the number of characters of a text.
     pub fn check_length(path: &str, text: &str, allowed: RangeInclusive<usize>) -> Result<(), SpecError> {
         let length = text.chars().count();
         if allowed.contains(&length) {

@@ -1,9 +1,10 @@
-//! Escaping text from files, so that nothing in it can act on a terminal or hide, and names that can be seen.
+//! Escaping text from files, so that nothing in it acts on a terminal or hides, and checking names for invisible
+//! characters.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text in one line, with each control character as its escape in Rust's notation (`\n`, `\u{1b}`).
+/// Returns the text in one line, with each control character as its escape in Rust's notation (`\n`, `\u{1b}`).
 ///
 /// Titles, messages, hosts and logs come from files that anybody may have written, and a terminal obeys escape
 /// sequences in them. Characters that change the direction of writing, and Unicode's line and paragraph separators, are
@@ -12,30 +13,30 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, acts)
 }
 
-/// The same for a text of several lines: line feeds and tabs stay.
+/// Escapes a text of several lines like [`visible`], but keeps line feeds and tabs.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |c| acts(c) && c != '\n' && c != '\t')
 }
 
-/// Whether a name has a character that can be seen, and none that cannot, but for spaces.
+/// Returns whether a name has a visible character, and no invisible one except spaces.
 pub fn is_visible_name(name: &str) -> bool {
     !name.contains(is_unseen) && name.contains(|c: char| !c.is_whitespace() && !is_in(&COMBINING, c))
 }
 
-/// The name with each character that cannot be seen as its escape.
+/// Returns the name with each invisible character as its escape.
 pub fn escaped_name(name: &str) -> String {
     let escaped = |c: char| if is_unseen(c) { c.escape_unicode().to_string() } else { c.to_string() };
     name.chars().map(escaped).collect()
 }
 
-/// Whether a character cannot be seen: it acts on the text beside it, is ignored where text is drawn, or is blank without
-/// being a space.
+/// Returns whether a character is invisible: it acts on the text beside it, is ignored where text is drawn, or is blank
+/// without being a space.
 pub fn is_unseen(c: char) -> bool {
     acts(c) || is_in(&UNSEEN, c)
 }
 
-/// The first and the last of ranges of characters that cannot be seen: Unicode's `Default_Ignorable_Code_Point`, the marks
-/// of annotations, and the blank pattern of Braille.
+/// Ranges of invisible characters, by their first and last: Unicode's `Default_Ignorable_Code_Point`, the marks of
+/// annotations, and the blank pattern of Braille.
 const UNSEEN: [[u32; 2]; 17] = [
     [0xad, 0xad],
     [0x34f, 0x34f],
@@ -55,7 +56,7 @@ const UNSEEN: [[u32; 2]; 17] = [
     [0x1d173, 0x1d17a],
     [0xe0000, 0xe0fff],
 ];
-/// Ranges of marks on the character before them.
+/// Ranges of marks on the preceding character.
 const COMBINING: [[u32; 2]; 5] =
     [[0x300, 0x36f], [0x1ab0, 0x1aff], [0x1dc0, 0x1dff], [0x20d0, 0x20ff], [0xfe20, 0xfe2f]];
 
@@ -63,7 +64,7 @@ fn is_in(ranges: &[[u32; 2]], c: char) -> bool {
     ranges.iter().any(|[first, last]| (*first..=*last).contains(&u32::from(c)))
 }
 
-/// Whether a character acts on a terminal or on the appearance of the text beside it.
+/// Returns whether a character acts on a terminal or on the appearance of the text beside it.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -89,7 +90,7 @@ mod tests {
     use super::{escaped_name, is_visible_name, visible, visible_lines};
 
     #[test]
-    fn what_acts_on_a_terminal_is_shown() {
+    fn escapes_characters_that_act_on_a_terminal() {
         assert_eq!(visible("\u{1b}]52;c;eA==\u{7}"), "\\u{1b}]52;c;eA==\\u{7}");
         assert_eq!(visible("a\nb\tc\rd"), "a\\nb\\tc\\rd");
         assert_eq!(visible("\u{9b}31m \u{202e}x \u{2066}"), "\\u{9b}31m \\u{202e}x \\u{2066}");
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_visible_as_a_whole() {
+    fn rejects_names_with_invisible_characters() {
         for name in ["Adam", "FOCUS, γ = −0.9", "m̂ and θ̂", "η"] {
             assert!(is_visible_name(name), "{name}");
         }
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_stay_as_they_are() {
+    fn keeps_other_texts() {
         for text in ["", "η = 0.01, m̂ and θ̂", "an accent of its own: e\u{301}"] {
             assert_eq!(visible(text), text);
         }

@@ -1,4 +1,4 @@
-//! What can be run: presets, workloads with their datasets, and the runs that are made of them.
+//! Experiments: presets, workloads with their datasets, and the runs that are made of them.
 //!
 //! ```text
 //! dataset     MNIST and texts: obtaining, checking and reading them

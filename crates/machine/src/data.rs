@@ -1,8 +1,8 @@
 use std::env;
 use std::path::PathBuf;
 
-/// The user's folder for the program's data, if the system knows of one: the same as the `directories` crate
-/// names, worked out with nothing but the standard library.
+/// Returns the user's folder for the program's data, if the system defines one: the same as that of the `directories`
+/// crate, computed with the standard library alone.
 pub fn data_folder() -> Option<PathBuf> {
     let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || env::home_dir().filter(|home| !home.as_os_str().is_empty());

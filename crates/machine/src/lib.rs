@@ -1,10 +1,10 @@
 //! The program's requirements on the machine, and their detection.
 //!
-//! `valleyscope doctor` and the set-up commands of `xtask/` both use this. As `xtask` runs before anything else can be
-//! built, the crate uses only the standard library.
+//! `valleyscope doctor` and the set-up commands of `xtask/` use this crate. As `xtask` runs before anything else can be
+//! built, it uses only the standard library.
 //!
-//! Requirements are detected directly (can this library be opened, is this program on the path), never by the name of a
-//! package. Only on Linux is there anything to detect: other systems come with everything.
+//! Requirements are detected directly (this library can be opened, this program is on the path), never by the name of a
+//! package. There is something to detect on Linux only: other systems include everything.
 
 mod data;
 mod look;
@@ -20,7 +20,7 @@ pub use needs::{
 pub use packages::{PackageManager, Packages};
 pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder};
 
-/// Those of `needs` that are not on this machine.
+/// Returns the requirements in `needs` that this machine does not meet.
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {
     needs.into_iter().filter(|need| !need.look.finds()).collect()
 }

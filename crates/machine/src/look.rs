@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::needs::Look;
 
 impl Look {
-    /// Whether it is found on this machine.
+    /// Returns whether the requirement is met on this machine.
     pub fn finds(self) -> bool {
         match self {
             Look::Library(name) => can_open(Path::new(name)),
@@ -20,7 +20,7 @@ impl Look {
 
 const VULKAN: &str = "libvulkan.so.1";
 
-/// Whether this process acts as root.
+/// Returns whether this process acts as root.
 pub fn is_root() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -31,7 +31,7 @@ pub fn is_root() -> bool {
     false
 }
 
-/// Whether the desktop opens file dialogs for programs that ask it, over the session's message bus.
+/// Returns whether the desktop opens file dialogs for programs, over the session's message bus.
 pub fn has_portal() -> bool {
     const SERVICE: &str = "dbus-1/services/org.freedesktop.portal.Desktop.service";
     let has_bus = env::var_os("DBUS_SESSION_BUS_ADDRESS").is_some_and(|address| !address.is_empty())
@@ -41,7 +41,7 @@ pub fn has_portal() -> bool {
     has_bus && env::split_paths(&folders).any(|folder| folder.join(SERVICE).is_file())
 }
 
-/// Whether this machine has a GPU that CUDA may run on, with or without a driver that is good enough.
+/// Returns whether this machine has a GPU that CUDA may run on, with or without a sufficient driver.
 pub fn has_nvidia_gpu() -> bool {
     Path::new("/proc/driver/nvidia/version").exists()
         || is_on_path(&format!("nvidia-smi{}", env::consts::EXE_SUFFIX))
@@ -64,7 +64,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Whether the system's loader opens this library, which is how winit and wgpu load it.
+/// Returns whether the system's loader opens this library, as winit and wgpu do.
 #[cfg(target_os = "linux")]
 fn can_open(library: &Path) -> bool {
     use std::ffi::{CString, c_char, c_int, c_void};
@@ -76,9 +76,8 @@ fn can_open(library: &Path) -> bool {
     const RTLD_LAZY: c_int = 1;
 
     let Ok(name) = CString::new(library.as_os_str().as_bytes()) else { return false };
-    // SAFETY: `name` is a C string that outlives the call. Opening a library runs its initialisers;
-    // those looked for here are drivers and window libraries, made to be opened by any program. It
-    // stays open, as not every driver can be closed.
+    // SAFETY: `name` is a C string that outlives the call. Opening a library runs its initialisers; those of drivers
+    // and window libraries are made for any program. The library stays open, as not every driver can be closed.
     !unsafe { dlopen(name.as_ptr(), RTLD_LAZY) }.is_null()
 }
 
@@ -95,13 +94,13 @@ pub struct VulkanDriver {
 }
 
 impl VulkanDriver {
-    /// Whether it is lavapipe, which draws on the processor.
+    /// Returns whether this is lavapipe, which draws on the processor.
     pub fn is_software(&self) -> bool {
         self.manifest.file_name().is_some_and(|name| name.to_string_lossy().starts_with("lvp_icd"))
     }
 }
 
-/// The Vulkan drivers of this machine, found where Vulkan's loader looks for them.
+/// Lists the Vulkan drivers of this machine, in the folders of Vulkan's loader.
 pub fn vulkan_drivers() -> Vec<VulkanDriver> {
     let list = |name| env::var_os(name).filter(|value| !value.is_empty());
     let folders = match list("VK_DRIVER_FILES").or_else(|| list("VK_ICD_FILENAMES")) {
@@ -112,7 +111,7 @@ pub fn vulkan_drivers() -> Vec<VulkanDriver> {
     manifests.filter(|manifest| leads_to_a_library(manifest)).map(|manifest| VulkanDriver { manifest }).collect()
 }
 
-/// Whether there is an OpenGL driver behind EGL.
+/// Returns whether there is an OpenGL driver behind EGL.
 fn has_opengl() -> bool {
     let folders = ["/etc/glvnd/egl_vendor.d", "/usr/share/glvnd/egl_vendor.d"];
     can_open(Path::new("libEGL.so.1"))
@@ -122,7 +121,7 @@ fn has_opengl() -> bool {
             .any(|manifest| leads_to_a_library(&manifest))
 }
 
-/// The folders of settings and data of installed programs, the user's own first.
+/// Lists the folders of settings and data of installed programs, the user's own first.
 fn data_folders() -> Vec<PathBuf> {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let lists = [
@@ -139,7 +138,7 @@ fn data_folders() -> Vec<PathBuf> {
     values.iter().flat_map(env::split_paths).collect()
 }
 
-/// A manifest, or those in a folder, sorted.
+/// Lists a manifest, or the manifests in a folder, sorted.
 fn manifests_in(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
@@ -150,7 +149,7 @@ fn manifests_in(path: &Path) -> Vec<PathBuf> {
     manifests
 }
 
-/// Whether the library that a driver's manifest names can be opened.
+/// Returns whether the library that a driver's manifest names can be opened.
 fn leads_to_a_library(manifest: &Path) -> bool {
     let text = fs::read_to_string(manifest).unwrap_or_default();
     library_path(&text).is_some_and(|library| {
@@ -159,8 +158,8 @@ fn leads_to_a_library(manifest: &Path) -> bool {
     })
 }
 
-/// The `library_path` in a driver's manifest, a JSON file. Without a slash the system's loader looks
-/// for it; a relative one starts at the manifest.
+/// Returns the `library_path` in a driver's manifest, a JSON file. The system's loader searches for a path without a
+/// slash; a relative path starts at the manifest.
 fn library_path(manifest: &str) -> Option<String> {
     let (_, after) = manifest.split_once("\"library_path\"")?;
     let value = after.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
@@ -173,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_names_its_library() {
+    fn reads_the_library_of_a_manifest() {
         let of = |text| library_path(text);
         let mesa = r#"{ "ICD": { "api_version": "1.1.230", "library_path": "/usr/lib/libvulkan_lvp.so" } }"#;
         assert_eq!(of(mesa).as_deref(), Some("/usr/lib/libvulkan_lvp.so"));
@@ -186,7 +185,7 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    fn only_what_exists_is_found() {
+    fn finds_only_existing_requirements() {
         assert!(Look::Library("libc.so.6").finds());
         assert!(!Look::Library("libno-such-thing.so.1").finds());
         assert!(Look::Program("sh").finds());

@@ -5,11 +5,11 @@ use super::packages::Packages;
 /// An external requirement of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Need {
-    /// Its name for users.
+    /// The name for users.
     pub name: &'static str,
-    /// How it is detected.
+    /// The way to detect it.
     pub look: Look,
-    /// The packages to install where it is missing.
+    /// The packages to install if it is missing.
     pub packages: Packages,
 }
 
@@ -20,9 +20,9 @@ pub enum Look {
     Library(&'static str),
     /// A program on the path.
     Program(&'static str),
-    /// A driver, Vulkan or OpenGL, with the library that leads to it.
+    /// A driver, Vulkan or OpenGL, with a library that can be opened.
     GraphicsDriver,
-    /// Lavapipe, the Vulkan driver that draws on the processor, with the library that leads to it.
+    /// Lavapipe, the Vulkan driver that draws on the processor, with a library that can be opened.
     SoftwareVulkan,
 }
 
@@ -36,7 +36,7 @@ pub enum Display {
 }
 
 impl Display {
-    /// The display of this process, chosen as winit chooses it.
+    /// Returns the display of this process, chosen as winit chooses it.
     pub fn here() -> Option<Display> {
         if cfg!(target_os = "linux") {
             Display::from_variables(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
@@ -45,7 +45,7 @@ impl Display {
         }
     }
 
-    /// The display according to environment variables; `is_set` is true for those that are not empty.
+    /// Returns the display according to environment variables; `is_set` is true for those that are not empty.
     pub fn from_variables(is_set: impl Fn(&str) -> bool) -> Option<Display> {
         if is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
             Some(Display::Wayland)
@@ -57,7 +57,7 @@ impl Display {
     }
 }
 
-/// The requirements of a window on `display`. Without a display, those under X11.
+/// Lists the requirements of a window on `display`; without a display, those under X11.
 pub fn for_window(display: Option<Display>) -> Vec<&'static Need> {
     let libraries: &[&Need] = match display {
         Some(Display::Native) => return Vec::new(),
@@ -67,22 +67,22 @@ pub fn for_window(display: Option<Display>) -> Vec<&'static Need> {
     libraries.iter().copied().chain([&GRAPHICS_DRIVER]).collect()
 }
 
-/// The requirements of building the program, besides Rust.
+/// Lists the requirements of building the program, besides Rust.
 pub fn for_building() -> Vec<&'static Need> {
     if cfg!(target_os = "linux") { vec![&C_COMPILER] } else { Vec::new() }
 }
 
-/// The additional requirements of building the training worker, apart from libtorch.
+/// Lists the additional requirements of building the training worker, besides libtorch.
 pub fn for_building_worker() -> Vec<&'static Need> {
     if cfg!(target_os = "linux") { vec![&CXX_COMPILER] } else { Vec::new() }
 }
 
-/// The requirements of installing PyTorch.
+/// Lists the requirements of installing PyTorch.
 pub fn for_installing_pytorch() -> Vec<&'static Need> {
     vec![&PIP]
 }
 
-/// The requirements of running the tests on `display`. Without a display they start their own.
+/// Lists the requirements of running the tests on `display`. Without a display they start their own.
 pub fn for_tests(display: Option<Display>) -> Vec<&'static Need> {
     let mut needs = for_window(display);
     if display != Some(Display::Native) {
@@ -104,7 +104,7 @@ macro_rules! needs {
     )*};
 }
 
-// The libraries are those that winit and wgpu open at run time.
+// winit and wgpu open these libraries at run time.
 needs! {
     X11: "the X11 library", Look::Library("libX11.so.6"),
         apt "libx11-6", dnf "libX11", pacman "libx11", zypper "libX11-6";

@@ -19,7 +19,7 @@ pub enum PackageManager {
 }
 
 impl PackageManager {
-    /// The package manager of this system, if it is one of these.
+    /// Returns the package manager of this system, if it is one of these.
     pub fn here() -> Option<PackageManager> {
         let os_release = ["/etc/os-release", "/usr/lib/os-release"];
         os_release
@@ -28,7 +28,7 @@ impl PackageManager {
             .and_then(|text| Self::from_os_release(&text))
     }
 
-    /// The package manager of the distribution described by an `os-release` file.
+    /// Returns the package manager of the distribution that an `os-release` file describes.
     pub fn from_os_release(text: &str) -> Option<PackageManager> {
         let field = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -44,7 +44,7 @@ impl PackageManager {
         })
     }
 
-    /// The packages for `needs`, each once, sorted.
+    /// Lists the packages for `needs`, each once, sorted.
     pub fn packages(self, needs: &[&Need]) -> Vec<&'static str> {
         let names = needs.iter().map(|need| match self {
             PackageManager::Apt => need.packages.apt,
@@ -58,7 +58,7 @@ impl PackageManager {
         packages
     }
 
-    /// The command to type to install `needs`.
+    /// Returns the command that installs `needs`.
     pub fn command(self, needs: &[&Need], root: bool) -> String {
         let install = match self {
             PackageManager::Apt => "apt-get install",

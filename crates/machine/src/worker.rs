@@ -13,8 +13,8 @@
 //! | `setup.log` | the output of a set-up in the background |
 //! | `setup.cancel` | its presence asks the set-up to end |
 //!
-//! `setup.txt` has a line `name=value` for each field, with `\n` and `\\` for a line's end and a backslash; it is
-//! replaced as a whole. Times are in seconds since 1970, UTC. Lines of other names are skipped.
+//! `setup.txt` has a line `name=value` for each field, with `\n` and `\\` for a newline and a backslash; it is replaced
+//! atomically. Times are in seconds since 1970, UTC. Lines with other names are skipped.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -42,7 +42,7 @@ pub struct SetUpStatus {
     pub percent: Option<u8>,
     /// The set-up's process.
     pub pid: u32,
-    /// When this was written, in seconds since 1970.
+    /// The time of writing, in seconds since 1970.
     pub updated: u64,
 }
 
@@ -51,15 +51,15 @@ pub enum SetUpState {
     Working,
     Done,
     Failed,
-    /// Ended on request.
+    /// The set-up ended on request.
     Cancelled,
     /// The user declined the download.
     Declined,
-    /// Ended before it was done, without a message.
+    /// The set-up ended before it was done, without a message.
     Interrupted,
 }
 
-/// A running set-up: while this value exists, no other begins.
+/// A running set-up: while this value exists, no other can begin.
 #[derive(Debug)]
 pub struct SetUp {
     folder: WorkerFolder,
@@ -69,13 +69,13 @@ pub struct SetUp {
 /// Why a set-up cannot begin.
 #[derive(Debug)]
 pub enum SetUpRefusal {
-    /// Another is running.
+    /// Another set-up is running.
     Held,
     /// The folder cannot be written.
     Folder(io::Error),
 }
 
-/// The approximate number of bytes of a PyTorch for the worker.
+/// The approximate size of a PyTorch for the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PyTorchBytes {
     /// Bytes of the download.
@@ -94,20 +94,20 @@ const STATES: [(SetUpState, &str); 6] = [
 ];
 
 impl PyTorchBytes {
-    /// The libraries for the processor.
+    /// The size of the libraries for the processor.
     pub const CPU: PyTorchBytes = PyTorchBytes { download: 540_000_000, disk: 700_000_000 };
-    /// All libraries, including NVIDIA's.
+    /// The size of all libraries, including NVIDIA's.
     pub const CUDA: PyTorchBytes = PyTorchBytes { download: 2_750_000_000, disk: 5_000_000_000 };
 
-    /// The bytes of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. CUDA is published
-    /// for Linux only.
+    /// Returns the size of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. PyTorch
+    /// with CUDA is published for Linux only.
     pub fn for_machine(has_gpu: bool) -> PyTorchBytes {
         if has_gpu && cfg!(target_os = "linux") { PyTorchBytes::CUDA } else { PyTorchBytes::CPU }
     }
 }
 
 impl WorkerFolder {
-    /// The folder of the worker in the user's data folder, if the system has one.
+    /// Returns the folder of the worker in the user's data folder, if the system defines one.
     pub fn of_user() -> Option<WorkerFolder> {
         Some(WorkerFolder { path: data_folder()?.join("worker") })
     }
@@ -124,7 +124,7 @@ impl WorkerFolder {
         self.path.join("bin").join(format!("valleyscope-train{}", std::env::consts::EXE_SUFFIX))
     }
 
-    /// The folder in which the worker searches first for libtorch.
+    /// Returns the folder in which the worker searches first for libtorch.
     pub fn libraries(&self) -> PathBuf {
         self.path.join("lib")
     }
@@ -133,9 +133,9 @@ impl WorkerFolder {
         self.path.join("setup.log")
     }
 
-    /// The status of the set-up that is running or was the last; `None` where there has been none.
+    /// Reads the status of the running or the last set-up; `None` if there has been none.
     pub fn status(&self) -> Option<SetUpStatus> {
-        // In this order, as it may end in between.
+        // In this order, as the set-up may end in between.
         let at_work = self.is_being_set_up();
         let mut status = SetUpStatus::from_text(&fs::read_to_string(self.status_file()).ok()?)?;
         if status.state == SetUpState::Working && !at_work {
@@ -144,12 +144,12 @@ impl WorkerFolder {
         Some(status)
     }
 
-    /// Whether a set-up is running.
+    /// Returns whether a set-up is running.
     pub fn is_being_set_up(&self) -> bool {
         File::open(self.lock_file()).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Asks the running set-up to end, which takes it a moment.
+    /// Requests the end of the running set-up, which takes a moment.
     pub fn cancel(&self) -> io::Result<()> {
         File::create(self.cancel_file()).map(drop)
     }
@@ -172,7 +172,7 @@ impl SetUp {
         fs::create_dir_all(folder.path()).map_err(SetUpRefusal::Folder)?;
         let lock = OpenOptions::new().write(true).create(true).truncate(false).open(folder.lock_file());
         let lock = lock.map_err(SetUpRefusal::Folder)?;
-        // A check whether a set-up is running holds the lock for an instant.
+        // Another process holds the lock for an instant when it checks for a running set-up.
         let mut tries = 0;
         loop {
             match lock.try_lock() {
@@ -183,7 +183,7 @@ impl SetUp {
             }
             tries += 1;
         }
-        // A request that came too late for the previous set-up.
+        // Removes a request that was too late for the previous set-up.
         let _ = fs::remove_file(folder.cancel_file());
         Ok(SetUp { folder: folder.clone(), lock })
     }
@@ -192,12 +192,12 @@ impl SetUp {
         &self.folder
     }
 
-    /// Whether the end was requested.
+    /// Returns whether the end was requested.
     pub fn is_cancelled(&self) -> bool {
         self.folder.cancel_file().exists()
     }
 
-    /// Writes the status. Where that fails, the set-up's own errors will say more.
+    /// Writes the status. If that fails, the set-up's own errors explain why.
     pub fn report(&self, state: SetUpState, message: &str, step: (u32, u32), percent: Option<u8>) {
         let updated = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let message = message.to_owned();
@@ -209,10 +209,10 @@ impl SetUp {
 
 impl Drop for SetUp {
     fn drop(&mut self) {
-        // The request was answered by the end, or came too late.
+        // The request is answered by the end, or was too late.
         let _ = fs::remove_file(self.folder.cancel_file());
-        // Closing alone would release the lock only after programs that are just being started, and have the file open
-        // until then.
+        // Closing alone would release the lock only after programs that are just being started, which have the file
+        // open until then.
         let _ = self.lock.unlock();
     }
 }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_read_as_it_was_written() {
+    fn a_status_round_trips() {
         for (state, _) in STATES {
             for message in ["", "Building", "two\nlines = 2", r"a \n that is none, and C:\new\\"] {
                 for percent in [None, Some(0), Some(100)] {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_foreign_status_is_none() {
+    fn rejects_a_cut_or_foreign_status() {
         let text = status(SetUpState::Working, "Building", None).to_text();
         assert_eq!(SetUpStatus::from_text(text.split("pid").next().unwrap()), None);
         assert_eq!(SetUpStatus::from_text(&text.replace("working", "dancing")), None);

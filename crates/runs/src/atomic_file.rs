@@ -8,17 +8,16 @@ use tempfile::TempPath;
 
 use crate::plain_file::{self, Links};
 
-/// Whether an existing file is replaced.
+/// Whether an atomic write replaces an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
-    /// Leave it and fail with [`io::ErrorKind::AlreadyExists`].
+    /// Keep the existing file and fail with [`io::ErrorKind::AlreadyExists`].
     No,
-    /// Replace it.
+    /// Replace the existing file.
     Yes,
 }
 
-/// A temporary file in the folder of its target, which is renamed to the target when it is complete. Dropped before, it
-/// is removed.
+/// A temporary file beside its target, renamed to the target once it is complete. Dropping it before removes it.
 ///
 /// It is locked as long as this value exists, so that files left by a killed program can be told from those being
 /// written.
@@ -33,8 +32,8 @@ const PREFIX: &str = ".valleyscope-";
 const SUFFIX: &str = ".tmp";
 
 impl AtomicFile {
-    /// A file that will become `target`. Where `target` is a symbolic link, the file it points to is
-    /// replaced.
+    /// Creates a temporary file that will become `target`. If `target` is a symbolic link, the file that it points to
+    /// is replaced.
     pub fn for_target(target: &Path) -> io::Result<AtomicFile> {
         let target = match target.metadata() {
             Ok(existing) if existing.is_file() => target.canonicalize()?,
@@ -44,8 +43,8 @@ impl AtomicFile {
         AtomicFile::beside(target)
     }
 
-    /// The same for a file in a folder with untrusted contents, such as that of a run: a symbolic link, or anything
-    /// else that is not a regular file, is refused.
+    /// Creates a temporary file for a target in a folder with untrusted contents, such as that of a run. Refuses a
+    /// symbolic link and anything else that is not a regular file.
     pub fn for_plain_target(target: &Path) -> io::Result<AtomicFile> {
         plain_file::check(target)?;
         AtomicFile::beside(target.to_owned())
@@ -67,12 +66,12 @@ impl AtomicFile {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         // Separate from its path, which would be in each error of writing.
         let (file, path) = builder.tempfile_in(folder).map_err(|error| without_path(&error))?.into_parts();
-        // Where files cannot be locked, left-over files stay.
+        // Without support for locks, left-over files stay.
         let _ = file.try_lock();
         Ok(AtomicFile { file: BufWriter::new(file), path, target })
     }
 
-    /// Whether a name is that of a temporary file.
+    /// Returns whether a name is that of a temporary file.
     fn is_name(name: &str) -> bool {
         name.starts_with(PREFIX) && name.ends_with(SUFFIX)
     }
@@ -89,7 +88,7 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// The temporary files in a folder that killed programs have left.
+    /// Lists the temporary files that killed programs have left in a folder.
     pub fn left_behind(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut left = Vec::new();
         for entry in std::fs::read_dir(folder)? {
@@ -104,11 +103,11 @@ impl AtomicFile {
         Ok(left)
     }
 
-    /// Removes them.
+    /// Removes the temporary files that killed programs have left in a folder. A file that cannot be removed stays.
     ///
     /// # Errors
     ///
-    /// Where the folder cannot be read. A file that cannot be removed stays.
+    /// Fails if the folder cannot be read.
     pub fn clear(folder: &Path) -> io::Result<()> {
         for path in AtomicFile::left_behind(folder)? {
             let _ = std::fs::remove_file(path);
@@ -117,7 +116,7 @@ impl AtomicFile {
     }
 }
 
-/// The error without the temporary file's path, which means nothing to a user.
+/// Drops the temporary file's path from an error: it means nothing to a user.
 fn without_path(error: &io::Error) -> io::Error {
     let cause = error.get_ref().and_then(|inner| inner.source()).map_or_else(|| error.to_string(), ToString::to_string);
     io::Error::new(error.kind(), cause)
@@ -139,7 +138,7 @@ impl Seek for AtomicFile {
     }
 }
 
-/// Writes `content` to `path`, as a whole or not at all.
+/// Writes `content` to `path` atomically.
 pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Result<()> {
     if overwrite == Overwrite::No && path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -149,7 +148,7 @@ pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Resu
     file.commit(overwrite)
 }
 
-/// The same for [`AtomicFile::for_plain_target`]; replaces an existing file.
+/// Replaces the file at `path` by `content` atomically, under the checks of [`AtomicFile::for_plain_target`].
 pub fn write_plain_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = AtomicFile::for_plain_target(path)?;
     file.write_all(content)?;

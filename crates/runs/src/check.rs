@@ -1,4 +1,4 @@
-//! Checking and mending the folder of a run.
+//! Checks and mends the folder of a run.
 //!
 //! The whole folder is read. The check finds changed or missing lines of the events, checkpoints whose bytes or steps
 //! differ from their descriptions, a config other than the one that the run was begun with, left-overs of killed
@@ -17,14 +17,14 @@ use super::findings::{Findings, replace, set_aside};
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::{Lock, LockRefusal, LockState};
-use super::losses;
+use super::lost_lines;
 use super::notes::Notes;
 use super::plain_file;
 use super::reader::RunReader;
 use super::status::Status;
 
-/// The largest number of warnings of losses that are repeated, the newest ones.
-const MOST_TOLD: usize = 10;
+/// The largest number of reported losses that a check repeats, the newest ones.
+const MOST_REPEATED: usize = 10;
 
 /// Why a folder is not mended.
 #[derive(Debug, thiserror::Error)]
@@ -37,34 +37,34 @@ pub enum MendRefused {
     Lock { run: String, source: io::Error },
 }
 
-/// Reads configs for a check, as this crate knows them only as text.
+/// Reads and compares configs for a check: this crate treats them as text only.
 pub trait ConfigReader {
-    /// Returns a config in words, such as `Mnist, "Batch 64"`, or the reason why the run cannot go on with the config in
-    /// its folder.
+    /// Describes a config, such as `Mnist, "Batch 64"`, or returns why the run cannot resume with the config in its
+    /// folder.
     fn check(&self, run: &RunFolder, history: &RunHistory) -> Result<String, String>;
 
-    /// Whether a text is a config of this version.
+    /// Returns whether a text is a config of this version.
     fn is_readable(&self, config: &str) -> bool;
 
-    /// Whether two texts are configs that compute the same.
+    /// Returns whether two texts are configs that compute the same.
     fn compute_the_same(&self, one: &str, other: &str) -> bool;
 
-    /// The number of steps between two points of the training curve, by the config in the folder; none for a scan, and
-    /// where the config cannot be read.
+    /// Returns the number of steps between two points of the training curve, according to the config in the folder.
+    /// None for a scan, and if the config cannot be read.
     fn log_every(&self, run: &RunFolder) -> Option<u64>;
 }
 
 impl RunFolder {
-    /// Reads everything in the folder, and reports what is intact and what is damaged. With `mend`, damage is repaired
-    /// where possible, while the run is locked. Nothing is lost by that: replaced files are kept beside, under a name
-    /// that begins with the old one and ends in `.kept-` and a number, or for the events `events-damaged-1.jsonl` and
-    /// so on. Events that are already lost are reported by warnings appended to the file.
+    /// Reads everything in the folder, and reports what is intact and what is damaged. With `mend`, locks the run and
+    /// repairs damage where possible. Nothing is lost by that: each replaced file is kept beside the new one, as
+    /// `NAME.kept-1` and so on, or for the events as `events-damaged-1.jsonl` and so on. Events that are already lost
+    /// are reported by warnings appended to the file.
     ///
-    /// In a run that is being trained, files that its worker is just writing are not checked.
+    /// In a run that is being trained, the files that its worker is writing are not checked.
     ///
     /// # Errors
     ///
-    /// Where it is to be mended, and is or may be being trained.
+    /// Fails with `mend` if the run is, or may be, being trained.
     pub fn check(&self, mend: bool, configs: &dyn ConfigReader) -> Result<Findings, MendRefused> {
         let mut reader = RunReader::new(self.clone());
         let lock_state = LockState::of(self);
@@ -105,9 +105,9 @@ fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, Me
 struct Check<'r> {
     run: &'r RunFolder,
     configs: &'r dyn ConfigReader,
-    /// Whether a worker on this machine is training it.
+    /// Whether a worker on this machine trains the run.
     alive: bool,
-    /// Whether a worker is, or may be, training it, here or elsewhere.
+    /// Whether a worker trains the run, or may do so, here or on another machine.
     open: bool,
     history: &'r RunHistory,
     /// Steps of the intact checkpoints, in order.
@@ -120,7 +120,7 @@ impl Check<'_> {
         const NAME: &str = RunFolder::CONFIG;
         let path = self.run.config();
         let begun = self.history.started().map(|started| started.config.as_str());
-        // A config of another version of Valleyscope could not be used.
+        // A config of another version of Valleyscope is unusable.
         let begun = begun.filter(|text| self.configs.is_readable(text));
         let wrong = match self.configs.check(self.run, self.history) {
             Ok(words) => return self.findings.whole(NAME, words),
@@ -154,37 +154,37 @@ impl Check<'_> {
         self.end_of_events();
         let lost = self.losses();
         if self.run.checkpoints().is_ok_and(|steps| history.is_gone(&steps)) {
-            let go_on = "`valleyscope train --resume` goes on from them, without the curves";
-            self.findings.damaged(NAME, format!("records nothing, and there are checkpoints; {go_on}"));
+            let go_on = "`valleyscope train --resume` resumes from the newest, without the curves";
+            self.findings.damaged(NAME, format!("holds no events, though there are checkpoints; {go_on}"));
         } else if history.damage().is_none() && lost.is_empty() {
             self.findings.whole(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
         }
         if !lost.is_empty() {
-            let words: Vec<&str> = lost.iter().map(|loss| losses::without_name(loss)).collect();
+            let words: Vec<&str> = lost.iter().map(|loss| lost_lines::without_file_name(loss)).collect();
             let step = self.whole.last().map_or(history.step(), |&newest| newest.max(history.step()));
-            self.findings.mend(NAME, words.join("; "), || tell(self.run, history, step, &lost));
+            self.findings.mend(NAME, words.join("; "), || append_warnings(self.run, history, step, &lost));
         }
-        for (step, loss) in history.told_losses().rev().take(MOST_TOLD) {
-            self.findings.note(NAME, format!("{loss}; a warning at step {step} tells of it"));
+        for (step, loss) in history.reported_losses().rev().take(MOST_REPEATED) {
+            self.findings.note(NAME, format!("{loss}; a warning at step {step} reports it"));
         }
         let unknown = history.unreadable() - history.damage().unreadable.count();
         if unknown > 0 {
-            let what = "events of another version of Valleyscope, which are passed over";
+            let what = "events of another version of Valleyscope, which are skipped";
             self.findings.note(NAME, format!("{what}: {unknown}"));
         }
     }
 
-    /// The losses of events that no warning reports.
+    /// Describes the lost events that no warning reports yet.
     fn losses(&self) -> Vec<String> {
         let history = self.history;
-        let lines = Some(history.damage()).filter(|damage| !damage.is_none()).map(losses::of_lines);
+        let lines = Some(history.damage()).filter(|damage| !damage.is_none()).map(lost_lines::damaged_lines);
         let newest = self.whole.last().copied();
         let ends_early = newest.filter(|&newest| history.lines() > 0 && history.step() < self.last_point(newest));
-        let end = ends_early.map(|newest| losses::of_end(history.step(), newest));
-        [lines, end].into_iter().flatten().filter(|loss| !history.tells_of(loss)).collect()
+        let end = ends_early.map(|newest| lost_lines::missing_end(history.step(), newest));
+        [lines, end].into_iter().flatten().filter(|loss| !history.is_reported(loss)).collect()
     }
 
-    /// Checks the bytes after the last whole line, unless they are being written.
+    /// Checks the bytes after the last whole line, unless a worker is writing them.
     fn end_of_events(&mut self) {
         const NAME: &str = RunFolder::EVENTS;
         if self.alive {
@@ -193,31 +193,31 @@ impl Check<'_> {
         match bytes_after_lines(self.run) {
             Ok(0) => {}
             Ok(bytes) if self.open => {
-                let what = format!("ends with {bytes} bytes that are no whole line");
-                let reason = "they are removed when it goes on, if they are not just being written or copied";
+                let what = format!("ends with {bytes} bytes of an incomplete line");
+                let reason = "they are removed when the run resumes, unless they are being written or copied";
                 self.findings.note(NAME, format!("{what}; {reason}"));
             }
-            Ok(bytes) => self.findings.mend(NAME, format!("ends with {bytes} bytes that are no whole line"), || {
+            Ok(bytes) => self.findings.mend(NAME, format!("ends with {bytes} bytes of an incomplete line"), || {
                 let mut file = EventsFile::open(self.run).map_err(LockRefusal::into_error)?;
                 let kept = file.end_with_whole_line(KeepCopy::Always)?;
-                let kept = kept.map(|kept| format!("; as it was, it is kept in {}", name(&kept)));
+                let kept = kept.map(|kept| format!("; a copy of the file from before is {}", name(&kept)));
                 Ok(format!("they were removed{}", kept.unwrap_or_default()))
             }),
             Err(error) => self.findings.damaged(NAME, format!("cannot be read: {error}")),
         }
     }
 
-    /// The step of the last point of the training curve up to a step: that point was on disk before the checkpoint of
-    /// the step.
+    /// Returns the step of the last point of the training curve up to `step`. That point reached the disk before the
+    /// checkpoint of the step.
     fn last_point(&self, step: u64) -> u64 {
         self.configs.log_every(self.run).map_or(step, |log_every| step - step % log_every)
     }
 
-    /// Checks the reserve that a killed worker has left.
+    /// Checks for the reserve of a killed worker.
     fn reserve(&mut self) {
         let reserve = self.run.reserve();
         if !self.open && reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
-            let what = "was put by for a full disk, by a worker that was killed".to_owned();
+            let what = "was reserved for a full disk by a worker that was killed".to_owned();
             self.findings.useless(RunFolder::RESERVE, what, &reserve);
         }
     }
@@ -237,10 +237,10 @@ impl Check<'_> {
             }
             match Checkpoint::examine(self.run, step).and_then(|found| self.is_own(&found)) {
                 Ok(()) => self.whole.push(step),
-                // The worker may just have removed it.
+                // The worker may have removed it meanwhile.
                 Err(_) if self.open && about.symlink_metadata().is_err() => {}
                 Err(wrong) => {
-                    let wrong = format!("{wrong}; a training goes on from the one before");
+                    let wrong = format!("{wrong}; a training resumes from the one before");
                     self.findings.damaged(&name(&tensors), wrong);
                 }
             }
@@ -248,7 +248,7 @@ impl Check<'_> {
         for about in lone.iter().filter(|_| !self.open) {
             let what = "has no tensors beside it".to_owned();
             match self.whole.is_empty() {
-                // As long as it exists, the run is not started again.
+                // While it exists, the run does not start from step 0 again.
                 true => self.findings.damaged(&name(about), format!("{what}, and no other checkpoint is whole")),
                 false => self.findings.mend(&name(about), what, || set_aside(about)),
             }
@@ -259,7 +259,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks that a checkpoint is of this run, as far as that is known.
+    /// Checks that a checkpoint is of this run, as far as the events record its origin.
     fn is_own(&self, found: &Checkpoint) -> Result<(), String> {
         if self.history.forked().is_some_and(|forked| forked.is_checkpoint(found)) {
             return Ok(());
@@ -269,7 +269,7 @@ impl Check<'_> {
             Err(format!("it is of another run: expected {what} {expected}, found {found}"))
         };
         let Started { fingerprint, config_sha256, config, .. } = started;
-        if !found.data.is_empty() && !fingerprint.is_empty() && found.data != *fingerprint {
+        if !fingerprint.is_empty() && found.data != *fingerprint {
             return foreign("data", fingerprint, &found.data);
         }
         let origin =
@@ -298,24 +298,23 @@ impl Check<'_> {
             match Inbox::default().look_to_end(run) {
                 Ok(asked) => match asked.iter().filter(|asked| asked.command.is_err()).count() {
                     0 => {}
-                    bad => findings
-                        .note(RunFolder::COMMANDS, format!("lines that are no commands, and are refused: {bad}")),
+                    bad => findings.note(RunFolder::COMMANDS, format!("invalid lines, which are refused: {bad}")),
                 },
                 Err(error) => findings.damaged(RunFolder::COMMANDS, error.to_string()),
             }
         }
     }
 
-    /// Checks the files that a killed worker has left.
+    /// Checks for left-over files of killed workers.
     fn left_behind(&mut self) {
         if self.open {
             return;
         }
-        // As long as they exist, a run that had checkpoints is not started again.
+        // While they exist, a run that had checkpoints does not start from step 0 again.
         let needed = self.whole.is_empty() && self.history.may_have_checkpoints();
         // A folder that cannot be read is reported below.
         for path in orphans(self.run).unwrap_or_default() {
-            let what = "is no whole checkpoint: the file .ron that says what it is is not beside it".to_owned();
+            let what = "is an incomplete checkpoint: its description, the file .ron, is missing".to_owned();
             match needed {
                 true => self.findings.damaged(&name(&path), format!("{what}, and no other checkpoint is whole")),
                 false => self.findings.mend(&name(&path), what, || set_aside(&path)),
@@ -325,19 +324,19 @@ impl Check<'_> {
     }
 }
 
-/// Appends a warning of each loss to the events, at the current step of the run.
-fn tell(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> io::Result<String> {
+/// Appends a warning for each loss to the events, at the current step of the run.
+fn append_warnings(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> io::Result<String> {
     let mut file = EventsFile::open(run).map_err(LockRefusal::into_error)?;
     file.end_with_whole_line(KeepCopy::Always)?;
     file.number_from(history.lines() + 1);
-    // A later time would mean that a worker was running then.
+    // With a later time, a worker would seem to have run then.
     let time = history.last().map_or_else(Timestamp::now, |last| last.time);
     for message in losses {
         let event = Event::Warning { message: message.clone() };
         file.push(&EventRecord { step, time, wall_s: history.wall_s(), event }.to_line());
     }
     file.sync()?;
-    Ok("it cannot be had back, and a warning at the end of the events tells of it".to_owned())
+    Ok("it cannot be recovered, and a warning at the end of the events reports it".to_owned())
 }
 
 fn name(path: &Path) -> String {

@@ -1,13 +1,10 @@
-//! Checkpoints as files: their descriptions, and checks of their integrity. The values of the tensors are read by the
-//! worker.
+//! Checkpoints as files: their descriptions, and checks of their integrity. The worker reads the tensors' values.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use ron::error::SpannedError;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
@@ -20,83 +17,70 @@ pub struct CheckpointOrigin {
     pub data: String,
     /// SHA-256 of the config that the run was begun with.
     pub config: String,
-    /// A config that computes the same, in full.
+    /// The resolved config that computes the same, in full.
     pub preset: String,
 }
 
 impl CheckpointOrigin {
-    /// Whether a checkpoint's config is this one: by the hash, or else, as comments may have been edited since, by
-    /// `compute_the_same`, which compares the texts of two configs. Checkpoints of older versions do not record it.
+    /// Returns whether this config is a checkpoint's: by the hash, or, as comments may have been edited since, by
+    /// `compute_the_same`, which compares the texts of two configs. Checkpoints of older versions record no config.
     pub fn has_config_of(&self, checkpoint: &Checkpoint, compute_the_same: impl Fn(&str, &str) -> bool) -> bool {
-        checkpoint.config.is_empty()
-            || checkpoint.config == self.config
-            || compute_the_same(&checkpoint.preset, &self.preset)
+        checkpoint.config == self.config || compute_the_same(&checkpoint.preset, &self.preset)
     }
 }
 
-/// How far the optimizer of a training has come.
+/// The progress of an optimizer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OptimizerProgress {
-    /// Steps that it has taken: fewer than the training's after a fork that began with another optimizer, and where steps
-    /// in float16 were skipped.
+    /// Steps of the optimizer: fewer than the training's after a fork with another optimizer, and if steps in float16
+    /// were skipped.
     pub steps: u64,
-    /// [`BiasCorrection::powers`](valleyscope_engine::optimizer::BiasCorrection::powers): products of its decay rates over these steps, by
-    /// the keys of the hyperparameters, and what it keeps of the steps' weights.
+    /// [`BiasCorrection::powers`](valleyscope_engine::optimizer::BiasCorrection::powers): products of the decay rates
+    /// over these steps, by the keys of the hyperparameters, and sums of the steps' weights.
     pub powers: BTreeMap<String, f64>,
 }
 
-/// The description of a checkpoint's tensors, and the progress of the training. It is written after the tensors, so a
-/// checkpoint that has it is complete.
+/// The description of a checkpoint's tensors, with the progress of the training. It is written after the tensors, so a
+/// checkpoint with a description is complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     pub version: u32,
     /// Steps taken.
     pub step: u64,
-    /// Seconds of training until then.
+    /// Seconds of training up to this step.
     pub wall_s: f64,
-    /// [`OptimizerProgress::steps`]; those of the training in versions before 7.
-    #[serde(default)]
+    /// [`OptimizerProgress::steps`]
     pub optimizer_steps: u64,
     /// [`OptimizerProgress::powers`]
-    #[serde(default)]
     pub powers: BTreeMap<String, f64>,
-    /// Read by [`Checkpoint::parse`] in versions before 6, as is the next.
-    #[serde(default, skip_serializing)]
-    pub beta1_power: IgnoredAny,
-    #[serde(default, skip_serializing)]
-    pub beta2_power: IgnoredAny,
     /// The smallest loss of an evaluation so far, and its step.
     pub best: Option<(u64, f64)>,
-    /// [`CheckpointOrigin::data`].
+    /// [`CheckpointOrigin::data`]
     pub data: String,
-    /// [`CheckpointOrigin::config`]; empty in checkpoints of versions before 3.
-    #[serde(default)]
+    /// [`CheckpointOrigin::config`]
     pub config: String,
-    /// [`CheckpointOrigin::preset`]; empty in checkpoints of versions before 4.
-    #[serde(default)]
+    /// [`CheckpointOrigin::preset`]
     pub preset: String,
     /// The steps since the last point of the training curve, where there are any: their number, the sum of their
     /// losses, and the seconds of training when they began.
-    #[serde(default)]
     pub since: Option<(u64, f64, f64)>,
     /// Length of the tensors' file.
     pub bytes: u64,
-    /// Checksum of this text with 0 in this place; 0 where there is none, as in versions before 5.
-    #[serde(default)]
+    /// Checksum of this text with 0 in this place.
     pub text_sum: u32,
-    /// Checksum of the tensors' file followed by this text with 0 in the places of both sums.
+    /// Checksum of the tensors' file followed by this text with both checksums set to 0.
     pub crc32: u32,
 }
 
 impl Checkpoint {
-    pub const VERSION: u32 = 7;
+    pub const VERSION: u32 = 1;
     /// An upper limit of the bytes of the text.
     pub const LONGEST_TEXT: u64 = 1 << 20;
     /// An upper limit of the bytes of the names, types and shapes of tensors in their file.
     pub const LONGEST_HEADER: u64 = 1 << 20;
 
-    /// The description of a training after a step, before its tensors are written.
+    /// Describes a training after a step, before its tensors are written.
     pub fn new(
         step: u64,
         wall_s: f64,
@@ -112,8 +96,6 @@ impl Checkpoint {
             wall_s,
             optimizer_steps,
             powers,
-            beta1_power: IgnoredAny,
-            beta2_power: IgnoredAny,
             best,
             data,
             config,
@@ -130,23 +112,20 @@ impl Checkpoint {
         struct Head {
             version: u32,
         }
-        // A newer version may have other fields.
+        // Another version may have other fields.
         let Head { version } = ron::from_str(text).map_err(|error| error.to_string())?;
-        if !(1..=Self::VERSION).contains(&version) {
+        if version != Self::VERSION {
             let expected = Self::VERSION;
             return Err(format!(
-                "expected version {expected}, found {version}, of a newer Valleyscope: update this one"
+                "expected version {expected} of the format, found {version}: go on with the Valleyscope that wrote it"
             ));
         }
-        let mut checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
-        let OptimizerProgress { steps, powers } =
-            progress_of(version, checkpoint.step, text).map_err(|error| error.to_string())?;
-        if steps > checkpoint.step {
-            return Err(format!("expected at most {} as `optimizer_steps`, found {steps}", checkpoint.step));
+        let checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
+        let Checkpoint { step, optimizer_steps, text_sum, .. } = checkpoint;
+        if optimizer_steps > step {
+            return Err(format!("expected at most {step} as `optimizer_steps`, found {optimizer_steps}"));
         }
-        (checkpoint.optimizer_steps, checkpoint.powers) = (steps, powers);
-        let sum = checkpoint.text_sum;
-        if sum != 0 && crc32fast::hash(with_sum(text, TEXT_SUM, sum, 0).as_bytes()) != sum {
+        if crc32fast::hash(with_sum(text, TEXT_SUM, text_sum, 0).as_bytes()) != text_sum {
             return Err("the checksum is wrong: bytes have changed".to_owned());
         }
         Ok(checkpoint)
@@ -160,48 +139,45 @@ impl Checkpoint {
         (self.optimizer_steps, self.powers) = (progress.steps, progress.powers);
     }
 
-    /// The part of the text that the checksum covers.
+    /// Returns the part of the text that the checksum covers.
     pub fn covered(&self, text: &str) -> String {
-        // In the first version it covered only the tensors.
-        if self.version == 1 {
-            return String::new();
-        }
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
     }
 
-    /// The path of the tensors; the checkpoint's description is beside it, with the extension `ron`.
+    /// Returns the path of the tensors' file; the description is beside it, with the extension `ron`.
     pub fn tensors_path(run: &RunFolder, step: u64) -> PathBuf {
         run.path().join(Self::file_name(step))
     }
 
-    /// The name of the tensors' file.
+    /// Returns the name of the tensors' file.
     pub fn file_name(step: u64) -> String {
         format!("checkpoint-{step:08}.safetensors")
     }
 
-    /// Checks that the two files of a checkpoint agree: its step, the length, the checksum, and the places of the
-    /// tensors. Takes little memory.
+    /// Checks that the two files of a checkpoint agree: the step, the length, the checksum, and the tensors' offsets.
+    /// Takes little memory.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// Returns the fault, in words.
     pub fn examine(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
         Checkpoint::open(run, step)?.examine()
     }
 
-    /// The same without reading the tensors, where the text is intact and their file was not written to since the text
-    /// was, which is saved after it. So it takes no longer for a large one. Bytes of the tensors lost by a disk are not
-    /// noticed; they are checked again when read.
+    /// Checks a checkpoint without reading its tensors, so that a large one takes no longer. This is possible if the
+    /// text is intact and the tensors' file is older than the text, which is saved after it; other checkpoints are read
+    /// as by [`Checkpoint::examine`]. Bytes of the tensors lost by a disk go unnoticed here; they are checked when the
+    /// tensors are read.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// Returns the fault, in words.
     pub fn look_over(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
         let files = Checkpoint::open(run, step)?;
         if files.is_as_written(run) { files.look_over() } else { files.examine() }
     }
 
-    /// Opens both its files, which agree on its step and the length of the tensors.
+    /// Opens both files of a checkpoint, and checks their step and the length of the tensors.
     pub(super) fn open(run: &RunFolder, step: u64) -> Result<CheckpointFiles, String> {
         let path = Self::tensors_path(run, step);
         let read = |error: io::Error| format!("its text cannot be read: {error}");
@@ -220,33 +196,6 @@ impl Checkpoint {
     }
 }
 
-/// The optimizer's progress in a text of this version. The products of `beta1` and `beta2` have fields of their own before
-/// version 6; its steps are those of the training before version 7.
-fn progress_of(version: u32, step: u64, text: &str) -> Result<OptimizerProgress, SpannedError> {
-    #[derive(Deserialize)]
-    struct TwoPowers {
-        beta1_power: f64,
-        beta2_power: f64,
-    }
-    #[derive(Deserialize)]
-    struct Powers {
-        powers: BTreeMap<String, f64>,
-    }
-    #[derive(Deserialize)]
-    struct Steps {
-        optimizer_steps: u64,
-    }
-    if version < 6 {
-        let TwoPowers { beta1_power, beta2_power } = ron::from_str(text)?;
-        let powers =
-            [("beta1", beta1_power), ("beta2", beta2_power)].map(|(key, power)| (key.to_owned(), power)).into();
-        return Ok(OptimizerProgress { steps: step, powers });
-    }
-    let Powers { powers } = ron::from_str(text)?;
-    let steps = if version < 7 { step } else { ron::from_str::<Steps>(text)?.optimizer_steps };
-    Ok(OptimizerProgress { steps, powers })
-}
-
 /// The files of a checkpoint, whose tensors are not read yet.
 pub(super) struct CheckpointFiles {
     checkpoint: Checkpoint,
@@ -256,23 +205,22 @@ pub(super) struct CheckpointFiles {
 }
 
 impl CheckpointFiles {
-    /// Whether the text is known to be intact, and the tensors are the file in a run's folder and older than the text.
+    /// Returns whether the text is intact, and the tensors are the file in a run's folder and older than the text.
     pub(super) fn is_as_written(&self, run: &RunFolder) -> bool {
         let path = Checkpoint::tensors_path(run, self.checkpoint.step);
         let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
         let tensors = self.tensors.metadata().and_then(|tensors| tensors.modified());
-        self.checkpoint.text_sum != 0
-            && plain_file::is_at(&self.tensors, &path).unwrap_or(false)
+        plain_file::is_at(&self.tensors, &path).unwrap_or(false)
             && matches!((tensors, about), (Ok(tensors), Ok(about)) if tensors < about)
     }
 
-    /// Compares everything but the checksum.
+    /// Checks everything but the tensors' checksum.
     pub(super) fn look_over(mut self) -> Result<Checkpoint, String> {
         tensors_of_header(&header(&mut self.tensors).map_err(unread)?, self.length)?;
         Ok(self.checkpoint)
     }
 
-    /// Compares everything.
+    /// Checks everything, the tensors' checksum included.
     pub(super) fn examine(mut self) -> Result<Checkpoint, String> {
         let covered = self.checkpoint.covered(&self.text);
         let (sum, header) = sum_and_header(&mut self.tensors, &covered).map_err(unread)?;
@@ -288,7 +236,7 @@ fn unread(error: io::Error) -> String {
     format!("its tensors cannot be read: {error}")
 }
 
-/// The tensors in a run's folder without a description, as a worker was killed while it saved them.
+/// Lists the tensors' files in a run's folder that have no description, as a worker was killed while it saved them.
 pub fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
     let mut orphans = Vec::new();
     for entry in std::fs::read_dir(run.path())? {
@@ -305,7 +253,7 @@ pub fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
 pub const CRC32: &str = "crc32";
 pub const TEXT_SUM: &str = "text_sum";
 
-/// The text with another number in the field of a sum, which comes after all texts that users have written.
+/// Replaces the number in a checksum's field of a text. Users' texts come before that field.
 pub fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     match text.rsplit_once(&format!("{field}: {from}")) {
         Some((before, after)) => format!("{before}{field}: {to}{after}"),
@@ -313,14 +261,15 @@ pub fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     }
 }
 
-/// The beginning of a file, as long as its header may be.
+/// Reads the beginning of a file, up to the largest length of a header.
 fn header(file: &mut File) -> io::Result<Vec<u8>> {
     let mut header = Vec::new();
     file.take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
     Ok(header)
 }
 
-/// The checksum of a file followed by a text, and the beginning of the file, as long as its header may be.
+/// Computes the checksum of a file followed by a text, and returns it with the beginning of the file, up to the largest
+/// length of a header.
 fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
     let header = header(file)?;
     let mut sum = crc32fast::Hasher::new();
@@ -342,14 +291,14 @@ pub struct TensorPlace {
     /// `F32` or `F64`
     pub dtype: String,
     pub shape: Vec<u64>,
-    /// The range of its bytes, counted from the end of the header.
+    /// The range of its bytes, relative to the end of the header.
     pub data_offsets: [u64; 2],
 }
 
-/// The names and places of the tensors in the header of a safetensors file of `length` bytes, in their order, which
-/// must fill it without a gap.
+/// Returns the names and places of the tensors in the header of a safetensors file of `length` bytes, in the order of
+/// their bytes. They must fill the file without a gap.
 pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorPlace)>, String> {
-    let wrong = |what: &str| Err(format!("its tensors are in no order: {what}"));
+    let wrong = |what: &str| Err(format!("its header of tensors is invalid: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
     let size = u64::from_le_bytes(*bytes);
     let Some(header) = usize::try_from(size).ok().and_then(|size| rest.get(..size)) else {
@@ -362,7 +311,7 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
     let mut tensors = Vec::new();
     for (name, place) in places.into_iter().filter(|(name, _)| name != "__metadata__") {
         let Ok(place) = serde_json::from_value::<TensorPlace>(place) else {
-            return wrong(&format!("`{name}` has no type, shape and place"));
+            return wrong(&format!("`{name}` lacks a type, a shape or a place"));
         };
         let TensorPlace { dtype, shape, data_offsets: [start, end] } = &place;
         let size = match &**dtype {
@@ -372,7 +321,7 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
         };
         let bytes = shape.iter().try_fold(size, |bytes: u64, length| bytes.checked_mul(*length));
         if bytes.is_none() || bytes != end.checked_sub(*start) {
-            return wrong(&format!("`{name}` of shape {shape:?} has no place of its size"));
+            return wrong(&format!("the place of `{name}` does not fit its shape {shape:?}"));
         }
         tensors.push((name, place));
     }
@@ -380,9 +329,9 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
     let mut reached = 0;
     for (_, TensorPlace { data_offsets: [start, end], .. }) in &tensors {
         if *start != reached {
-            return wrong(&format!("nothing or two tensors are at byte {reached}"));
+            return wrong(&format!("the tensors have a gap or overlap at byte {reached}"));
         }
         reached = *end;
     }
-    if 8 + size + reached == length { Ok(tensors) } else { wrong("they end before or after the file does") }
+    if 8 + size + reached == length { Ok(tensors) } else { wrong("the tensors do not end with the file") }
 }

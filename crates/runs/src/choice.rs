@@ -1,4 +1,4 @@
-//! Choosing a checkpoint of a run.
+//! Finding a chosen checkpoint of a run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,15 +10,15 @@ use super::folder::RunFolder;
 /// A choice among the checkpoints of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheckpointChoice {
-    /// The newest usable one.
+    /// The newest usable checkpoint.
     #[default]
     Newest,
-    /// That of the smallest loss of an evaluation.
+    /// The checkpoint with the smallest loss of an evaluation.
     Best,
     Step(u64),
 }
 
-/// Why there is no such checkpoint.
+/// Why a chosen checkpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
     #[error("cannot look into {}: {source}", path.display())]
@@ -45,20 +45,21 @@ fn list(steps: &[u64]) -> String {
 }
 
 impl CheckpointChoice {
-    /// The chosen checkpoint, after both its files were read and compared ([`Checkpoint::examine`]).
+    /// Returns the chosen checkpoint after reading and comparing both its files ([`Checkpoint::examine`]).
     ///
     /// # Errors
     ///
-    /// Where the run has no such checkpoint, or it is damaged; they name the existing ones.
+    /// Fails if the run has no such checkpoint, or it is damaged; the error lists the existing ones.
     pub fn find(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
         self.find_by(run, Checkpoint::examine)
     }
 
-    /// The same after a brief check ([`Checkpoint::look_over`]), for callers that read the tensors later.
+    /// Returns the chosen checkpoint after a brief check ([`Checkpoint::look_over`]), for callers that read the tensors
+    /// later.
     ///
     /// # Errors
     ///
-    /// Those of [`CheckpointChoice::find`].
+    /// Fails as [`CheckpointChoice::find`] does.
     pub fn find_briefly(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
         self.find_by(run, Checkpoint::look_over)
     }
@@ -73,7 +74,7 @@ impl CheckpointChoice {
             CheckpointChoice::Newest => find(None),
             CheckpointChoice::Step(step) => find(Some(step)),
             CheckpointChoice::Best => match find(None)?.best {
-                // A fork may begin with a checkpoint that names another run's as the best.
+                // A fork may begin with a checkpoint whose best one is the other run's.
                 Some((step, _)) if steps(run)?.contains(&step) => find(Some(step)),
                 _ => Err(ChoiceError::NoBest { run: run.name(), there: steps(run)? }),
             },
@@ -85,8 +86,8 @@ fn steps(run: &RunFolder) -> Result<Vec<u64>, ChoiceError> {
     run.checkpoints().map_err(|source| ChoiceError::Look { path: run.path().to_owned(), source })
 }
 
-/// The result of `open` for the checkpoint of a step, or else for the newest that it can open. Where it cannot, it
-/// returns the reason in words. A checkpoint may be removed at any moment by the worker that trains the run.
+/// Opens the checkpoint of a step, or without one the newest that `open` accepts. Returns a step's fault in words if it
+/// cannot be opened. The worker that trains the run may remove a checkpoint at any moment.
 pub fn first_usable<C>(
     run: &RunFolder,
     step: Option<u64>,

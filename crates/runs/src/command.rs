@@ -37,7 +37,7 @@ pub enum RunCommand {
 }
 
 impl RunCommand {
-    /// The command, unless its number of steps is out of range.
+    /// Checks the number of steps of a command.
     fn in_range(self) -> Result<RunCommand, String> {
         if let RunCommand::SetSteps { n } = self {
             let refused =
@@ -56,7 +56,7 @@ struct Line {
     command: RunCommand,
 }
 
-/// Bytes of an id, which every answer repeats.
+/// The largest length of an id in bytes: every answer repeats it.
 const LONGEST_ID: usize = 100;
 
 fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
@@ -73,9 +73,8 @@ fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<S
     }
 }
 
-/// Appends a command for the run's worker, and returns the command's id, which identifies the answer.
-///
-/// Use [`Request`](super::Request) to follow its outcome.
+/// Appends a command for the run's worker, and returns its id, by which the answer refers to it.
+/// [`CommandRequest`](super::CommandRequest) follows its outcome.
 pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<String> {
     let id = format!("{:016x}", rand::random::<u64>());
     let line = Line { id, command };
@@ -85,7 +84,7 @@ pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<String> {
     if !ends_with_newline(&mut file)? {
         text.insert(0, '\n');
     }
-    // In one write, so that no other's command comes between.
+    // One write, so that no other program's command lands inside.
     file.write_all(text.as_bytes())?;
     Ok(line.id)
 }
@@ -100,7 +99,7 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// A line of `commands.jsonl`.
+/// A line read from `commands.jsonl`.
 #[derive(Debug, PartialEq)]
 pub struct ReceivedCommand {
     pub id: String,
@@ -113,7 +112,7 @@ pub struct ReceivedCommand {
 pub(super) struct Inbox {
     read: u64,
     lines: u64,
-    /// Whether the last line has been refused, and its end is not read yet.
+    /// Whether the last line was refused before its end was read.
     in_long_line: bool,
 }
 
@@ -121,7 +120,7 @@ pub(super) struct Inbox {
 const MOST: u64 = 1 << 20;
 
 impl Inbox {
-    /// All lines that have been completed since the last read.
+    /// Reads all lines completed since the last read.
     pub(super) fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut asked = Vec::new();
         loop {
@@ -133,7 +132,7 @@ impl Inbox {
         }
     }
 
-    /// The lines that have been completed since the last read, or the first of them where there are many.
+    /// Reads the lines completed since the last read, or the first of them if there are many.
     pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
@@ -183,7 +182,7 @@ impl ReceivedCommand {
         ReceivedCommand { id: format!("line {number}"), command: Err(wrong) }
     }
 
-    /// The line of this number, from 1, with or without its end.
+    /// Parses the line of this number, counted from 1, with or without its newline.
     pub fn read(line: &[u8], number: u64) -> ReceivedCommand {
         match object::<Line>(line) {
             Some(Line { id, command }) => {
@@ -200,7 +199,7 @@ impl ReceivedCommand {
     }
 }
 
-/// The message for a line that is not a command: what was expected, and what was found.
+/// Describes the fault of a line that is not a command: what was expected, and what was found.
 fn refusal(line: &[u8], has_id: bool) -> String {
     const LONGEST: usize = 200;
     const COMMANDS: &str = r#""Stop", "Save", {"SetSteps": {"n": 1000}} or {"Sample": {"prompt": "To be", "tokens": 50, "temperature": 0.8}}"#;
@@ -217,7 +216,7 @@ fn refusal(line: &[u8], has_id: bool) -> String {
     format!("expected {expected}, found {}{end}", line.chars().take(LONGEST).collect::<String>())
 }
 
-/// The id in a line that is not a command.
+/// Returns the id in a line that is not a command.
 fn id_in(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Id {
@@ -227,7 +226,7 @@ fn id_in(line: &[u8]) -> Option<String> {
     object::<Id>(line).map(|line| line.id)
 }
 
-/// Parses a line as an object. By itself, `serde_json` would accept a list of the values too.
+/// Parses a line as an object. By itself, `serde_json` would also accept a list of the values.
 fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Option<T> {
     if line.trim_ascii_start().starts_with(b"{") { serde_json::from_slice(line).ok() } else { None }
 }

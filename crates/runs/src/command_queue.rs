@@ -1,4 +1,4 @@
-//! The commands that a worker has not answered yet.
+//! The queue of commands that a worker has not answered yet.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -10,15 +10,15 @@ use super::folder::RunFolder;
 /// The interval between two reads of commands.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The lines of `commands.jsonl` in the order in which they were sent, which is that of their answers.
+/// A queue of the lines of `commands.jsonl`. They are answered in the order in which they were sent.
 #[derive(Debug)]
 pub(super) struct CommandQueue {
     inbox: Inbox,
     looked: Option<Instant>,
     waiting: VecDeque<ReceivedCommand>,
-    /// Commands that were returned and not answered yet.
+    /// The number of returned commands that are not answered yet.
     unanswered: usize,
-    /// Ids of commands that were read, and of those that earlier sessions answered.
+    /// Ids of the commands read so far, and of those that earlier sessions answered.
     known: HashSet<String>,
 }
 
@@ -28,14 +28,14 @@ impl CommandQueue {
         CommandQueue { inbox, looked: None, waiting, unanswered: 0, known: answered.collect() }
     }
 
-    /// Skips all commands so far, and returns the ids of those that were not answered.
+    /// Skips all commands so far, and returns the ids of the unanswered ones.
     pub(super) fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
         let mut ids: Vec<String> = self.inbox.look_to_end(run)?.into_iter().map(|asked| asked.id).collect();
         ids.retain(|id| self.known.insert(id.clone()));
         Ok(ids)
     }
 
-    /// Reads new commands, if all read ones are answered and the last read was not just before.
+    /// Reads new commands, unless read ones are unanswered or the last read was less than [`LOOK`] ago.
     pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<()> {
         if !self.waiting.is_empty() || self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return Ok(());
@@ -49,7 +49,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// The id and the fault of the next line, if it has one, once all earlier commands are answered.
+    /// Returns the id and the fault of the next line if it is refused and all earlier commands are answered.
     pub(super) fn next_refused(&mut self) -> Option<(String, String)> {
         if self.unanswered > 0 {
             return None;
@@ -58,7 +58,7 @@ impl CommandQueue {
         Some((asked.id, asked.command.err()?))
     }
 
-    /// The commands before the next refused line.
+    /// Returns the commands before the next refused line.
     pub(super) fn next_commands(&mut self) -> Vec<(String, RunCommand)> {
         let next = || self.waiting.pop_front_if(|asked| asked.command.is_ok());
         let commands = std::iter::from_fn(next).filter_map(|asked| Some((asked.id, asked.command.ok()?)));

@@ -1,8 +1,8 @@
-//! Problems of a run, as far as they can be seen from its folder.
+//! Problems of a run that its folder shows.
 //!
-//! They are found here from a run's status, its events and the time, for the window's list and for the command line.
-//! Jumps of the loss are found by the worker, which sees every point, and are warnings like others; a stalled worker
-//! is detected by readers, as it cannot report this itself.
+//! They are derived from a run's status, its events and the time, for the window's list and for the command line. The
+//! worker, which sees every point, finds jumps of the loss and records them as warnings; a stalled worker cannot report
+//! this itself, so readers detect it.
 
 use jiff::Timestamp;
 
@@ -14,29 +14,29 @@ use super::status::{Status, span};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concern {
     pub kind: ConcernKind,
-    /// In words, without the run's name.
+    /// A description without the run's name.
     pub words: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConcernKind {
-    /// It has failed or crashed.
+    /// The run has failed or crashed.
     Ended,
     /// The newest value of a loss is not finite.
     Diverged,
-    /// Its worker is alive, and has recorded nothing for far longer than the longest time between two events.
+    /// The worker is alive, but has recorded nothing for far longer than the longest time between two events.
     Stalled,
-    /// Its worker has recorded a warning while it trained, such as a jump of the loss.
+    /// The worker has recorded a warning during training, such as a jump of the loss.
     Warned,
 }
 
 impl ConcernKind {
-    /// Whether the run is lost if nothing is done.
+    /// Returns whether the run is lost unless someone acts.
     pub fn is_grave(self) -> bool {
         matches!(self, ConcernKind::Ended | ConcernKind::Diverged)
     }
 
-    /// The word in lists; empty where the run's status already says it.
+    /// Returns the word for lists; empty if the run's status already names the problem.
     pub fn word(self) -> &'static str {
         match self {
             ConcernKind::Ended => "",
@@ -47,17 +47,18 @@ impl ConcernKind {
     }
 }
 
-/// A session is stalled when it has recorded nothing for this many times the longest pause before,
+/// A session is stalled when it has recorded nothing for this many times its longest pause.
 const FAR_LONGER: f64 = 20.0;
-/// but not before this many seconds: the first evaluation or checkpoint takes longer than any step before it.
+/// The shortest time in seconds after which a session can be stalled: its first evaluation or checkpoint takes longer
+/// than any step before.
 const PATIENCE_S: f64 = 600.0;
-/// A worker with a heartbeat within this many seconds is alive.
+/// The largest age in seconds of the heartbeat of a living worker.
 const BEATS: u64 = 60;
 /// The number of the newest warnings that are shown.
 const WARNINGS: usize = 5;
 
 impl Concern {
-    /// The problems of a run of this status and history at the time `now`, the gravest first.
+    /// Finds the problems of a run with this status and history at the time `now`, the gravest first.
     pub fn of(status: &Status, history: &RunHistory, now: Timestamp) -> Vec<Concern> {
         let ended = match status {
             Status::Failed(_) | Status::Crashed { .. } => Some(status.to_string()),
@@ -80,7 +81,7 @@ impl Concern {
         found.chain(warned).collect()
     }
 
-    /// The kinds of some concerns in words for a list, such as `diverged, warned`.
+    /// Joins the kinds of concerns for a list, such as `diverged, warned`.
     pub fn summary(concerns: &[Concern]) -> String {
         let mut words: Vec<&str> = concerns.iter().map(|concern| concern.kind.word()).collect();
         words.dedup();
@@ -105,6 +106,8 @@ fn stalled(status: &Status, history: &RunHistory, now: Timestamp) -> Option<Stri
     let longest_s = history.longest_pause_s().filter(|_| is_alive)?;
     (silent_s > PATIENCE_S.max(FAR_LONGER * longest_s)).then(|| {
         let [silent, longest] = [silent_s, longest_s.ceil()].map(|seconds| span(seconds as u64));
-        format!("its worker lives, but has recorded nothing for {silent}; before, no pause was longer than {longest}")
+        format!(
+            "its worker is alive, but has recorded nothing for {silent}; before, no pause was longer than {longest}"
+        )
     })
 }

@@ -1,9 +1,9 @@
-//! Damage of a file of events: unreadable lines, and missing lines.
+//! Damage of a file of events: unreadable lines and missing lines.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::seal::{self, Seal};
+use super::line_crc::{self, LineCrc};
 
 /// Numbers of lines, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct LineNumbers(Vec<RangeInclusive<u64>>);
 impl LineNumbers {
     fn add(&mut self, numbers: RangeInclusive<u64>) {
         match self.0.last_mut() {
-            // It was counted before.
+            // Already counted.
             Some(last) if last.end() >= numbers.end() => {}
             Some(last) if last.end().checked_add(1) == Some(*numbers.start()) => {
                 *last = *last.start()..=*numbers.end();
@@ -25,18 +25,18 @@ impl LineNumbers {
         self.0.is_empty()
     }
 
-    /// The number of lines.
+    /// Returns the number of lines.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|numbers| (numbers.end() - numbers.start()).saturating_add(1)).fold(0, u64::saturating_add)
     }
 
-    /// The ranges of consecutive numbers.
+    /// Returns the ranges of consecutive numbers.
     pub fn ranges(&self) -> &[RangeInclusive<u64>] {
         &self.0
     }
 }
 
-/// Such as `line 1`, or `lines 3, 7 to 9 and 12 more`.
+/// Writes such as `line 1`, or `lines 3, 7 to 9 and 12 more`.
 impl fmt::Display for LineNumbers {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
@@ -53,14 +53,12 @@ impl fmt::Display for LineNumbers {
     }
 }
 
-/// Lost lines of a run's events. They are counted from 1; an unreadable line has the number that follows from the lines
-/// before it.
+/// Lost lines of a run's events, counted from 1. An unreadable line has the number after that of the line before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// Lines that are not events, whose bytes have changed since they were written, or that are repeated.
+    /// Lines that are not events, that have changed since they were written, or that are repeated.
     pub unreadable: LineNumbers,
-    /// Missing lines. Those after the last existing line are known to be missing only where the lock records how many
-    /// there were.
+    /// Missing lines. At the end of the file, missing lines can be found only if the lock records how many there were.
     pub missing: LineNumbers,
 }
 
@@ -70,7 +68,7 @@ impl Damage {
     }
 }
 
-/// Such as `line 1 cannot be read, lines 3, 7 to 9 are missing`.
+/// Writes such as `line 1 cannot be read, lines 3, 7 to 9 are missing`.
 impl fmt::Display for Damage {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Damage { unreadable, missing } = self;
@@ -86,8 +84,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The largest number of lines missing before a line. A larger one was not written by a worker: the next lines could
-/// not be numbered from there.
+/// The largest number of lines missing before a line. No worker wrote a line with a larger gap before it, and the next
+/// lines could not be numbered from there.
 const MOST_MISSING: u64 = 1 << 32;
 
 /// Counts the lines of a file of events, starting with the first.
@@ -95,13 +93,13 @@ const MOST_MISSING: u64 = 1 << 32;
 pub(super) struct LineCount {
     /// The number of the last line.
     last: u64,
-    /// The number recorded in the last line that has one.
-    said: u64,
+    /// The number recorded in the last numbered line.
+    recorded: u64,
     damage: Damage,
 }
 
 impl LineCount {
-    /// The number of the last line.
+    /// Returns the number of the last line.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
@@ -110,23 +108,23 @@ impl LineCount {
         &self.damage
     }
 
-    /// Counts the next line, and returns whether its bytes are those that were written, as far as that can be known.
+    /// Counts the next line, and returns whether its bytes are those that were written, as far as that can be checked.
     pub(super) fn admit(&mut self, line: &[u8]) -> bool {
-        match seal::check(line) {
-            Seal::Whole(number) if number > self.said && number.saturating_sub(self.last) <= MOST_MISSING => {
+        match line_crc::check(line) {
+            LineCrc::Intact(number) if number > self.recorded && number.saturating_sub(self.last) <= MOST_MISSING => {
                 let expected = self.last.saturating_add(1);
-                // One damaged line may have become several, so that the number is no larger than the count.
+                // One damaged line may have become several, so the number may be below the count.
                 if number > expected {
                     self.damage.missing.add(expected..=number - 1);
                 }
-                (self.last, self.said) = (number, number);
+                (self.last, self.recorded) = (number, number);
                 true
             }
-            Seal::None => {
+            LineCrc::Absent => {
                 self.last = self.last.saturating_add(1);
                 true
             }
-            Seal::Whole(_) | Seal::Broken => {
+            LineCrc::Intact(_) | LineCrc::Damaged => {
                 self.last = self.last.saturating_add(1);
                 self.refuse();
                 false
@@ -134,7 +132,7 @@ impl LineCount {
         }
     }
 
-    /// Records that at least `written` lines were written: those after the last one are missing.
+    /// Records that at least `written` lines were written, so that those after the last one are missing.
     pub(super) fn expect(&mut self, written: u64) {
         if written > self.last && written - self.last <= MOST_MISSING {
             self.damage.missing.add(self.last + 1..=written);
@@ -142,7 +140,7 @@ impl LineCount {
         }
     }
 
-    /// Records that the last counted line cannot be read.
+    /// Records that the last counted line is unreadable.
     pub(super) fn refuse(&mut self) {
         self.damage.unreadable.add(self.last..=self.last);
     }

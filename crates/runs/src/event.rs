@@ -1,4 +1,4 @@
-//! The events of a run, as lines of JSON.
+//! Events of a run, as lines of JSON.
 
 use std::borrow::Cow;
 
@@ -6,23 +6,22 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::forked::Forked;
+use super::line_crc::{self, LineCrc};
 use super::metric::{MetricId, MetricInfo, MetricValues, PointFields};
 use super::number;
-use super::seal::{self, Seal};
 use super::tail::LONGEST_LINE;
 
-/// One line of `events.jsonl`: an event, and when it happened.
+/// A line of `events.jsonl`: an event, and when it happened.
 ///
 /// ```text
 /// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
 /// ```
 ///
-/// In the file, two more fields follow: `line`, the line's place in the file, counted from 1, and `crc`, the CRC-32
-/// (that of zip) of all bytes of the line before `,"crc":`. Lines without them, as older versions wrote them, are read
-/// too.
+/// In the file, two more fields follow: `line` and `crc` (module `line_crc`). Lines of older versions lack them, and
+/// are read too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecord {
-    /// Optimizer steps taken so far. In a scan: finished grid points.
+    /// Optimizer steps so far. In a scan: finished grid points.
     pub step: u64,
     pub time: Timestamp,
     /// Seconds of training over all sessions of the run, without the time between them.
@@ -36,8 +35,8 @@ pub struct EventRecord {
 pub enum Event {
     /// The run was made as a fork of another: always its first event, written before a session begins.
     Forked(Forked),
-    /// The first session begins. Repeated, after `resumed`, where a resumed run has lost that line, or has one of an
-    /// older version.
+    /// The first session begins. Repeated after `resumed` if a resumed run has lost that line, or has one of an older
+    /// version.
     Started(Started),
     /// Another session begins, from a checkpoint. Earlier events of later steps are void.
     Resumed { from_step: u64 },
@@ -49,14 +48,14 @@ pub enum Event {
     Sample { text: String },
     /// A grid point of a scan is complete.
     GridPoint(GridPoint),
-    /// A checkpoint is safe on the disk, in the run's folder under this name.
+    /// A checkpoint has reached the disk, in the run's folder under this name.
     Checkpoint { file: String },
     /// The answer to a command.
     Command {
         id: String,
         ok: bool,
         message: String,
-        /// The new number of steps of the run, where the command has changed it.
+        /// The new number of steps of the run, if the command has changed it.
         #[serde(skip_serializing_if = "Option::is_none")]
         steps: Option<u64>,
     },
@@ -80,7 +79,7 @@ pub struct Started {
     pub kind: String,
     /// The number of steps of the run. In a scan: its grid points.
     pub steps: u64,
-    /// Such as `FOCUS, γ 0.2`.
+    /// The optimizer, such as `FOCUS, γ 0.2`.
     pub optimizer: String,
     pub learning_rate: Option<f64>,
     /// Samples per step, which converts a number of steps into samples.
@@ -90,30 +89,26 @@ pub struct Started {
     pub seed: Option<u64>,
     /// Number of trainable parameters.
     pub parameters: Option<u64>,
-    /// The training data, in words, such as `MNIST`.
+    /// The name of the training data, such as `MNIST`.
     pub data: String,
     /// A hash of the data: a run resumes only with the same.
     pub fingerprint: String,
     /// Whether the data are synthetic, in place of real ones.
-    #[serde(rename = "stand_in", skip_serializing_if = "is_false")]
     pub synthetic: bool,
-    /// Such as `cuda:0, NVIDIA H200`.
+    /// The device, such as `cuda:0, NVIDIA H200`.
     pub device: String,
-    /// The number of processes that share each batch, where they are several.
+    /// The number of processes that share each batch, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Such as `float32`.
+    /// The number format, such as `float32`.
     pub precision: String,
     /// Version of the worker.
     pub version: String,
-    /// The text of `config.ron`; empty in runs of older versions.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// The text of `config.ron`.
     pub config: String,
     /// SHA-256 of that text, in hexadecimal digits.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub config_sha256: String,
-    /// The metrics that the run logs, in the order in which they are shown; none in runs of older versions.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The metrics that the run logs, in the order in which they are shown.
     pub metrics: Vec<MetricInfo>,
     /// The axes of a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,22 +118,10 @@ pub struct Started {
     pub own_points: Option<Vec<[usize; 2]>>,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-impl Started {
-    /// Whether the run learns from synthetic data, in place of real ones.
-    pub fn learns_from_synthetic_data(&self) -> bool {
-        // Older versions recorded it only in the words.
-        self.synthetic || self.data == "digits drawn by Valleyscope, not MNIST"
-    }
-}
-
 /// The axes of a scan: its results have the shape (optimizers, batch sizes, learning rates, replicates).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScanAxes {
-    /// Their names.
+    /// Names of the optimizers.
     pub optimizers: Vec<String>,
     pub batch_sizes: Vec<u64>,
     pub learning_rates: Vec<f64>,
@@ -148,7 +131,7 @@ pub struct ScanAxes {
 }
 
 impl ScanAxes {
-    /// The largest number of optimizers, and of batch sizes, that a scan in an event may have.
+    /// The largest number of optimizers, and of batch sizes, of a scan in an event.
     pub const MOST: usize = 256;
     /// The largest number of learning rates.
     pub const MOST_RATES: usize = 10_000;
@@ -166,26 +149,27 @@ impl ScanAxes {
         }
     }
 
-    /// The number of pairs of an optimizer and a batch size.
+    /// Returns the number of pairs of an optimizer and a batch size.
     pub fn grid_points(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
     }
 
-    /// These pairs, by their indices, in the order in which a run trains them ([`ScanAxes::points_of`]).
+    /// Lists the pairs of an optimizer and a batch size, by their indices, in the order in which a run trains them
+    /// ([`ScanAxes::points_of`]).
     pub fn points(&self) -> Vec<[usize; 2]> {
         ScanAxes::points_of(self.optimizers.len(), self.batch_sizes.len())
     }
 
-    /// The pairs of so many optimizers and batch sizes, small batches first: large ones take longest, so that a picture fills
-    /// quickly.
+    /// Lists the pairs of so many optimizers and batch sizes, small batches first: large ones take longest, so a
+    /// picture fills quickly.
     pub fn points_of(optimizers: usize, batch_sizes: usize) -> Vec<[usize; 2]> {
         (0..batch_sizes).flat_map(|column| (0..optimizers).map(move |row| [row, column])).collect()
     }
 }
 
-/// The results of one optimizer with one batch size, for each learning rate (outer) and replicate (inner).
+/// The results of an optimizer with a batch size, for each learning rate (outer) and replicate (inner).
 ///
-/// It holds all results of the grid point, so that a stopped scan needs no other checkpoint: it resumes with the grid
+/// The event holds all results of the grid point, so a stopped scan needs no checkpoint: it resumes with the grid
 /// points that have no such event, and its `from_step` is the number of those that have one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GridPoint {
@@ -198,15 +182,15 @@ pub struct GridPoint {
     /// The number of complete grid points, including this one.
     pub done: u64,
     pub total: u64,
-    /// Seconds that it took.
+    /// Seconds of training.
     #[serde(default, with = "number")]
     pub seconds: f64,
-    /// Loss of the last step's batch.
+    /// Training loss of the last step's batch.
     #[serde(with = "number::grid")]
     pub train_loss: Vec<Vec<f64>>,
     #[serde(with = "number::grid")]
     pub test_loss: Vec<Vec<f64>>,
-    /// As fractions.
+    /// Test accuracies, as fractions.
     #[serde(with = "number::grid")]
     pub test_accuracy: Vec<Vec<f64>>,
 }
@@ -220,14 +204,14 @@ pub enum BadLine {
     TooLong,
     #[error("expected an event as a JSON object: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("`{0}` is no event that this version of Valleyscope knows")]
+    #[error("expected an event of this version of Valleyscope, found `{0}`")]
     Unknown(String),
     #[error("expected a scan with at most {most} {of}, found {found}")]
     Axes { of: &'static str, most: usize, found: usize },
 }
 
 impl Event {
-    /// The event's name in the line.
+    /// Returns the event's name in the line.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Forked(_) => "forked",
@@ -246,7 +230,7 @@ impl Event {
         }
     }
 
-    /// The event in words, for logs and lists.
+    /// Describes the event for logs and lists.
     pub fn sentence(&self) -> String {
         match self {
             Event::Forked(forked) => forked.sentence(),
@@ -324,7 +308,7 @@ impl Event {
 }
 
 impl EventRecord {
-    /// The line without its end, its number and its checksum.
+    /// Returns the line of JSON, without its newline, its number and its checksum.
     pub fn to_line(&self) -> String {
         #[derive(Serialize)]
         struct Line<'r> {
@@ -341,7 +325,7 @@ impl EventRecord {
         serde_json::to_string(&line).expect("events hold nothing that JSON cannot express")
     }
 
-    /// A point of the training curves, or an evaluation.
+    /// Parses a point of the training curves, or an evaluation.
     fn parse_metrics(line: &[u8], event: fn(MetricValues) -> Event) -> Result<EventRecord, BadLine> {
         let PointFields { step, time, wall_s, metrics } = serde_json::from_slice(line)?;
         Ok(EventRecord { step, time, wall_s, event: event(metrics) })
@@ -356,21 +340,21 @@ impl EventRecord {
         }
     }
 
-    /// Whether a line is a point of the training curves, which are far more numerous than all others. May be false for
+    /// Returns whether a line is a point of the training curves, which far outnumber all other events. May be false for
     /// points that another program wrote.
     pub fn is_train(line: &[u8]) -> bool {
         line.starts_with(br#"{"event":"train","#)
     }
 
-    /// The record in a line, without its end. Unknown fields are ignored.
+    /// Parses a line without its newline. Ignores unknown fields.
     pub fn parse(line: &[u8]) -> Result<EventRecord, BadLine> {
-        if seal::check(line) == Seal::Broken {
+        if line_crc::check(line) == LineCrc::Damaged {
             return Err(BadLine::Changed);
         }
         EventRecord::parse_whole(line)
     }
 
-    /// The same for a line whose checksum was already compared.
+    /// Parses a line whose checksum was already compared.
     pub(super) fn parse_whole(line: &[u8]) -> Result<EventRecord, BadLine> {
         #[derive(Deserialize)]
         struct Head<'l> {

@@ -1,27 +1,27 @@
 //! The file to which a worker appends its events.
 //!
-//! Lines are collected in memory and written together. The file has only whole lines: where writing fails, the written
-//! part of the lines is removed again, and they are kept for the next attempt.
+//! Lines are collected in memory and written together. The file holds only whole lines: if a write fails, the written
+//! part is removed again, and the lines are kept for the next attempt.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::RunFolder;
+use super::line_crc::with_crc;
 use super::lock::LockRefusal;
-use super::seal::seal;
 use crate::plain_file::{self, Links};
 
 /// Bytes reserved for the last event on a full disk.
 const RESERVE: usize = 1 << 18;
-/// The largest length of an incomplete last line.
+/// The largest length of a last line without a newline.
 const LONGEST_CUT: u64 = 1 << 20;
 
-/// Whether a copy of the file is kept where its end is removed.
+/// When to keep a copy of the file whose end is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeepCopy {
     Always,
-    /// Not where the end is an incomplete line, as a killed worker leaves it.
+    /// Keep none if the end is an incomplete line, as a killed worker leaves it.
     UnlessCutLine,
 }
 
@@ -38,19 +38,19 @@ pub(super) struct EventsFile {
     next: u64,
     /// Whole lines that are not in the file yet.
     waiting: Vec<u8>,
-    /// The error of a write in the background, to be reported by the next call.
+    /// The error of a write in the background, reported by the next call.
     pub trouble: Option<io::Error>,
 }
 
 impl EventsFile {
-    /// Opens or creates the file, and locks it where a locked file can still be read: so removing the file `lock` does
-    /// not let a second worker in.
+    /// Opens or creates the file. Locks it on systems where a locked file can still be read, so that removing the file
+    /// `lock` does not admit a second worker.
     pub(super) fn open(run: &RunFolder) -> Result<EventsFile, LockRefusal> {
         let path = run.events();
         let file = plain_file::open_to_append(&path).map_err(LockRefusal::File)?;
         if cfg!(unix) {
             file.try_lock().map_err(|error| match error {
-                // Held by an unknown worker, whose lock was removed.
+                // An unknown worker holds it, whose lock was removed.
                 TryLockError::WouldBlock => LockRefusal::Held(None),
                 TryLockError::Error(source) => LockRefusal::File(source),
             })?;
@@ -60,7 +60,7 @@ impl EventsFile {
         Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, next: 1, waiting, trouble })
     }
 
-    /// Removes the bytes after the last whole line. Where a copy of the old file is kept beside, its name is returned.
+    /// Removes the bytes after the last whole line. Returns the name of the copy of the old file, if one is kept.
     pub(super) fn end_with_whole_line(&mut self, keep: KeepCopy) -> io::Result<Option<PathBuf>> {
         self.end = end_of_lines(&mut self.file)?;
         let rest = self.file.metadata()?.len() - self.end;
@@ -74,7 +74,7 @@ impl EventsFile {
         Ok(kept)
     }
 
-    /// Whether the last `rest` bytes can be the beginning of a line.
+    /// Returns whether the last `rest` bytes can be the beginning of a line.
     fn is_cut_line(&mut self, rest: u64) -> io::Result<bool> {
         let mut bytes = Vec::new();
         self.file.seek(SeekFrom::Start(self.end))?;
@@ -90,7 +90,7 @@ impl EventsFile {
                 Ok(mut copy) => {
                     let copied = self.file.rewind().and_then(|()| io::copy(&mut self.file, &mut copy));
                     let copied = copied.and_then(|_| copy.sync_all());
-                    // An incomplete copy would only take space.
+                    // An incomplete copy would only take up space.
                     return copied.map(|()| path.clone()).inspect_err(|_| drop(std::fs::remove_file(&path)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -112,27 +112,27 @@ impl EventsFile {
         self.next = next;
     }
 
-    /// The number of the last line.
+    /// Returns the number of the last line.
     pub(super) fn lines(&self) -> u64 {
         self.next - 1
     }
 
     /// Adds an event to the waiting lines, and returns its line, without its end.
     pub(super) fn push(&mut self, object: &str) -> String {
-        let line = seal(object, self.next);
+        let line = with_crc(object, self.next);
         self.next += 1;
         self.waiting.extend(line.as_bytes());
         self.waiting.push(b'\n');
         line
     }
 
-    /// Writes the waiting lines if there are many, though fewer than the reserve has room for.
+    /// Writes the waiting lines if there are many, but still fewer than the reserve has room for.
     pub(super) fn flush_if_many(&mut self) -> io::Result<()> {
         if self.waiting.len() < RESERVE / 4 { Ok(()) } else { self.flush() }
     }
 
-    /// Writes the waiting lines. On a full disk the reserve is given up for them; this is an error all the same, as
-    /// there is little space left.
+    /// Writes the waiting lines. On a full disk this uses up the reserve, and still fails, as there is little space
+    /// left.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.is_written() {
             return Ok(());
@@ -159,19 +159,19 @@ impl EventsFile {
         Ok(())
     }
 
-    /// Whether no lines wait.
+    /// Returns whether no lines are waiting.
     pub(super) fn is_written(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Returns when all lines have reached the disk.
+    /// Blocks until all lines have reached the disk.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.check_place()?;
         self.flush()?;
         self.file.sync_data()
     }
 
-    /// Fails where written lines would be lost, as the file was removed or replaced.
+    /// Fails if written lines would be lost, as the file was removed or replaced.
     pub(super) fn check_place(&self) -> io::Result<()> {
         if plain_file::is_at(&self.file, &self.path)? {
             return Ok(());
@@ -182,13 +182,13 @@ impl EventsFile {
 
 impl Drop for EventsFile {
     fn drop(&mut self) {
-        // Errors have been reported by `flush`, which comes before the end of every session.
+        // `flush`, which precedes the end of every session, has reported errors.
         let _ = self.flush();
-        // Where another worker has taken the run, the reserve is its own.
+        // If another worker has taken the run, the reserve is that worker's.
         if self.has_reserve && self.check_place().is_ok() {
             let _ = std::fs::remove_file(&self.reserve);
         }
-        // Unlocked explicitly, like the lock.
+        // Unlocked explicitly, like the lock of a run.
         let _ = self.file.unlock();
     }
 }
@@ -198,17 +198,17 @@ pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// The bytes after the last whole line of a run's events.
+/// Counts the bytes after the last whole line of a run's events.
 pub(super) fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
     match plain_file::open(&run.events(), Links::Refused) {
-        // A worker may add lines meanwhile.
+        // A worker may be adding lines.
         Ok(mut file) => Ok(file.metadata()?.len().saturating_sub(end_of_lines(&mut file)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         Err(error) => Err(error),
     }
 }
 
-/// The end of the last whole line of a file.
+/// Finds the end of the last whole line of a file.
 fn end_of_lines(file: &mut File) -> io::Result<u64> {
     const PIECE: u64 = 1 << 16;
     let mut end = file.metadata()?.len();

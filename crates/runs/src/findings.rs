@@ -8,12 +8,12 @@ use super::atomic_file::{AtomicFile, Overwrite, write_file};
 /// The state of a part of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// It is intact.
+    /// Intact.
     Whole,
-    /// A remark on something harmless.
+    /// Harmless, but worth a remark.
     Note,
     Damaged,
-    /// It is damaged or in the way, and can be mended.
+    /// Damaged or in the way, and mendable.
     Mendable,
     Mended,
 }
@@ -35,7 +35,7 @@ impl Condition {
 pub struct Finding {
     pub part: String,
     pub condition: Condition,
-    /// In one line.
+    /// The finding in one line.
     pub words: String,
 }
 
@@ -43,7 +43,7 @@ pub struct Finding {
 #[derive(Clone, Debug)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// Whether mendable damage is mended.
+    /// Whether to mend damage.
     mend: bool,
 }
 
@@ -56,12 +56,12 @@ impl Findings {
         &self.list
     }
 
-    /// Whether no damage is left.
+    /// Returns whether no damage is left.
     pub fn is_whole(&self) -> bool {
         !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Mendable))
     }
 
-    /// Whether mending would help.
+    /// Returns whether mending would help.
     pub fn can_be_mended(&self) -> bool {
         self.list.iter().any(|found| found.condition == Condition::Mendable)
     }
@@ -78,7 +78,7 @@ impl Findings {
         self.add(part, Condition::Damaged, words);
     }
 
-    /// Adds damage that `how` mends, which returns a description of the repair; it is called where mending is
+    /// Adds damage that `how` mends; `how` returns a description of the repair, and is called only if mending is
     /// requested.
     pub fn mend(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
         if !self.mend {
@@ -91,7 +91,7 @@ impl Findings {
         }
     }
 
-    /// Adds a harmless, unneeded file; it is removed where mending is requested.
+    /// Adds a harmless, unneeded file, and removes it if mending is requested.
     pub fn useless(&mut self, part: &str, words: String, path: &Path) {
         if !self.mend {
             return self.note(part, format!("{words}; --mend removes it"));
@@ -105,12 +105,12 @@ impl Findings {
     }
 }
 
-/// The first line of a message, without those that show the place in a file.
+/// Returns the first line of a message, without those that show the place in a file.
 fn first_line(words: &str) -> &str {
     words.lines().next().unwrap_or_default()
 }
 
-/// Renames a useless file to the first free of `NAME.kept-1` and so on, and returns that in words.
+/// Renames a useless file to the first free name of `NAME.kept-1` and so on, and returns a sentence with that name.
 pub(super) fn set_aside(path: &Path) -> io::Result<String> {
     for number in 1.. {
         let mut kept = path.as_os_str().to_owned();
@@ -126,7 +126,7 @@ pub(super) fn set_aside(path: &Path) -> io::Result<String> {
 }
 
 impl Findings {
-    /// Checks the temporary files that killed programs have left.
+    /// Checks for temporary files that killed programs have left.
     pub fn left_behind(&mut self, folder: &Path) {
         match AtomicFile::left_behind(folder) {
             Ok(left) => {
@@ -140,7 +140,7 @@ impl Findings {
     }
 }
 
-/// Replaces the content of a file; an existing one is kept under another name, which is returned in words.
+/// Replaces the content of a file. An existing file is kept under another name, which is returned in a sentence.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
     let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
     write_file(path, Overwrite::No, content)?;

@@ -10,7 +10,7 @@ use super::checkpoint::Checkpoint;
 use crate::atomic_file::{Overwrite, write_file};
 use crate::plain_file::{self, Links};
 
-/// A folder that holds a run, by its path.
+/// The path of a folder that holds a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunFolder {
     path: PathBuf,
@@ -29,12 +29,12 @@ pub enum FolderError {
     Foreign(PathBuf),
 }
 
-/// The user's folder for the program's data, if the system knows of one.
+/// Returns the user's folder for the program's data, if the system defines one.
 pub fn data_folder() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned())
 }
 
-/// The default folder of runs.
+/// Returns the default folder of runs.
 pub fn runs_folder() -> Option<PathBuf> {
     Some(data_folder()?.join("runs"))
 }
@@ -49,8 +49,8 @@ impl RunFolder {
     pub const NOTES: &str = "notes.ron";
     pub const RESERVE: &str = "reserve";
 
-    /// Creates the folder `<stem>-<UTC time>` in `parent`, which is created too where it is missing, with a
-    /// `config.ron` of this text. Where the name is taken, a number follows it.
+    /// Creates the folder `<stem>-<UTC time>` in `parent`, with a `config.ron` of this text. Creates `parent` if it is
+    /// missing, and appends a number if the name is taken.
     pub fn create(parent: &Path, stem: &str, config: &str) -> Result<RunFolder, FolderError> {
         RunFolder::make(parent, stem, |run| {
             let written = write_file(&run.config(), Overwrite::No, config.as_bytes());
@@ -58,7 +58,7 @@ impl RunFolder {
         })
     }
 
-    /// The same with the contents that `fill` adds. Where that fails, nothing is left.
+    /// Creates a folder like [`RunFolder::create`] and fills it by `fill`. If that fails, nothing is left.
     pub fn make<E: From<FolderError>>(
         parent: &Path,
         stem: &str,
@@ -66,7 +66,7 @@ impl RunFolder {
     ) -> Result<RunFolder, E> {
         let run = RunFolder::empty(parent, stem)?;
         fill(&run).inspect_err(|_| {
-            // It was made just now, and what cannot be removed is no run.
+            // The folder is new, and if it cannot be removed, it holds no run.
             let _ = fs::remove_dir_all(&run.path);
         })?;
         Ok(run)
@@ -75,7 +75,7 @@ impl RunFolder {
     fn empty(parent: &Path, stem: &str) -> Result<RunFolder, FolderError> {
         let failed = |source| FolderError::Create { parent: parent.to_owned(), source };
         fs::create_dir_all(parent).map_err(failed)?;
-        // Absolute, as the worker may work in another folder.
+        // Absolute, as the worker may have another working directory.
         let parent = parent.canonicalize().map_err(failed)?;
         let name = format!("{}-{}", portable(stem), Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
         for number in 1.. {
@@ -90,7 +90,7 @@ impl RunFolder {
         unreachable!("some number is free")
     }
 
-    /// The run in an existing folder.
+    /// Opens the run in an existing folder.
     pub fn open(path: &Path) -> Result<RunFolder, FolderError> {
         let path = match path.canonicalize() {
             Ok(path) => path,
@@ -101,12 +101,12 @@ impl RunFolder {
         if run.looks_like_one() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
     }
 
-    /// Whether a path looks like the folder of a run.
+    /// Returns whether a path looks like the folder of a run.
     pub fn is_at(path: &Path) -> bool {
         RunFolder { path: path.to_owned() }.looks_like_one()
     }
 
-    /// All runs in a folder, by name. A missing folder has none.
+    /// Lists all runs in a folder, by name. A missing folder has none.
     pub fn list(parent: &Path) -> Result<Vec<RunFolder>, FolderError> {
         let failed = |source| FolderError::Look { path: parent.to_owned(), source };
         let entries = match fs::read_dir(parent) {
@@ -129,7 +129,7 @@ impl RunFolder {
         self.config().is_file() || self.events().is_file()
     }
 
-    /// The time at which the folder was created, if known.
+    /// Returns the time at which the folder was created, if its name or the system records it.
     pub fn made(&self) -> Option<Timestamp> {
         Timestamp::try_from(self.config().metadata().ok()?.modified().ok()?).ok()
     }
@@ -138,12 +138,12 @@ impl RunFolder {
         &self.path
     }
 
-    /// The folder's own name.
+    /// Returns the folder's own name.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// The name without the time, as [`RunFolder::create`] was given it.
+    /// Returns the name without the time: the `stem` of [`RunFolder::create`].
     pub fn stem(&self) -> String {
         let is_time = |part: &&str| part.len() == "20260301T120000Z".len() && part.ends_with('Z');
         self.name().split('-').take_while(|part| !is_time(part)).collect::<Vec<_>>().join("-")
@@ -153,7 +153,7 @@ impl RunFolder {
         self.path.join(Self::CONFIG)
     }
 
-    /// The text of the config.
+    /// Returns the text of the config.
     pub fn config_text(&self) -> io::Result<String> {
         const MOST: u64 = 64 << 20;
         plain_file::read_text(&self.config(), Links::Refused, MOST)
@@ -163,7 +163,7 @@ impl RunFolder {
         self.path.join(Self::LOG)
     }
 
-    /// The log of one of several processes that train it; that of rank 0 is [`RunFolder::log`].
+    /// Returns the log of one of several processes that train the run; that of rank 0 is [`RunFolder::log`].
     pub fn rank_log(&self, rank: usize) -> PathBuf {
         self.path.join(format!("log-rank-{rank}.txt"))
     }
@@ -192,13 +192,13 @@ impl RunFolder {
         self.path.join(Self::RESERVE)
     }
 
-    /// The step of the newest checkpoint that has its tensors beside it. It may be damaged.
+    /// Returns the step of the newest checkpoint with tensors beside it. It may be damaged.
     pub fn newest_checkpoint(&self) -> io::Result<Option<u64>> {
         let has_tensors = |step: &u64| Checkpoint::tensors_path(self, *step).symlink_metadata().is_ok();
         Ok(self.checkpoints()?.into_iter().rev().find(has_tensors))
     }
 
-    /// The steps of the complete checkpoints, in order: those that have a `checkpoint-*.ron`.
+    /// Lists the steps of the complete checkpoints, which have a `checkpoint-*.ron`, in order.
     pub fn checkpoints(&self) -> io::Result<Vec<u64>> {
         let mut steps = Vec::new();
         for entry in fs::read_dir(&self.path)? {
@@ -211,7 +211,7 @@ impl RunFolder {
     }
 }
 
-/// The name with only characters that all systems allow in file names.
+/// Replaces the characters that some system does not allow in file names.
 fn portable(stem: &str) -> String {
     const LONGEST: usize = 80;
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

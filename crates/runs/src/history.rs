@@ -1,4 +1,4 @@
-//! The history of a run so far, as plain values: curves, samples, grid points, answers, and the ending.
+//! The history of a run as plain values: curves, samples, grid points, answers, and the ending.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use super::damage::{Damage, LineCount};
 use super::event::{BadLine, Event, EventRecord, GridPoint, Started};
+use super::event_interval::LongestInterval;
 use super::folder::RunFolder;
 use super::forked::Forked;
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
-use super::pace::EventRate;
 use super::points::{MetricCurve, MetricPoints};
 use super::scan_costs::ScanCosts;
 
@@ -45,44 +45,44 @@ pub enum Ending {
     Failed(String),
 }
 
-/// The number of newest events that are kept in full.
+/// The number of newest events kept in full.
 const RECENT: usize = 50;
 
 /// The contents of the events of a run.
 ///
-/// Resuming makes earlier events of later steps void, and they are dropped: the curves of a run that was killed and
-/// resumed have no gap, no repeat and no jump.
+/// Resuming makes earlier events of later steps void, and they are dropped: the curves of a killed and resumed run have
+/// no gap, no repeat and no jump.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunHistory {
     forked: Option<Forked>,
-    /// Whether the points before the fork were looked for; the next field says in words if they are missing.
+    /// Whether the points before the fork were looked up; the next field states why they are missing.
     is_shared: bool,
     missing: Option<String>,
     started: Option<Started>,
     began: Option<Timestamp>,
     steps: Option<u64>,
     last: Option<EventRecord>,
-    /// With its line and its time.
-    ending: Option<(Ending, u64, Timestamp)>,
+    /// With its line.
+    ending: Option<(Ending, u64)>,
     sessions: u64,
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
     training: MetricPoints,
     evaluations: MetricPoints,
     samples: Vec<TextSample>,
-    /// With the steps at which they were complete.
+    /// Finished grid points, with the steps at which they were complete.
     points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
     warnings: Vec<RunWarning>,
-    /// The warnings that are not about the start of a session.
+    /// The warnings that do not concern the start of a session.
     incidents: Vec<RunWarning>,
-    pace: EventRate,
+    interval: LongestInterval,
     answers: Vec<CommandAnswer>,
     /// The newest events that are not points of curves, with their lines.
     recent: VecDeque<(u64, EventRecord)>,
     records: u64,
     lines: LineCount,
-    /// The number of events known only to another version of the program.
+    /// The number of events of other versions of the program.
     unknown: u64,
     generation: u64,
 }
@@ -92,18 +92,18 @@ impl RunHistory {
     pub fn apply(&mut self, record: EventRecord) {
         self.records += 1;
         if !self.lines.damage().is_none() {
-            // For a run whose `started` line is lost.
+            // The `started` line of the run may be lost.
             self.began.get_or_insert(record.time);
         }
         match &record.event {
             Event::Forked(forked) => {
-                // Points of its own are not replaced by those of another run.
+                // Another run's points do not replace its own.
                 if !self.is_begun() {
                     self.forked = Some(forked.clone());
                 }
             }
             Event::Started(started) => {
-                // A resumed run may repeat it.
+                // A resumed run may repeat this event.
                 if self.sessions == 0 {
                     self.begin_session(&record);
                 }
@@ -131,20 +131,20 @@ impl RunHistory {
             Event::Warning { message } => {
                 let warning = RunWarning { step: record.step, time: record.time, message: message.clone() };
                 self.warnings.push(warning.clone());
-                // Warnings of lost events may come at any time, and do not concern the training.
+                // Warnings of lost events may appear at any time, and do not concern the training.
                 if record.step > self.session_start.0 && !message.starts_with(RunFolder::EVENTS) {
                     self.incidents.push(warning);
                 }
             }
-            Event::Stopped => self.end(Ending::Stopped, &record),
-            Event::Finished => self.end(Ending::Finished, &record),
-            Event::Failed { message } => self.end(Ending::Failed(message.clone()), &record),
+            Event::Stopped => self.end(Ending::Stopped),
+            Event::Finished => self.end(Ending::Finished),
+            Event::Failed { message } => self.end(Ending::Failed(message.clone())),
         }
         if !matches!(record.event, Event::Train(_) | Event::Eval(_)) {
             self.recent.push_back((self.lines(), record.clone()));
             self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
-        self.pace.take(self.lines(), record.time);
+        self.interval.add(self.lines(), record.time);
         self.last = Some(record);
     }
 
@@ -152,11 +152,11 @@ impl RunHistory {
         self.sessions += 1;
         self.session_start = (record.step, record.wall_s);
         self.ending = None;
-        self.pace = EventRate::default();
+        self.interval = LongestInterval::default();
     }
 
-    fn end(&mut self, ending: Ending, record: &EventRecord) {
-        self.ending = Some((ending, self.lines(), record.time));
+    fn end(&mut self, ending: Ending) {
+        self.ending = Some((ending, self.lines()));
     }
 
     fn forget_after(&mut self, step: u64) {
@@ -172,50 +172,50 @@ impl RunHistory {
 
 /// Queries.
 impl RunHistory {
-    /// The origin of the run, if it is a fork.
+    /// Returns the origin of the run, if it is a fork.
     pub fn forked(&self) -> Option<&Forked> {
         self.forked.as_ref()
     }
 
-    /// Why points before a fork are missing, in words, where they were looked for.
+    /// States why points before a fork are missing, if they were looked up.
     pub fn missing(&self) -> Option<&str> {
         self.missing.as_deref()
     }
 
-    /// The description of the run; None before it has begun.
+    /// Returns the description of the run; None before it has begun.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_ref()
     }
 
-    /// When the first session began.
+    /// Returns the time at which the first session began.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
 
-    /// Steps taken so far.
+    /// Returns the number of steps so far.
     pub fn step(&self) -> u64 {
         self.last.as_ref().map_or(0, |last| last.step)
     }
 
-    /// The number of steps of the run.
+    /// Returns the number of steps of the run.
     pub fn steps(&self) -> Option<u64> {
         self.steps
     }
 
-    /// Seconds of training so far.
+    /// Returns the seconds of training so far.
     pub fn wall_s(&self) -> f64 {
         self.last.as_ref().map_or(0.0, |last| last.wall_s)
     }
 
-    /// Steps per second of training, since the last session began.
+    /// Returns the steps per second of training since the last session began.
     pub fn steps_per_s(&self) -> Option<f64> {
         let (step, wall_s) = self.session_start;
         let rate = self.step().checked_sub(step)? as f64 / (self.wall_s() - wall_s);
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
-    /// Seconds of training until all steps are taken, at the rate so far; of a scan, until all grid points are finished,
-    /// which take the longer the larger their batches are ([`ScanCosts`]).
+    /// Estimates the seconds of training until all steps are taken, at the rate so far; in a scan, until all grid
+    /// points are finished, which take longer with larger batches ([`ScanCosts`]).
     pub fn seconds_left(&self) -> Option<f64> {
         if let Some(started) = &self.started
             && let Some(axes) = &started.scan
@@ -229,34 +229,34 @@ impl RunHistory {
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }
 
-    /// The last event.
+    /// Returns the last event.
     pub fn last(&self) -> Option<&EventRecord> {
         self.last.as_ref()
     }
 
-    /// The ending of the last session, if it was recorded.
+    /// Returns the ending of the last session, if it was recorded.
     pub fn ending(&self) -> Option<&Ending> {
-        self.ending.as_ref().map(|(ending, ..)| ending)
+        self.ending.as_ref().map(|(ending, _)| ending)
     }
 
-    /// The line and the time of the last session's ending.
-    pub fn ended(&self) -> Option<(u64, Timestamp)> {
-        self.ending.as_ref().map(|(_, line, time)| (*line, *time))
+    /// The line of the last session's ending.
+    pub fn ended(&self) -> Option<u64> {
+        self.ending.as_ref().map(|(_, line)| *line)
     }
 
-    /// The number of times that the run was started or resumed.
+    /// Returns the number of times that the run was started or resumed.
     pub fn sessions(&self) -> u64 {
         self.sessions
     }
 
-    /// The points of a metric; none where it was never measured.
+    /// Returns the points of a metric; none where it was never measured.
     pub fn curve(&self, metric: MetricId) -> MetricCurve<'_> {
         const NONE: MetricCurve<'static> = MetricCurve { step: &[], wall_s: &[], time_s: &[], value: &[] };
         self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
     }
 
-    /// The metrics that the run logs, those of training before those of evaluations: as it describes them, and then any
-    /// others that were measured.
+    /// Lists the metrics that the run logs, those of training before those of evaluations: first those that it
+    /// describes, then any others that were measured.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
         let mut infos: Vec<MetricInfo> = described.iter().take(MetricValues::MOST).cloned().collect();
@@ -271,17 +271,17 @@ impl RunHistory {
         infos
     }
 
-    /// The metrics of evaluations.
+    /// Returns the metrics of evaluations.
     pub fn evaluated(&self) -> Vec<MetricInfo> {
         self.metrics().into_iter().filter(|info| info.source == MetricSource::Evaluation).collect()
     }
 
-    /// The newest value of a metric.
+    /// Returns the newest value of a metric.
     pub fn latest(&self, metric: MetricId) -> Option<f64> {
         self.latest_at(metric).map(|(_, value)| value)
     }
 
-    /// The newest value of a metric, with its step.
+    /// Returns the newest value of a metric, with its step.
     pub fn latest_at(&self, metric: MetricId) -> Option<(u64, f64)> {
         let curve = self.curve(metric);
         Some((*curve.step.last()?, *curve.value.last()?))
@@ -291,92 +291,92 @@ impl RunHistory {
         &self.samples
     }
 
-    /// The finished grid points of a scan, in the order in which they were completed.
+    /// Returns the finished grid points of a scan, in the order in which they were completed.
     pub fn grid_points(&self) -> impl ExactSizeIterator<Item = &GridPoint> {
         self.points.iter().map(|(_, point)| point)
     }
 
-    /// Names of the checkpoints, with their steps; old ones may have been deleted since.
+    /// Lists the names of the checkpoints, with their steps; old ones may have been deleted since.
     pub fn checkpoints(&self) -> &[(u64, String)] {
         &self.checkpoints
     }
 
-    /// Whether checkpoints were saved, or may have been according to lost lines.
+    /// Returns whether checkpoints were saved, or may have been according to lost lines.
     pub fn may_have_checkpoints(&self) -> bool {
         !self.checkpoints.is_empty() || self.forked.is_some() || !self.damage().is_none() || self.lines() == 0
     }
 
-    /// The warnings of all sessions.
+    /// Returns the warnings of all sessions.
     pub fn warnings(&self) -> &[RunWarning] {
         &self.warnings
     }
 
-    /// Warnings of problems during training: those that are not about the start of a session.
+    /// Returns the warnings of problems during training: those that do not concern the start of a session.
     pub fn incidents(&self) -> &[RunWarning] {
         &self.incidents
     }
 
-    /// The longest time between two events of the last session, in seconds; None before it has taken a step.
+    /// Returns the longest time between two events of the last session, in seconds; None before it has taken a step.
     pub fn longest_pause_s(&self) -> Option<f64> {
-        self.pace.longest_s().filter(|_| self.step() > self.session_start.0)
+        self.interval.seconds().filter(|_| self.step() > self.session_start.0)
     }
 
-    /// Answers to commands, oldest first.
+    /// Lists the answers to commands, oldest first.
     pub fn answers(&self) -> &[CommandAnswer] {
         &self.answers
     }
 
-    /// The newest events that are not points of curves, oldest first.
+    /// Returns the newest events that are not points of curves, oldest first.
     pub fn recent(&self) -> impl DoubleEndedIterator<Item = &EventRecord> + ExactSizeIterator {
         self.recent.iter().map(|(_, record)| record)
     }
 
-    /// The newest events after a line.
+    /// Returns the newest events after a line.
     pub fn recent_after(&self, line: u64) -> impl Iterator<Item = &EventRecord> {
         self.recent.iter().filter(move |(at, _)| *at > line).map(|(_, record)| record)
     }
 
-    /// The number of events added.
+    /// Returns the number of events added.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Whether a session has begun, by its first event or by any later one, which damaged lines may have been; or
-    /// whether it is a fork, which does not begin at step 0.
+    /// Returns whether a session has begun, by any event, as damaged lines may have lost the first; also true for a
+    /// fork, which does not begin at step 0.
     pub fn is_begun(&self) -> bool {
         let points = !self.training.is_empty() || !self.evaluations.is_empty();
         let results = !self.samples.is_empty() || !self.points.is_empty() || !self.checkpoints.is_empty();
         self.sessions > 0 || self.forked.is_some() || points || results || !self.damage().is_none()
     }
 
-    /// The number of skipped lines: those that cannot be read, and events that this version does not know.
+    /// Returns the number of skipped lines: unreadable ones, and events of other versions.
     pub fn unreadable(&self) -> u64 {
         self.damage().unreadable.count().saturating_add(self.unknown)
     }
 
-    /// The lost lines.
+    /// Returns the lost lines.
     pub fn damage(&self) -> &Damage {
         self.lines.damage()
     }
 
-    /// The number of lines so far, including missing ones; the next line has the number after this.
+    /// Returns the number of lines so far, including missing ones; the next line has the number after this.
     pub fn lines(&self) -> u64 {
         self.lines.last()
     }
 
-    /// Changes whenever known points are removed, as after resuming from an earlier step: anything derived from the
-    /// curves must then be computed again. Otherwise curves only grow.
+    /// Returns a number that changes whenever points are removed, as after resuming from an earlier step. Anything
+    /// derived from the curves must then be recomputed; otherwise curves only grow.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Whether it is a fork whose earlier points were not looked for yet.
+    /// Returns whether the run is a fork whose earlier points were not looked up yet.
     pub(super) fn awaits_shared(&self) -> bool {
         self.forked.is_some() && !self.is_shared
     }
 
-    /// Copies the points and samples of the run that this one was forked from, up to the fork. Done before it has
-    /// points of its own.
+    /// Copies the points and samples of the run that this one was forked from, up to the fork. To be called before it
+    /// has points of its own.
     pub(super) fn share(&mut self, other: Option<RunHistory>) {
         self.is_shared = true;
         let Some(forked) = &self.forked else { return };
@@ -399,8 +399,8 @@ impl RunHistory {
         self.lines.admit(line)
     }
 
-    /// Records that at least `written` lines were written, according to the lock: those after the last one are missing.
-    /// A file that is missing or empty is reported otherwise.
+    /// Records that at least `written` lines were written, according to the lock, so that those after the last one are
+    /// missing. A missing or empty file is reported elsewhere.
     pub(super) fn expect_lines(&mut self, written: u64) {
         if self.lines() > 0 {
             self.lines.expect(written);
@@ -415,7 +415,7 @@ impl RunHistory {
         }
     }
 
-    /// Starts again, as another history.
+    /// Clears the history, and marks it as another.
     pub(super) fn reset(&mut self) {
         *self = RunHistory { generation: self.generation + 1, ..RunHistory::default() };
     }

@@ -1,4 +1,4 @@
-//! Finding the worker, asking for its capabilities, and starting it.
+//! Finding the worker, querying its capabilities, and starting it.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -26,17 +26,17 @@ pub struct WorkerProgram {
     path: PathBuf,
 }
 
-/// A worker's description of itself and of the machine, as one line of JSON on stdout.
+/// A worker's description of itself and of the machine, printed as one line of JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshake {
     pub version: String,
     pub protocol: u32,
     /// Version of libtorch.
     pub libtorch: String,
-    /// Version of CUDA that libtorch was built for, if any.
+    /// The CUDA version that libtorch was built for, if any.
     pub cuda: Option<String>,
     pub devices: Vec<Device>,
-    /// Why CUDA cannot be used where one would expect that it can.
+    /// Why CUDA cannot be used on a machine that seems to have it.
     pub problem: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct Device {
     pub memory: Option<u64>,
 }
 
-/// Why a worker could not be found, asked or started.
+/// Why a worker could not be found, queried or started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     #[error(
@@ -62,7 +62,7 @@ pub enum LaunchError {
         in_folder()
     )]
     Missing,
-    #[error("{named_by} names {} as the worker, which is no file; correct it, or leave it out for the worker that `{SETUP}` installs", path.display())]
+    #[error("{named_by} names {} as the worker, which is not a file; correct it, or omit it to use the worker that `{SETUP}` installs", path.display())]
     NoFile { named_by: &'static str, path: PathBuf },
     #[error("cannot start the worker {}: {source}; build it again with `{SETUP}`", path.display())]
     Spawn { path: PathBuf, source: io::Error },
@@ -92,14 +92,14 @@ fn in_folder() -> String {
 }
 
 fn quoted(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!("; its last words:\n{words}") }
+    if words.is_empty() { String::new() } else { format!("; its last output:\n{words}") }
 }
 
 impl WorkerProgram {
     pub const NAME: &str = "valleyscope-train";
 
-    /// The worker that was named, or the one that `VALLEYSCOPE_TRAIN` names, or the one beside this program, or the one
-    /// that the set-up has put in the user's data folder.
+    /// Finds the worker: the one that was named, or that `VALLEYSCOPE_TRAIN` names, or that lies beside this program,
+    /// or that the set-up has put into the user's data folder.
     pub fn find(named: Option<&Path>) -> Result<WorkerProgram, LaunchError> {
         if let Some((named_by, path)) = Self::named(named) {
             return match path.canonicalize() {
@@ -114,7 +114,7 @@ impl WorkerProgram {
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
     }
 
-    /// The worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
+    /// Returns the worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
     pub fn named(named: Option<&Path>) -> Option<(&'static str, PathBuf)> {
         let by_variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
         let named = named.map(|path| ("--worker", path.to_owned()));
@@ -125,7 +125,7 @@ impl WorkerProgram {
         &self.path
     }
 
-    /// Asks the worker for its version and devices. It is refused where it speaks another protocol.
+    /// Runs the worker to read its version and devices. Refuses a worker of another protocol.
     ///
     /// This takes seconds, as the worker loads its libraries.
     pub fn handshake(&self) -> Result<Handshake, LaunchError> {
@@ -146,7 +146,7 @@ impl WorkerProgram {
             return Err(LaunchError::Mute { path });
         };
         let output = output.join().unwrap_or_default();
-        // Libraries may print something before.
+        // Libraries may print something before this line.
         let answer = output.lines().rev().find_map(Answer::read);
         match answer {
             Some(Answer::Whole(handshake)) => Ok(handshake),
@@ -158,9 +158,9 @@ impl WorkerProgram {
         }
     }
 
-    /// Starts the worker on a run, detached from this process: it continues when this one ends, and when the terminal
-    /// is closed. Its output and that of its libraries go to the run's log. The worker starts the others where several
-    /// processes are to share each batch.
+    /// Starts the worker on a run, detached from this process: it continues when this process ends and when the
+    /// terminal is closed. Its output and that of its libraries are appended to the run's log. With several
+    /// `processes`, the worker starts the others.
     pub fn start(&self, run: &RunFolder, resume: bool, processes: Option<u16>) -> Result<Launched, LaunchError> {
         let path = run.log();
         let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
@@ -169,14 +169,14 @@ impl WorkerProgram {
         if resume {
             command.arg("--resume");
         }
-        // One that is begun here shares no training with what a cluster has started beside this program.
+        // The worker starts a training of its own, even if a cluster has started this program as one of several ranks.
         for variable in ["RANK", "WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
             command.env_remove(variable);
         }
         if let Some(processes) = processes {
             command.arg("--processes").arg(processes.to_string());
         }
-        // Stdout has the same events as the folder, and need not be kept.
+        // Stdout repeats the events in the folder, so it is dropped.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         detach(&mut command);
         let before = lock::read(run).ok().flatten();
@@ -184,7 +184,7 @@ impl WorkerProgram {
         let pid = child.id();
         let exit = Arc::new(OnceLock::new());
         let told = Arc::clone(&exit);
-        // The process is waited for, so that it does not stay as a zombie.
+        // Waiting for the process keeps it from becoming a zombie.
         std::thread::spawn(move || {
             if let Ok(status) = child.wait() {
                 let _ = told.set(status);
@@ -197,7 +197,7 @@ impl WorkerProgram {
 /// A line of a handshake.
 enum Answer {
     Whole(Handshake),
-    /// The protocol of another version, whose other fields may mean anything.
+    /// A handshake of another version of the protocol, whose other fields may mean anything.
     Foreign(u32),
 }
 
@@ -216,12 +216,12 @@ impl Answer {
 }
 
 impl Handshake {
-    /// The handshake as one line, without its end.
+    /// Returns the handshake as one line, without its newline.
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
     }
 
-    /// Why the CUDA device of this number, counted from 0, cannot be used, if it cannot.
+    /// Returns why the CUDA device of this number, counted from 0, cannot be used.
     pub fn lacks_cuda(&self, number: u32) -> Option<String> {
         let id = format!("cuda:{number}");
         if self.devices.iter().any(|device| device.name == id) {
@@ -233,19 +233,19 @@ impl Handshake {
     }
 }
 
-/// Reads the whole output of a program, in a thread, so that the program never blocks on it.
+/// Reads the whole output of a program in a thread, so that the program never blocks on it.
 fn gather(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // The bytes read before an error are kept.
+            // On an error, the bytes read before are kept.
             let _ = from.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// The exit status of a program, if it ends in time.
+/// Waits for a program, and returns its exit status if it ends in time.
 fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     loop {
@@ -287,7 +287,7 @@ fn detach(command: &mut Command) {
 pub struct Launched {
     run: RunFolder,
     pid: u32,
-    /// The holder of the run before, or the last one.
+    /// The holder of the run before this worker, or its last holder.
     before: Option<LockOwner>,
     exit: Arc<OnceLock<ExitStatus>>,
 }
@@ -297,27 +297,27 @@ impl Launched {
         self.pid
     }
 
-    /// The exit status, once it has ended.
+    /// Returns the exit status, once the worker has ended.
     pub fn exit(&self) -> Option<ExitStatus> {
         self.exit.get().copied()
     }
 
-    /// Waits until the worker holds the run, which takes seconds. A worker that has held it and ended, or has ended
-    /// successfully, before it was seen to hold it, counts as well.
+    /// Blocks until the worker holds the run, which takes seconds. A worker that has held the run and ended, or has
+    /// ended successfully, in the meantime counts too.
     ///
     /// # Errors
     ///
-    /// Where it fails before, with the end of its log, or takes longer than `patience`.
+    /// Fails if the worker ends before, with the end of its log, or takes longer than `patience`.
     pub fn wait_until_at_work(&self, patience: Duration) -> Result<(), LaunchError> {
         let begun = Instant::now();
         loop {
-            // In this order, as it may take the lock and end in between.
+            // Read first, as the worker may take the lock and end in between.
             let ended = self.exit();
             match LockState::of(&self.run) {
-                // Another worker may hold the run, and this one will soon be refused.
+                // If another worker holds the run, this one is about to be refused.
                 LockState::Held(Some(owner)) if !self.is_new(&owner) => {}
                 LockState::Held(_) => return Ok(()),
-                // It has held the run and ended between two looks: how far it came is in the events.
+                // The worker held the run and ended between two polls; the events record its progress.
                 LockState::Free(owner) if ended.is_some() && self.is_new(&owner) => return Ok(()),
                 _ => {}
             }
@@ -332,7 +332,7 @@ impl Launched {
         }
     }
 
-    /// Whether this holder has taken the run since the worker was started.
+    /// Returns whether this holder has taken the run since the worker was started.
     fn is_new(&self, owner: &LockOwner) -> bool {
         let is_same =
             |before: &LockOwner| (&before.host, before.pid, before.started) == (&owner.host, owner.pid, owner.started);

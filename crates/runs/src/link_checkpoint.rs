@@ -8,10 +8,10 @@ use super::checkpoint::Checkpoint;
 use super::folder::RunFolder;
 use super::plain_file::{self, Links};
 
-/// Links or copies a run's checkpoint into another folder and examines it there, where nobody removes it. An error is
-/// the reason in words why it cannot be used; then nothing of it is in the folder.
+/// Links or copies a run's checkpoint into another folder and checks it there, where nobody removes it. On an error,
+/// returns why it cannot be used, and leaves nothing of it in the folder.
 pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, String> {
-    // The description, which marks it as complete, comes last, as the worker removes it first.
+    // The description, which marks the checkpoint as complete, is linked last, as the worker removes it first.
     let paths = |run| [Checkpoint::tensors_path(run, step), Checkpoint::tensors_path(run, step).with_extension("ron")];
     let targets = paths(folder);
     let brought = paths(run).iter().zip(&targets).try_fold(true, |linked, (path, target)| {
@@ -20,13 +20,12 @@ pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result
     });
     let examined = brought.and_then(|linked| {
         let files = Checkpoint::open(folder, step)?;
-        // The time of a copy proves nothing. Nor do links where the worker has replaced both files between one and the
-        // other.
+        // The time of a copy proves nothing. Nor do links if the worker has replaced both files between the two links.
         if linked && files.is_as_written(run) { files.look_over() } else { files.examine() }
     });
     examined.inspect_err(|_| {
         for target in targets {
-            // The folder is removed, or another checkpoint taken beside this one, which then would not be used.
+            // A file that stays is harmless: the caller removes the folder, or takes another checkpoint.
             let _ = fs::remove_file(target);
         }
     })
@@ -35,7 +34,7 @@ pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result
 /// Links or copies a file, and returns whether it is a link.
 fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
     plain_file::check(path)?;
-    // Checkpoints are replaced as a whole and never written to, so a link stays as it is.
+    // Checkpoints are replaced as a whole and never written to, so a link keeps its content.
     match fs::hard_link(path, target) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
         Err(_) => {

@@ -1,9 +1,9 @@
-//! The lock of a run: which worker writes it, and whether that is still alive.
+//! The lock of a run, which identifies the worker that writes it and shows whether that worker is alive.
 //!
-//! The file `lock` is locked as long as the worker lives, however it ends, and identifies the worker. The lock is
-//! visible only on the same machine. Elsewhere (a mounted folder, a mirror) there is only the heartbeat, a file with
-//! the time of day that the worker renews every ten seconds. A copy on the same machine has no worker, as nobody holds
-//! the copied lock.
+//! The file `lock` names the worker, and is locked as long as the worker lives, however it ends. A lock is visible only
+//! on the same machine. Elsewhere (a mounted folder, a mirror) there is only the heartbeat, a file with the time of day
+//! that the worker renews every ten seconds. A copied run on the same machine has no worker, as nobody holds the copied
+//! lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -20,26 +20,25 @@ pub(super) const BEAT: Duration = Duration::from_secs(10);
 /// An upper limit of the bytes of the lock and of the heartbeat.
 const MOST: u64 = 1 << 16;
 
-/// The worker that holds a run, or was the last to hold it.
+/// The worker that holds a run, or was its last holder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockOwner {
     pub host: String,
     pub pid: u32,
-    /// The time at which it took the lock.
+    /// The time at which the worker took the lock.
     pub started: Timestamp,
     /// The number of lines of events when it took the lock, which separates its own from those of earlier holders.
-    #[serde(default)]
-    pub lines: Option<u64>,
+    pub lines: u64,
     /// The number of lines of events when it released the lock, by which lines cut off since are noticed. None while it
     /// holds the lock, and where it was killed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<u64>,
 }
 
 impl LockOwner {
-    /// The number of lines of events that were written, as far as recorded.
+    /// Returns the number of lines of events that were written, as far as recorded.
     pub(super) fn written(&self) -> u64 {
-        self.end.max(self.lines).unwrap_or(0)
+        self.end.map_or(self.lines, |end| end.max(self.lines))
     }
 }
 
@@ -48,21 +47,21 @@ impl LockOwner {
 pub enum LockState {
     /// No worker has ever taken the lock.
     NeverTaken,
-    /// The lock is held on this machine. The holder is unknown where the system does not allow reading a locked file.
+    /// The lock is held on this machine. The holder is unknown on systems where a locked file cannot be read.
     Held(Option<LockOwner>),
-    /// Its last holder, on this machine, has ended.
+    /// The last holder, on this machine, has ended.
     Free(LockOwner),
-    /// It is or was held on another machine.
+    /// The lock is or was held on another machine.
     Remote(LockOwner),
     /// The lock cannot be read.
     Unknown,
 }
 
-/// The lock of a run, held until this is dropped.
+/// The held lock of a run, released when dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
-    /// The number of lines of events when it was taken.
+    /// The number of lines of events when the lock was taken.
     lines: u64,
 }
 
@@ -92,7 +91,7 @@ impl Lock {
         Ok(Lock { file, lines: 0 })
     }
 
-    /// The last holder, as recorded in the lock; None where it cannot be read.
+    /// Returns the last holder according to the lock; None if it cannot be read.
     pub(super) fn last_owner(&mut self) -> Option<LockOwner> {
         let mut text = Vec::new();
         self.file.rewind().ok()?;
@@ -104,7 +103,7 @@ impl Lock {
     pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
         let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
-        self.write(&LockOwner { host, pid, started, lines: Some(lines), end: None })
+        self.write(&LockOwner { host, pid, started, lines, end: None })
     }
 
     /// Records the number of lines of events when the lock is released.
@@ -123,11 +122,11 @@ impl Lock {
         self.file.set_len(text.len() as u64)
     }
 
-    /// Takes the lock again where its file was removed or replaced, by which a second worker could have come in.
+    /// Takes the lock again if its file was removed or replaced, which could have admitted a second worker.
     ///
     /// # Errors
     ///
-    /// Where one has.
+    /// Fails if a second worker holds the lock.
     pub(super) fn keep(&mut self, run: &RunFolder) -> Result<(), LockRefusal> {
         if plain_file::is_at(&self.file, &run.lock()).map_err(LockRefusal::File)? {
             return Ok(());
@@ -140,14 +139,13 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing alone would release the lock only after programs that are just being started, and have the file open
-        // until then.
+        // Closing alone would release the lock only after programs that are just being started, which have the file
+        // open until then.
         let _ = self.file.unlock();
     }
 }
 
-/// The recorded holder of the lock, or its last one. None where there never was one, or it was stopped before it was
-/// recorded.
+/// Reads the recorded holder of the lock. None if there never was one, or it stopped before it was recorded.
 pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
     match plain_file::read(&run.lock(), Links::Refused, MOST) {
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
@@ -157,7 +155,7 @@ pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
 }
 
 impl LockState {
-    /// The state of the lock of a run.
+    /// Reads the state of the lock of a run.
     pub fn of(run: &RunFolder) -> LockState {
         let file = match plain_file::open(&run.lock(), Links::Refused) {
             Ok(file) => file,
@@ -175,7 +173,7 @@ impl LockState {
     }
 }
 
-/// The name of this machine in the network.
+/// Returns the network name of this machine.
 pub fn host() -> String {
     #[cfg(unix)]
     let name = Some(rustix::system::uname().nodename().to_string_lossy().into_owned());
@@ -186,15 +184,15 @@ pub fn host() -> String {
 
 /// Renews the heartbeat.
 pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
-    // In place and of equal length, so that it needs no more space on a full disk.
+    // Written in place with a constant length, so that a full disk does not prevent it.
     let text = format!("{:.9}\n", Timestamp::now());
     plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 
-/// The time since the last heartbeat of a run.
+/// Returns the time since the last heartbeat of a run.
 pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
-    // The content of the file survives copying; its modification time may not.
+    // A copy keeps the content of the file, but maybe not its modification time.
     let said = plain_file::read_text(&path, Links::Refused, MOST).ok();
     let said = said.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
     let time = said.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;

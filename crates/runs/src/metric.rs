@@ -1,4 +1,4 @@
-//! Metrics: quantities that a run logs, each with a name, and a description for readers to show them.
+//! Metrics: quantities that a run logs, each with a name, and a description by which readers show them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +22,7 @@ impl MetricId {
     pub const GRAD_NORM: MetricId = MetricId("grad_norm");
     pub const SAMPLES_PER_S: MetricId = MetricId("samples_per_s");
     pub const TOKENS_PER_S: MetricId = MetricId("tokens_per_s");
-    /// Training loss, as evaluated.
+    /// Training loss of an evaluation.
     pub const TRAIN_LOSS: MetricId = MetricId("train_loss");
     pub const VAL_LOSS: MetricId = MetricId("val_loss");
     pub const TEST_LOSS: MetricId = MetricId("test_loss");
@@ -30,9 +30,9 @@ impl MetricId {
     pub const TEST_ACCURACY: MetricId = MetricId("test_accuracy");
     /// The number of processes that share each batch.
     pub const PROCESSES: MetricId = MetricId("processes");
-    /// The fraction of the time for which rank 0 has waited for the other processes, and for the network.
+    /// The fraction of the time for which rank 0 has waited for the other processes and the network.
     pub const WAIT_SHARE: MetricId = MetricId("wait_share");
-    /// The rank of the process that has waited least for the others.
+    /// The rank that has waited least for the others.
     pub const SLOWEST_RANK: MetricId = MetricId("slowest_rank");
 
     const KNOWN: [MetricId; 9] = [
@@ -46,19 +46,18 @@ impl MetricId {
         MetricId::TEST_LOSS,
         MetricId::TEST_ACCURACY,
     ];
-    /// The largest number of bytes of a name.
+    /// The largest length of a name in bytes.
     pub const LONGEST_NAME: usize = 64;
-    /// The largest number of names that are not known beforehand. Names live as long as the program, and files may hold
-    /// any.
+    /// The largest number of names read from files: names live as long as the program, and files may hold any.
     const MOST_NAMES: usize = 10_000;
 
-    /// A metric that the program itself logs.
+    /// Names a metric that the program itself logs.
     pub const fn of(name: &'static str) -> MetricId {
         MetricId(name)
     }
 
-    /// The metric of a name from a file. None where it is not a valid name, of 1 to [`MetricId::LONGEST_NAME`] visible
-    /// ASCII characters, and where there are too many others.
+    /// Returns the metric of a name from a file. None if it is not a valid name, of 1 to [`MetricId::LONGEST_NAME`]
+    /// visible ASCII characters, and if there are too many others.
     pub fn named(name: &str) -> Option<MetricId> {
         static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         if let Some(known) = Self::KNOWN.iter().find(|known| known.0 == name) {
@@ -83,7 +82,7 @@ impl MetricId {
         self.0
     }
 
-    /// The description for runs without one, which are runs of older versions.
+    /// Returns the description for runs of older versions, which record none.
     pub fn info(self) -> MetricInfo {
         let usual = |title: &str, scale, better, source| MetricInfo {
             name: self.0.to_owned(),
@@ -140,7 +139,7 @@ pub struct MetricInfo {
     pub source: MetricSource,
 }
 
-/// Later versions may know other words.
+/// Reads a word of this version; the words of later versions become the default.
 fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -192,19 +191,19 @@ pub enum MetricSource {
 }
 
 impl MetricInfo {
-    /// The metric that it describes.
+    /// Returns the metric of this description.
     pub fn metric(&self) -> Option<MetricId> {
         MetricId::named(&self.name)
     }
 
-    /// A value in words, such as `test loss 0.1234` or `test accuracy 97.12 %`.
+    /// Describes a value, such as `test loss 0.1234` or `test accuracy 97.12 %`.
     pub fn words(&self, value: f64) -> String {
         let mut title = self.title.chars();
         let first = title.next().map_or_else(String::new, |first| first.to_lowercase().collect());
         format!("{first}{} {}", title.as_str(), self.value(value))
     }
 
-    /// A value formatted for users.
+    /// Formats a value for users.
     pub fn value(&self, value: f64) -> String {
         match self.unit {
             Unit::Plain => format!("{value:.4}"),
@@ -227,7 +226,7 @@ impl MetricValues {
         self.iter().find(|(other, _)| *other == metric).map(|(_, value)| value)
     }
 
-    /// Sets the value of a metric, appended where it has none yet.
+    /// Sets the value of a metric, and appends it if it is new.
     pub fn set(&mut self, metric: MetricId, value: f64) {
         match self.0.iter_mut().find(|(other, _)| *other == metric) {
             Some((_, old)) => *old = value,
@@ -239,7 +238,7 @@ impl MetricValues {
         self.0.iter().copied()
     }
 
-    /// The values in words, with the metrics' usual titles.
+    /// Describes the values with the metrics' usual titles.
     pub fn sentence(&self) -> String {
         self.iter().map(|(metric, value)| metric.info().words(value)).collect::<Vec<_>>().join(", ")
     }
@@ -269,7 +268,7 @@ impl Serialize for MetricValues {
     }
 }
 
-/// The fields of an event that holds metrics: those that all events have, and the metrics.
+/// The fields of an event that holds metrics: the fields of all events, and the metrics.
 pub(super) struct PointFields<T> {
     pub step: u64,
     pub time: T,
@@ -331,7 +330,7 @@ enum Field {
     WallS,
     Passed,
     Known(MetricId),
-    /// Not interned before there is room for its value.
+    /// A name that is interned only if there is room for its value.
     Other(String),
 }
 
@@ -364,7 +363,7 @@ impl<'de> Deserialize<'de> for Field {
     }
 }
 
-/// A number as in [`super::number`], or a value of another version, which is dropped.
+/// A number as in [`super::number`], or a dropped value of another version.
 struct MaybeNumber(Option<f64>);
 
 impl<'de> Deserialize<'de> for MaybeNumber {

@@ -1,4 +1,4 @@
-//! A user's notes about a run, and removing runs.
+//! A user's notes about a run, and the removal of runs.
 
 use std::fs;
 use std::io;
@@ -13,20 +13,20 @@ use super::status::Status;
 use crate::atomic_file::write_plain_file;
 use crate::plain_file::{self, Links};
 
-/// The largest number of bytes of the notes of a run.
+/// The largest size of a run's notes in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The user's own words about a run, in `notes.ron`. The worker never uses them, so they can be written while it runs.
+/// A user's title and note of a run, in `notes.ron`. The worker never uses them, so they can be written while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Notes {
-    /// The title that replaces the preset's; empty where the user has given none.
+    /// The title that replaces the preset's, or empty.
     pub title: String,
     pub note: String,
 }
 
 impl Notes {
-    /// The notes of a run; empty ones where there are none.
+    /// Reads the notes of a run; they are empty if the file is missing.
     pub fn read(run: &RunFolder) -> io::Result<Notes> {
         let text = match plain_file::read_text(&run.notes(), Links::Refused, MOST) {
             Ok(text) => text,
@@ -57,8 +57,7 @@ pub enum RemoveError {
     File { run: PathBuf, source: io::Error },
 }
 
-/// Checks that a run can be removed: not while a worker is training it, or may be and is not lost
-/// ([`Status::is_lost`]).
+/// Checks that a run can be removed: no worker trains it, or may train it without being lost ([`Status::is_lost`]).
 pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
     let path = run.path().to_owned();
     let status = RunReader::brief(run.clone()).status(Timestamp::now());
@@ -73,7 +72,7 @@ pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
 pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
     check_removable(run)?;
     let failed = |source| RemoveError::File { run: run.path().to_owned(), source };
-    // No worker can begin in the meantime.
+    // Holding the lock, so that no worker begins in the meantime.
     let lock = plain_file::open(&run.lock(), Links::Refused).ok();
     if lock.as_ref().is_some_and(|lock| lock.try_lock().is_err()) {
         return Err(RemoveError::Alive(run.path().to_owned()));

@@ -1,7 +1,7 @@
 //! Numbers in JSON, which has no NaN and no infinities: they are written as the strings `"NaN"`, `"inf"` and `"-inf"`.
 //! Finite numbers are read back with the same bits.
 //!
-//! For `#[serde(with = "number")]`; [`grid`] does the same for rows of numbers.
+//! For `#[serde(with = "number")]`; [`grid`] is for rows of numbers.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub(super) struct Number(pub f64);
 
 impl Number {
-    /// The number that is not finite, by its word.
+    /// Returns the non-finite number of a word.
     pub(super) fn of_word(word: &str) -> Option<f64> {
         match word {
             "NaN" => Some(f64::NAN),

@@ -1,7 +1,7 @@
-//! Opening and locking files that must be regular: no symbolic link, no FIFO, no socket, no device, no folder.
+//! Opening and locking files that must be regular: no symbolic link, FIFO, socket, device or folder.
 //!
-//! The folders of runs, presets and sweeps may come from anybody. A link in the place of a file could cause another
-//! file to be overwritten; opening a FIFO may block for ever; a device may never end.
+//! The folders of runs, presets and sweeps may be anyone's. A link in place of a file could lead to overwriting another
+//! file; opening a FIFO may block forever; a device may be endless.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -9,11 +9,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whether a symbolic link as the last component of a path is followed. Links among its folders always are.
+/// Whether to follow a symbolic link as the last component of a path. Links among its folders are always followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     Refused,
-    /// Its target must be a regular file too.
+    /// Follow a link to a regular file.
     Followed,
 }
 
@@ -21,12 +21,13 @@ pub enum Links {
 ///
 /// # Errors
 ///
-/// Those of [`File::open`]; [`io::ErrorKind::InvalidInput`] where it is not a regular file, with its actual kind.
+/// Fails as [`File::open`] does, and with [`io::ErrorKind::InvalidInput`], naming the actual kind, if it is not a
+/// regular file.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, links)
 }
 
-/// Locks a file. Programs that check whether it is locked hold it for a moment, which is waited for.
+/// Locks a file. Retries for a moment, as programs that check whether it is locked hold it that long.
 pub fn lock(file: &File) -> Result<(), TryLockError> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let asked = Instant::now();
@@ -38,18 +39,18 @@ pub fn lock(file: &File) -> Result<(), TryLockError> {
     }
 }
 
-/// Opens a plain file for reading and writing, and makes an empty one where there is none. Links are refused.
+/// Opens a plain file for reading and writing, and creates it if it is missing. Refuses links.
 pub fn open_to_write(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).write(true).create(true).truncate(false), path, Links::Refused)
 }
 
-/// The same for appending.
+/// Opens a plain file for appending, and creates it if it is missing. Refuses links.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)
 }
 
-/// Refuses a FIFO in a folder: opening it may wait for a writer for ever. The pipe of a shell, such as `/dev/stdin`, is
-/// in no folder and has a writer.
+/// Refuses a FIFO in a folder: opening it may block forever until a writer opens it. The pipe of a shell, such as
+/// `/dev/stdin`, is in no folder and has a writer.
 pub fn refuse_fifo(path: &Path) -> io::Result<()> {
     match path.canonicalize().and_then(|place| place.symlink_metadata()) {
         Ok(data) if is_fifo(data.file_type()) => plain(&data),
@@ -57,7 +58,7 @@ pub fn refuse_fifo(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks that a path is a regular file or does not exist. Links are refused.
+/// Checks that a path is a regular file or does not exist. Refuses links.
 pub fn check(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(data) => plain(&data),
@@ -66,12 +67,12 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The content of a plain file of at most `most` bytes.
+/// Reads a plain file of at most `most` bytes.
 ///
 /// # Errors
 ///
-/// Those of [`open`]; [`io::ErrorKind::FileTooLarge`] where it is longer. No more than `most` bytes are read into
-/// memory.
+/// Fails as [`open`] does, and with [`io::ErrorKind::FileTooLarge`] if the file is longer. No more than `most` bytes
+/// are read into memory.
 pub fn read(path: &Path, links: Links, most: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let file = open(path, links)?;
@@ -83,11 +84,11 @@ pub fn read(path: &Path, links: Links, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The text of a plain file of at most `most` bytes.
+/// Reads the text of a plain file of at most `most` bytes.
 ///
 /// # Errors
 ///
-/// Those of [`read`]; [`io::ErrorKind::InvalidData`] where it is not UTF-8.
+/// Fails as [`read`] does, and with [`io::ErrorKind::InvalidData`] if the text is not UTF-8.
 pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, links, most)?).map_err(|error| {
         let message = format!("expected UTF-8, found other bytes after {} bytes", error.utf8_error().valid_up_to());
@@ -95,7 +96,7 @@ pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
     })
 }
 
-/// Whether an open file is the one at a path. On systems without file numbers, whether there is one.
+/// Returns whether an open file is the one at a path. On systems without file numbers, returns whether there is one.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let there = match path.symlink_metadata() {
         Ok(there) => there,
@@ -119,7 +120,7 @@ fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // A FIFO is opened at once, to be refused, instead of waiting for its other end.
+        // Opens a FIFO at once, to refuse it, instead of blocking on its other end.
         let mut flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         if links == Links::Refused {
             flags |= rustix::fs::OFlags::NOFOLLOW;
@@ -129,7 +130,7 @@ fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result
     let opened = options.open(path);
     let look = if links == Links::Refused { path.symlink_metadata() } else { path.metadata() };
     match opened {
-        // The opened file matters, not a later one at the path.
+        // The check is of the opened file, not of a later one at the path.
         Ok(file) => match plain(&file.metadata()?) {
             Ok(()) if cfg!(unix) || links == Links::Followed => Ok(file),
             Ok(()) => plain(&look?).map(|()| file),

@@ -1,7 +1,7 @@
-//! The points of a run's curves, in columns.
+//! Points of a run's curves, in columns.
 //!
 //! The metrics of every point share one column of steps and times. An event holds any numbers by name, and `started`
-//! describes them, so that curves, tables, lists and exports can show metrics that they do not list.
+//! describes them, so curves, tables, lists and exports need no list of metrics.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ struct Series {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MetricPoints {
     moments: Moments,
-    /// In the order of the first event.
+    /// The metrics of all these events, in the order of the first event.
     shared: Vec<(MetricId, Vec<f64>)>,
     others: BTreeMap<MetricId, Series>,
 }
@@ -107,7 +107,7 @@ impl MetricPoints {
         }
     }
 
-    /// Gives columns of their own to the shared metrics that an event does not hold, or holds in another order.
+    /// Moves shared metrics that an event lacks, or holds in another order, to columns of their own.
     fn part_from(&mut self, metrics: &MetricValues) {
         let mut there = metrics.iter().map(|(metric, _)| metric);
         let moments = &self.moments;
@@ -146,7 +146,7 @@ impl MetricPoints {
         shared.or_else(|| self.others.get(&metric).map(|series| series.moments.curve(&series.value)))
     }
 
-    /// The metrics that were measured, those of every event first.
+    /// Lists the measured metrics, those of every event first.
     pub(super) fn metrics(&self) -> impl Iterator<Item = MetricId> {
         self.shared.iter().map(|(metric, _)| *metric).chain(self.others.keys().copied())
     }

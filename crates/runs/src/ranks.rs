@@ -1,4 +1,4 @@
-//! The processes that train a run together, as its events tell.
+//! The processes that train a run together, according to its events.
 
 use std::fmt::{self, Display};
 
@@ -9,25 +9,25 @@ use super::metric::MetricId;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranks {
     pub count: u64,
-    /// The rank that has waited least for the others since the point before, once it is known.
+    /// The rank that has waited least for the others since the previous point, once measured.
     pub slowest_rank: Option<u64>,
     /// The fraction of that time for which rank 0 has waited.
     pub wait_share: Option<f64>,
 }
 
 impl Ranks {
-    /// Those that train the run, or trained it last; none for one process alone.
+    /// Returns the processes that train the run, or trained it last; none for a single process.
     pub fn of(history: &RunHistory) -> Option<Ranks> {
         let count = history.started()?.processes.filter(|count| *count > 1)?;
         let newest = |metric| Some(history.latest_at(metric)?.1).filter(|value: &f64| value.is_finite());
-        // Points of a session with another number of processes say nothing of these.
+        // Points of a session with another number of processes do not apply.
         let is_theirs = newest(MetricId::PROCESSES) == Some(count as f64);
         let newest = |metric| newest(metric).filter(|_| is_theirs);
         let slowest_rank = newest(MetricId::SLOWEST_RANK).map(|rank| rank as u64);
         Some(Ranks { count, slowest_rank, wait_share: newest(MetricId::WAIT_SHARE) })
     }
 
-    /// Such as `4, slowest 2`.
+    /// Returns a short form, such as `4, slowest 2`.
     pub fn brief(&self) -> String {
         let slowest = self.slowest_rank.map(|rank| format!(", slowest {rank}"));
         format!("{}{}", self.count, slowest.unwrap_or_default())

@@ -7,22 +7,22 @@ use jiff::Timestamp;
 use super::event::{BadLine, EventRecord};
 use super::folder::RunFolder;
 use super::history::RunHistory;
+use super::line_crc::{self, LineCrc};
 use super::lock::LockState;
-use super::seal::{self, Seal};
 use super::status::Status;
 use super::tail::{Piece, Tail};
 
-/// Follows the events of a run, as they are written or after.
+/// Follows the events of a run, during or after training.
 ///
-/// It can be polled often: without new events, a poll only checks the file's metadata. A file that was truncated or
-/// replaced is read again. The window reads in a thread, as reading a long history takes time at first.
+/// It can be polled often: without new events, a poll only checks the file's metadata. A truncated or replaced file is
+/// read again. The window reads in a thread, as the first read of a long history takes time.
 #[derive(Debug)]
 pub struct RunReader {
     run: RunFolder,
     tail: Tail,
     history: RunHistory,
     curves: Curves,
-    /// The number of forks through which it looks for the points before a fork.
+    /// The number of forks that are followed for the points before a fork.
     forks: u32,
 }
 
@@ -37,18 +37,18 @@ impl RunReader {
     /// The largest number of forks that are followed: folders may claim to be forked from each other.
     const MOST_FORKS: u32 = 64;
 
-    /// A reader of all points. Those of a fork begin with the earlier points of the other run, where that is found.
+    /// Creates a reader of all points. Those of a fork begin with the earlier points of the other run, if that exists.
     pub fn new(run: RunFolder) -> RunReader {
         RunReader::of_fork(run, RunReader::MOST_FORKS)
     }
 
-    /// The same for a run that was forked, through at most `forks` further forks.
+    /// Creates a reader of all points that follows at most `forks` further forks.
     pub(super) fn of_fork(run: RunFolder, forks: u32) -> RunReader {
         let (tail, history) = (Tail::new(run.events()), RunHistory::default());
         RunReader { tail, run, history, curves: Curves::Whole, forks }
     }
 
-    /// A reader that skips all but the newest point of training, and so is many times as fast.
+    /// Creates a reader that skips all but the newest point of training, and so is many times as fast.
     pub fn brief(run: RunFolder) -> RunReader {
         RunReader { curves: Curves::Newest, ..RunReader::new(run) }
     }
@@ -88,8 +88,8 @@ impl RunReader {
         Ok(news)
     }
 
-    /// Reads new events, and counts lines cut off since the last worker released the lock as missing, if that was on
-    /// this machine: elsewhere the lock may have been copied later than the events.
+    /// Reads new events. Counts lines cut off since the last worker released the lock as missing, if that was on this
+    /// machine: a lock from elsewhere may have been copied later than the events.
     pub fn poll_to_end(&mut self) -> io::Result<()> {
         let lock_state = LockState::of(&self.run);
         self.poll()?;
@@ -138,22 +138,22 @@ fn pass_over_long(history: &mut RunHistory) {
     }
 }
 
-/// Adds the events of all lines, except that of consecutive points of training only the last is added: the others are
-/// counted by their checksums, or where they have none, parsed.
+/// Adds the events of all lines, except that of consecutive points of training only the last is added. The others are
+/// counted by their checksums, or parsed if they have none.
 fn take_brief(history: &mut RunHistory, lines: &[u8]) {
     let mut lines = lines_of(lines).peekable();
     let mut waiting = None;
     while let Some(line) = lines.next() {
         let is_train = EventRecord::is_train(line);
         match history.admit(line) {
-            true if !is_train || seal::check(line) != Seal::None => waiting = Some(line),
+            true if !is_train || line_crc::check(line) != LineCrc::Absent => waiting = Some(line),
             true => match EventRecord::parse_whole(line) {
                 Ok(_) => waiting = Some(line),
                 Err(why) => history.pass_over(&why),
             },
             false => {}
         }
-        // After a loss, the first readable line gives the time at which the run began.
+        // After a loss, the first readable line dates the beginning of the run.
         let is_first = history.began().is_none() && !history.damage().is_none();
         if is_train && !is_first && lines.peek().is_some_and(|next| EventRecord::is_train(next)) {
             continue;
@@ -161,7 +161,7 @@ fn take_brief(history: &mut RunHistory, lines: &[u8]) {
         let Some(line) = waiting.take() else { continue };
         let generation = history.generation();
         parse(history, line);
-        // The newest point became void, and its new successor was skipped.
+        // The newest point became void, and its successor was skipped.
         if history.generation() > generation {
             history.forget_training();
         }

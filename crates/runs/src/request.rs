@@ -1,4 +1,4 @@
-//! A sent command, and its outcome.
+//! A sent command and its outcome.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,28 +9,28 @@ use super::history::RunHistory;
 use super::process::ask_to_end;
 use super::status::Status;
 
-/// The time after which a worker that has not answered a command to stop is sent a signal.
+/// The time after which a worker that has not answered a command to stop gets a signal.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A command that was sent and may be answered.
+/// A sent command that may be answered.
 #[derive(Debug)]
 pub struct CommandRequest {
     run: RunFolder,
     id: String,
     stop: bool,
     sent: Instant,
-    /// Whether a signal was sent, or tried.
+    /// Whether sending a signal was tried.
     signalled: bool,
 }
 
 /// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// There is no answer yet.
+    /// The worker has not answered yet.
     Waiting,
-    /// There was no answer for a long time, and the worker has now been asked to end by a signal.
+    /// The worker did not answer for a long time, and was now sent a signal to end.
     Signalled,
-    /// There was no answer for a long time, and a signal cannot be sent, for this reason.
+    /// The worker did not answer for a long time, and cannot be sent a signal, for this reason.
     NotSignalled(String),
     Answered {
         ok: bool,
@@ -46,10 +46,10 @@ impl CommandRequest {
         Ok(CommandRequest { run: run.clone(), id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
     }
 
-    /// The outcome so far, according to the run's reader. To be called repeatedly.
+    /// Returns the outcome so far, according to the run's reader. To be called repeatedly.
     ///
-    /// A worker on this machine that does not answer [`RunCommand::Stop`] within 30 seconds is sent a signal, once,
-    /// where the process that the lock names is verified to be it.
+    /// A worker on this machine that does not answer [`RunCommand::Stop`] within 30 seconds is sent a signal, once, if
+    /// the process that the lock names is verified to be the worker.
     pub fn poll(&mut self, history: &RunHistory, status: &Status, now: Instant) -> Reply {
         if let Some(answer) = history.answers().iter().rev().find(|answer| answer.id == self.id) {
             return Reply::Answered { ok: answer.ok, message: answer.message.clone() };

@@ -1,4 +1,4 @@
-//! Exporting and evaluating a saved model of a run, which the worker does.
+//! Exporting and evaluating a saved model of a run by the worker.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -26,46 +26,46 @@ pub struct WholeLoss {
     pub metric: String,
     #[serde(with = "number")]
     pub loss: f64,
-    /// The number of values averaged, and their kind: `tokens`, `images`.
+    /// The number of averaged values, and their kind: `tokens`, `images`.
     pub count: u64,
     pub unit: String,
-    /// The data, in words.
+    /// The name of the data.
     pub data: String,
     /// Whether these are the run's data, as far as it records them.
     pub is_of_run: bool,
-    /// The device of the computation, in words.
+    /// The device of the computation.
     pub device: String,
 }
 
 impl WholeLoss {
-    /// The loss in words, such as `validation loss 1.9061`.
+    /// Describes the loss, such as `validation loss 1.9061`.
     pub fn words(&self) -> String {
         MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().words(self.loss)
     }
 }
 
 impl SavedModel {
-    /// Has the worker write the model into a folder, which is created if needed, in a format that other programs read.
+    /// Writes the model into a folder in a format that other programs read, by a worker. Creates the folder if needed.
     ///
     /// # Errors
     ///
-    /// [`LaunchError::Refused`] with the worker's reason, and where the worker cannot be started.
+    /// Fails with [`LaunchError::Refused`] and the worker's reason, and if the worker cannot be started.
     pub fn export(&self, worker: &WorkerProgram, folder: &Path) -> Result<(), LaunchError> {
         self.ask(worker, "export", ["--out".into(), folder.into()])
     }
 
-    /// Has the worker compute the loss over all held-out data. `settings` change fields of the run's config, as `--set`
+    /// Computes the loss over all held-out data, by a worker. `settings` change fields of the run's config, as `--set`
     /// does.
     ///
     /// # Errors
     ///
-    /// Those of [`SavedModel::export`].
+    /// Fails as [`SavedModel::export`] does.
     pub fn evaluate(&self, worker: &WorkerProgram, settings: &[(String, String)]) -> Result<WholeLoss, LaunchError> {
         let settings = settings.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}").into()]);
         self.ask(worker, "evaluate", settings)
     }
 
-    /// The worker's answer, a line of JSON. Its other output goes to this program's standard error.
+    /// Runs the worker and parses its answer, a line of JSON. Its other output goes to this program's standard error.
     fn ask<A: DeserializeOwned>(
         &self,
         worker: &WorkerProgram,
@@ -78,7 +78,7 @@ impl SavedModel {
         let path = worker.path().to_owned();
         let output = output.map_err(|source| LaunchError::Spawn { path: path.clone(), source })?;
         let text = String::from_utf8_lossy(&output.stdout);
-        // Libraries may print something before.
+        // Libraries may print something before this line.
         match text.lines().rev().find_map(|line| serde_json::from_str::<Result<A, String>>(line).ok()) {
             Some(answer) => answer.map_err(LaunchError::Refused),
             None => Err(LaunchError::Broken { path, status: output.status, said: String::new() }),

@@ -7,8 +7,8 @@ use super::event::GridPoint;
 /// The times of the finished grid points of a scan.
 ///
 /// All grid points take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: a fixed cost
-/// per step, and a cost per sample. A batch size with finished grid points costs their mean. For the others `α` and `β`
-/// are fitted to these means by least squares, neither of them negative.
+/// per step, and a cost per sample. A batch size with finished grid points costs their mean. For the others, `α` and
+/// `β` are fitted to these means by least squares, neither of them negative.
 #[derive(Debug)]
 pub(super) struct ScanCosts {
     /// Mean seconds of a grid point, by batch size.
@@ -27,13 +27,13 @@ impl ScanCosts {
         ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
     }
 
-    /// Seconds of grid points with these batch sizes. None while that is unknown: where larger batches remain, two batch
-    /// sizes must be known.
+    /// Returns the seconds of grid points with these batch sizes. None while they cannot be estimated: if larger
+    /// batches remain, two batch sizes must be measured.
     pub(super) fn seconds_of(&self, mut batch_sizes: impl Iterator<Item = u64>) -> Option<f64> {
         batch_sizes.try_fold(0.0, |sum, size| Some(sum + self.seconds(size)?))
     }
 
-    /// Seconds of a grid point with this batch size.
+    /// Returns the seconds of a grid point with this batch size.
     fn seconds(&self, batch_size: u64) -> Option<f64> {
         if let Some(&known) = self.known.get(&batch_size) {
             return Some(known);

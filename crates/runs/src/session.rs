@@ -17,13 +17,13 @@ use super::events_file::{EventsFile, KeepCopy, is_full};
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::{self, Lock, LockOwner, LockRefusal};
-use super::losses;
+use super::lost_lines;
 use super::reader::RunReader;
 
 /// The interval between two checks for lines to be written.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Why a worker cannot start, or continue, to write a run.
+/// Why a worker cannot begin or continue to write a run.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("{} is already being trained{}; stop that first, or wait until it ends", run.display(), by(owner.as_ref()))]
@@ -55,7 +55,7 @@ fn by(owner: Option<&LockOwner>) -> String {
     })
 }
 
-/// The one worker that writes a run, from when it takes the lock until this is dropped.
+/// The session of a run's only writer, from taking the lock until it is dropped.
 ///
 /// ```text
 /// let mut session = RunSession::begin(&run)?;
@@ -69,7 +69,7 @@ fn by(owner: Option<&LockOwner>) -> String {
 /// ```
 ///
 /// Training curves are written at least once a second, all other events at once. Written events survive the death of
-/// the process; [`RunSession::sync`] makes them survive a power cut too.
+/// the process, and after [`RunSession::sync`] a power cut too.
 pub struct RunSession {
     run: RunFolder,
     events: Arc<Mutex<EventsFile>>,
@@ -81,18 +81,18 @@ pub struct RunSession {
     before: RunHistory,
     queue: CommandQueue,
     echo: Option<Box<dyn Write + Send>>,
-    /// Ends the thread when it is dropped.
+    /// Ends the thread when dropped.
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
     /// Released last.
     lock: Lock,
 }
 
 impl RunSession {
-    /// Takes the lock of a run, mends its events where a session was cut off, and keeps the heartbeat.
+    /// Takes the lock of a run, mends the end of its events, and keeps the heartbeat.
     ///
     /// # Errors
     ///
-    /// Where another worker holds the run, where there is no run, and where the folder cannot be written.
+    /// Fails if another worker holds the run, if there is no run, and if the folder cannot be written.
     pub fn begin(run: &RunFolder) -> Result<RunSession, SessionError> {
         if !run.config().is_file() {
             return Err(SessionError::NoRun(run.path().to_owned()));
@@ -134,33 +134,33 @@ impl RunSession {
             lock,
         };
         if let Some(kept) = kept {
-            let message = losses::of_rest(&kept.file_name().unwrap_or(kept.as_os_str()).to_string_lossy());
+            let message = lost_lines::cut_line(&kept.file_name().unwrap_or(kept.as_os_str()).to_string_lossy());
             session.record(session.step, Event::Warning { message })?;
         }
         session.refuse_old_commands()?;
         Ok(session)
     }
 
-    /// Refuses commands that an earlier session left unanswered: a resumed run should not stop at once because of an
-    /// old command.
+    /// Refuses the commands that an earlier session left unanswered: a resumed run should not stop at once because of
+    /// an old command.
     fn refuse_old_commands(&mut self) -> Result<(), SessionError> {
         if self.new {
             return Ok(());
         }
         let unanswered = self.queue.pass_over(&self.run);
         for id in unanswered.map_err(|source| failure(&self.run, self.run.commands(), source))? {
-            self.answer(&id, false, "it was sent before this session began; send it again if it still holds")?;
+            self.answer(&id, false, "it was sent before this session began; send it again if it is still wanted")?;
         }
         Ok(())
     }
 
-    /// Whether no session has trained the run: there are neither events nor checkpoints of one, nor signs of lost
+    /// Returns whether no session has trained the run: there are neither events nor checkpoints, nor signs of lost
     /// events.
     pub fn is_new(&self) -> bool {
         self.new
     }
 
-    /// The history of earlier sessions, as far as it can be read, with only the newest point of their curves.
+    /// Returns the history of earlier sessions, as far as it is readable, with only the newest point of their curves.
     pub fn before(&self) -> &RunHistory {
         &self.before
     }
@@ -169,17 +169,17 @@ impl RunSession {
         &self.run
     }
 
-    /// Steps taken when the last event happened.
+    /// Returns the number of steps at the last event.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// Writes every event here too, one per line. A closed listener is not an error.
+    /// Writes every event also to a listener, one per line. A closed listener is not an error.
     pub fn echo_to(&mut self, listener: impl Write + Send + 'static) {
         self.echo = Some(Box::new(listener));
     }
 
-    /// Records that the run resumes from `from_step`, after `wall_s` seconds of training, and the losses of its events.
+    /// Records that the run resumes from `from_step` after `wall_s` seconds of training, and warns of lost events.
     pub fn resume(&mut self, from_step: u64, wall_s: f64) -> Result<(), SessionError> {
         self.clock = Clock { before: wall_s, running_since: None };
         self.record(from_step, Event::Resumed { from_step })?;
@@ -189,11 +189,11 @@ impl RunSession {
         Ok(())
     }
 
-    /// The damage of the events of earlier sessions that they did not report.
+    /// Describes lost events of earlier sessions that no warning reports yet.
     fn losses(&self, from_step: u64) -> Vec<String> {
-        let damage = Some(self.before.damage()).filter(|damage| !damage.is_none()).map(losses::of_lines);
-        let all = (self.before.lines() == 0).then(|| losses::of_all(from_step));
-        [damage, all].into_iter().flatten().filter(|loss| !self.before.tells_of(loss)).collect()
+        let damage = Some(self.before.damage()).filter(|damage| !damage.is_none()).map(lost_lines::damaged_lines);
+        let all = (self.before.lines() == 0).then(|| lost_lines::all_lines(from_step));
+        [damage, all].into_iter().flatten().filter(|loss| !self.before.is_reported(loss)).collect()
     }
 
     /// Starts the clock of training. Evaluations and checkpoints are part of training.
@@ -215,7 +215,7 @@ impl RunSession {
     ///
     /// # Errors
     ///
-    /// Where it cannot be written. On a full disk ([`SessionError::Full`]) there is just enough space left to record
+    /// Fails if it cannot be written. On a full disk ([`SessionError::Full`]) there is just enough space left to record
     /// [`Event::Failed`].
     pub fn record(&mut self, step: u64, event: Event) -> Result<(), SessionError> {
         let record = EventRecord { step, time: Timestamp::now(), wall_s: self.wall_s(), event };
@@ -233,7 +233,7 @@ impl RunSession {
                 _ => events.flush(),
             };
             let outcome = match (events.trouble.take(), &record.event) {
-                // The failure is already known, and recording it is all that matters.
+                // The failure was already reported, and recording it is all that matters.
                 (_, Event::Failed { .. }) if events.is_written() => Ok(()),
                 (Some(earlier), _) => Err(earlier),
                 (None, _) => written,
@@ -248,19 +248,19 @@ impl RunSession {
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
     }
 
-    /// Returns when all events so far would survive a power cut. Done before a checkpoint gets its name, so that a run
-    /// never resumes from a later step than its curve reaches.
+    /// Blocks until all events so far would survive a power cut. Called before a checkpoint gets its name, so that a
+    /// run never resumes from a later step than its curve reaches.
     ///
     /// # Errors
     ///
-    /// Where they cannot be written, and where another worker has taken the run.
+    /// Fails if they cannot be written, and if another worker has taken the run.
     pub fn sync(&mut self) -> Result<(), SessionError> {
         self.keep_place()?;
         let outcome = self.events().sync();
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
     }
 
-    /// Fails where the file of events at its path is no longer the one being written, or another worker holds the lock.
+    /// Fails if the file of events at its path is not the one being written, or another worker holds the lock.
     fn keep_place(&mut self) -> Result<(), SessionError> {
         let place = self.events().check_place();
         place.map_err(|source| failure(&self.run, self.run.events(), source))?;
@@ -270,9 +270,9 @@ impl RunSession {
         })
     }
 
-    /// New commands with their ids, to be answered one by one. Cheap enough to be called after every step.
+    /// Returns new commands with their ids, to be answered one by one. Cheap enough for a call after every step.
     ///
-    /// Invalid lines are refused here, when all earlier commands have been answered.
+    /// Invalid lines are refused here, once all earlier commands have been answered.
     pub fn commands(&mut self) -> Result<Vec<(String, RunCommand)>, SessionError> {
         let looked = self.queue.look(&self.run);
         looked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
@@ -287,7 +287,7 @@ impl RunSession {
         self.reply(id, ok, message.to_owned(), None)
     }
 
-    /// Answers a [`RunCommand::SetSteps`] that was carried out.
+    /// Answers a successful [`RunCommand::SetSteps`].
     pub fn answer_steps(&mut self, id: &str, steps: u64) -> Result<(), SessionError> {
         self.reply(id, true, format!("the run ends with step {steps}"), Some(steps))
     }
@@ -297,13 +297,13 @@ impl RunSession {
         self.record(self.step, Event::Command { id: id.to_owned(), ok, message, steps })
     }
 
-    /// The error of a file in the run's folder, such as a checkpoint, that could not be written.
+    /// Wraps the error of a file in the run's folder, such as a checkpoint, that could not be written.
     pub fn failure(&self, path: PathBuf, source: io::Error) -> SessionError {
         failure(&self.run, path, source)
     }
 
     fn events(&self) -> MutexGuard<'_, EventsFile> {
-        // Lines are added and written as a whole, or not at all.
+        // Lines are added and written whole, so a panic leaves no part of one.
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -312,18 +312,18 @@ impl Drop for RunSession {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.keeper.take() {
             drop(stop);
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where it cannot be recorded, lines cut off later may go unnoticed.
+        // If it cannot be recorded, lines cut off later may go unnoticed.
         if events.flush().is_ok() {
             let _ = self.lock.sign_off(events.lines());
         }
     }
 }
 
-/// Renews the heartbeat and writes waiting lines, until the sender is dropped.
+/// Renews the heartbeat and writes waiting lines in a thread, until the sender is dropped.
 fn keep(run: RunFolder, events: Arc<Mutex<EventsFile>>) -> (Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -331,7 +331,7 @@ fn keep(run: RunFolder, events: Arc<Mutex<EventsFile>>) -> (Sender<()>, JoinHand
         while stopped.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
             let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = events.flush() {
-                // Reported when the next event is recorded.
+                // Recording the next event reports it.
                 events.trouble = Some(error);
             }
             drop(events);
@@ -355,7 +355,7 @@ fn failure(run: &RunFolder, path: PathBuf, source: io::Error) -> SessionError {
     }
 }
 
-/// Counts the seconds of training.
+/// Clock of the seconds of training.
 #[derive(Debug, Default)]
 struct Clock {
     before: f64,

@@ -1,4 +1,4 @@
-//! Signals that do not end a worker.
+//! Handlers of the signals that a worker survives.
 
 use std::io;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Becomes true when the worker is asked to end by a signal.
+/// A flag that a signal to end sets.
 #[derive(Clone, Debug)]
 pub struct StopRequest(Arc<AtomicBool>);
 
 impl StopRequest {
-    /// From now on the process survives the end of the terminal or connection that it was started from, closed readers
-    /// of its output, and files that grow too large, and a request to end only raises a flag. A second Ctrl-C ends the
-    /// process at once.
+    /// Installs the handlers. The process then survives the end of its terminal or connection, closed readers of its
+    /// output, and files that grow too large; a signal to end only sets the flag. A second Ctrl-C ends the process at
+    /// once.
     pub fn listen() -> io::Result<StopRequest> {
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGHUP, SIGPIPE, SIGXFSZ};
-            // A flag that is never read.
+            // This flag is never read.
             let ignored = Arc::new(AtomicBool::new(false));
             for signal in [SIGHUP, SIGPIPE, SIGXFSZ] {
                 flag::register(signal, Arc::clone(&ignored))?;
@@ -27,7 +27,7 @@ impl StopRequest {
         }
         let raised = Arc::new(AtomicBool::new(false));
         let interrupted = Arc::new(AtomicBool::new(false));
-        // In this order the first Ctrl-C does not see the flag that it raises itself.
+        // In this order, the first Ctrl-C does not see the flag that it sets.
         flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&interrupted))?;
         flag::register(SIGINT, interrupted)?;
         for signal in [SIGINT, SIGTERM] {
@@ -36,7 +36,7 @@ impl StopRequest {
         Ok(StopRequest(raised))
     }
 
-    /// Asks for it within the program.
+    /// Sets the flag within the program.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

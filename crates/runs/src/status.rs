@@ -10,40 +10,41 @@ use super::history::{Ending, RunHistory};
 use super::lock::{LockOwner, LockState, last_beat};
 use super::tail::last_lines;
 
-/// The status of a run, as far as it can be determined from this machine.
+/// The status of a run as seen from this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// It was created, and its worker has not started yet.
+    /// The run was created, and its worker has not started yet.
     Starting,
-    /// Its worker lives on this machine.
+    /// The worker is alive on this machine.
     Running(Option<LockOwner>),
-    /// It was stopped, and can be resumed.
+    /// The run was stopped, and can be resumed.
     Stopped,
     Finished,
-    /// Its worker recorded why it could not continue, or never began.
+    /// The worker recorded why it could not continue, or never began.
     Failed(String),
-    /// Its worker, on this machine, is gone without a final event.
+    /// The worker, on this machine, is gone without a final event.
     Crashed {
         last_words: String,
     },
-    /// Its worker has recorded no final event, and whether it is alive cannot be determined from this machine.
+    /// The worker has recorded no final event, and this machine cannot see whether it is alive.
     Silent {
         host: Option<String>,
-        /// Seconds since the worker was last heard.
+        /// Seconds since the worker's last heartbeat or event.
         seconds: u64,
     },
 }
 
 /// The time after which a worker that has not started counts as failed: it loads gigabytes of libraries first.
 const START: SignedDuration = SignedDuration::from_secs(120);
-/// The number of seconds after which an unheard worker on another machine is assumed to be gone.
+/// The number of seconds without a heartbeat after which a worker on another machine counts as gone.
 const GONE: u64 = 600;
 /// The number of bytes of the log's end that are shown.
 const LAST_WORDS: u64 = 2000;
 
 impl Status {
-    /// The status of a run with this lock state and this history, which must have been read after the lock state: else
-    /// a worker that ends in between would seem to have recorded no final event. [`RunReader::status`] does so.
+    /// Derives the status of a run from its lock and its history. The history must have been read after the lock:
+    /// otherwise a worker that ends in between would seem to have recorded no final event. [`RunReader::status`] reads
+    /// them in this order.
     ///
     /// [`RunReader::status`]: super::RunReader::status
     pub fn of(run: &RunFolder, lock_state: LockState, history: &RunHistory, now: Timestamp) -> Status {
@@ -51,7 +52,7 @@ impl Status {
             return Status::Running(owner);
         }
         match history.ending() {
-            // A worker that has taken the run since then was to resume it, and has not recorded that yet.
+            // The worker that has taken the run since then has not recorded yet that it resumes it.
             Some(Ending::Stopped | Ending::Failed(_)) if is_of_another(&lock_state, history) => {}
             Some(Ending::Stopped) => return Status::Stopped,
             Some(Ending::Finished) => return Status::Finished,
@@ -66,17 +67,18 @@ impl Status {
         }
     }
 
-    /// Whether a worker is running, or may be.
+    /// Returns whether a worker is running, or may be.
     pub fn is_open(&self) -> bool {
         matches!(self, Status::Starting | Status::Running(_) | Status::Silent { .. })
     }
 
-    /// Whether a worker may be running on another machine, but was not heard from for so long that it is probably gone.
+    /// Returns whether a worker that may be running on another machine has been silent for so long that it is probably
+    /// gone.
     pub fn is_lost(&self) -> bool {
         matches!(self, Status::Silent { seconds: GONE.., .. })
     }
 
-    /// The status in a few words.
+    /// Returns the status in a few words.
     pub fn word(&self) -> String {
         match self {
             Status::Starting => "starting".to_owned(),
@@ -85,7 +87,7 @@ impl Status {
             Status::Finished => "finished".to_owned(),
             Status::Failed(_) => "failed".to_owned(),
             Status::Crashed { .. } => "crashed".to_owned(),
-            Status::Silent { seconds, .. } => format!("last heard {} ago", span(*seconds)),
+            Status::Silent { seconds, .. } => format!("last seen {} ago", span(*seconds)),
         }
     }
 }
@@ -97,10 +99,10 @@ impl fmt::Display for Status {
             Status::Running(Some(owner)) => write!(text, ", process {} on {}", owner.pid, owner.host),
             Status::Failed(message) => write!(text, ": {message}"),
             Status::Crashed { last_words } if last_words.is_empty() => {
-                write!(text, "; its worker is gone without a goodbye")
+                write!(text, "; its worker ended without a final event")
             }
             Status::Crashed { last_words } => {
-                write!(text, "; its worker is gone without a goodbye; its last words:\n{last_words}")
+                write!(text, "; its worker ended without a final event; its last output:\n{last_words}")
             }
             Status::Silent { host: Some(host), .. } => write!(text, ", on {host}"),
             _ => Ok(()),
@@ -108,14 +110,12 @@ impl fmt::Display for Status {
     }
 }
 
-/// Whether the worker that is gone took the run after the last final event, which then was that of an earlier one.
+/// Returns whether the worker that is gone took the run after the last final event, which an earlier one recorded.
 fn is_of_another(lock_state: &LockState, history: &RunHistory) -> bool {
-    let (LockState::Free(owner), Some((line, time))) = (lock_state, history.ended()) else { return false };
-    // Older versions do not record lines.
-    owner.lines.map_or(owner.started > time, |before| line <= before)
+    matches!((lock_state, history.ended()), (LockState::Free(owner), Some(line)) if line <= owner.lines)
 }
 
-/// Whether no worker has recorded anything: in a fork, only the event of its origin comes before.
+/// Returns whether no worker has recorded anything: in a fork, only the event of its origin comes before.
 fn is_unused(history: &RunHistory) -> bool {
     history.last().is_none_or(|last| matches!(last.event, Event::Forked(_)))
 }
@@ -136,16 +136,16 @@ fn not_begun(run: &RunFolder, now: Timestamp) -> Status {
     Status::Failed(if words.is_empty() {
         "its worker never began".to_owned()
     } else {
-        format!("its worker never began; its last words:\n{words}")
+        format!("its worker never began; its last output:\n{words}")
     })
 }
 
-/// The end of the log, in whole lines.
+/// Returns the end of the log, in whole lines.
 pub fn last_words(run: &RunFolder) -> String {
     last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
 }
 
-/// A number of seconds in a readable unit, such as `3 min`.
+/// Formats a number of seconds in a readable unit, such as `3 min`.
 pub fn span(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),

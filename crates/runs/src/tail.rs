@@ -9,9 +9,9 @@ use crate::plain_file::{self, Links};
 
 /// The number of bytes read at once.
 const PIECE: usize = 1 << 20;
-/// The number of bytes before the current position that are compared, to notice that the file is another.
+/// The number of bytes before the current position that are compared to detect another file.
 const MARK: usize = 256;
-/// The largest number of bytes of a line, without its end. The longest that a worker writes are the grid points of
+/// The largest length of a line in bytes, without its newline. The longest that a worker writes are the grid points of
 /// scans, of some 60 bytes for each model.
 pub const LONGEST_LINE: usize = 16 << 20;
 
@@ -29,12 +29,12 @@ pub(super) struct Tail {
     seen: Option<(u64, Option<SystemTime>)>,
 }
 
-/// A piece of a file, as passed to its reader.
+/// A piece of a file, passed to the callback of [`Tail::read`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'p> {
-    /// The file is another one than before, or was truncated: its beginning follows.
+    /// The file was replaced or truncated: its beginning follows.
     Again,
-    /// Whole lines, each with its end.
+    /// Whole lines, each with its newline.
     Lines(&'p [u8]),
     /// A line of more than [`LONGEST_LINE`] bytes, which is skipped.
     TooLong,
@@ -45,15 +45,15 @@ impl Tail {
         Tail { path, reached: 0, skipping: false, mark: Vec::new(), seen: None }
     }
 
-    /// Passes new pieces to `take`. A last line without its end waits until it has one. A missing file has no lines;
-    /// when a file disappears, its lines stay valid.
+    /// Passes new pieces to `take`. A last line without a newline is passed once it has one. A missing file has no
+    /// lines; when a file disappears, its lines stay valid.
     ///
-    /// Time and memory do not depend on where lines end: each byte is scanned once, and not much more than
+    /// Time and memory do not depend on the lengths of lines: each byte is scanned once, and not much more than
     /// [`LONGEST_LINE`] bytes are kept.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, or is a link, a FIFO or anything else that is not a regular file.
+    /// Fails if the file cannot be read, or is not a regular file.
     pub(super) fn read(&mut self, mut take: impl FnMut(Piece<'_>)) -> io::Result<()> {
         let mut file = match plain_file::open(&self.path, Links::Refused) {
             Ok(file) => file,
@@ -85,8 +85,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Passes on the whole lines in the buffer, and leaves the beginning of the next there. No line ends in the first
-    /// `known` bytes.
+    /// Passes on the whole lines in the buffer, and leaves the beginning of the next there. The first `known` bytes
+    /// contain no newline.
     fn hand_out(&mut self, buffer: &mut Vec<u8>, known: usize, take: &mut impl FnMut(Piece<'_>)) {
         if self.skipping {
             let end = buffer.iter().position(|&byte| byte == b'\n').map(|newline| newline + 1);
@@ -119,7 +119,7 @@ impl Tail {
         buffer.drain(..bytes);
     }
 
-    /// Whether the file still begins with the bytes that were read.
+    /// Returns whether the file still begins with the bytes that were read.
     fn goes_on(&self, file: &mut File, length: u64) -> io::Result<bool> {
         if length < self.reached {
             return Ok(false);
@@ -128,7 +128,7 @@ impl Tail {
         file.seek(SeekFrom::Start(self.reached - self.mark.len() as u64))?;
         match file.read_exact(&mut there) {
             Ok(()) => Ok(there == self.mark),
-            // Truncated just now.
+            // The file was truncated just now.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
             Err(error) => Err(error),
         }
@@ -140,7 +140,7 @@ impl Tail {
     }
 }
 
-/// The last bytes of a text, at most `most`, in whole lines; empty where it cannot be read.
+/// Returns the last whole lines of a text, of at most `most` bytes; empty if it cannot be read.
 pub fn last_lines(path: &Path, most: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = plain_file::open(path, Links::Refused)?;

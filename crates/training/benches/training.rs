@@ -1,7 +1,7 @@
-//! How fast the MNIST classifier and GPT-2 train on the processor: `cargo bench --features torch --bench training`, with
-//! `-- mnist` or `-- gpt2` only one of them.
+//! Measures how fast the MNIST classifier and GPT-2 train on the processor: `cargo bench -p
+//! valleyscope-training`, with `-- mnist` or `-- gpt2` for only one of them.
 //!
-//! `tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` say what PyTorch's eager loop does on the same
+//! `tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` measure PyTorch's eager loop on the same
 //! machine.
 
 use std::sync::atomic::AtomicBool;
@@ -14,20 +14,21 @@ use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicat
 use valleyscope_engine::random::Key;
 use valleyscope_engine::sweep::LearningRates;
 use valleyscope_experiments::dataset::mnist::{self, Mnist};
+use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{
     Attention, DataChoice, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
 };
 use valleyscope_training::gpt2::Gpt2;
 use valleyscope_training::mnist::{Images, Mlp, MnistRun, Scan};
-use valleyscope_training::{Answers, FlatOptimizer, Training};
+use valleyscope_training::{FlatOptimizer, QueryResults, Training};
 
-/// Steps that are timed at once.
+/// The number of steps that are timed at once.
 const STEPS: usize = 100;
-/// Steps of a training in the scan.
+/// The number of steps of a training in the scan.
 const SCAN_STEPS: u64 = 400;
 
 fn main() {
-    // `cargo test` builds benchmarks too and calls them with this.
+    // `cargo test` builds benchmarks too, and passes this argument.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
@@ -51,7 +52,7 @@ fn main() {
     }
 }
 
-/// The shortest of some rounds, after one that does not count.
+/// Returns the shortest time of some rounds, after a warm-up.
 fn best(rounds: usize, mut round: impl FnMut()) -> Duration {
     let time = |round: &mut dyn FnMut()| {
         let begun = Instant::now();
@@ -63,14 +64,17 @@ fn best(rounds: usize, mut round: impl FnMut()) -> Duration {
 }
 
 fn single_runs(data: &Mnist) {
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in").preset;
+    let Preset::Mnist(mnist) = mnist else { unreachable!("mnist is a training of MNIST") };
     for batch in [8, 32, 128] {
-        let text = text_of(&RuleSpec::in_training(RuleKind::Focus)).expect("the language has words for it");
+        let text = text_of(&RuleSpec::in_training(RuleKind::Focus)).expect("the language expresses it");
         let typed = RuleKind::Typed(TypedRule::new("FOCUS as text", &text).expect("it has no mistake"));
-        for rule in RuleKind::ALL.iter().chain([&typed]).map(|&kind| RuleSpec::in_training(kind)) {
+        for optimizer in RuleKind::ALL.iter().chain([&typed]).map(|&kind| RuleSpec::in_training(kind)) {
             let spec = MnistSpec {
                 batch_size: BatchSize::clamped(batch),
                 device: DeviceChoice::Cpu,
-                ..MnistSpec::new(rule, LearningRate::clamped(1e-3))
+                optimizer,
+                ..mnist.runs[0].clone()
             };
             let mut run = MnistRun::new(&spec, data, Device::Cpu).expect("it fits");
             run.start().expect("it fits");
@@ -79,12 +83,16 @@ fn single_runs(data: &Mnist) {
                     let _loss = run.advance(&mut || Ok(())).expect("it fits");
                 }
             });
-            println!("single, batch {batch:4}, {:13}: {:8.0} steps/s", rule.name(), STEPS as f64 / time.as_secs_f64());
+            println!(
+                "single, batch {batch:4}, {:13}: {:8.0} steps/s",
+                optimizer.name(),
+                STEPS as f64 / time.as_secs_f64()
+            );
         }
     }
 }
 
-/// Where the time of a step goes, on one thread, for stacks of several sizes.
+/// Measures the parts of a step, on one thread, for stacks of several sizes.
 fn parts_of_a_step(data: &Mnist) {
     let threads = tch::get_num_threads();
     tch::set_num_threads(1);
@@ -110,7 +118,7 @@ fn parts_of_a_step(data: &Mnist) {
                 let _losses = mlp.differentiate(gathered).expect("it fits");
                 parts[1] += begun.elapsed();
                 let begun = Instant::now();
-                mlp.update(&mut optimizer, &Answers::default()).expect("it fits");
+                mlp.update(&mut optimizer, &QueryResults::default()).expect("it fits");
                 parts[2] += begun.elapsed();
                 products += time_of_products(&mlp, batch);
             }
@@ -128,7 +136,7 @@ fn parts_of_a_step(data: &Mnist) {
     tch::set_num_threads(threads);
 }
 
-/// The products of matrices of a step alone.
+/// Measures the matrix products of a step alone.
 fn time_of_products(mlp: &Mlp, batch: usize) -> Duration {
     let models = mlp.models() as i64;
     let mut time = Duration::ZERO;
@@ -146,7 +154,7 @@ fn time_of_products(mlp: &Mlp, batch: usize) -> Duration {
     time
 }
 
-/// Models a second of the scan.
+/// Measures the models per second of the scan.
 fn scans(data: &Mnist) {
     for batch in [8, 32, 128] {
         for rule in [RuleKind::Adam, RuleKind::Focus].map(RuleSpec::in_training) {
@@ -179,8 +187,8 @@ fn scans(data: &Mnist) {
     }
 }
 
-/// The products of matrices in a step of GPT-2 alone, which no form of the passes can do without: forward, by inputs and
-/// by weights, of all linear layers.
+/// Measures the matrix products in a step of GPT-2 alone, which any form of the passes needs: forward, by inputs and by
+/// weights, of all linear layers.
 fn products(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32) {
     let (rows, width) = (sequences * length, i64::from(shape.width));
     let of_block = [[width, 3 * width], [width, width], [width, 4 * width], [4 * width, width]];
@@ -211,7 +219,7 @@ fn products(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: 
     );
 }
 
-/// Steps of GPT-2 with AdamW and clipping, as `pytorch_gpt2.py` takes them.
+/// Measures steps of GPT-2 with AdamW and clipping, like those of `pytorch_gpt2.py`.
 fn gpt2(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32) {
     products(name, shape, [sequences, length], steps);
     for attention in [Attention::Fused, Attention::Explicit] {
@@ -234,7 +242,7 @@ fn gpt2(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32)
                 let _norm = gpt2.clip(Some(1.0), 1.0).expect("it fits");
                 parts[1] += begun.elapsed();
                 let begun = Instant::now();
-                gpt2.update(&mut optimizer, &Answers::default()).expect("it fits");
+                gpt2.update(&mut optimizer, &QueryResults::default()).expect("it fits");
                 parts[2] += begun.elapsed();
             }
         });

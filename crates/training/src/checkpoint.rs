@@ -1,4 +1,4 @@
-//! The tensors of checkpoints, written and read as safetensors.
+//! Writing and reading the tensors of checkpoints as safetensors.
 
 use std::borrow::Cow;
 use std::fs;
@@ -17,8 +17,8 @@ use valleyscope_runs::checkpoint::{
 use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{Forked, RunFolder};
 
+use super::checkpoint_reader::ExpectedTensors;
 use super::error::TrainError;
-use super::wanted::ExpectedTensors;
 
 /// Why a checkpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub(super) const OPTIMIZER: &str = "optimizer.";
 /// The tensors of a training by name.
 pub type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
 
-/// What a checkpoint holds of a training.
+/// The part of a training that a checkpoint stores.
 pub struct TrainingState<'a> {
     pub tensors: NamedTensors<'a>,
     /// [`FlatOptimizer::progress`](super::FlatOptimizer::progress)
@@ -98,19 +98,20 @@ pub fn save(mut checkpoint: Checkpoint, run: &RunFolder, tensors: NamedTensors<'
     Ok(Checkpoint::file_name(checkpoint.step))
 }
 
-/// The steps of the complete checkpoints in a run's folder, in order.
+/// Lists the steps of the complete checkpoints in a run's folder, in order.
 pub fn steps(run: &RunFolder) -> Result<Vec<u64>, CheckpointError> {
     run.checkpoints().map_err(|source| CheckpointError::File { path: run.path().to_owned(), source })
 }
 
-/// The checkpoint of a step, and its tensors by name.
+/// Reads the checkpoint of a step, and its tensors by name.
 ///
-/// Only tensors that the training expects are read into memory: those with the names, types and shapes of
-/// `expected`, whose values do not matter.
+/// Only tensors that the training expects are read into memory: those with the names, types and shapes of `expected`,
+/// whose values do not matter.
 ///
 /// # Errors
 ///
-/// Where it cannot be read, is damaged, of another origin, or of another training's tensors or decay rates.
+/// Fails if the checkpoint cannot be read, is damaged, is of another origin, or has tensors or decay rates of another
+/// training.
 pub fn load(
     run: &RunFolder,
     step: u64,
@@ -138,12 +139,11 @@ pub(super) fn check_powers(
     Err(damaged(&about, format!("expected `{missing}` among `powers`, found {}", visible(&found))))
 }
 
-/// Some of the tensors of a step's checkpoint: those of its model, whatever its optimizer's state and its data.
+/// Reads the model's tensors of a step's checkpoint, regardless of the optimizer's state and the data.
 ///
 /// # Errors
 ///
-/// Those of [`load`], except those about data. The checkpoint that a run was forked from does not count
-/// as one of another run.
+/// Fails as [`load`] does, except on other data. The checkpoint that a run was forked from is accepted.
 pub fn load_model(
     run: &RunFolder,
     step: u64,
@@ -160,7 +160,7 @@ pub fn load_model(
     Ok(tensors)
 }
 
-/// The checkpoint of a step, if `check` accepts it, and its tensors by name.
+/// Reads the checkpoint of a step, if `check` accepts it, and its tensors by name.
 pub(super) fn read(
     run: &RunFolder,
     step: u64,
@@ -196,14 +196,14 @@ fn check_config(checkpoint: &Checkpoint, about: &Path, origin: &CheckpointOrigin
 }
 
 /// Removes checkpoints up to a step except the last two of them, the best, and those at multiples of `keep_every`.
-/// Later ones could not be used, and date from before the training went back.
+/// Later ones are unusable, as they date from before the training went back.
 pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
     let steps = steps(run)?;
     for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
         let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
         if !kept {
             let path = Checkpoint::tensors_path(run, step);
-            // First the file that makes it complete.
+            // The description first: it marks the checkpoint as complete.
             for path in [path.with_extension("ron"), path] {
                 match fs::remove_file(&path) {
                     // Another program may have removed it.
@@ -218,10 +218,9 @@ pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>
     Ok(())
 }
 
-/// Removes the files of a worker that was killed while it saved: tensors without the file that makes them a
-/// checkpoint, and temporary files.
+/// Removes the files of a worker that was killed while it saved: tensors without a description, and temporary files.
 pub fn clear(run: &RunFolder) {
-    // They only take space; files that cannot be removed stay.
+    // Files that cannot be removed only take up space.
     let _ = AtomicFile::clear(run.path());
     for path in orphans(run).unwrap_or_default() {
         let _ = fs::remove_file(&path);
@@ -240,8 +239,8 @@ pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
     tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
 }
 
-/// The most bytes of these tensors and of an optimizer's states for them, of any rule: flat ones, or statistics of axes, of
-/// which there are two for each. The axes are at most twice as long together as the tensors have numbers.
+/// Returns an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
+/// two statistics per axis. The axes are at most twice as long together as the tensors have numbers.
 pub(super) fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
     let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
     let statistics = 4 * numbers.min(LONGEST_AXIS as u64);
@@ -261,7 +260,7 @@ pub(super) fn damaged(path: &Path, reason: String) -> CheckpointError {
     CheckpointError::Damaged { path: path.to_owned(), reason }
 }
 
-/// The text of a checkpoint with both sums, of one that has 0 in their places and of the tensors.
+/// Fills both checksums into a checkpoint's text, which has 0 in their places.
 fn sealed(text: &str, tensors: &[u8]) -> String {
     let mut sum = crc32fast::Hasher::new();
     sum.update(tensors);

@@ -1,4 +1,4 @@
-//! The devices for training.
+//! The devices that a worker can train on.
 
 use tch::{Cuda, Device};
 use valleyscope_experiments::workload::DeviceChoice;
@@ -14,18 +14,18 @@ pub struct Devices {
     problem: Option<String>,
 }
 
-/// CUDA's driver, which comes with the graphics card.
+/// CUDA's driver, installed with the graphics card.
 const DRIVER: &str = "libcuda.so.1";
 
 impl Devices {
-    /// Loads libtorch's CUDA backend where there is a driver for it, and looks for devices. To be called before
-    /// anything else of libtorch.
+    /// Loads libtorch's CUDA backend if there is a driver for it, and lists the devices. To be called before anything
+    /// else of libtorch.
     pub fn look() -> Devices {
         let none = |problem| Devices { cuda: 0, problem };
         match load(DRIVER) {
-            // On a machine without such a card nothing is missing.
+            // A machine without such a card lacks nothing.
             Err(_) if !std::path::Path::new("/proc/driver/nvidia").exists() => return none(None),
-            Err(error) => return none(Some(format!("CUDA's driver cannot be loaded: {error}; install it anew"))),
+            Err(error) => return none(Some(format!("CUDA's driver cannot be loaded: {error}; reinstall it"))),
             Ok(()) => {}
         }
         if let Err(error) = load(cuda::BACKEND) {
@@ -43,12 +43,12 @@ impl Devices {
         Devices { cuda, problem }
     }
 
-    /// Why CUDA cannot be used where one would expect that it can.
+    /// Returns why CUDA cannot be used on a machine that seems to have it.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// All devices, the processor first.
+    /// Returns all devices, the processor first.
     pub fn list(&self) -> Vec<run::Device> {
         let processor = run::Device { name: "cpu".to_owned(), kind: processor_name(), memory: None };
         let cards = (0..self.cuda).map(|index| {
@@ -58,12 +58,12 @@ impl Devices {
         std::iter::once(processor).chain(cards).collect()
     }
 
-    /// The device that was chosen, for the process of this number among those of a training on this machine: each has a GPU
-    /// of its own, from the chosen one on.
+    /// Returns the chosen device for the process of this number among those on this machine: each has a GPU of its own,
+    /// from the chosen one on.
     ///
     /// # Errors
     ///
-    /// Where there is no such device.
+    /// Fails if there is no such device.
     pub fn open(&self, choice: DeviceChoice, local_rank: usize) -> Result<Device, TrainError> {
         let first = match choice {
             DeviceChoice::Cpu => return Ok(Device::Cpu),
@@ -91,7 +91,7 @@ impl Devices {
         }
     }
 
-    /// A device in words, such as `cpu, Intel Xeon` or `cuda:0, NVIDIA H200`.
+    /// Describes a device, such as `cpu, Intel Xeon` or `cuda:0, NVIDIA H200`.
     pub fn describe(&self, device: Device) -> String {
         let index = if let Device::Cuda(index) = device { index + 1 } else { 0 };
         self.list().get(index).map_or_else(String::new, |device| format!("{}, {}", device.name, device.kind))
@@ -102,7 +102,7 @@ fn load(library: &str) -> Result<(), String> {
     // SAFETY: the libraries' initialisers are those of CUDA and libtorch, which are designed to be loaded this way.
     match unsafe { libloading::Library::new(library) } {
         Ok(library) => {
-            // It stays for the life of the process.
+            // The library stays loaded for the life of the process.
             std::mem::forget(library);
             Ok(())
         }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use tch::TchError;
 
-/// Why a training could not be done.
+/// Why a training failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     #[error("the device ran out of memory: {what}; {advice}")]
@@ -13,10 +13,10 @@ pub enum TrainError {
     Device(String),
     #[error("{0}")]
     Refused(String),
-    /// Another process of the training, or the connection to it.
+    /// Another process of the training, or the connection to it, was lost.
     #[error("{0}; resume the run, which goes on from its last checkpoint")]
     Lost(String),
-    /// It was asked to stop.
+    /// A request to stop interrupted the work.
     #[error("stopped before it was done")]
     Interrupted,
 }
@@ -24,11 +24,11 @@ pub enum TrainError {
 /// The advice in the error for a run that lacks memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryAdvice {
-    /// It is not known what takes the memory.
+    /// The use of the memory is unknown.
     #[default]
     General,
-    /// A `batch_size` of at most this should fit.
-    Batch(u64),
+    /// A `batch_size` of at most this should fit, with [`RunSpec::WITH_SMALLER_BATCHES`](valleyscope_experiments::workload::RunSpec).
+    Batch { fits: u64, with: &'static str },
     /// The model with the states of this optimizer takes more than there is, whatever the `batch_size`.
     Model(&'static str),
 }
@@ -38,21 +38,20 @@ impl fmt::Display for MemoryAdvice {
         const OTHERS: &str = "or free memory that other programs hold on it";
         match self {
             MemoryAdvice::General => write!(text, "take a smaller batch_size or a smaller model, {OTHERS}"),
-            MemoryAdvice::Batch(fits) => write!(
-                text,
-                "take a batch_size of at most {fits}, which should fit (of GPT-2 with more accumulation), {OTHERS}"
-            ),
+            MemoryAdvice::Batch { fits, with } => {
+                write!(text, "take a batch_size of at most {fits}{with}, which should fit, {OTHERS}")
+            }
             MemoryAdvice::Model(rule) => write!(
                 text,
-                "no batch_size fits beside the model and what {rule} remembers: take a smaller model or an optimizer that \
-                 remembers less, {OTHERS}"
+                "no batch_size fits beside the model and the states of {rule}: take a smaller model or an optimizer with \
+                 smaller states, {OTHERS}"
             ),
         }
     }
 }
 
 impl TrainError {
-    /// Sets the advice, where memory was short.
+    /// Sets the advice if memory was short.
     pub fn advise(&mut self, find: impl FnOnce() -> MemoryAdvice) {
         if let TrainError::OutOfMemory { advice, .. } = self {
             *advice = find();
@@ -65,9 +64,9 @@ impl From<TchError> for TrainError {
         // The C++ stack trace that follows is of no use to a user.
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("Internal torch error: ");
-        // It is preceded by the line of libtorch's source that raised it.
+        // The line of libtorch's source that raised it precedes the message.
         let first = first.rsplit("DefaultCPUAllocator: ").next().unwrap_or_default().to_owned();
-        // The messages of a GPU and of the processor.
+        // Messages for a GPU and for the processor.
         if ["out of memory", "can't allocate memory"].iter().any(|short| text.contains(short)) {
             return TrainError::OutOfMemory { what: first, advice: MemoryAdvice::default() };
         }
@@ -80,19 +79,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_do_where_memory_is_short_names_what_should_fit() {
+    fn advice_for_short_memory_names_the_batch_size_that_should_fit() {
         let short = "Internal torch error: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't \
                      allocate memory: you tried to allocate 8 bytes.\nframe #0: main";
         let mut error = TrainError::from(TchError::Torch(short.to_owned()));
         let begin = "the device ran out of memory: can't allocate memory: you tried to allocate 8 bytes.; take ";
         let end = ", or free memory that other programs hold on it";
         assert_eq!(error.to_string(), format!("{begin}a smaller batch_size or a smaller model{end}"));
-        error.advise(|| MemoryAdvice::Batch(3));
-        let three = "a batch_size of at most 3, which should fit (of GPT-2 with more accumulation)";
+        error.advise(|| MemoryAdvice::Batch { fits: 3, with: " with more of it" });
+        let three = "a batch_size of at most 3 with more of it, which should fit";
         assert_eq!(error.to_string(), format!("{begin}{three}{end}"));
         error.advise(|| MemoryAdvice::Model("Shampoo"));
         let said = error.to_string();
-        assert!(said.contains("no batch_size fits beside the model and what Shampoo remembers"), "{said}");
+        assert!(said.contains("no batch_size fits beside the model and the states of Shampoo"), "{said}");
         assert!(!said.contains("take a batch_size") && !said.contains("take a smaller batch_size"), "{said}");
         let cuda = TrainError::from(TchError::Torch("CUDA out of memory. Tried to allocate 2 GiB".to_owned()));
         assert!(matches!(cuda, TrainError::OutOfMemory { .. }), "{cuda}");

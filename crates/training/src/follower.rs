@@ -1,8 +1,8 @@
-//! A process of a training that follows rank 0, which writes the run.
+//! A follower: a process of a training that follows rank 0, which writes the run.
 //!
-//! Rank 0 has the trainer and the run's folder, and sends each order before a step; all ranks have the same training.
-//! The group adds up the gradients, flat, in one all-reduce. All ranks get the same bits, so parameters stay equal
-//! without being compared.
+//! Rank 0 has the trainer and the run's folder, and broadcasts each order before a step; all ranks have the same
+//! training. The group adds up the flat gradients in one all-reduce. All ranks get the same bits, so parameters stay
+//! equal without comparison.
 
 use std::fs::File;
 use std::io::Write;
@@ -22,7 +22,7 @@ use super::shared_state::{give_parts, share_state};
 use super::training::{TrainedSpec, Training, trained};
 use super::worker::Ended;
 
-/// What a process that follows works with.
+/// The context of a following process.
 pub struct Follower<'a> {
     pub group: Arc<Group>,
     pub devices: &'a Devices,
@@ -32,14 +32,14 @@ pub struct Follower<'a> {
     pub log: RankLog,
 }
 
-/// The log of a process that follows, in the run's folder where this machine has it, and on its standard error.
+/// The log of a following process, in the run's folder if this machine has it, and on standard error.
 pub struct RankLog {
     file: Option<File>,
 }
 
 impl RankLog {
     pub fn open(folder: &Path, rank: usize) -> RankLog {
-        // On another machine the run may be in no folder.
+        // On another machine there may be no such folder.
         let run = RunFolder::open(folder).ok();
         RankLog { file: run.and_then(|run| plain_file::open_to_append(&run.rank_log(rank)).ok()) }
     }
@@ -47,34 +47,34 @@ impl RankLog {
     pub fn say(&self, message: &str) {
         let line = format!("{} {}\n", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"), visible(message));
         match &self.file {
-            // A log that cannot be written is no reason to end a training.
+            // Failing to write the log does not end a training.
             Some(file) => drop((&*file).write_all(line.as_bytes())),
             None => eprint!("{line}"),
         }
     }
 }
 
-/// The keys of what rank 0 says to all before the first step.
+/// Keys of the texts that rank 0 shares before the first step.
 pub(super) mod key {
     pub(crate) const CONFIG: &str = "config";
     pub(crate) const DATA: &str = "data";
     pub(crate) const PROGRESS: &str = "progress";
 }
 
-/// What rank 0 says in place of the data's fingerprint where the run is stopped before it has begun.
+/// The text that replaces the data's fingerprint if the run is stopped before it has begun.
 const STOPPED: &str = "";
 
-/// Tells the other processes the config of the run.
+/// Shares the config of the run with the other processes.
 pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> {
     group.share_text(key::CONFIG, text).map(drop)
 }
 
-/// Tells the other processes which data are to be used, when they are there.
+/// Shares the fingerprint of the data with the other processes, once rank 0 has prepared them.
 pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainError> {
     group.share_text(key::DATA, fingerprint).map(drop)
 }
 
-/// Tells the other processes that the run is stopped before it has begun.
+/// Signals the other processes that the run is stopped before it has begun.
 pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
     group.share_text(key::DATA, STOPPED)?;
     group.leave_together();
@@ -82,18 +82,18 @@ pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
 }
 
 impl Follower<'_> {
-    /// Takes part in the training that rank 0 leads, to its end.
+    /// Takes part in the training that rank 0 leads until it ends.
     pub fn follow(&self) -> anyhow::Result<Ended> {
         let text = self.group.share_text(key::CONFIG, "")?;
         let preset = Preset::parse(&text, "the config of rank 0")?;
         trained(&preset)?.follow(self)
     }
 
-    /// Takes part in a training.
+    /// Takes part in the training of a spec.
     pub(super) fn run<S: TrainedSpec>(&self, spec: &S) -> anyhow::Result<Ended> {
         let device = self.devices.open(spec.common().device, self.local_rank)?;
         let backend = self.group.meet_on_devices(device)?;
-        // Rank 0 has downloaded and prepared them before.
+        // Rank 0 has downloaded and prepared the data.
         let expected = self.group.share_text(key::DATA, "")?;
         if expected == STOPPED {
             self.group.leave_together();

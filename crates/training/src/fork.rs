@@ -1,4 +1,4 @@
-//! The first checkpoint of a fork, which another run has saved.
+//! The first checkpoint of a fork, saved by another run.
 
 use tch::Tensor;
 use valleyscope_experiments::preset::Preset;
@@ -8,18 +8,18 @@ use valleyscope_runs::{Forked, RunFolder};
 use super::checkpoint::{
     CheckpointError, NamedTensors, OPTIMIZER, TrainingState, check_powers, load, most_bytes, read,
 };
-use super::wanted::ExpectedTensors;
+use super::checkpoint_reader::ExpectedTensors;
 
-/// The checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
+/// Loads the checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
 ///
-/// An optimizer of another rule starts with the states and the progress of `expected`, which are those before its
-/// first step. The best evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not
-/// in the fork's folder.
+/// An optimizer with another rule starts with the states and the progress of `expected`, which are those before its
+/// first step. The best evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not in
+/// the fork's folder.
 ///
 /// # Errors
 ///
-/// Those of [`load`]; [`CheckpointError::Foreign`] where the checkpoint of that step is another one, as the
-/// fork has saved its own.
+/// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has saved a checkpoint of its own at that
+/// step.
 pub fn load_forked(
     run: &RunFolder,
     forked: &Forked,
@@ -48,7 +48,7 @@ pub fn load_forked(
     Ok((checkpoint, tensors))
 }
 
-/// The checkpoint of a step from which a run continues: one of its own, or the one that it was forked from.
+/// Loads the checkpoint of a step from which a run continues: its own, or the one that it was forked from.
 pub(super) fn load_any(
     run: &RunFolder,
     step: u64,
@@ -63,7 +63,7 @@ pub(super) fn load_any(
     }
 }
 
-/// Whether the losses of evaluations before a checkpoint can be compared with those of a run that continues from it.
+/// Returns whether evaluations before a checkpoint are comparable with those of a run that continues from it.
 fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool {
     let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
     let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));

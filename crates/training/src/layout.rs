@@ -1,7 +1,7 @@
-/// The parameters of a stack of models as one flat tensor, segment after segment.
+/// Layout of the parameters of a stack of models in one flat tensor, segment after segment.
 ///
-/// A segment is one parameter tensor of all models: first the whole of it for the first model, then for the
-/// second, and so on. So a layer's parameters lie together, and products over the stack need no copies.
+/// A segment is one parameter tensor of all models: the whole tensor of the first model, then that of the second, and
+/// so on. So a layer's parameters are contiguous, and products over the stack need no copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterLayout {
     segments: Vec<Segment>,
@@ -12,33 +12,33 @@ pub struct ParameterLayout {
 /// One parameter tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Like `layers.0.linear.weight`.
+    /// The name, such as `layers.0.linear.weight`.
     pub name: String,
     /// The shape for one model.
     pub shape: Vec<i64>,
-    /// Whether weight decay acts on it.
+    /// Whether weight decay applies to it.
     pub decays: bool,
-    /// The number of matrices `[outputs, inputs]` of which it consists, one below the other. 0 where a rule for matrices
-    /// takes it for a vector: what is no matrix, embeddings and output layers.
+    /// The number of matrices `[outputs, inputs]` in the tensor, one below the other. Rules for matrices treat a tensor
+    /// with 0 of them, such as embeddings and output layers, as a vector.
     pub matrices: usize,
-    /// The blocks of which it consists for Adam-mini, one after the other: how many there are of how many elements.
+    /// The blocks of the tensor for Adam-mini, one after the other: numbers of blocks, and of their elements.
     pub blocks: Vec<(usize, usize)>,
     offset: usize,
 }
 
 impl Segment {
-    /// The number of its elements for one model.
+    /// Returns the number of elements for one model.
     pub fn size(&self) -> usize {
         self.shape.iter().product::<i64>() as usize
     }
 }
 
 impl ParameterLayout {
-    /// Each segment is aligned for vectors and GPUs: it starts at a multiple of 256 bytes in single precision. The gaps
-    /// stay zero.
+    /// The alignment of segments for vectors and GPUs: each starts at a multiple of 256 bytes in single precision. The
+    /// gaps stay zero.
     const ALIGNMENT: usize = 64;
 
-    /// A layout of tensors given by name, shape and whether weight decay acts on them, for `models` models.
+    /// Creates a layout for `models` models of tensors given by name, shape and whether weight decay applies to them.
     pub fn new(tensors: impl IntoIterator<Item = (String, Vec<i64>, bool)>, models: usize) -> ParameterLayout {
         let mut length = 0;
         let segments = tensors.into_iter().map(|(name, shape, decays)| {
@@ -57,7 +57,7 @@ impl ParameterLayout {
         ParameterLayout { segments, models, length }
     }
 
-    /// The same with another number of matrices in the segments whose names `count` knows; else it is 1 for shapes of two
+    /// Sets the number of matrices in the segments for which `count` returns one. The default is 1 for shapes of two
     /// sides.
     pub fn with_matrices(mut self, count: impl Fn(&str) -> Option<usize>) -> ParameterLayout {
         for segment in &mut self.segments {
@@ -66,8 +66,8 @@ impl ParameterLayout {
         self
     }
 
-    /// The same with other blocks in the segments whose names `blocks` knows. Else they are the rows of a matrix, the elements
-    /// of a bias, and the whole of another vector.
+    /// Sets the blocks in the segments for which `blocks` returns some. The default blocks are the rows of a matrix,
+    /// the elements of a bias, and the whole of another vector.
     pub fn with_blocks(mut self, blocks: impl Fn(&str) -> Option<Vec<(usize, usize)>>) -> ParameterLayout {
         for segment in &mut self.segments {
             if let Some(blocks) = blocks(&segment.name) {
@@ -87,32 +87,33 @@ impl ParameterLayout {
         self.models
     }
 
-    /// The number of elements of the flat tensor.
+    /// Returns the number of elements of the flat tensor.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// The range of a segment's elements for one model.
+    /// Returns the range of a segment's elements for one model.
     pub fn range(&self, segment: usize, model: usize) -> std::ops::Range<usize> {
         let Segment { offset, .. } = self.segments[segment];
         let size = self.segments[segment].size();
         offset + model * size..offset + (model + 1) * size
     }
 
-    /// The number of elements of one model.
+    /// Returns the number of elements of one model.
     pub fn model_size(&self) -> usize {
         self.segments.iter().map(Segment::size).sum()
     }
 
-    /// The matrices of all models in a segment of a flat tensor, `[models × matrices, outputs, inputs]`, where there are
-    /// any.
+    /// Returns the matrices of all models in a segment of a flat tensor, `[models × matrices, outputs, inputs]`, if it
+    /// has any.
     pub fn matrices(&self, flat: &tch::Tensor, segment: usize) -> Option<tch::Tensor> {
         let Segment { ref shape, matrices, .. } = self.segments[segment];
         let (&[rows, columns], 1..) = (&shape[..], matrices) else { return None };
         Some(self.view(flat, segment).view([-1, rows / matrices as i64, columns]))
     }
 
-    /// The blocks of all models in a segment of a flat tensor, `[models, blocks, elements]` for each length of blocks.
+    /// Returns the blocks of all models in a segment of a flat tensor, `[models, blocks, elements]` for each length of
+    /// blocks.
     pub fn blocks(&self, flat: &tch::Tensor, segment: usize) -> Vec<tch::Tensor> {
         let of_models = self.view(flat, segment).view([self.models as i64, -1]);
         let mut start = 0;
@@ -124,7 +125,7 @@ impl ParameterLayout {
         parts.collect()
     }
 
-    /// The view of a segment in a flat tensor, of the shape `[models, …]`.
+    /// Returns the view of a segment in a flat tensor, of the shape `[models, …]`.
     pub fn view(&self, flat: &tch::Tensor, segment: usize) -> tch::Tensor {
         let Segment { shape, offset, .. } = &self.segments[segment];
         let length = (self.segments[segment].size() * self.models) as i64;

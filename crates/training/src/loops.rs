@@ -1,15 +1,15 @@
-//! The numbers of tensors as slices, for loops that are compiled for the vector instructions of the processor.
+//! Access to tensors as slices, for loops that are compiled to the processor's vector instructions.
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::lanes::Real;
 
-/// `f32` or `f64`.
+/// The number types of tensors: `f32` and `f64`.
 pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sync + 'static {
     fn from_byte(byte: u8) -> Self;
 
     fn exp(self) -> Self;
 
-    /// The exponential function, to 2e-7 in single precision, in which a loop over it is vectorised.
+    /// Computes the exponential function, to 2e-7 in single precision, in a form that vectorises.
     fn quick_exp(self) -> Self;
 
     fn ln(self) -> Self;
@@ -44,13 +44,14 @@ macro_rules! number {
 number!(f32, exp_of_single);
 number!(f64, f64::exp);
 
-/// `exp x = 2ᵏ exp r` with a whole k and |r| ≤ ½ ln 2. Never less than the smallest normal number, and ∞ from 88.4 on.
+/// Computes `exp x = 2ᵏ exp r` with a whole k and |r| ≤ ½ ln 2. Never less than the smallest normal number, and ∞ from
+/// 88.4 on.
 #[inline(always)]
 fn exp_of_single(x: f32) -> f32 {
-    // Comparisons that leave NaN as it is.
+    // These comparisons keep NaN.
     let x = if x < -87.3 { -87.3 } else { x };
     let x = if x > 88.7 { 88.7 } else { x };
-    // Added to a number below 2²², it leaves the nearest integer in the lowest bits.
+    // Adding this to a number below 2²² leaves the nearest integer in the lowest bits.
     const WHOLE: f32 = 12_582_912.0;
     // ln 2 in two parts, the first so short that its product with k is exact.
     const HIGH: f32 = 0.693_359_4;
@@ -66,7 +67,7 @@ fn exp_of_single(x: f32) -> f32 {
     sum * f32::from_bits(exponent)
 }
 
-/// The elements of a contiguous tensor in the processor's memory.
+/// Returns the elements of a contiguous tensor in the processor's memory.
 pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     check::<T>(tensor);
     // SAFETY: the tensor is contiguous, of this type, and on the processor; it lives as long as the slice, and
@@ -74,7 +75,7 @@ pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
-/// The same, mutable.
+/// Returns the elements of a contiguous tensor in the processor's memory as a mutable slice.
 pub(crate) fn numbers_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
     check::<T>(tensor);
     // SAFETY: as above; other views of the tensor's memory are not read meanwhile.

@@ -1,4 +1,4 @@
-//! The worker that trains. It is started by `valleyscope train` and by the window, and lives apart from them.
+//! The worker that trains, started by `valleyscope train` and by the window as a process of its own.
 
 use std::process::ExitCode;
 

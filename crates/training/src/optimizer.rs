@@ -1,7 +1,9 @@
-//! The update rules on flat tensors.
+//! Update rules on flat tensors.
 //!
-//! On the processor a step of an element-wise rule is the rule itself over slices. On a GPU, and for other rules, it
-//! is some ten tensor operations, whatever the number of layers, and some more for each norm of a parameter tensor.
+//! On the processor, a step of an element-wise rule is the rule of [`valleyscope_engine::optimizer`] over slices, in
+//! one pass over the parameters. On a GPU, and for rules that treat a parameter as a whole, it is some ten tensor
+//! operations, whatever the number of layers, and some more for each norm of a parameter tensor. Rules with statistics
+//! of axes have steps of their own (`axes`).
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,55 +16,51 @@ use valleyscope_engine::vectorized;
 use valleyscope_engine::with_rule;
 use valleyscope_runs::OptimizerProgress;
 
-use super::answers::{Answers, Questions};
 use super::axes;
 use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
+use super::gradient_queries::{GradientQueries, QueryResults};
 use super::layout::ParameterLayout;
 use super::loops::{Number, numbers, numbers_mut, with_number};
-use super::team::share;
+use super::openmp::share;
 use super::tensor_step::TensorStep;
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
-///
-/// On the processor it is the rule of [`valleyscope_engine::optimizer`], in one pass over the parameters; elsewhere, and for a rule
-/// that sees a parameter as a whole, the same rule as some ten tensor operations, whatever the number of layers, and
-/// some more for each norm of a parameter tensor. Rules with statistics of axes have steps of their own (`axes`).
 #[derive(Debug)]
 pub struct FlatOptimizer {
     rule: RuleSpec,
     learning_rates: Vec<f64>,
     bias: BiasCorrection,
-    /// What is remembered: in the order of the rule's states and each as long as the parameters, or as [`axes::states`] says.
+    /// The states, in the rule's order, each as long as the parameters or as in [`axes::states`].
     states: Vec<Tensor>,
     /// The names of the states in a checkpoint.
     names: Vec<String>,
-    /// The elements of the flat tensors for which it keeps states, and which it steps.
+    /// The elements of the flat tensors that this optimizer steps, and whose states it keeps.
     own: Range<usize>,
     numbers: (Kind, Device),
-    /// For tensor operations.
+    /// The rates for tensor operations.
     rates: Option<TensorRates>,
 }
 
-/// What differs from parameter to parameter, as tensors.
+/// The rates that differ between parameters, as tensors.
 #[derive(Debug)]
 pub(super) struct TensorRates {
     pub learning_rate: TensorLearningRates,
-    /// ω, and 0 where nothing decays.
+    /// The weight decay ω; 0 without decay.
     pub decay: Tensor,
 }
 
-/// η
+/// The learning rate η.
 #[derive(Debug)]
 pub(super) enum TensorLearningRates {
-    /// Of a single model.
+    /// The rate of a single model.
     One(f64),
-    /// Of each parameter of a stack.
+    /// The rates of each parameter of a stack.
     Each(Tensor),
 }
 
 impl TensorLearningRates {
-    /// η times a flat tensor.
+    /// Returns η times a flat tensor.
     pub(super) fn times(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
         match self {
             TensorLearningRates::One(rate) => tensor.f_mul_scalar(*rate),
@@ -72,7 +70,7 @@ impl TensorLearningRates {
 }
 
 impl FlatOptimizer {
-    /// An optimizer before its first step, for parameters of this layout, with a learning rate for each model.
+    /// Creates an optimizer before its first step, for parameters of this layout, with a learning rate for each model.
     pub fn new(
         rule: RuleSpec,
         learning_rates: &[f64],
@@ -88,7 +86,7 @@ impl FlatOptimizer {
             let names = rule.info().state_keys().map(|key| format!("{OPTIMIZER}{key}"));
             (names.collect(), rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?)
         };
-        // Loops over elements serve rules that step each by itself.
+        // Loops over elements are for rules that step each element by itself.
         let in_loops = device == Device::Cpu && rule.needs_gradient_only();
         let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();
@@ -96,17 +94,18 @@ impl FlatOptimizer {
         Ok(FlatOptimizer { rule, learning_rates, bias, states, names, own, numbers, rates })
     }
 
-    /// Keeps the states of some elements of a single model's flat tensors only, and steps only these.
+    /// Restricts the optimizer to some elements of a single model's flat tensors: keeps only their states, and steps
+    /// only them.
     ///
     /// # Errors
     ///
-    /// For a rule whose step of an element needs more than what belongs to this element.
+    /// Fails for a rule whose step of an element depends on other elements.
     pub fn keep(&mut self, own: Range<usize>) -> Result<(), TrainError> {
         let needs = [Need::WholeParameter, Need::Axes].map(|need| self.rule.info().needs(need));
         let elsewhere = self.rule.info().needs(Need::GradientElsewhere) || self.rule.gradient_toward().is_some();
         let why = match () {
             () if needs.contains(&true) || self.rule.is_cautious() => "steps whole parameters",
-            () if elsewhere => "takes gradients where its memory of all parameters says",
+            () if elsewhere => "takes gradients at parameters from its states",
             () => {
                 let part = |tensor: &Tensor| narrow(tensor, &own)?.f_detach_copy();
                 self.states = self.states.iter().map(part).collect::<Result<_, _>>()?;
@@ -118,13 +117,13 @@ impl FlatOptimizer {
             }
         };
         Err(TrainError::Refused(format!(
-            "expected an optimizer that steps each element by itself, as its memory is to be divided among the processes, \
-             found {}, which {why}; leave `shard_optimizer` out",
+            "expected an optimizer that steps each element by itself, as its states are to be divided among the processes, \
+             found {}, which {why}; omit `shard_optimizer`",
             self.rule.name()
         )))
     }
 
-    /// The elements of the flat tensors for which it keeps states, and which it steps.
+    /// Returns the elements of the flat tensors that this optimizer steps, and whose states it keeps.
     pub fn own(&self) -> &Range<usize> {
         &self.own
     }
@@ -138,14 +137,14 @@ impl FlatOptimizer {
         }
     }
 
-    /// The same through tensor operations on any device.
+    /// Switches to tensor operations, on any device.
     pub fn with_tensor_operations(mut self, layout: &ParameterLayout) -> Result<FlatOptimizer, TrainError> {
         let (kind, device) = self.numbers;
         self.rates = Some(TensorRates::new(&self.rule, &self.learning_rates, layout, kind, device)?);
         Ok(self)
     }
 
-    /// What is remembered, with names for a checkpoint.
+    /// Returns the states, with their names in a checkpoint.
     pub fn states(&self) -> impl Iterator<Item = (String, &Tensor)> {
         self.names.iter().cloned().zip(&self.states)
     }
@@ -163,11 +162,11 @@ impl FlatOptimizer {
         OptimizerProgress { steps: self.bias.steps, powers }
     }
 
-    /// Continues from there; the states are set through [`FlatOptimizer::states`].
+    /// Sets the progress, to continue from it; the states are set through [`FlatOptimizer::states`].
     ///
     /// # Errors
     ///
-    /// Where one of [`BiasCorrection::powers`] is missing.
+    /// Fails if one of [`BiasCorrection::powers`] is missing.
     pub fn set_progress(&mut self, progress: &OptimizerProgress) -> Result<(), TrainError> {
         let power = |key: &str| progress.powers.get(key).copied();
         if let Some(key) = self.progress().powers.keys().find(|key| power(key).is_none()) {
@@ -177,33 +176,34 @@ impl FlatOptimizer {
         Ok(())
     }
 
-    /// Where the gradients of the next step are taken, if not at the parameters.
+    /// Returns the parameters at which the gradients of the next step are computed, if not the current ones.
     pub fn gradient_place(&self, parameters: &Tensor) -> Result<Option<Tensor>, TrainError> {
         let Some((state, part)) = self.rule.gradient_toward() else { return Ok(None) };
         Ok(Some(self.states[state].f_mul_scalar(part)?.f_add_(parameters)?))
     }
 
-    /// What the next step needs to know of its batch besides the gradients.
-    pub fn questions(&self) -> Questions {
+    /// Returns the queries of the next step to its batch besides the gradients.
+    pub fn queries(&self) -> GradientQueries {
         let needs = |need| self.rule.info().needs(need);
         if !needs(Need::GradientElsewhere) && !needs(Need::Curvature) {
-            return Questions::default();
+            return GradientQueries::default();
         }
         with_rule!(self.rule.kind(), R => {
             let bias = self.bias.after::<R>(&self.rule, self.learning_rates[0]);
-            TensorStep::record::<R>(&self.rule, &bias).questions(&self.states)
+            TensorStep::record::<R>(&self.rule, &bias).queries(&self.states)
         })
     }
 
-    /// One step: changes `parameters` by what the `gradients`, taken where [`FlatOptimizer::gradient_place`] says, and the answers to [`FlatOptimizer::questions`] say.
+    /// Takes one step: changes `parameters` by the `gradients`, taken at [`FlatOptimizer::gradient_place`], and the
+    /// results of [`FlatOptimizer::queries`].
     pub fn step(
         &mut self,
         layout: &ParameterLayout,
         parameters: &mut Tensor,
         gradients: &Tensor,
-        answers: &Answers,
+        query_results: &QueryResults,
     ) -> Result<(), TrainError> {
-        with_rule!(self.rule.kind(), R => self.step_with::<R>(layout, parameters, gradients, answers))
+        with_rule!(self.rule.kind(), R => self.step_with::<R>(layout, parameters, gradients, query_results))
     }
 
     fn step_with<R: Rule>(
@@ -211,9 +211,9 @@ impl FlatOptimizer {
         layout: &ParameterLayout,
         parameters: &mut Tensor,
         gradients: &Tensor,
-        answers: &Answers,
+        query_results: &QueryResults,
     ) -> Result<(), TrainError> {
-        // The rates of a stack stay the same.
+        // The rates of a stack stay constant.
         self.bias = self.bias.after::<R>(&self.rule, self.learning_rates[0]);
         if let Some(rates) = &self.rates {
             if R::INFO.needs(Need::Axes) {
@@ -221,8 +221,8 @@ impl FlatOptimizer {
             }
             let step = TensorStep::record::<R>(&self.rule, &self.bias);
             let mut parameters = narrow(parameters, &self.own)?;
-            let (gradients, answers) = (narrow(gradients, &self.own)?, answers.narrow(&self.own)?);
-            return step.run(&mut parameters, &gradients, &answers, &mut self.states, rates, layout);
+            let (gradients, query_results) = (narrow(gradients, &self.own)?, query_results.narrow(&self.own)?);
+            return step.run(&mut parameters, &gradients, &query_results, &mut self.states, rates, layout);
         }
         let (rule, bias) = (&self.rule, &self.bias);
         with_number!(parameters.kind(), T => {
@@ -247,19 +247,19 @@ impl FlatOptimizer {
     }
 }
 
-/// The elements of a flat tensor, which it shares with it.
+/// Returns a view of some elements of a flat tensor.
 pub(super) fn narrow(flat: &Tensor, elements: &Range<usize>) -> Result<Tensor, TchError> {
     flat.f_narrow(0, elements.start as i64, elements.len() as i64)
 }
 
-/// Parameters and what goes with each of them.
+/// Slices of the parameters, gradients and states.
 struct Slices<'a, T> {
     theta: &'a mut [T],
     gradients: &'a [T],
     states: Vec<&'a mut [T]>,
 }
 
-/// Some of the parameters, all of one kind.
+/// Some of the parameters, with equal rates.
 struct Piece<'a, T> {
     slices: Slices<'a, T>,
     decays: bool,
@@ -267,10 +267,10 @@ struct Piece<'a, T> {
 }
 
 impl<'a, T> Slices<'a, T> {
-    /// Parameters in a piece: what a thread does at a time.
+    /// The number of parameters in a piece, the work of a thread at a time.
     const PIECE: usize = 1 << 15;
 
-    /// Takes the next ones off.
+    /// Splits off the next elements.
     fn next(&mut self, count: usize) -> Slices<'a, T> {
         fn next<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
             let (taken, after) = std::mem::take(rest).split_at_mut(count);
@@ -283,7 +283,7 @@ impl<'a, T> Slices<'a, T> {
         Slices { theta: next(&mut self.theta, count), gradients, states }
     }
 
-    /// All but the gaps of the layout, in pieces; these are the parameters of `own`.
+    /// Cuts everything but the gaps of the layout into pieces; the slices hold the parameters of `own`.
     fn pieces(mut self, layout: &ParameterLayout, own: &Range<usize>, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
         let (mut pieces, mut at) = (Vec::new(), own.start);
         for (index, segment) in layout.segments().iter().enumerate() {
@@ -306,7 +306,7 @@ impl<'a, T> Slices<'a, T> {
 }
 
 vectorized! {
-    /// A step of the rule `R` for each parameter of some slices of equal length.
+    /// Steps each parameter of some slices of equal length by the rule `R`.
     fn step_slices<R: Rule, T: Number>(
         coefficients: &R::Coefficients<T>, rates: Rates<f64>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
     ) {
@@ -319,7 +319,7 @@ vectorized! {
         let count = theta.len();
         let gradients = &gradients[..count];
         let mut states = states.iter_mut();
-        // Written out for each state, so that the compiler sees all lengths to be equal and vectorises the loop.
+        // Written out for each state, so that the compiler proves all lengths equal and vectorises the loop.
         let columns: [&[Cell<T>]; MOST_STATES] = Numbers::from_fn(|of| -> &[Cell<T>] {
             if of >= <R::State<T> as Numbers<T>>::COUNT {
                 return &[];

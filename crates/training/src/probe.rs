@@ -9,13 +9,12 @@ use super::error::TrainError;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 
-/// The quantiles that are shown of a rule's observed quantity, with the suffixes that they add to the name of its
-/// metric.
+/// The quantiles of a rule's observed quantity that are logged, with their suffixes in the metrics' names.
 const QUANTILES: [(f64, &str); 3] = [(0.1, "q10"), (0.5, "q50"), (0.9, "q90")];
 
 /// The number of sampled parameters of a layer.
 const SAMPLED: usize = 4096;
-/// The largest number of sampled layers, the first ones.
+/// The largest number of sampled layers; the first ones are sampled.
 const MOST_LAYERS: usize = 128;
 
 /// A sample of a model's parameters, evenly spread over each layer.
@@ -25,7 +24,7 @@ pub struct Probe {
     length: usize,
     /// Places in the flat tensor, `[sampled]`, layer after layer.
     places: Tensor,
-    /// The parameters there before the step.
+    /// The sampled parameters before the step.
     before: Option<Tensor>,
 }
 
@@ -33,12 +32,12 @@ struct Layer {
     /// The metric of the size of an update relative to the parameters, ‖Δθ‖ / ‖θ‖.
     metric: Option<MetricId>,
     name: String,
-    /// The number of places of its sample.
+    /// The number of sampled places of the layer.
     count: usize,
 }
 
 impl Probe {
-    /// A probe of the only model of a layout, with flat tensors like `parameters`.
+    /// Creates a probe of the only model of a layout, with flat tensors like `parameters`.
     pub fn new(layout: &ParameterLayout, parameters: &Tensor) -> Result<Probe, TrainError> {
         let mut ranges: Vec<(&str, Vec<std::ops::Range<usize>>)> = Vec::new();
         for (index, segment) in layout.segments().iter().enumerate() {
@@ -62,7 +61,7 @@ impl Probe {
         Ok(Probe { layers, length: layout.length(), places, before: None })
     }
 
-    /// The metrics that it measures with an optimizer.
+    /// Lists the metrics that it measures with an optimizer.
     pub fn metrics(&self, optimizer: &FlatOptimizer) -> Vec<MetricInfo> {
         let info = |metric: MetricId, title: String, unit, scale| {
             let (better, source) = (Better::Neither, MetricSource::Training);
@@ -85,14 +84,14 @@ impl Probe {
         }
         let named = self.layers.iter().filter_map(|layer| Some((layer.metric?, &layer.name)));
         metrics.extend(named.map(|(metric, name)| {
-            // Such numbers are small.
+            // Ratios are small numbers.
             info(metric, format!("Update ratio, {name}"), Unit::Exact, MetricScale::Log)
         }));
         metrics
     }
 
-    /// The observation of the sampled parameters' states. `None` where a rule has nothing to observe, where its states
-    /// have other shapes than the parameters (statistics of axes), and where other processes keep some of them.
+    /// Returns the observation of the sampled parameters' states. `None` if a rule has nothing to observe, if its
+    /// states have other shapes than the parameters (statistics of axes), and if other processes keep some of them.
     fn observation(&self, optimizer: &FlatOptimizer) -> Option<Observation> {
         let is_flat = |(_, state): (String, &Tensor)| state.size() == [self.length as i64];
         optimizer.rule().info().observed.filter(|_| optimizer.states().all(is_flat))
@@ -104,7 +103,7 @@ impl Probe {
         Ok(())
     }
 
-    /// The metrics of the step since [`Probe::begin`]; none where there was no step. Waits for the device.
+    /// Returns the metrics of the step since [`Probe::begin`]; none if there was no step. Blocks on the device.
     pub fn end(&mut self, parameters: &Tensor, optimizer: &FlatOptimizer) -> Result<MetricValues, TrainError> {
         let Some(before) = self.before.take() else { return Ok(MetricValues::default()) };
         let numbers =
@@ -135,7 +134,8 @@ impl Probe {
     }
 }
 
-/// The layer of a parameter tensor: its name up to the number, as in `transformer.h.3`, or without its last word.
+/// Returns the layer of a parameter tensor: its name up to the number, as in `transformer.h.3`, or without its last
+/// word.
 fn layer_name(segment: &str) -> &str {
     let mut end = 0;
     for word in segment.split('.') {
@@ -148,7 +148,7 @@ fn layer_name(segment: &str) -> &str {
     segment.rsplit_once('.').map_or(segment, |(layer, _)| layer)
 }
 
-/// The metrics of a rule's observed quantity: one, or one for each quantile.
+/// Returns the metrics of a rule's observed quantity: one, or one for each quantile.
 fn observed_metrics(rule: &RuleSpec) -> Vec<MetricId> {
     match rule.info().observed {
         None => Vec::new(),
@@ -159,7 +159,7 @@ fn observed_metrics(rule: &RuleSpec) -> Vec<MetricId> {
     }
 }
 
-/// The observed quantity of a rule, from the parameters before a step and its states after the step.
+/// Computes the observed quantity of a rule from the parameters before a step and its states after the step.
 fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec<f64>]) -> MetricValues {
     let Some(Observation { statistic, .. }) = rule.info().observed else { return MetricValues::default() };
     let mut values: Vec<f64> = with_rule!(rule.kind(), R => {

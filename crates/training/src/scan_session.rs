@@ -55,7 +55,7 @@ impl Work<'_> {
         Ok(Ended::Finished)
     }
 
-    /// Trains a point in a thread of its own, while commands are received here.
+    /// Trains a point in a thread of its own, and answers commands meanwhile.
     fn point(
         &mut self,
         scan: &impl PointTraining,
@@ -79,7 +79,7 @@ impl Work<'_> {
         })
     }
 
-    /// Answers commands to a scan; returns whether one was to stop.
+    /// QueryResults commands to a scan; returns whether one was to stop.
     fn asked_to_stop(&mut self) -> Result<bool, SessionError> {
         let mut stop = false;
         for (id, command) in self.session.commands()? {
@@ -98,8 +98,8 @@ impl Work<'_> {
     }
 }
 
-/// The grid points of a scan up to the first that cannot be read: a reader drops those after the step from which a run
-/// is resumed.
+/// Returns the grid points of a scan up to the first unreadable one: readers drop the points after the step from which
+/// a run resumes.
 fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
     let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
     known.sort_unstable();

@@ -1,4 +1,4 @@
-//! Jumps of the training loss.
+//! Detection of jumps of the training loss.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use valleyscope_experiments::view::ticks::significant;
 
 /// Detects jumps in the points of a training curve as they arrive.
 ///
-/// Logarithms are compared, as small losses scatter by factors. The loss has jumped where the median of the newest three
-/// points is above all points before, and above their median by six deviations and by 5 %. A deviation is 1.4826 times
-/// the median absolute deviation from the median, the standard deviation of a normal distribution, which single outliers
-/// do not change ([Rousseeuw and Croux, 1993](https://doi.org/10.1080/01621459.1993.10476408)).
+/// Logarithms are compared, as small losses scatter by factors. A jump is a median of the newest three points that is
+/// above all earlier points, and above their median by six deviations and by 5 %. A deviation is 1.4826 times the
+/// median absolute deviation from the median: the standard deviation of a normal distribution, robust against single
+/// outliers ([Rousseeuw and Croux, 1993](https://doi.org/10.1080/01621459.1993.10476408)).
 #[derive(Clone, Debug, Default)]
 pub struct LossSpikes {
     /// Logarithms of the newest points, the newest last.
@@ -18,13 +18,13 @@ pub struct LossSpikes {
 
 impl LossSpikes {
     const NEWEST: usize = 3;
-    /// The smallest number of earlier points for a comparison, and the largest number that are kept.
+    /// The smallest number of earlier points for a comparison, and the largest number that is kept.
     const BEFORE: [usize; 2] = [16, 50];
     const DEVIATIONS: f64 = 6.0;
     const RISE: f64 = 1.05;
 
-    /// Adds the next point; returns a message where the loss has jumped. A jump is reported once: after it, the points
-    /// to compare with are collected again. Losses that are not finite or not positive are skipped.
+    /// Adds the next point; returns a message if the loss has jumped. A jump is reported once: after it, the points for
+    /// comparison are collected anew. Losses that are not finite or not positive are skipped.
     pub fn next(&mut self, loss: f64) -> Option<String> {
         if !(loss.is_finite() && loss > 0.0) {
             return None;
@@ -50,7 +50,7 @@ impl LossSpikes {
     }
 }
 
-/// The middle value, or the upper of the two in the middle.
+/// Returns the middle value, or the upper of the two in the middle.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,7 +1,7 @@
 //! A step of an update rule as tensor operations.
 //!
-//! The rule is run once with [`Traced`] numbers, which record what it computes; each recorded operation then becomes one or
-//! some operations on flat tensors. What is not needed any more is overwritten by what is computed next.
+//! The rule runs once with [`Traced`] numbers, which record its operations; each recorded operation then becomes one or
+//! more operations on flat tensors. Later results overwrite tensors that are no longer needed.
 
 use tch::{TchError, Tensor};
 use valleyscope_engine::lanes::Real;
@@ -10,22 +10,22 @@ use valleyscope_engine::optimizer::{
     RuleInput, RuleSpec, Symbol, Tape, Traced, TracedBatch,
 };
 
-use super::answers::{Answers, Questions};
 use super::error::TrainError;
+use super::gradient_queries::{GradientQueries, QueryResults};
 use super::layout::ParameterLayout;
 use super::optimizer::{TensorLearningRates, TensorRates};
 use super::tensor_value::{TensorValue, sign};
 
-/// What is to be computed in a step.
+/// A recorded step of an update rule.
 pub(super) struct TensorStep {
     nodes: Vec<Node>,
     theta: Operand,
-    /// What is remembered afterwards.
+    /// The states after the step.
     states: Vec<Operand>,
 }
 
 impl TensorStep {
-    /// Records a step of the rule `R`, which is that of `rule`.
+    /// Records a step of the rule `R`, described by `rule`.
     pub(super) fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection) -> TensorStep {
         let tape = Tape::with_shapes();
         let given = |symbol| tape.symbol(symbol, UNKNOWN);
@@ -46,8 +46,8 @@ impl TensorStep {
         TensorStep { nodes: tape.recorded().nodes, theta, states }
     }
 
-    /// What the step needs to know of its batch besides the gradients.
-    pub(super) fn questions(&self, states: &[Tensor]) -> Questions {
+    /// Returns the queries of the step to its batch besides the gradients.
+    pub(super) fn queries(&self, states: &[Tensor]) -> GradientQueries {
         let place = self.nodes.iter().find_map(|node| match node.operation {
             Operation::GradientAt(Operand::Node(place)) => Some(self.nodes[place].operation),
             _ => None,
@@ -57,15 +57,15 @@ impl TensorStep {
             _ => unreachable!("a rule asks for the gradient at one of its states"),
         });
         let is_curvature = |node: &Node| node.operation == Operation::Symbol(Symbol::Curvature);
-        Questions { gradient_at, curvature: self.nodes.iter().any(is_curvature) }
+        GradientQueries { gradient_at, curvature: self.nodes.iter().any(is_curvature) }
     }
 
-    /// Changes the parameters and what is remembered.
+    /// Updates the parameters and the states.
     pub(super) fn run(
         &self,
         parameters: &mut Tensor,
         gradients: &Tensor,
-        answers: &Answers,
+        query_results: &QueryResults,
         states: &mut [Tensor],
         rates: &TensorRates,
         layout: &ParameterLayout,
@@ -81,10 +81,10 @@ impl TensorStep {
                 Operation::Symbol(Symbol::Gradient) => NodeValue::Known(TensorValue::lent(gradients)),
                 Operation::Symbol(Symbol::LearningRate) => NodeValue::Known(rates.learning_rate.value()),
                 Operation::Symbol(Symbol::WeightDecay) => NodeValue::Known(TensorValue::lent(&rates.decay)),
-                Operation::Symbol(Symbol::Curvature) => NodeValue::Known(answer(answers.curvature.as_ref())),
+                Operation::Symbol(Symbol::Curvature) => NodeValue::Known(answer(query_results.curvature.as_ref())),
                 Operation::GradientAt(place) => {
                     values.take(place);
-                    NodeValue::Known(answer(answers.gradient_elsewhere.as_ref()))
+                    NodeValue::Known(answer(query_results.gradient_elsewhere.as_ref()))
                 }
                 Operation::Symbol(
                     Symbol::Hyperparameter(_) | Symbol::Power(_) | Symbol::Step | Symbol::Computed(_),
@@ -98,7 +98,7 @@ impl TensorStep {
         }
         for (state, operand) in states.iter_mut().zip(&self.states) {
             let tensor = values.take(*operand).into_tensor(gradients)?;
-            // Parameters are written in place; a state must not change along with them.
+            // Parameters are written in place; a state must not share their memory.
             let is_shared = tensor.data_ptr() == parameters.data_ptr();
             *state = if is_shared { tensor.f_detach_copy()? } else { tensor };
         }
@@ -109,7 +109,7 @@ impl TensorStep {
         Ok(())
     }
 
-    /// How often each number is needed.
+    /// Counts how often each number is used.
     fn uses(&self) -> Vec<usize> {
         let mut uses = vec![0; self.nodes.len()];
         let of_nodes = self.nodes.iter().flat_map(|node| node.operation.operands());
@@ -121,8 +121,8 @@ impl TensorStep {
         uses
     }
 
-    /// Whether a number is a product that is needed only as the term of the sum that comes next, which adds it in one
-    /// operation.
+    /// Returns whether a number is a product that is used only as a term of the next sum, so that one operation
+    /// computes both.
     fn is_fused(&self, index: usize, uses: &[usize]) -> bool {
         let is_product = matches!(self.nodes[index].operation, Operation::Product(..));
         let next = self.nodes.get(index + 1).map(|next| next.operation);
@@ -138,7 +138,7 @@ fn answer(tensor: Option<&Tensor>) -> TensorValue {
 
 const UNKNOWN: [f64; 2] = [f64::NAN; 2];
 
-/// The batch of a step that is recorded before its numbers are known.
+/// A placeholder for the batch of a step, which is recorded before its numbers exist.
 #[derive(Clone, Copy)]
 struct UnknownBatch;
 
@@ -161,26 +161,26 @@ impl TensorLearningRates {
     }
 }
 
-/// The numbers that are computed so far.
+/// The numbers computed so far.
 struct StepValues<'a> {
     nodes: &'a [Node],
     layout: &'a ParameterLayout,
     values: Vec<NodeValue>,
-    /// How often each is still needed.
+    /// The number of remaining uses of each.
     uses: Vec<usize>,
 }
 
-/// What is known of a recorded number.
+/// The state of a recorded number.
 enum NodeValue {
     Known(TensorValue),
-    /// It is a product that the next operation adds.
+    /// A product that the next operation adds.
     Fused,
-    /// It is not needed any more.
+    /// A number after its last use.
     Used,
 }
 
 impl StepValues<'_> {
-    /// An operand, which is needed once less from now on.
+    /// Takes an operand, and counts one use less of it.
     fn take(&mut self, operand: Operand) -> TensorValue {
         match operand {
             Operand::Constant(number, _) => TensorValue::Number(number),
@@ -240,7 +240,7 @@ impl StepValues<'_> {
         }
     }
 
-    /// `a b + c`
+    /// Computes `a b + c`.
     fn product_sum(&mut self, a: Operand, b: Operand, c: Operand) -> Result<TensorValue, TchError> {
         if let Operand::Node(index) = c
             && matches!(self.values[index], NodeValue::Fused)

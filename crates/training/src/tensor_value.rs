@@ -1,6 +1,6 @@
-//! Numbers for all parameters: a number that is the same for all, or a flat tensor, with the operations of a step.
+//! Numbers for all parameters, a common number or a flat tensor, with the operations of a step.
 //!
-//! An operation overwrites an operand that nobody else needs.
+//! An operation overwrites an operand that has no other use.
 
 use tch::{TchError, Tensor};
 use valleyscope_engine::lanes::Real;
@@ -12,11 +12,11 @@ use super::layout::ParameterLayout;
 
 /// Numbers for all parameters.
 pub(super) enum TensorValue {
-    /// The same for all.
+    /// One number for all parameters.
     Number(f64),
     Tensor {
         tensor: Tensor,
-        /// Whether it may be overwritten, as nobody else needs it.
+        /// Whether it may be overwritten, as it has no other use.
         is_free: bool,
     },
 }
@@ -30,7 +30,7 @@ impl TensorValue {
         TensorValue::Tensor { tensor: tensor.shallow_clone(), is_free: false }
     }
 
-    /// The same, which may not be overwritten.
+    /// Returns a second handle of the number, which may not be overwritten.
     pub(super) fn share(&self) -> TensorValue {
         match self {
             TensorValue::Number(number) => TensorValue::Number(*number),
@@ -38,7 +38,7 @@ impl TensorValue {
         }
     }
 
-    /// A tensor that nobody else overwrites, like another where this is a number.
+    /// Returns a tensor that nobody else overwrites; a number becomes a tensor like `like`.
     pub(super) fn into_tensor(self, like: &Tensor) -> Result<Tensor, TchError> {
         match self {
             TensorValue::Number(number) => like.f_full_like(number),
@@ -121,7 +121,7 @@ impl TensorValue {
         }
     }
 
-    /// The larger of both; `other` where either is NaN, unlike libtorch's own.
+    /// Returns the larger of both; `other` if either is NaN, unlike libtorch's own function.
     pub(super) fn larger(self, other: TensorValue) -> Result<TensorValue, TchError> {
         let larger = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Real::larger(a, b))),
@@ -136,7 +136,7 @@ impl TensorValue {
         larger.map(TensorValue::free)
     }
 
-    /// The larger of both; NaN where either is, as by libtorch's functions.
+    /// Returns the larger of both; NaN if either is, like libtorch's function.
     pub(super) fn maximum(self, other: TensorValue) -> Result<TensorValue, TchError> {
         let larger = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::maximum(a, b))),
@@ -147,7 +147,7 @@ impl TensorValue {
         larger.map(TensorValue::free)
     }
 
-    /// The smaller of both, likewise.
+    /// Returns the smaller of both; NaN if either is, like libtorch's function.
     pub(super) fn minimum(self, other: TensorValue) -> Result<TensorValue, TchError> {
         let smaller = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::minimum(a, b))),
@@ -158,7 +158,7 @@ impl TensorValue {
         smaller.map(TensorValue::free)
     }
 
-    /// 1 where the relation to `other` holds, else 0.
+    /// Returns 1 where the relation to `other` holds, else 0.
     pub(super) fn compared(self, relation: Relation, other: TensorValue) -> Result<TensorValue, TchError> {
         let (a, b) = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => {
@@ -183,12 +183,12 @@ impl TensorValue {
         holds.f_to_kind(a.kind()).map(TensorValue::free)
     }
 
-    /// `then` where this is not 0, else `otherwise`.
+    /// Returns `then` where this is not 0, else `otherwise`.
     pub(super) fn choose(self, then: TensorValue, otherwise: TensorValue) -> Result<TensorValue, TchError> {
         let tensor = match self {
             TensorValue::Number(number) => {
                 let (chosen, other) = if number != 0.0 { (then, otherwise) } else { (otherwise, then) };
-                // Spread over the elements if the other one is, as the next operation may be one on tensors.
+                // Spread over the elements if the other one is, as the next operation may need tensors.
                 return match (&chosen, other) {
                     (TensorValue::Number(value), TensorValue::Tensor { tensor, .. }) => {
                         tensor.f_full_like(*value).map(TensorValue::free)
@@ -235,22 +235,23 @@ impl TensorValue {
         power.map(TensorValue::free)
     }
 
-    /// The norm of each parameter tensor of each model, in all of its elements.
+    /// Computes the norm of each parameter tensor of each model, repeated in all of its elements.
     pub(super) fn norm(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
         self.of_whole(layout, |models| models.f_norm_scalaropt_dim(2.0, [1_i64], true))
     }
 
-    /// The sum over each parameter tensor of each model, likewise.
+    /// Computes the sum over each parameter tensor of each model, repeated in all of its elements.
     pub(super) fn total(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
         self.of_whole(layout, |models| models.f_sum_dim_intlist(&[1_i64][..], true, models.kind()))
     }
 
-    /// The mean over each parameter tensor of each model, likewise.
+    /// Computes the mean over each parameter tensor of each model, repeated in all of its elements.
     pub(super) fn mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
         self.of_whole(layout, |models| models.f_mean_dim(&[1_i64][..], true, models.kind()))
     }
 
-    /// A number for each model of `[models, elements]`, in all of its elements, for each parameter tensor.
+    /// Applies a reduction of `[models, elements]` to each parameter tensor, and repeats the result in all elements of
+    /// a model's tensor.
     fn of_whole(
         self,
         layout: &ParameterLayout,
@@ -268,7 +269,7 @@ impl TensorValue {
         Ok(TensorValue::free(results))
     }
 
-    /// The mean over each block of each model, in all of its elements.
+    /// Computes the mean over each block of each model, repeated in all of its elements.
     pub(super) fn block_mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
         let TensorValue::Tensor { tensor: flat, .. } = self else {
             unreachable!("a step takes means of what differs between elements")
@@ -283,7 +284,8 @@ impl TensorValue {
         Ok(TensorValue::free(means))
     }
 
-    /// [`Algebra::orthogonal`](valleyscope_engine::optimizer::Algebra::orthogonal) of each matrix; 0 for other parameters.
+    /// Computes [`Algebra::orthogonal`](valleyscope_engine::optimizer::Algebra::orthogonal) of each matrix; 0 for other
+    /// parameters.
     pub(super) fn orthogonal(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
         let TensorValue::Tensor { tensor: flat, .. } = self else {
             unreachable!("a step orthogonalizes what differs between elements")
@@ -299,7 +301,7 @@ impl TensorValue {
         Ok(TensorValue::free(result))
     }
 
-    /// This number for matrices, and another for other parameters.
+    /// Combines this number for matrices with another for other parameters.
     pub(super) fn of_matrices(self, other: TensorValue, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
         let (TensorValue::Tensor { tensor: of_matrices, .. }, TensorValue::Tensor { tensor: like, .. }) =
             (&self, &other)
@@ -318,7 +320,7 @@ impl TensorValue {
         Ok(TensorValue::free(result))
     }
 
-    /// `self + a b`
+    /// Computes `self + a b`.
     pub(super) fn plus_product(self, a: TensorValue, b: TensorValue) -> Result<TensorValue, TchError> {
         match (self, a, b) {
             (
@@ -333,8 +335,8 @@ impl TensorValue {
         }
     }
 
-    /// `self × average + factor × input`, where `self` is a number: in one operation if the weights are those of a running
-    /// average.
+    /// Computes `self × average + factor × input` for a number `self`, in one operation if the weights are those of a
+    /// running average.
     pub(super) fn times_plus_product(
         self,
         average: TensorValue,
@@ -356,7 +358,7 @@ impl TensorValue {
     }
 }
 
-/// The matrices `[matrices, rows, columns]` orthogonalized, times `√max(1, rows/columns)`.
+/// Orthogonalizes matrices `[matrices, rows, columns]`, times `√max(1, rows/columns)`.
 fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
     let [linear, cubic, quintic] = NEWTON_SCHULZ;
     let (rows, columns) = (matrices.size()[1], matrices.size()[2]);
@@ -372,7 +374,7 @@ fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
     turned(&x)?.f_mul_scalar((rows as f64 / columns as f64).max(1.0).sqrt())
 }
 
-/// −1, 0, 1, and NaN for NaN, for which libtorch's sign is 0.
+/// Returns −1, 0 or 1, and NaN for NaN, for which libtorch's sign is 0.
 pub(super) fn sign(tensor: &Tensor) -> Result<Tensor, TchError> {
     tensor.f_where_self(&tensor.f_isnan()?, &tensor.f_sign()?)
 }

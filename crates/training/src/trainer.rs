@@ -1,4 +1,4 @@
-//! Takes a training of any workload through its steps: events, evaluations, checkpoints, commands.
+//! Runs a training of any workload: steps, events, evaluations, checkpoints, commands.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::checkpoint::{self, CheckpointError};
 use super::error::TrainError;
 use super::fork::load_any;
 use super::group::{Group, Order};
+use super::loss_window::LossWindow;
 use super::optimizer::FlatOptimizer;
 use super::probe::Probe;
 use super::shared_state::{OwnedTensors, like_whole, own_parts, share_state, state_with, whole_state};
-use super::since::Since;
 use super::spikes::LossSpikes;
-use super::together::Waits;
 use super::training::{Check, SampleRequest, Training};
 use super::usage::Usage;
+use super::wait_metrics::WaitMetrics;
 use super::worker::Ended;
 
 /// Why a session ends early.
@@ -41,18 +41,18 @@ pub struct Trainer<'a, T> {
     run: &'a mut T,
     session: &'a mut RunSession,
     stop: &'a StopRequest,
-    /// The origin of its checkpoints.
+    /// The origin of the run's checkpoints.
     origin: CheckpointOrigin,
     best: Option<(u64, f64)>,
-    since: Since,
+    window: LossWindow,
     warned: bool,
     spikes: LossSpikes,
     saved: Option<u64>,
-    /// The tensors of the checkpoint from which it resumes, until the other processes have their parts of them.
+    /// The tensors of the checkpoint from which the run resumes, until the other processes have received their parts.
     restored: Option<OwnedTensors>,
-    heard: Heard,
+    received: ReceivedCommands,
     instruments: Instruments,
-    /// The processes that train together, of which this one leads.
+    /// The processes that train together, led by this one.
     group: Arc<Group>,
 }
 
@@ -60,26 +60,26 @@ pub struct Trainer<'a, T> {
 pub struct Instruments {
     probe: Probe,
     usage: Usage,
-    waits: Waits,
+    waits: WaitMetrics,
 }
 
 impl Instruments {
-    pub(super) fn new(run: &impl Training, usage: Usage, waits: Waits) -> Result<Instruments, TrainError> {
+    pub(super) fn new(run: &impl Training, usage: Usage, waits: WaitMetrics) -> Result<Instruments, TrainError> {
         let (parameters, layout, _) = run.optimized();
         Ok(Instruments { probe: Probe::new(layout, parameters)?, usage, waits })
     }
 
-    /// The metrics that they measure of a training with this optimizer.
+    /// Lists the metrics that they measure of a training with this optimizer.
     pub fn metrics(&self, optimizer: &FlatOptimizer) -> impl Iterator<Item = MetricInfo> {
         self.usage.metrics().into_iter().chain(self.waits.metrics()).chain(self.probe.metrics(optimizer))
     }
 }
 
-/// Commands received within a step, to be carried out after it.
+/// Commands received during a step, to be carried out after it.
 #[derive(Default)]
-struct Heard {
+struct ReceivedCommands {
     commands: Vec<(String, RunCommand)>,
-    /// The error after which no more can be received.
+    /// The error after which no more commands can be received.
     failure: Option<SessionError>,
 }
 
@@ -99,28 +99,28 @@ impl<'a, T: Training> Trainer<'a, T> {
             stop,
             origin,
             best: None,
-            since: Since::default(),
+            window: LossWindow::default(),
             warned: false,
             spikes: LossSpikes::default(),
             saved: None,
             restored: None,
-            heard: Heard::default(),
+            received: ReceivedCommands::default(),
             instruments,
             group: Arc::new(Group::alone()),
         }
     }
 
-    /// The same as the leader of a group of processes.
-    pub fn together(mut self, group: &Arc<Group>) -> Self {
+    /// Makes this process the leader of a group.
+    pub fn leading(mut self, group: &Arc<Group>) -> Self {
         self.group = Arc::clone(group);
         self
     }
 
-    /// Goes back to the newest readable checkpoint; unreadable ones cause warnings. A run without checkpoints starts
-    /// again; one whose checkpoints cannot be used does not, as that would lose its training.
+    /// Goes back to the newest readable checkpoint, with a warning for each unreadable one. A run without checkpoints
+    /// starts again at step 0; a run with unusable checkpoints does not, as that would lose its training.
     ///
-    /// The run ends with `steps` steps, where that is given, and not with the spec's; it records its description again,
-    /// where `again` is given.
+    /// The run ends with `steps` steps if given, otherwise with the spec's. It records its description again if `again`
+    /// is given.
     pub fn resume(
         &mut self,
         steps: Option<u64>,
@@ -140,7 +140,7 @@ impl<'a, T: Training> Trainer<'a, T> {
                     self.run.restore(step, &checkpoint.progress(), &own)?;
                     self.restored = self.group.divides_optimizer().then_some(tensors);
                     self.best = checkpoint.best;
-                    self.since = Since::restored(&checkpoint);
+                    self.window = LossWindow::restored(&checkpoint);
                     self.saved = Some(step);
                     wall_s = checkpoint.wall_s;
                     break;
@@ -185,8 +185,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(())
     }
 
-    /// A message where the events end before the last point of the training curve so far, as they were on disk before
-    /// the checkpoint.
+    /// Returns a message if the events end before the last point of the training curve, which was on disk before the
+    /// checkpoint.
     fn lost_points(&self) -> Option<String> {
         let (step, before) = (self.run.step(), self.session.before());
         let point = step - step % self.course.log_every;
@@ -196,7 +196,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         })
     }
 
-    /// Trains to the end, or until it is asked to stop.
+    /// Trains to the end, or until a request to stop.
     pub fn go(&mut self) -> Result<Ended, TrainerError> {
         let ended = match self.train() {
             Err(TrainerError::Train(TrainError::Interrupted)) => {
@@ -230,12 +230,12 @@ impl<'a, T: Training> Trainer<'a, T> {
             let course = self.course;
             let step = self.run.step();
             let last = step == self.course.steps;
-            self.since.add(loss)?;
+            self.window.add(loss)?;
             let due = |every: u64| last || step.is_multiple_of(every);
             if due(course.log_every) {
                 let finite = self.log()?;
                 if !finite && course.not_finite == NotFinite::Stop {
-                    // A checkpoint of this step would replace a good one, and could not be continued from.
+                    // A checkpoint of this step would replace a good one, and could not be continued.
                     return Ok(Ended::NotFinite);
                 }
             }
@@ -251,7 +251,7 @@ impl<'a, T: Training> Trainer<'a, T> {
                 self.save()?;
             }
             // The rate of training counts only steps.
-            self.since.wall_s += self.session.wall_s() - begun;
+            self.window.wall_s += self.session.wall_s() - begun;
             if (self.handle_commands()? || self.stop.is_raised()) && self.run.step() < self.course.steps {
                 self.save()?;
                 return Ok(Ended::Stopped);
@@ -261,13 +261,13 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(Ended::Finished)
     }
 
-    /// Whether the point of the training curve after this step also has the costlier metrics: every tenth, from the
-    /// first on.
+    /// Returns whether the point of the training curve after this step includes the costlier metrics: the first and
+    /// then every tenth does.
     fn is_probed(&self, step: u64) -> bool {
         step.is_multiple_of(self.course.log_every) && (step / self.course.log_every) % 10 == 1
     }
 
-    /// Has all processes do something, and hears whether one of them was asked to stop, such as by the system that has
+    /// Broadcasts an order to all processes. Stops if one of them was asked to stop, for example by the system that
     /// started it.
     fn order(&mut self, order: Order) -> Result<(), TrainError> {
         let (_, is_asked_to_stop) = self.group.order(order, self.stop.is_raised())?;
@@ -277,7 +277,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(())
     }
 
-    /// Does work that all processes do together. Only that of a process alone can be interrupted.
+    /// Does work of all processes together. Only a single process can be interrupted.
     fn with_all<V>(
         &mut self,
         order: Order,
@@ -290,25 +290,25 @@ impl<'a, T: Training> Trainer<'a, T> {
         work(self.run, &mut || Ok(()))
     }
 
-    /// Does work that is interrupted, with [`TrainError::Interrupted`], where the run is to stop.
+    /// Does work that a request to stop interrupts with [`TrainError::Interrupted`].
     fn interruptibly<V>(
         &mut self,
         work: impl FnOnce(&mut T, &mut Check<'_>) -> Result<V, TrainError>,
     ) -> Result<V, TrainError> {
-        let Trainer { run, session, stop, heard, .. } = self;
+        let Trainer { run, session, stop, received, .. } = self;
         work(run, &mut || {
-            heard.listen(session);
-            if stop.is_raised() || heard.is_to_stop() { Err(TrainError::Interrupted) } else { Ok(()) }
+            received.listen(session);
+            if stop.is_raised() || received.is_to_stop() { Err(TrainError::Interrupted) } else { Ok(()) }
         })
     }
 
-    /// Whether the step from which the run resumes was evaluated, and the event is lost.
+    /// Returns whether the step from which the run resumes was evaluated, but the event is lost.
     fn lacks_evaluation(&self) -> bool {
         let step = self.run.step();
         let due = step > 0 && (step == self.course.steps || step.is_multiple_of(self.course.eval_every));
         let before = self.session.before();
         let last = before.evaluated().into_iter().filter_map(|info| Some(before.latest_at(info.metric()?)?.0));
-        // The run that this one was forked from has evaluated the step that both share.
+        // The run that this one was forked from has evaluated the common step.
         let last = last.chain(before.forked().map(|forked| forked.from_step)).max();
         due && last.is_none_or(|last| last < step)
     }
@@ -316,25 +316,25 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Adds a point to the training curve; returns whether its loss is finite.
     fn log(&mut self) -> Result<bool, TrainerError> {
         let step = self.run.step();
-        let since = &self.since;
-        let loss = since.mean()?;
+        let window = &self.window;
+        let loss = window.mean()?;
         let diagnostics = self.run.point()?;
-        // After the device has finished.
+        // Read after the device has finished.
         let now = self.session.wall_s();
         let (rate, of_step) = self.run.rate();
         let mut point = MetricValues::from([(MetricId::LOSS, loss)]);
         diagnostics.iter().for_each(|(metric, value)| point.set(metric, value));
-        point.set(rate, since.steps as f64 * of_step / (now - since.wall_s));
-        let waits = self.instruments.waits.measure(now - since.wall_s);
+        point.set(rate, window.steps as f64 * of_step / (now - window.wall_s));
+        let waits = self.instruments.waits.measure(now - window.wall_s);
         waits.iter().for_each(|(metric, value)| point.set(metric, value));
         if self.is_probed(step) {
-            let usage = self.instruments.usage.measure(since.steps, now - since.wall_s);
+            let usage = self.instruments.usage.measure(window.steps, now - window.wall_s);
             let (parameters, _, optimizer) = self.run.optimized();
             let probed = self.instruments.probe.end(parameters, optimizer)?;
             usage.iter().chain(probed.iter()).for_each(|(metric, value)| point.set(metric, value));
         }
         self.session.record(step, Event::Train(point))?;
-        self.since = Since::beginning(now);
+        self.window = LossWindow::beginning(now);
         if !loss.is_finite() && !self.warned {
             self.warned = true;
             let first = self.run.first_not_finite()?;
@@ -360,15 +360,15 @@ impl<'a, T: Training> Trainer<'a, T> {
         let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
         if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
             self.best = Some((step, loss));
-            // A checkpoint of this step does not record it yet.
+            // The checkpoint of this step lacks the evaluation.
             self.saved = None;
         }
         self.session.record(step, Event::Eval(evaluation))?;
-        // The best model is kept, so it must be saved when it is known to be.
+        // A new best model must be saved.
         if self.best.is_some_and(|(best, _)| best == step) { self.save() } else { Ok(()) }
     }
 
-    /// Lets the model write its usual text. A model that cannot, as it has diverged, continues training.
+    /// Records the model's usual text. A diverged model that cannot write one continues training.
     fn sample(&mut self) -> Result<(), TrainerError> {
         let Some(request) = self.run.usual_sample() else { return Ok(()) };
         match self.interruptibly(|run, check| run.sample(&request, check)) {
@@ -378,7 +378,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
     }
 
-    /// The tensors of a checkpoint where the processes have parts of them.
+    /// Gathers the tensors of a checkpoint if the processes have parts of them.
     fn whole_state(&mut self) -> Result<Option<OwnedTensors>, TrainError> {
         if !self.group.divides_optimizer() {
             return Ok(None);
@@ -402,7 +402,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             self.best,
             self.origin.clone(),
         );
-        checkpoint.since = self.since.saved()?;
+        checkpoint.since = self.window.saved()?;
         let whole = self.whole_state()?;
         let tensors = whole.as_ref().map_or_else(|| self.run.tensors(), |whole| state_with(self.run, whole).tensors);
         let saved = checkpoint::save(checkpoint, self.session.run(), tensors);
@@ -420,14 +420,14 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Carries out the commands; returns whether one was to stop.
     fn handle_commands(&mut self) -> Result<bool, TrainerError> {
         let mut stop = false;
-        let mut commands = self.heard.take(self.session)?;
+        let mut commands = self.received.take(self.session)?;
         let is_to_stop = commands.iter().any(|(_, command)| *command == RunCommand::Stop);
         while !commands.is_empty() {
             for (id, command) in commands {
                 stop |= self.handle_command(&id, command, is_to_stop)?;
             }
-            // Commands received while a text was written.
-            commands = self.heard.take(self.session)?;
+            // Commands may have arrived while a text was written.
+            commands = self.received.take(self.session)?;
         }
         Ok(stop)
     }
@@ -471,7 +471,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     }
 }
 
-impl Heard {
+impl ReceivedCommands {
     fn listen(&mut self, session: &mut RunSession) {
         match session.commands() {
             Ok(commands) => self.commands.extend(commands),
@@ -483,7 +483,7 @@ impl Heard {
         self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
     }
 
-    /// All commands that were not carried out yet.
+    /// Takes all commands that were not carried out yet.
     fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, RunCommand)>, SessionError> {
         self.listen(session);
         self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)

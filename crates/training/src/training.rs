@@ -1,8 +1,8 @@
-//! The interface of workloads for training by the worker.
+//! The interface between workloads and the worker.
 //!
-//! [`TrainedSpec::begin`] makes a training whose parameters are zero. [`Training::start`] draws them, or reads those
+//! [`TrainedSpec::begin`] creates a training whose parameters are zero. [`Training::start`] draws them, or reads those
 //! of another model. A resumed run gets them from its checkpoint, whose tensors are read once and checked on the way,
-//! before the training's own are touched.
+//! before the training's own tensors change.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use tch::{Device, Tensor};
 use valleyscope_engine::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::workload::{NOT_TOGETHER, RunSpec, RunsPreset, Workload, for_each_workload};
+use valleyscope_experiments::workload::{ONE_PROCESS_ONLY, RunSpec, RunsPreset, Workload, for_each_workload};
 use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, WholeLoss};
 
 use super::checkpoint::{NamedTensors, TrainingState};
@@ -22,25 +22,25 @@ use super::follower::Follower;
 use super::group::Group;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
-use super::saved::SavedRun;
+use super::saved_run::SavedRun;
 use super::worker::{Ended, Work};
 
 /// A preset that the worker can train.
 pub trait Trained: Workload {
-    /// Trains it to its end, or until it is asked to stop.
+    /// Trains the preset to its end, or until a request to stop.
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 
-    /// Takes part in the training of which another process writes the run.
+    /// Takes part in a training whose run another process writes.
     fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<Ended> {
-        anyhow::bail!(NOT_TOGETHER)
+        anyhow::bail!(ONE_PROCESS_ONLY)
     }
 
-    /// Writes a model that a run has saved into a folder, in the form that other programs read.
+    /// Writes a saved model of a run into a folder, in a format that other programs read.
     fn export(&self, _saved: &SavedRun, _folder: &Path) -> anyhow::Result<()> {
         anyhow::bail!(NO_MODEL)
     }
 
-    /// The loss of a model that a run has saved, over all held-out data.
+    /// Computes the loss of a saved model of a run over all held-out data.
     fn evaluate(&self, _saved: &SavedRun, _devices: &Devices) -> anyhow::Result<WholeLoss> {
         anyhow::bail!(NO_MODEL)
     }
@@ -78,7 +78,7 @@ fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
 
 macro_rules! define_trained {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
-        /// The training of a preset.
+        /// Returns the training of a preset.
         pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
             match preset {
                 $(Preset::$kind(preset) => Ok(preset),)+
@@ -97,17 +97,17 @@ for_each_workload!(define_trained);
 #[derive(Debug)]
 pub struct Obtained<D> {
     pub data: D,
-    /// In words, such as `MNIST, in FOLDER`.
+    /// The source, such as `MNIST, in FOLDER`.
     pub source: String,
-    /// A hash of them: a run resumes only with the same.
+    /// A hash of the data: a run resumes only with the same.
     pub fingerprint: String,
-    /// Whether they are synthetic, in place of real ones.
+    /// Whether the data are synthetic instead of real ones.
     pub is_synthetic: bool,
-    /// Warnings about them for the user.
+    /// Warnings about the data for the user.
     pub warnings: Vec<String>,
 }
 
-/// The outcome of obtaining data: `None` where it was cancelled before.
+/// The outcome of obtaining data: `None` if it was cancelled.
 pub type ObtainResult<D> = Result<Option<Obtained<D>>, Box<dyn Error + Send + Sync>>;
 
 /// The libtorch half of a [`RunSpec`].
@@ -115,40 +115,40 @@ pub trait TrainedSpec: RunSpec {
     type Data;
     type Training: Training;
 
-    /// The data that the spec requests. `say` gets a line from time to time about long work.
+    /// Obtains the data of the spec. `say` receives a line from time to time about long work.
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
 
-    /// The training before its first step, whose parameters are set by [`Training::start`] or those of a checkpoint.
+    /// Creates the training before its first step. [`Training::start`] or a checkpoint sets its parameters.
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Training, TrainError>;
 
-    /// Writes a model that a run has saved into a folder, in the form that other programs read.
+    /// Writes a saved model of a run into a folder, in a format that other programs read.
     ///
     /// # Errors
     ///
-    /// Where there is no such form, a file exists already, and where the checkpoint cannot be used.
+    /// Fails if there is no such format, if a file exists already, and if the checkpoint cannot be used.
     fn export(&self, _saved: &SavedRun, _folder: &Path) -> Result<(), TrainError> {
         let name = Self::FAMILY;
-        Err(TrainError::Refused(format!(
-            "models of {name} have no form that other programs read, and are not exported"
-        )))
+        Err(TrainError::Refused(format!("models of {name} cannot be exported: other programs read no format of them")))
     }
 }
 
-/// Text to be written by a model.
+/// A request for a text by the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleRequest {
     pub prompt: String,
     pub tokens: u32,
-    /// 0 takes the most likely token each time.
+    /// The temperature of the probabilities; 0 takes the most likely token each time.
     pub temperature: f64,
     /// The number of the most likely tokens to draw from.
     pub top_k: Option<u32>,
 }
 
 impl SampleRequest {
+    /// Checks a request against the limits of a preset.
+    ///
     /// # Errors
     ///
-    /// Where it exceeds the limits of a preset: nothing else can be done meanwhile.
+    /// Fails if a limit is exceeded: nothing else can be done while the text is written.
     pub fn new(prompt: String, tokens: u32, temperature: f64, top_k: Option<u32>) -> Result<SampleRequest, TrainError> {
         let refuse = |error: OutOfRange| TrainError::Refused(error.to_string());
         SampleTokens::new(u64::from(tokens)).map_err(refuse)?;
@@ -168,49 +168,51 @@ pub struct MeanLoss {
     pub unit: &'static str,
 }
 
-/// Called between the parts of long work. An error, [`TrainError::Interrupted`] where it is to stop, ends the work there.
+/// A callback between the parts of long work. An error, such as [`TrainError::Interrupted`], ends the work.
 pub type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
 /// A training in progress.
 pub trait Training {
-    /// From now on computes the gradients of a part of each batch, and steps with the sum over all processes of the group.
+    /// Joins a group: from now on the training computes the gradients of a part of each batch, and steps with the sum
+    /// over all processes.
     ///
     /// # Errors
     ///
-    /// Where batches are too small to be divided among so many.
+    /// Fails if batches are too small to be divided among them.
     fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError>;
 
-    /// Steps taken.
+    /// Returns the number of steps taken.
     fn step(&self) -> u64;
 
     /// Takes one step; returns the loss of its batch, `[1]`, which is on the device. A step interrupted by `check` has
-    /// no effect: the state for a checkpoint is as before, and the next call takes the same step. Several processes call it
+    /// no effect: the state for a checkpoint stays, and the next call takes the same step. Several processes call it
     /// together, and are not interrupted.
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError>;
 
-    /// The metrics of the last step for the training curve, besides the loss and the rate. Waits for the device.
+    /// Returns the metrics of the last step for the training curve, besides the loss and the rate. Blocks on the
+    /// device.
     fn point(&mut self) -> Result<MetricValues, TrainError>;
 
-    /// The metric of the rate of training, and the amount that a step adds to it.
+    /// Returns the metric of the rate of training, and the amount that a step adds to it.
     fn rate(&self) -> (MetricId, f64);
 
     /// Evaluates the model, with all processes together; the first metric is the loss by which the best checkpoint is chosen.
     fn evaluate(&mut self, check: &mut Check<'_>) -> Result<MetricValues, TrainError>;
 
-    /// The loss over all held-out data, none of them twice. `progress` gets from time to time the amount done, and the
-    /// total.
+    /// Computes the loss over all held-out data, each item once. `progress` receives the amount done and the total from
+    /// time to time.
     fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError>;
 
-    /// Number of trainable parameters.
+    /// Returns the number of trainable parameters.
     fn parameters(&self) -> u64;
 
-    /// The model's parameters as a flat tensor, their layout, and the optimizer.
+    /// Returns the model's parameters as a flat tensor, their layout, and the optimizer.
     fn optimized(&self) -> (&Tensor, &ParameterLayout, &FlatOptimizer);
 
-    /// The tensors of a checkpoint. The names of the optimizer's states begin with `optimizer.`.
+    /// Returns the tensors of a checkpoint. The names of the optimizer's states begin with `optimizer.`.
     fn tensors(&self) -> NamedTensors<'_>;
 
-    /// All that a checkpoint holds of it.
+    /// Returns the state for a checkpoint.
     fn state(&self) -> TrainingState<'_> {
         TrainingState { tensors: self.tensors(), progress: self.optimized().2.progress() }
     }
@@ -224,20 +226,21 @@ pub trait Training {
         saved: &[(String, Tensor)],
     ) -> Result<(), TrainError>;
 
-    /// Sets the parameters to those before the first step. Not called where the run continues from a checkpoint.
+    /// Sets the parameters to those before the first step. Not called if the run continues from a checkpoint.
     fn start(&mut self) -> Result<(), TrainError>;
 
-    /// The name of the first tensor of parameters or gradients that has a number that is not finite, where that is known.
+    /// Returns the name of the first tensor of parameters or gradients with a number that is not finite, if the
+    /// training can find it.
     fn first_not_finite(&self) -> Result<Option<String>, TrainError> {
         Ok(None)
     }
 
-    /// The text that it writes at its set interval; `None` where it writes none.
+    /// Returns the text request at the set interval; `None` if the model writes none.
     fn usual_sample(&self) -> Option<SampleRequest> {
         None
     }
 
-    /// Text that the model writes, following the prompt.
+    /// Writes a text that follows the prompt.
     fn sample(&mut self, _request: &SampleRequest, _check: &mut Check<'_>) -> Result<String, TrainError> {
         Err(TrainError::Refused(NO_TEXT.to_owned()))
     }
@@ -250,7 +253,7 @@ pub(super) const NO_TEXT: &str = "the model writes no text";
 ///
 /// # Errors
 ///
-/// Where one is missing or of another shape: the checkpoint is of another training.
+/// Fails if one is missing or of another shape: the checkpoint is of another training.
 pub fn restore_tensors(tensors: &NamedTensors<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
     for (name, tensor) in tensors {
         let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size())
@@ -270,7 +273,7 @@ pub trait TrainedScan: Workload {
     where
         Self: 'a;
 
-    /// As for [`TrainedSpec::obtain`].
+    /// Obtains the data as [`TrainedSpec::obtain`] does.
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
 
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Scan<'_>, TrainError>;
@@ -278,8 +281,8 @@ pub trait TrainedScan: Workload {
 
 /// The trainings of a scan's points.
 pub trait PointTraining: Sync {
-    /// Does all trainings of an optimizer with a batch size, by their indices in the scan's axes; `None` when it was
-    /// stopped before their end.
+    /// Does all trainings of an optimizer with a batch size, given by their indices in the scan's axes; `None` if it
+    /// was stopped before the end.
     fn train_point(
         &self,
         optimizer: usize,

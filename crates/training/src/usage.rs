@@ -1,4 +1,4 @@
-//! The use of a device by a training.
+//! A training's use of its device.
 
 use tch::Device;
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
@@ -7,13 +7,13 @@ use super::cuda;
 
 /// Operations per second of forward and backward pass, in 10¹².
 pub const TFLOPS: MetricId = MetricId::of("tflops");
-/// The same as a fraction of the device's peak (model FLOPs utilization).
+/// The rate [`TFLOPS`] as a fraction of the device's peak (model FLOPs utilization).
 pub const MFU: MetricId = MetricId::of("mfu");
-/// Memory in use, in MiB: of the process where it trains on the processor, of the whole device on a GPU.
+/// Memory in use, in MiB: of the process if it trains on the processor, of the whole device on a GPU.
 pub const MEMORY: MetricId = MetricId::of("memory_mib");
 
-/// Dense peak rates of matrix products by the makers' data sheets, in 10¹² operations per second: in half precision and
-/// in single precision. The first name whose words are all in the device's name applies.
+/// Dense peak rates of matrix products by the makers' data sheets, in 10¹² operations per second: in half and in single
+/// precision. The first entry whose words are all in the device's name applies.
 const PEAKS: [(&str, f64, f64); 13] = [
     ("B200", 2250.0, 75.0),
     ("H200", 989.4, 66.9),
@@ -30,11 +30,11 @@ const PEAKS: [(&str, f64, f64); 13] = [
     ("RTX 3090", 71.0, 35.6),
 ];
 
-/// The peak of a device, in operations per second, where its data sheet is known. `precision` is as in the events of a
-/// run.
+/// Returns the peak of a device in operations per second, if its data sheet is listed. `precision` is as in the events
+/// of a run.
 fn peak(device: &str, precision: &str) -> Option<f64> {
     let words: Vec<&str> = device.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    // The same chips are slower in laptops.
+    // Laptop versions of a chip are slower.
     if words.contains(&"Laptop") {
         return None;
     }
@@ -47,7 +47,7 @@ fn peak(device: &str, precision: &str) -> Option<f64> {
     }
 }
 
-/// The measurement of a training's use of its device.
+/// Measures a training's use of its device.
 pub struct Usage {
     device: Device,
     /// The number of operations of a step.
@@ -57,12 +57,12 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The measurement of steps with `step_operations` operations on a device of this name.
+    /// Creates a measurement of steps with `step_operations` operations on a device of this name.
     pub fn new(device: Device, name: &str, precision: &str, step_operations: f64) -> Usage {
         Usage { device, step_operations, peak: peak(name, precision) }
     }
 
-    /// The metrics that it measures.
+    /// Lists the measured metrics.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let info = |metric: MetricId, title: &str, unit| MetricInfo {
             name: metric.name().to_owned(),
@@ -77,7 +77,7 @@ impl Usage {
         mfu.into_iter().chain(others).collect()
     }
 
-    /// The metrics of `steps` steps in `seconds` seconds.
+    /// Returns the metrics of `steps` steps in `seconds` seconds.
     pub fn measure(&self, steps: u64, seconds: f64) -> MetricValues {
         let rate = steps as f64 * self.step_operations / seconds;
         let mut metrics = MetricValues::from([(TFLOPS, rate / 1e12)]);
@@ -91,7 +91,7 @@ impl Usage {
     }
 }
 
-/// Bytes in use.
+/// Returns the bytes in use.
 fn memory(device: Device) -> Option<u64> {
     match device {
         Device::Cpu => {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peaks_are_of_the_device_and_the_precision() {
+    fn peaks_depend_on_device_and_precision() {
         assert_eq!(peak("NVIDIA H100 80GB HBM3", "bfloat16"), Some(989.4e12));
         assert_eq!(peak("NVIDIA H100 PCIe", "float16"), Some(756.5e12));
         assert_eq!(peak("NVIDIA L40S", "float32"), Some(91.6e12));

@@ -19,20 +19,21 @@ use valleyscope_runs::{
 use super::device::Devices;
 use super::error::{MemoryAdvice, TrainError};
 use super::follower::{share_config, share_data, share_stop};
-use super::group::{Group, LocalProcesses, Place};
+use super::group::{Group, LocalProcesses, RankEnv};
 use super::progress::ProgressLines;
-use super::saved;
-use super::together::{Together, Waits};
+use super::rank_arguments::RankArguments;
+use super::saved_run;
+use super::thread_spin::ThreadSpin;
 use super::trainer::{Instruments, Trainer, TrainerError};
 use super::training::{ObtainResult, Obtained, TrainedSpec, Training, trained};
 use super::usage::Usage;
-use super::waiting::Waiting;
+use super::wait_metrics::WaitMetrics;
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
 #[derive(Parser)]
 #[command(version, name = "valleyscope-train")]
 struct Args {
-    /// Say what this worker is and what it can train on, as a line of JSON
+    /// Print this worker's version and devices as a line of JSON
     #[arg(long)]
     handshake: bool,
     #[command(subcommand)]
@@ -44,11 +45,11 @@ enum Command {
     /// Train the run in a folder
     Run {
         folder: PathBuf,
-        /// Go on from the last checkpoint
+        /// Resume from the last checkpoint
         #[arg(long)]
         resume: bool,
         #[command(flatten)]
-        together: Together,
+        ranks: RankArguments,
     },
     /// Write the model of a run's checkpoint into a folder
     Export {
@@ -58,7 +59,7 @@ enum Command {
         #[arg(long)]
         out: PathBuf,
     },
-    /// Compute the loss of a run's checkpoint over all data that are kept from training
+    /// Compute the loss of a run's checkpoint over all held-out data
     Evaluate {
         folder: PathBuf,
         #[arg(long)]
@@ -84,9 +85,9 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let outcome = match args.command {
-        Some(Command::Run { folder, resume, together }) => run(&folder, resume, &together, &devices),
-        Some(Command::Export { folder, step, out }) => Ok(saved::export(&folder, step, &out)),
-        Some(Command::Evaluate { folder, step, set }) => Ok(saved::evaluate(&folder, step, &set, &devices)),
+        Some(Command::Run { folder, resume, ranks }) => run(&folder, resume, &ranks, &devices),
+        Some(Command::Export { folder, step, out }) => Ok(saved_run::export(&folder, step, &out)),
+        Some(Command::Evaluate { folder, step, set }) => Ok(saved_run::evaluate(&folder, step, &set, &devices)),
         None => {
             eprintln!("expected a command or `--handshake`; see --help");
             return ExitCode::from(2);
@@ -109,16 +110,16 @@ fn handshake(devices: &Devices) -> Handshake {
     }
 }
 
-/// The version of libtorch that tch is made for.
+/// The version of libtorch that tch binds.
 const LIBTORCH: &str = "2.11.0";
-/// The version of CUDA that its builds use.
+/// The CUDA version of libtorch's builds.
 const CUDA: &str = "13.0";
 
 /// The ending of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Finished,
-    /// It was asked to stop; it can be resumed.
+    /// The session stopped on request; it can be resumed.
     Stopped,
     /// The loss is not finite, and the spec ends the run in this case.
     NotFinite,
@@ -126,21 +127,20 @@ pub enum Ended {
 
 /// A session of a run, with its config and the devices.
 pub struct Work<'a> {
-    /// The other processes that this one has started, which end before the lock of the run is released.
+    /// The other processes started by this one, which end before the lock of the run is released.
     processes: Option<LocalProcesses>,
     pub(super) session: RunSession,
     pub(super) stop: StopRequest,
     pub(super) devices: &'a Devices,
     config: RunConfig,
-    together: &'a Together,
-    /// Where this process is to meet others, until it does.
-    place: &'a mut Option<Place>,
-    /// The processes that train together.
+    ranks: &'a RankArguments,
+    /// The rank and the meeting point of this process, until it has joined the others.
+    rank_env: &'a mut Option<RankEnv>,
+    /// The processes that train ranks.
     pub(super) group: Arc<Group>,
 }
 
-/// Standard output, for the lines of events: unchanged for a program, and with control characters escaped for a
-/// terminal.
+/// Standard output for the lines of events: unchanged for a program, with control characters escaped for a terminal.
 struct Echo {
     out: Stdout,
 }
@@ -159,27 +159,27 @@ impl Write for Echo {
     }
 }
 
-fn run(folder: &Path, resume: bool, together: &Together, devices: &Devices) -> anyhow::Result<ExitCode> {
+fn run(folder: &Path, resume: bool, ranks: &RankArguments, devices: &Devices) -> anyhow::Result<ExitCode> {
     let stop = StopRequest::listen().context("cannot listen for signals")?;
-    let mut place = together.place()?;
-    let outcome = match place.take_if(|place| place.rank > 0) {
-        Some(place) => {
-            let _waiting = Waiting::adapt();
-            let outcome = together.follow(folder, place, devices, &stop);
+    let mut rank_env = ranks.rank_env()?;
+    let outcome = match rank_env.take_if(|rank_env| rank_env.rank > 0) {
+        Some(rank_env) => {
+            let _spin = ThreadSpin::adapt();
+            let outcome = ranks.follow(folder, rank_env, devices, &stop);
             as_stopped(outcome, &stop)
         }
-        None => lead(folder, resume, together, devices, &stop, &mut place),
+        None => lead(folder, resume, ranks, devices, &stop, &mut rank_env),
     };
-    // One that ends before it has met the others.
-    if let (Some(place), Err(error)) = (place, &outcome) {
-        Group::refuse(place, &why_all_end(error));
+    // A process that ends before it has joined the others informs them.
+    if let (Some(rank_env), Err(error)) = (rank_env, &outcome) {
+        Group::refuse(rank_env, &why_all_end(error));
     }
-    // All processes end with the same code, so that what has started them does not start them again after some.
+    // All processes end with the same code, so that their launcher does not restart them after some.
     outcome.map(|ended| if ended == Ended::NotFinite { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A training that was asked to stop has stopped, also where another process has ended meanwhile: torchrun and SLURM ask all
-/// others when one has died.
+/// Turns the loss of another process into a stop if this one was asked to stop: torchrun and SLURM ask all others to
+/// stop when one has died.
 fn as_stopped(outcome: anyhow::Result<Ended>, stop: &StopRequest) -> anyhow::Result<Ended> {
     outcome.or_else(|error| match of_training(&error) {
         Some(TrainError::Lost(_) | TrainError::Interrupted) if stop.is_raised() => Ok(Ended::Stopped),
@@ -191,27 +191,27 @@ fn as_stopped(outcome: anyhow::Result<Ended>, stop: &StopRequest) -> anyhow::Res
 fn lead(
     folder: &Path,
     resume: bool,
-    together: &Together,
+    ranks: &RankArguments,
     devices: &Devices,
     stop: &StopRequest,
-    place: &mut Option<Place>,
+    rank_env: &mut Option<RankEnv>,
 ) -> anyhow::Result<Ended> {
     let folder = RunFolder::open(folder)?;
     let config = RunConfig::read(&folder)?;
-    // A start that is refused changes nothing in the folder.
-    together.check(&config.preset, place.as_ref())?;
+    // A refused start changes nothing in the folder.
+    ranks.check(&config.preset, rank_env.as_ref())?;
     let mut session = RunSession::begin(&folder)?;
     session.echo_to(Echo { out: std::io::stdout() });
     if !session.is_new() && !resume {
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
     let (group, processes) = (Arc::new(Group::alone()), None);
-    let mut work = Work { processes, session, stop: stop.clone(), devices, config, together, place, group };
-    let waiting = Waiting::adapt();
+    let mut work = Work { processes, session, stop: stop.clone(), devices, config, ranks, rank_env, group };
+    let spin = ThreadSpin::adapt();
     let outcome = work.train();
-    drop(waiting);
+    drop(spin);
     work.group.end(outcome.as_ref().err().map(why_all_end).as_deref());
-    // Whoever resumes the run finds the devices free.
+    // Ends them first, so that a resumed run finds the devices free.
     work.processes = None;
     let step = work.session.step();
     let lost = outcome.as_ref().err().map(ToString::to_string);
@@ -223,18 +223,18 @@ fn lead(
         Ok(Ended::Finished) => work.session.record(step, Event::Finished)?,
         Ok(Ended::Stopped) => work.session.record(step, Event::Stopped)?,
         Ok(Ended::NotFinite) => {
-            let message = "the training loss is not a finite number any more, and the run was to stop then";
+            let message = "the training loss is no longer finite, and the config ends the run in this case";
             work.session.record(step, Event::Failed { message: message.to_owned() })?;
         }
         Err(error) => {
-            // It is in the log too, in case it cannot be written here.
+            // The log has it too, in case it cannot be written here.
             let _ = work.session.record(step, Event::Failed { message: format!("{error:#}") });
         }
     }
     outcome
 }
 
-/// The error of a training in an error of the worker.
+/// Returns the error of a training inside an error of the worker.
 fn of_training(error: &anyhow::Error) -> Option<&TrainError> {
     error.downcast_ref::<TrainError>().or(match error.downcast_ref::<TrainerError>() {
         Some(TrainerError::Train(error)) => Some(error),
@@ -242,7 +242,7 @@ fn of_training(error: &anyhow::Error) -> Option<&TrainError> {
     })
 }
 
-/// What rank 0 tells the other processes when it ends with an error, which may be the loss of one of them.
+/// Describes why rank 0 ends with an error, which may be the loss of another rank, for the other processes.
 fn why_all_end(error: &anyhow::Error) -> String {
     match of_training(error) {
         Some(TrainError::Lost(why)) => why.clone(),
@@ -254,7 +254,7 @@ impl Work<'_> {
     fn train(&mut self) -> anyhow::Result<Ended> {
         self.config.check(self.session.before())?;
         let sharing = self.config.preset.workload().map_or_else(Sharing::none, Workload::sharing);
-        let (group, processes) = self.together.lead(self.session.run(), self.place, sharing, &self.stop)?;
+        let (group, processes) = self.ranks.lead(self.session.run(), self.rank_env, sharing, &self.stop)?;
         (self.group, self.processes) = (Arc::new(group), processes);
         share_config(&self.group, self.config.text())?;
         trained(&self.config.preset.clone())?.train(self)
@@ -273,21 +273,21 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the advice for this run where it lacks memory.
+    /// Returns the advice for a run that lacks memory.
     fn memory_advice<S: TrainedSpec>(&self, spec: &S) -> MemoryAdvice {
-        // The needs of a spec are those of one process that takes all samples.
+        // The estimate is for one process that takes all samples.
         if !self.group.is_alone() {
             return MemoryAdvice::General;
         }
         let Common { device, rule, .. } = spec.common();
         let capacity = Capacity::look(device, &handshake(self.devices), self.session.run().path());
         let (Some(memory), is_gpu) = (capacity.memory, capacity.is_gpu()) else { return MemoryAdvice::General };
-        // Of a GPU all memory is known already, and of a processor only what other programs leave at the moment.
+        // A GPU's memory is its total; of a processor's, `memory` is only what other programs leave free at the moment.
         let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
         match spec.fitting(memory, is_gpu) {
-            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch(fits),
+            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch { fits, with: S::WITH_SMALLER_BATCHES },
             None if spec.fitting(whole, is_gpu).is_none() => MemoryAdvice::Model(rule.name()),
-            // A `batch_size` that was estimated to fit and did not is no advice.
+            // A `batch_size` that was estimated to fit, but did not, is no advice.
             _ => MemoryAdvice::General,
         }
     }
@@ -312,24 +312,23 @@ impl Work<'_> {
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
         let origin = CheckpointOrigin { data: fingerprint, config, preset };
-        let instruments = Instruments::new(&training, usage, Waits::new(Arc::clone(&self.group)))?;
+        let instruments = Instruments::new(&training, usage, WaitMetrics::new(Arc::clone(&self.group)))?;
         started.metrics.extend(instruments.metrics(training.optimized().2));
         let course = common.course;
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
             self.warn(warnings)?;
             let trainer = Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments);
-            return Ok(trainer.together(&self.group).go()?);
+            return Ok(trainer.leading(&self.group).go()?);
         }
         let again = self.again(started);
         let trainer = Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments);
-        let mut trainer = trainer.together(&self.group);
+        let mut trainer = trainer.leading(&self.group);
         trainer.resume(steps, again, warnings)?;
         Ok(trainer.go()?)
     }
 
-    /// The data that a preset requests, which must be those of earlier sessions; `None` where it was asked to stop
-    /// before they were obtained.
+    /// Obtains the data of a preset, which must be those of earlier sessions; `None` if it was asked to stop before.
     pub(super) fn data<D>(
         &mut self,
         obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
@@ -358,18 +357,17 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The description that a resumed run records again, where the original line is lost or does not hold the config, and
-    /// where another number of processes goes on.
+    /// Returns the description that a resumed run records again, if the original line is lost or lacks the config, or
+    /// if the number of processes has changed.
     pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
         let steps = before.steps().unwrap_or(started.steps);
-        let is_whole = |before: &Started| !before.config.is_empty() && before.processes == started.processes;
-        let whole = before.started().is_some_and(is_whole);
+        let whole = before.started().is_some_and(|before| before.processes == started.processes);
         (!whole).then_some(Started { steps, ..started })
     }
 
-    /// The description of a run, without the parts specific to its kind.
+    /// Describes a run, without the parts specific to its kind.
     pub(super) fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
         Started {
             data: obtained.source.clone(),
@@ -383,10 +381,10 @@ impl Work<'_> {
     }
 }
 
-/// Answers commands before there are data to train on; returns whether one was to stop.
+/// QueryResults commands before there are data to train on; returns whether one was to stop.
 fn stopped_before_it_began(session: &mut RunSession) -> bool {
     let mut stop = false;
-    // Errors of reading or writing are reported when the training begins.
+    // The training reports errors of reading or writing when it begins.
     for (id, command) in session.commands().unwrap_or_default() {
         let (ok, message) = match command {
             run::RunCommand::Stop => {

@@ -7,7 +7,6 @@ use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 /// The shown plots and their options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct PlotChoices {
     pub shown: BTreeSet<DiagnosticMetric>,
     /// The metrics on a logarithmic axis.

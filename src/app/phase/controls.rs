@@ -3,7 +3,7 @@
 use egui::{DragValue, Label, RichText, Ui};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::{Dimension, Noise, Replicates, Rotation, Sharpness, Slope, StepCount};
-use valleyscope_engine::spec_error::{Part, SpecError};
+use valleyscope_engine::spec_error::{MessagePart, SpecError};
 use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
 
 use super::axis_controls::axis;
@@ -46,9 +46,9 @@ fn show_fault(ui: &mut Ui, fault: Option<&SpecError>) {
 /// Describes a fault by the labels of the window in place of a preset file's paths.
 fn describe_fault(fault: &SpecError) -> String {
     let words = fault.parts().map(|part| match part {
-        Part::Words(words) => words.to_owned(),
-        Part::InFile("spacing: Linear") => "linear spacing".to_owned(),
-        Part::InFile(path) => path.split('.').filter_map(label).collect::<Vec<_>>().join(": "),
+        MessagePart::Words(words) => words.to_owned(),
+        MessagePart::InFile("spacing: Linear") => "linear spacing".to_owned(),
+        MessagePart::InFile(path) => path.split('.').filter_map(label).collect::<Vec<_>>().join(": "),
     });
     let words: String = words.collect();
     let mut letters = words.chars();

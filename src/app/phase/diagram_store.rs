@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::{Diagram, Machine, Pool, Progress, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Pool, Progress, Sweep, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
@@ -151,10 +151,10 @@ impl DiagramStore {
         let TitledDiagram { diagram, precision, .. } = self.newest();
         let replicates = diagram.spec().replicates.get();
         let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.replicates == replicates);
-        let (machine, context) = (Machine::new(*precision), self.context.clone());
+        let (machine, context) = (Backend::new(*precision), self.context.clone());
         let spec = Arc::clone(diagram.spec());
         let wake = move || context.request_repaint();
-        self.running = Some(Sweep::start(&self.pool, spec, machine, Work::CoarseToFine, false, known, wake));
+        self.running = Some(Sweep::start(&self.pool, spec, machine, PixelOrder::CoarseToFine, false, known, wake));
     }
 
     /// Computes the runs of a diagram again for raw arrays, in the pool that all diagrams share.

@@ -9,7 +9,6 @@ use crate::figure::metric_scale;
 
 /// The choice of plots; kept with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Choices {
     /// The metrics whose visibility differs from the default, by their names in the events.
     pub toggled: Vec<String>,

@@ -1,7 +1,7 @@
 //! Distinct names of curves in legends.
 //!
 //! Runs are named by their optimizers and the settings that differ, unless the user has given them a title, and by
-//! their workloads if there are several.
+//! their workloads where there are several.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::app::number;
 /// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
-    /// The title; empty if none was given, or if all curves share it and are distinguished by a mark.
+    /// Empty where none was given, or where all curves have the same title and are distinguished by a mark.
     pub title: String,
     /// The distinction from others of the same title; empty where none is needed. Without a title, at least the
     /// optimizer.
@@ -23,7 +23,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// Returns the main part of the name, and the distinction if that is another text.
+    /// The main part of the name, and the distinction if that is another text.
     pub(super) fn parts(&self) -> [&str; 2] {
         if self.title.is_empty() { [&self.mark, ""] } else { [&self.title, &self.mark] }
     }
@@ -36,7 +36,7 @@ impl Name {
     }
 }
 
-/// The facts from which a curve is named.
+/// The facts about a curve.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CurveFacts {
     /// The title given by the user; empty where it is named by its settings.
@@ -50,27 +50,53 @@ pub(super) struct CurveFacts {
     pub traits: Traits,
     /// The first run's folder.
     pub folder: String,
-    /// The number of runs of which it is the mean.
+    /// Runs of which it is the mean.
     pub runs: usize,
 }
 
 /// The learning rate, batch size, steps, seed and fork in words, as far as they are known. They distinguish runs of
 /// equal settings.
-pub(super) type Traits = [Option<String>; 5];
+#[derive(Clone, Debug, Default)]
+pub(super) struct Traits {
+    pub learning_rate: Option<String>,
+    pub batch_size: Option<String>,
+    pub steps: Option<String>,
+    pub seed: Option<String>,
+    pub fork: Option<String>,
+}
 
-/// The index of the seed among the traits.
-const SEED: usize = 3;
+impl Traits {
+    fn of(run: &Summary) -> Traits {
+        let steps = run.steps.filter(|_| !run.is_scan);
+        Traits {
+            learning_rate: run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
+            batch_size: run.batch_size.map(|size| format!("batch {size}")),
+            steps: steps.map(|steps| format!("{} steps", grouped(steps))),
+            seed: run.seed.map(|seed| format!("seed {seed}")),
+            fork: forked(run),
+        }
+    }
+
+    /// Returns all traits, in the order in which they are tried and named.
+    fn list(&self) -> [&Option<String>; 5] {
+        let Traits { learning_rate, batch_size, steps, seed, fork } = self;
+        [learning_rate, batch_size, steps, seed, fork]
+    }
+
+    /// Returns the known traits among those at some places in the list.
+    fn words(&self, places: &BTreeSet<usize>) -> Vec<String> {
+        places.iter().filter_map(|place| self.list()[*place].clone()).collect()
+    }
+}
 
 /// Collects the facts about the curve of a run, or of the mean of several that begins with it.
 pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
-    let [rate, batch_size, seed] = numbers(run);
-    let steps = run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps)));
     CurveFacts {
         title: run.own_title().to_owned(),
         family: run.family,
         optimizer: optimizer(run).unwrap_or_default(),
         settings: run.shown.clone(),
-        traits: [rate, batch_size, steps, seed, forked(run)],
+        traits: Traits::of(run),
         folder: run.run.name(),
         runs,
     }
@@ -85,17 +111,9 @@ fn optimizer(run: &Summary) -> Option<String> {
     Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty())
 }
 
-fn numbers(run: &Summary) -> [Option<String>; 3] {
-    [
-        run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
-        run.batch_size.map(|size| format!("batch {size}")),
-        run.seed.map(|seed| format!("seed {seed}")),
-    ]
-}
-
-/// Sets the texts of the settings of runs in a list so that they are distinct: the workload, if there are several, the
-/// optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends. The
-/// steps are shown with the status.
+/// Sets the texts of the settings of runs in a list so that they are distinct: the workload, where there are several,
+/// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
+/// The steps are shown with the status.
 pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
@@ -105,7 +123,11 @@ pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
     for members in families.into_values() {
         let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
         let words = differing(&members.iter().map(|index| of_list(&runs[*index])).collect::<Vec<_>>());
-        let numbers: Vec<_> = members.iter().map(|index| numbers(&runs[*index])).collect();
+        let numbers = |index: &usize| {
+            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(&runs[*index]);
+            [learning_rate, batch_size, seed]
+        };
+        let numbers: Vec<_> = members.iter().map(numbers).collect();
         for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
             let run = &mut runs[index];
             let differs = |place: usize| numbers.iter().any(|other| other[place] != own[place]);
@@ -126,8 +148,8 @@ pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
 type Family = Option<&'static str>;
 
 impl Summary {
-    /// Returns the name of the run in a list as settings and title. The title comes first for a scan, which has many
-    /// settings, and if the user has given it. The second is empty where no settings are known.
+    /// The name of the run in a list: its settings and then its title, or the other way round for a scan, which has
+    /// many settings, and where the user has given it a title. The second is empty where no settings are known.
     pub fn heading(&self) -> [String; 2] {
         let settings = self.settings.clone();
         if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
@@ -137,14 +159,14 @@ impl Summary {
         }
     }
 
-    /// Returns the title of its curve: the user's, or the default title where no settings are known. Empty where its
-    /// settings are enough.
+    /// The title of its curve: the one that the user has given it, or where no settings are known, whatever it is
+    /// called. Empty where its settings say enough.
     pub fn own_title(&self) -> &str {
         let has_settings = !self.optimizer.is_empty() && !self.is_scan;
         if has_settings { &self.notes.title } else { &self.title }
     }
 
-    /// Returns the heading in one piece.
+    /// The heading in one piece.
     pub fn in_full(&self) -> String {
         let [first, second] = self.heading();
         if second.is_empty() { first } else { format!("{first} ({second})") }
@@ -163,15 +185,12 @@ pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
         let both = curves.iter().zip(&words);
         let same: Vec<&CurveFacts> =
             both.filter(|(other, words)| other.title == curve.title && *words == own).map(|(other, _)| other).collect();
-        let mut marks = distinguishing_traits(&same);
-        let mark = |known: &CurveFacts, traits: &BTreeSet<usize>| -> Vec<String> {
-            traits.iter().filter_map(|index| known.traits[*index].clone()).collect()
-        };
-        let twins = same.iter().filter(|other| mark(other, &marks) == mark(curve, &marks)).count();
+        let marks = distinguishing_traits(&same);
+        let twins = same.iter().filter(|other| other.traits.words(&marks) == curve.traits.words(&marks)).count();
         // The seed of one of them is not that of a mean.
-        marks.retain(|index| *index != SEED || curve.runs == 1);
+        let seed = curve.traits.seed.clone().filter(|_| curve.runs == 1);
         let mut words = own.clone();
-        words.extend(mark(curve, &marks));
+        words.extend(Traits { seed, ..curve.traits.clone() }.words(&marks));
         if twins > 1 {
             words.push(curve.folder.clone());
         }
@@ -202,25 +221,22 @@ fn name_parts(curve: &CurveFacts, curves: &[CurveFacts], is_mixed: bool) -> Vec<
 /// Returns the first traits that together distinguish all of these, or all in which they differ where that is not
 /// enough.
 fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
-    let mut distinguishing_traits: BTreeSet<usize> = BTreeSet::new();
-    for index in 0..same[0].traits.len() {
-        let of = |known: &&CurveFacts| {
-            distinguishing_traits.iter().map(|index| known.traits[*index].clone()).collect::<Vec<_>>()
-        };
-        let mut seen: Vec<_> = same.iter().map(of).collect();
+    let mut chosen: BTreeSet<usize> = BTreeSet::new();
+    for (place, first) in same[0].traits.list().into_iter().enumerate() {
+        let mut seen: Vec<_> = same.iter().map(|known| known.traits.words(&chosen)).collect();
         seen.sort();
         seen.dedup();
         if seen.len() == same.len() {
             break;
         }
-        if same.iter().any(|other| other.traits[index] != same[0].traits[index]) {
-            distinguishing_traits.insert(index);
+        if same.iter().any(|other| other.traits.list()[place] != first) {
+            chosen.insert(place);
         }
     }
-    distinguishing_traits
+    chosen
 }
 
-/// Formats the hyperparameters of a rule that differ from their defaults.
+/// The hyperparameters of a rule that are not its usual ones, in words.
 pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual && !it.words.is_empty()).map(|it| it.words).collect()
@@ -228,20 +244,21 @@ pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CurveFacts, Name, distinct};
+    use super::{CurveFacts, Name, Traits, distinct};
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
-    fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> CurveFacts {
-        let traits = [Some(rate), Some(batch), None, Some(seed), None].map(|text| text.map(str::to_owned));
+    fn facts(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> CurveFacts {
+        let [learning_rate, batch_size, seed_words] = [rate, batch, seed].map(|text| Some(text.to_owned()));
+        let traits = Traits { learning_rate, batch_size, seed: seed_words, ..Traits::default() };
         let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
         let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
         CurveFacts { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
     }
 
-    /// Makes a curve of a training with this rule.
+    /// A curve of a training with this rule.
     fn of_rule(rule: RuleSpec, folder: &str) -> CurveFacts {
         let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
-        let known = known("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);
+        let known = facts("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);
         CurveFacts { settings: [settings, known.settings].concat(), ..known }
     }
 
@@ -250,11 +267,11 @@ mod tests {
     }
 
     #[test]
-    fn equal_titles_are_distinguished_by_the_fewest_traits() {
-        let adam = known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
-        let focus = known("A", ["FOCUS", "η 0.1", "batch 8", "seed 1"], "y");
-        let slow = known("A", ["Adam", "η 0.01", "batch 8", "seed 0"], "z");
-        let other = known("B", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+    fn only_equal_titles_are_told_apart_and_by_as_little_as_it_takes() {
+        let adam = facts("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let focus = facts("A", ["FOCUS", "η 0.1", "batch 8", "seed 1"], "y");
+        let slow = facts("A", ["Adam", "η 0.01", "batch 8", "seed 0"], "z");
+        let other = facts("B", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
         assert_eq!(names(&[adam.clone(), other.clone()]), ["A", "B"]);
         assert_eq!(names(&[adam.clone(), focus.clone(), other]), ["A (Adam)", "A (FOCUS)", "B"]);
         assert_eq!(names(&[adam.clone(), focus.clone()]), ["Adam", "FOCUS"]);
@@ -264,9 +281,9 @@ mod tests {
     #[test]
     fn equal_runs_are_distinguished_by_their_folders() {
         let traits = |seed| ["Adam", "η 0.1", "batch 8", seed];
-        let twins = [known("A", traits("seed 0"), "x"), known("A", traits("seed 0"), "y")];
+        let twins = [facts("A", traits("seed 0"), "x"), facts("A", traits("seed 0"), "y")];
         assert_eq!(names(&twins), ["x", "y"]);
-        let third = [twins[0].clone(), twins[1].clone(), known("A", traits("seed 1"), "z")];
+        let third = [twins[0].clone(), twins[1].clone(), facts("A", traits("seed 1"), "z")];
         assert_eq!(names(&third), ["seed 0, x", "seed 0, y", "seed 1"]);
     }
 
@@ -287,10 +304,10 @@ mod tests {
     }
 
     #[test]
-    fn curves_without_a_title_are_named_by_their_optimizer_and_differences() {
-        let one = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
-        let other = known("", ["Adam", "η 0.1", "batch 8", "seed 1"], "y");
-        let titled = known("Mine", ["Adam", "η 0.1", "batch 8", "seed 0"], "z");
+    fn curves_without_a_title_are_called_by_their_optimizer_and_what_differs() {
+        let one = facts("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let other = facts("", ["Adam", "η 0.1", "batch 8", "seed 1"], "y");
+        let titled = facts("Mine", ["Adam", "η 0.1", "batch 8", "seed 0"], "z");
         assert_eq!(names(std::slice::from_ref(&one)), ["Adam"]);
         assert_eq!(names(&[one.clone(), titled]), ["Adam", "Mine"]);
         assert_eq!(names(&[one.clone(), other]), ["Adam, seed 0", "Adam, seed 1"]);
@@ -298,9 +315,9 @@ mod tests {
     }
 
     #[test]
-    fn names_include_the_workload_if_there_are_several() {
-        let mnist = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
-        let mut gpt2 = known("", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "y");
+    fn where_workloads_differ_each_name_says_which_it_is() {
+        let mnist = facts("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let mut gpt2 = facts("", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "y");
         gpt2.family = Some("GPT-2");
         let titled = CurveFacts { title: "Mine".to_owned(), ..gpt2.clone() };
         assert_eq!(names(&[mnist.clone(), gpt2]), ["MNIST, Adam", "GPT-2, FOCUS"]);
@@ -308,9 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_is_named_by_its_number_of_runs_without_a_seed() {
-        let mean = CurveFacts { runs: 3, ..known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
-        let one = known("A", ["Adam", "η 0.1", "batch 8", "seed 3"], "y");
+    fn a_mean_says_of_how_many_and_no_seed() {
+        let mean = CurveFacts { runs: 3, ..facts("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
+        let one = facts("A", ["Adam", "η 0.1", "batch 8", "seed 3"], "y");
         assert_eq!(names(std::slice::from_ref(&mean)), ["A (mean of 3)"]);
         assert_eq!(names(&[mean, one]), ["mean of 3", "seed 3"]);
     }

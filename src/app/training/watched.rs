@@ -169,9 +169,7 @@ impl Watched {
             began: history.began().or_else(|| run.made()),
             is_scan,
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
-            synthetic: started
-                .filter(|started| started.learns_from_synthetic_data())
-                .map(|started| visible(&started.data).into_owned()),
+            synthetic: started.filter(|started| started.synthetic).map(|started| visible(&started.data).into_owned()),
             config: self.replicates(history),
             forked: history.forked().cloned(),
             status,

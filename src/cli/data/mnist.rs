@@ -20,10 +20,10 @@ pub(crate) struct MnistArgs {
     /// Take the files from this folder instead of the internet
     #[arg(long, value_name = "DIR", conflicts_with_all = ["synthetic", "check"])]
     from: Option<PathBuf>,
-    /// Write digits that the program draws. They are not MNIST
+    /// Write synthetic digits, drawn by the program. They are not MNIST
     #[arg(long = "stand-in", requires = "dir", conflicts_with = "check")]
     synthetic: bool,
-    /// Only say what is there, and compare it with the official sums
+    /// Only report which files exist, and compare them with the official sums
     #[arg(long)]
     check: bool,
 }
@@ -50,7 +50,7 @@ pub(super) fn run(args: &MnistArgs) -> Result<(), Failure> {
     }
 }
 
-/// The failure of an error: faults of files that the user named are bad input.
+/// Returns the failure of an error: faults of files that the user named are bad input.
 fn failure(error: DataError) -> Failure {
     match error {
         DataError::NoFolder(_) | DataError::Missing { .. } | DataError::Damaged { .. } => Failure::bad_input(error),
@@ -71,7 +71,7 @@ fn fetch(folder: &Path) -> Result<(), Failure> {
         progress.finish();
     }
     if matches!(outcome, Err(DataError::Download(DownloadError::Cancelled))) {
-        say(format_args!("what has arrived is kept in {}; the same command goes on from there", folder.display()));
+        say(format_args!("the received part is kept in {}; the same command resumes there", folder.display()));
     }
     outcome.map_err(failure)?;
     let mnist = mnist::read_folder(folder).map_err(failure)?;

@@ -11,23 +11,22 @@ use super::Failure;
 
 #[derive(Subcommand)]
 pub(super) enum DataCommand {
-    /// Get MNIST, or see what is there of it
+    /// Download MNIST, or check the files that exist
     ///
-    /// The four files go into the cache, where trainings look for them. What is there already is not loaded
-    /// again, and a download that was stopped goes on where it was.
+    /// The four files go into the cache, where trainings look for them. Existing files are not downloaded again, and an
+    /// interrupted download continues where it stopped.
     Mnist(mnist::MnistArgs),
     /// Make tokens of text, for language models
     ///
-    /// The folder gets train.bin and val.bin, tokens of two bytes each as nanoGPT reads them, and meta.json, which says
-    /// what they mean. The last characters of the text are for validation. With GPT-2's tokens there is one between
-    /// files that stands for the end of a text. Work that was stopped goes on with the same command; the same text
-    /// gives the same bytes.
+    /// The folder gets train.bin and val.bin, tokens of two bytes each as nanoGPT reads them, and meta.json, which
+    /// describes them. The last characters of the text are for validation. With GPT-2's tokens, an end-of-text token
+    /// separates files. The same command resumes interrupted work; the same text gives the same bytes.
     Text(text::TextArgs),
     /// Make GPT-2's tokens of OpenWebText
     ///
-    /// Its archive of 12.9 GB is downloaded into the folder first, and can be deleted afterwards. The folder gets the same
-    /// files as by `data text`, together 18 GB. One in 2,000 documents is for validation. Downloading and tokenizing go on
-    /// with the same command where they were stopped.
+    /// Its archive of 12.9 GB is downloaded into the folder first, and can be deleted afterwards. The folder gets the
+    /// same files as by `data text`, together 18 GB. One in 2,000 documents is for validation. The same command resumes
+    /// an interrupted download or tokenization.
     Openwebtext(openwebtext::OpenWebTextArgs),
 }
 

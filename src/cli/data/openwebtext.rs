@@ -19,10 +19,10 @@ pub(crate) struct OpenWebTextArgs {
     /// Take the packs (urlsf_subset….xz), or tar archives of them, from this folder instead of the internet
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// How many of the documents are for validation
+    /// Fraction of the documents for validation
     #[arg(long, value_name = "F", allow_hyphen_values = true, default_value_t = VALIDATION_FRACTION)]
     val_fraction: f64,
-    /// Replace other tokens that are in the folder, or give up unfinished ones
+    /// Replace other tokens in the folder, finished or not
     #[arg(long)]
     force: bool,
 }
@@ -52,7 +52,7 @@ fn fetch(folder: &Path, interrupt: &Interrupt) -> Result<(), Failure> {
         Ok(()) => Ok(()),
         Err(DownloadError::Cancelled) => {
             let folder = folder.display();
-            say(format_args!("what has arrived is kept in {folder}; the same command goes on from there"));
+            say(format_args!("the received part is kept in {folder}; the same command resumes there"));
             Err(Failure::Interrupted)
         }
         Err(error) => Err(Failure::Failed(error.into())),

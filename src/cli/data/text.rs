@@ -7,30 +7,26 @@ use valleyscope_experiments::dataset::text::{Preparation, VALIDATION_FRACTION, f
 use valleyscope_experiments::workload::TokenizerKind;
 
 use super::tokens::{self, failure};
-use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::{Failure, one_of};
 
 #[derive(clap::Args)]
 pub(crate) struct TextArgs {
-    /// Text in UTF-8: files, or folders, of which all files are taken that end in .txt
+    /// Text in UTF-8: files, or folders whose files that end in .txt are read
     #[arg(required = true, value_name = "FILES")]
     files: Vec<PathBuf>,
     /// The folder for the tokens
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// What a token stands for: parts of words as for GPT-2, or a character
-    #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = tokenizer)]
+    #[arg(long, value_name = "gpt2|char", default_value = "gpt2", value_parser = one_of(&TokenizerKind::ALL, TokenizerKind::name))]
     tokenizer: TokenizerKind,
-    /// How much of the text is for validation
+    /// Fraction of the text for validation
     #[arg(long, value_name = "F", allow_hyphen_values = true, default_value_t = VALIDATION_FRACTION)]
     val_fraction: f64,
-    /// Replace other tokens that are in the folder, or give up unfinished ones
+    /// Replace other tokens in the folder, finished or not
     #[arg(long)]
     force: bool,
-}
-
-fn tokenizer(name: &str) -> Result<TokenizerKind, String> {
-    TokenizerKind::from_name(name).ok_or_else(|| "expected gpt2 or char".to_owned())
 }
 
 pub(super) fn run(args: &TextArgs) -> Result<(), Failure> {

@@ -15,15 +15,15 @@ pub(super) fn make(
     interrupt: &Interrupt,
     work: impl FnOnce(&mut dyn FnMut(text::PreparationProgress), &dyn Fn() -> bool) -> Result<Meta, TextError>,
 ) -> Result<(), Failure> {
-    let mut shown: Option<Shown> = None;
+    let mut shown: Option<StageProgress> = None;
     let mut show = |at: text::PreparationProgress| {
-        if at.stage == Stage::Anew {
+        if at.stage == Stage::Restarting {
             finish(shown.take().as_ref());
-            return say(format_args!("{}", Stage::ANEW));
+            return say(format_args!("{}", Stage::RESTARTING));
         }
         if shown.as_ref().is_none_or(|shown| shown.stage != at.stage) {
             finish(shown.as_ref());
-            shown = Some(Shown::begin(&at));
+            shown = Some(StageProgress::begin(&at));
         }
         shown.as_mut().expect("it has begun").update(&at);
     };
@@ -31,11 +31,11 @@ pub(super) fn make(
     finish(shown.as_ref());
     let folder = out.display();
     if matches!(outcome, Err(TextError::Cancelled)) {
-        say(format_args!("what is done is kept in {folder}; the same command goes on from there"));
+        say(format_args!("the finished part is kept in {folder}; the same command resumes there"));
     }
     let Meta { train, val, vocabulary_size, .. } = outcome.map_err(failure)?;
     say(format_args!(
-        "tokens now in {folder}: {} to learn from and {} to validate with, of a vocabulary of {vocabulary_size}{}",
+        "tokens are in {folder}: {} for training and {} for validation, of a vocabulary of {vocabulary_size}{}",
         train.tokens,
         val.tokens,
         shown.and_then(|shown| shown.rate()).map(|rate| format!("; {rate}")).unwrap_or_default()
@@ -43,13 +43,13 @@ pub(super) fn make(
     Ok(())
 }
 
-fn finish(shown: Option<&Shown>) {
+fn finish(shown: Option<&StageProgress>) {
     if let Some(shown) = shown {
         shown.progress.finish();
     }
 }
 
-/// The failure of an error: faults of text that the user named are bad input.
+/// Returns the failure of an error: faults of text that the user named are bad input.
 pub(super) fn failure(error: TextError) -> Failure {
     match error {
         TextError::Cancelled => Failure::Interrupted,
@@ -59,7 +59,7 @@ pub(super) fn failure(error: TextError) -> Failure {
 }
 
 /// The progress of a stage, from where it began or was resumed.
-struct Shown {
+struct StageProgress {
     stage: Stage,
     progress: ProgressLine,
     began: Instant,
@@ -68,11 +68,11 @@ struct Shown {
     tokens: u64,
 }
 
-impl Shown {
-    fn begin(at: &text::PreparationProgress) -> Shown {
+impl StageProgress {
+    fn begin(at: &text::PreparationProgress) -> StageProgress {
         let progress = ProgressLine::new(at.total.saturating_sub(at.done), ProgressUnit::MEGABYTES, false);
         let (stage, bytes_before, tokens_before) = (at.stage, at.done, at.tokens);
-        Shown { stage, progress, began: Instant::now(), bytes_before, tokens_before, tokens: at.tokens }
+        StageProgress { stage, progress, began: Instant::now(), bytes_before, tokens_before, tokens: at.tokens }
     }
 
     fn update(&mut self, at: &text::PreparationProgress) {

@@ -2,9 +2,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
-use valleyscope_experiments::dataset::mnist;
 use valleyscope_experiments::preset::Library;
 use valleyscope_experiments::run::SystemMemory;
+use valleyscope_experiments::workload::{DATASETS, DatasetFiles};
 use valleyscope_machine::{self as machine, Display, Look, Need, PackageManager, Packages};
 use valleyscope_runs::runs_folder;
 
@@ -22,14 +22,14 @@ pub struct Facts {
     pub display: Option<Display>,
     /// The variable that names the display, with its value.
     pub display_name: String,
-    /// False where it is certain that no server answers for the display.
+    /// Whether a server may answer for the display; false only where it is certain that none does.
     pub display_answers: bool,
     /// Requirements of the window that this machine lacks.
     pub missing: Vec<&'static Need>,
     pub worker: WorkerFacts,
     pub folders: Vec<FolderFacts>,
-    /// The folder searched for MNIST besides the cache, and why it is not found there.
-    pub data: Option<(PathBuf, Option<String>)>,
+    /// The folder that is searched for datasets besides the cache, and in words whether they are there.
+    pub data: Option<(PathBuf, Vec<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
 }
@@ -49,7 +49,7 @@ pub struct Adapter {
 /// A folder that the program writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderFacts {
-    /// Its contents.
+    /// The contents of the folder.
     pub holds: &'static str,
     pub path: PathBuf,
     pub exists: bool,
@@ -97,7 +97,7 @@ impl Facts {
     }
 }
 
-/// The display's name for users, and whether a server answers for it, as far as can be determined.
+/// Returns the display's name for users, and whether a server answers for it, as far as can be determined.
 fn look_at(display: Option<Display>) -> (String, bool) {
     let value = |name: &str| env::var(name).unwrap_or_default();
     match display {
@@ -119,7 +119,7 @@ fn look_at(display: Option<Display>) -> (String, bool) {
     }
 }
 
-/// The socket of an X11 display on this machine, such as `:0` or `:0.1`.
+/// Returns the socket of an X11 display on this machine, such as `:0` or `:0.1`.
 fn x11_socket(display: &str) -> Option<PathBuf> {
     let number = display.strip_prefix(':')?.split('.').next()?;
     Some(PathBuf::from(format!("/tmp/.X11-unix/X{number}")))
@@ -141,11 +141,14 @@ fn is_served(_socket: &Path) -> bool {
     true
 }
 
-/// The folder that a variable names for training data, and why they are not found there.
-fn data() -> Option<(PathBuf, Option<String>)> {
+fn data() -> Option<(PathBuf, Vec<String>)> {
     let folder = valleyscope_experiments::dataset::named_folder()?;
-    let lacks = mnist::look_in(&folder).err().map(|error| error.to_string());
-    Some((folder, lacks))
+    let words = downloaded().map(|files| files.words_of(&folder)).collect();
+    Some((folder, words))
+}
+
+fn downloaded() -> impl Iterator<Item = &'static DatasetFiles> {
+    DATASETS.iter().filter_map(|dataset| dataset.files.as_ref())
 }
 
 fn folders() -> Vec<FolderFacts> {
@@ -159,13 +162,13 @@ fn folders() -> Vec<FolderFacts> {
         presets.map(|path| FolderFacts::look("presets", path, config_variable)),
         data.map(|path| FolderFacts::look("session", path, data_variable)),
         runs_folder().map(|path| FolderFacts::look("runs", path, data_variable)),
-        // Nothing is written where the files exist already.
-        mnist::cache_folder()
-            .ok()
-            .filter(|path| mnist::look_in(path).is_err())
-            .map(|path| FolderFacts::look("MNIST", path, cache_variable)),
     ];
-    folders.into_iter().flatten().collect()
+    let caches = downloaded().filter_map(|DatasetFiles { title, cache, lacking_in }| {
+        // Nothing is written where the files exist already.
+        let folder = cache().filter(|path| lacking_in(path).is_some())?;
+        Some(FolderFacts::look(title, folder, cache_variable))
+    });
+    folders.into_iter().flatten().chain(caches).collect()
 }
 
 impl FolderFacts {

@@ -19,7 +19,7 @@ use valleyscope_machine::{Display, Look, Need};
 use super::Failure;
 use super::output::print;
 
-/// Prints the report on stdout. An error says that the window could not open.
+/// Prints the report on stdout. Returns an error if the window could not open.
 pub(super) fn run() -> Result<(), Failure> {
     let facts = Facts::of_this_machine();
     print(&facts.to_string())?;
@@ -33,14 +33,14 @@ pub(super) fn run() -> Result<(), Failure> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub what: String,
-    /// The command or the change that mends it.
+    /// The command or the change that solves it.
     pub remedy: String,
     /// Whether the window cannot open without it; otherwise only a part of the program is affected.
     pub blocks_window: bool,
 }
 
 impl Facts {
-    /// The problems that prevent the program, or a part of it, from working here.
+    /// Returns the problems that prevent the program, or a part of it, from working here.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.has_window {
@@ -134,8 +134,8 @@ impl fmt::Display for Facts {
             };
             line(f, folder.holds, &format!("{} ({state})", folder.path.display()))?;
         }
-        if let Some((folder, lacks)) = &self.data {
-            let found = lacks.as_ref().map_or_else(|| "has MNIST's files".to_owned(), |why| format!("no MNIST: {why}"));
+        if let Some((folder, datasets)) = &self.data {
+            let found = datasets.join("; ");
             line(f, "data", &format!("{}={} ({found})", FOLDER_VARIABLE, folder.display()))?;
         }
         let problems = self.problems();
@@ -203,7 +203,7 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "{label:<11} {text}")
 }
 
-/// The target for which this program was compiled.
+/// Returns the target for which this program was compiled.
 fn target() -> String {
     let abi = if cfg!(target_env = "musl") {
         " (musl)"

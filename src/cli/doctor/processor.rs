@@ -52,7 +52,7 @@ fn features() -> Vec<(&'static str, bool)> {
     Vec::new()
 }
 
-/// The value of the first line `name: value`.
+/// Returns the value of the first line `name: value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

@@ -18,19 +18,20 @@ pub struct WorkerFacts {
 pub enum WorkerCheck {
     Works {
         program: PathBuf,
-        /// The folder where it looks first for libtorch, if there is one.
+        /// The folder that is searched first for libtorch, if there is one.
         libraries: Option<PathBuf>,
         handshake: Handshake,
     },
     Missing,
     /// The worker cannot be used, for this reason.
     Broken(String),
-    /// The worker that `VALLEYSCOPE_TRAIN` names cannot be used, for this reason. An installed one is not looked at.
+    /// The worker that `VALLEYSCOPE_TRAIN` names cannot be used, for this reason. An installed one is not considered.
     Misnamed(String),
 }
 
 impl WorkerFacts {
-    /// The one that `valleyscope train` starts. This takes seconds, as it loads its libraries.
+    /// Returns the facts about the worker that `valleyscope train` starts. This takes seconds, as the worker loads its
+    /// libraries.
     pub fn here() -> WorkerFacts {
         let set_up = WorkerFolder::of_user().and_then(|folder| folder.status());
         WorkerFacts { state: WorkerCheck::here(), set_up }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use anyhow::{Context, anyhow};
 use valleyscope_runs::atomic_file::AtomicFile;
 
-use super::plan::{Computer, OF_TOY_MODELS, Plan};
+use super::plan::{FigureComputer, Plan, TOY_MODEL_FIGURES};
 use super::{FigureArgs, cannot_write, check, drawing, write};
 use crate::cli::{Failure, in_one_line, say};
 use crate::figure::Format;
@@ -20,16 +20,16 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
         )));
     }
     let formats = args.format.map_or(Format::ALL.to_vec(), |format| vec![format]);
-    let plans = OF_TOY_MODELS.map(|name| Plan::of(OsStr::new(name), args).map(|plan| (name, plan)));
+    let plans = TOY_MODEL_FIGURES.map(|name| Plan::of(OsStr::new(name), args).map(|plan| (name, plan)));
     let plans = plans.into_iter().collect::<Result<Vec<_>, Failure>>()?;
     for (_, plan) in &plans {
         check(plan, &formats, args)?;
     }
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let mut computer = Computer::new()?;
+    let mut computer = FigureComputer::new()?;
     let (mut drawn, mut failed) = (Vec::new(), Vec::new());
     for (index, (name, plan)) in plans.into_iter().enumerate() {
-        say(format_args!("figure {} of {}, {name}", index + 1, OF_TOY_MODELS.len()));
+        say(format_args!("figure {} of {}, {name}", index + 1, TOY_MODEL_FIGURES.len()));
         match draw(&mut computer, name, plan, &formats, args) {
             Ok(()) => drawn.push(name),
             Err(Failure::Failed(error) | Failure::BadInput(error)) => {
@@ -37,7 +37,7 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
                 failed.push(name);
             }
             Err(interrupted) => {
-                let missing: Vec<&str> = OF_TOY_MODELS.into_iter().filter(|name| !drawn.contains(name)).collect();
+                let missing: Vec<&str> = TOY_MODEL_FIGURES.into_iter().filter(|name| !drawn.contains(name)).collect();
                 say(format_args!("{}; not drawn: {}", there(&drawn, args), missing.join(", ")));
                 return Err(interrupted);
             }
@@ -50,7 +50,13 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
 }
 
 /// Computes a figure and writes its files.
-fn draw(computer: &mut Computer, name: &str, plan: Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
+fn draw(
+    computer: &mut FigureComputer,
+    name: &str,
+    plan: Plan,
+    formats: &[Format],
+    args: &FigureArgs,
+) -> Result<(), Failure> {
     let targets = formats.iter().map(|format| (*format, args.out.join(format!("{name}.{}", format.extension()))));
     // Errors of writing are reported before hours of work.
     let mut files = Vec::new();

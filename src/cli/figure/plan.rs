@@ -13,46 +13,46 @@ use valleyscope_runs::RunFolder;
 
 use super::{FigureArgs, trainings};
 use crate::cli::progress::{ProgressLine, ProgressUnit};
-use crate::cli::runs::find::RunsPlace;
-use crate::cli::sweep::{Taker, Workshop};
+use crate::cli::runs::find::RunsLocation;
+use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, say};
 use crate::figure::{Figure, Trajectories, as_changed};
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
 
 /// The figures of the paper's toy models, the fastest first.
-pub(super) const OF_TOY_MODELS: [&str; 8] =
+pub(super) const TOY_MODEL_FIGURES: [&str; 8] =
     ["fig1c", "saturation", "fig2a", "fig2b", "pairs", "fig2b-unrotated", "fig2b-100d", "moretoy"];
 
-/// Particles of each optimizer in a coarse picture, at most.
+/// The largest number of particles of each optimizer in a coarse picture.
 const QUICK_PARTICLES: u64 = 10;
 
 /// A figure of two sweeps.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Composed {
-    /// The differences between any two optimizers.
+pub(super) enum TwoSweepFigure {
+    /// Differences between any two optimizers.
     Pairs,
-    /// The winners beside each other.
+    /// Winners side by side.
     MoreToy,
 }
 
-impl Composed {
-    fn named(name: &OsStr) -> Option<Composed> {
-        [Composed::Pairs, Composed::MoreToy].into_iter().find(|composed| name == composed.name())
+impl TwoSweepFigure {
+    fn named(name: &OsStr) -> Option<TwoSweepFigure> {
+        [TwoSweepFigure::Pairs, TwoSweepFigure::MoreToy].into_iter().find(|composed| name == composed.name())
     }
 
     fn name(self) -> &'static str {
         match self {
-            Composed::Pairs => "pairs",
-            Composed::MoreToy => "moretoy",
+            TwoSweepFigure::Pairs => "pairs",
+            TwoSweepFigure::MoreToy => "moretoy",
         }
     }
 
-    /// The built-in presets of its sweeps.
+    /// Returns the names of the sweeps' built-in presets.
     fn sweeps(self) -> [&'static str; 2] {
         match self {
-            Composed::Pairs => ["fig2a", "fig2b"],
-            Composed::MoreToy => ["fig2b-unrotated", "fig2b-100d"],
+            TwoSweepFigure::Pairs => ["fig2a", "fig2b"],
+            TwoSweepFigure::MoreToy => ["fig2b-unrotated", "fig2b-100d"],
         }
     }
 }
@@ -61,7 +61,7 @@ impl Composed {
 #[derive(Clone)]
 pub(super) enum Source {
     Sweep(Box<SweepResult>),
-    Two(Composed, Box<[SweepResult; 2]>),
+    Two(TwoSweepFigure, Box<[SweepResult; 2]>),
     Scan(Box<ScanResult>),
     Trajectories(Box<Trajectories>),
     Trainings(Box<Figure>),
@@ -71,19 +71,19 @@ impl Source {
     pub(super) fn figure(&self, certainty: bool) -> Figure {
         match self {
             Source::Sweep(result) => Figure::as_in_the_paper(result, certainty),
-            Source::Two(Composed::Pairs, results) => {
+            Source::Two(TwoSweepFigure::Pairs, results) => {
                 Figure::pairs(&results.each_ref().map(|result| (result, Metric::FinalLoss)))
             }
-            Source::Two(Composed::MoreToy, results) => Figure::side_by_side(results.each_ref(), certainty),
+            Source::Two(TwoSweepFigure::MoreToy, results) => Figure::side_by_side(results.each_ref(), certainty),
             Source::Scan(result) => Figure::scan(result),
             Source::Trajectories(trajectories) => Figure::landscape(trajectories),
             Source::Trainings(figure) => (**figure).clone(),
         }
     }
 
-    /// Whether it is a map of winners.
+    /// Returns whether the figure is a map of winners.
     fn shows_winners(&self) -> bool {
-        matches!(self, Source::Sweep(_) | Source::Two(Composed::MoreToy, _))
+        matches!(self, Source::Sweep(_) | Source::Two(TwoSweepFigure::MoreToy, _))
     }
 }
 
@@ -92,15 +92,15 @@ pub(super) enum Plan {
     /// No work: the source exists.
     There(Source),
     Sweep(Box<SweepPreset>),
-    Two(Composed, Box<[SweepPreset; 2]>),
+    Two(TwoSweepFigure, Box<[SweepPreset; 2]>),
     /// A simulation from its start.
     Simulate(Box<Trajectories>),
 }
 
 impl Plan {
-    /// The plan for a name on the command line.
+    /// Returns the plan for a name on the command line.
     pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
-        let composed = Composed::named(name);
+        let composed = TwoSweepFigure::named(name);
         if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
             let sweep = |name| quick_if_asked(built_in_sweep(name), args.quick);
             return Ok(Plan::Two(composed, Box::new(composed.sweeps().map(sweep))));
@@ -151,12 +151,12 @@ impl Plan {
         Ok(Plan::Simulate(Box::new(trajectories)))
     }
 
-    /// Whether it is a map of winners.
+    /// Returns whether the figure is a map of winners.
     pub(super) fn shows_winners(&self) -> bool {
         self.outline().shows_winners()
     }
 
-    /// The figure's source before anything is computed.
+    /// Returns the figure's source before anything is computed.
     pub(super) fn outline(&self) -> Source {
         match self {
             Plan::There(source) => source.clone(),
@@ -168,17 +168,17 @@ impl Plan {
 }
 
 /// Computes the sources of figures. A sweep that several figures show is computed once.
-pub(super) struct Computer {
-    workshop: Workshop,
+pub(super) struct FigureComputer {
+    runner: SweepRunner,
     computed: Vec<SweepResult>,
 }
 
-impl Computer {
-    pub(super) fn new() -> Result<Computer, Failure> {
-        Ok(Computer { workshop: Workshop::open(None, Precision::default())?, computed: Vec::new() })
+impl FigureComputer {
+    pub(super) fn new() -> Result<FigureComputer, Failure> {
+        Ok(FigureComputer { runner: SweepRunner::open(None, Precision::default())?, computed: Vec::new() })
     }
 
-    /// Carries a plan out.
+    /// Executes a plan.
     pub(super) fn source(&mut self, plan: Plan) -> Result<Source, Failure> {
         match plan {
             Plan::There(source) => Ok(source),
@@ -201,18 +201,18 @@ impl Computer {
         }
         let mut result = unknown(preset);
         let spec = Arc::clone(result.diagram.spec());
-        let done = self.workshop.compute(spec, false, |_| false, &mut result.diagram)?;
+        let done = self.runner.compute(spec, false, |_| false, &mut result.diagram)?;
         if !result.diagram.is_complete() {
             return Err(Failure::Interrupted);
         }
-        say(format_args!("{}: {}", visible(&preset.title), self.workshop.speed(&done)));
+        say(format_args!("{}: {}", visible(&preset.title), self.runner.speed(&done)));
         self.computed.push(result.clone());
         Ok(result)
     }
 
     fn simulate(&self, trajectories: &mut Trajectories) -> Result<(), Failure> {
         let mut progress = ProgressLine::new(trajectories.steps(), ProgressUnit::STEPS, false);
-        while !trajectories.is_complete() && !self.workshop.interrupt.is_raised() {
+        while !trajectories.is_complete() && !self.runner.interrupt.is_raised() {
             trajectories.advance();
             progress.update(trajectories.step());
         }
@@ -241,8 +241,8 @@ fn refuse_quick(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failur
     Err(Failure::BadInput(anyhow!("--quick is for computing, and {} {why}; leave it out", name.display())))
 }
 
-/// The results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A folder
-/// with the name of a preset is given as `./NAME`.
+/// Returns the results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A
+/// folder with the name of a preset is given as `./NAME`.
 fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failure> {
     if let Some(run) = run_named(name)? {
         return Ok(Source::Scan(Box::new(scan_of(&run)?)));
@@ -260,13 +260,13 @@ fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failu
     }
     Err(Failure::BadInput(match not_a_preset {
         PresetError::NotFound { .. } => {
-            anyhow!("{not_a_preset}; the figures of the paper's toy models are {}", OF_TOY_MODELS.join(", "))
+            anyhow!("{not_a_preset}; the figures of the paper's toy models are {}", TOY_MODEL_FIGURES.join(", "))
         }
         other => other.into(),
     }))
 }
 
-/// The run given by a folder or the beginning of a name.
+/// Returns the run given by a folder or the beginning of a name.
 fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     let path = Path::new(name);
     if path.is_dir() {
@@ -278,7 +278,7 @@ fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     if path.components().count() > 1 || path.exists() {
         return Ok(None);
     }
-    match RunsPlace::of(None) {
+    match RunsLocation::of(None) {
         Ok(place) if place.has_beginning_with(name) => place.find(name).map(Some),
         _ => Ok(None),
     }

@@ -13,16 +13,16 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::{Common, shown_settings};
 use valleyscope_runs::{MetricInfo, RunFolder, RunHistory, RunReader};
 
-use crate::cli::runs::find::{RunsPlace, began};
+use crate::cli::runs::find::{RunsLocation, began};
 use crate::cli::{Failure, say};
-use crate::figure::{Figure, Over, TrainedRun};
+use crate::figure::{Figure, TimeAxis, TrainedRun};
 
 /// The presets that compare trainings over training time.
-const BY_THE_CLOCK: [&str; 2] = ["walltime", "walltime-bf16"];
+const WALLTIME_PRESETS: [&str; 2] = ["walltime", "walltime-bf16"];
 
 /// Draws the runs of a preset's trainings that are found in a folder, and prints which are missing.
 pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Result<Figure, Failure> {
-    let place = RunsPlace::of(folder)?;
+    let place = RunsLocation::of(folder)?;
     let all = trainings(preset);
     let command = command(name, preset, folder);
     let candidates = candidates(&place)?;
@@ -58,12 +58,12 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
             place.folder.display()
         ))
     })?;
-    let is_timed = Path::new(name).file_stem().is_some_and(|stem| BY_THE_CLOCK.iter().any(|clock| stem == *clock));
-    let over = if is_timed { Over::Time } else { Over::Steps };
+    let is_timed = Path::new(name).file_stem().is_some_and(|stem| WALLTIME_PRESETS.iter().any(|clock| stem == *clock));
+    let over = if is_timed { TimeAxis::Time } else { TimeAxis::Steps };
     Ok(Figure::trainings(preset.title(), over, &metric, &runs))
 }
 
-/// The run of a training that has taken the most steps; of equal ones the one that began last. Forks are excluded, as
+/// Returns the run of a training that has taken the most steps; among equal ones, the latest. Forks are excluded, as
 /// they have not taken all steps with their settings.
 fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c Candidate> {
     let whole = candidates.iter().filter(|candidate| !candidate.is_fork);
@@ -71,13 +71,13 @@ fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c 
     same.max_by_key(|candidate| (candidate.step, candidate.began))
 }
 
-/// The metric by which a run is compared, once it was measured.
+/// Returns the metric by which a run is compared, once it was measured.
 fn evaluated(history: &RunHistory) -> Option<MetricInfo> {
     let info = Figure::judged_by(history)?;
     (!history.curve(info.metric()?).is_empty()).then_some(info)
 }
 
-/// The progress of a run, in words.
+/// Returns the progress of a run, in words.
 fn far(history: &RunHistory) -> String {
     let step = grouped(history.step());
     match history.steps() {
@@ -86,7 +86,7 @@ fn far(history: &RunHistory) -> String {
     }
 }
 
-/// The command that trains the runs.
+/// Returns the command that trains the runs.
 fn command(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> String {
     let command = preset.command(&name.display().to_string());
     let folder = folder.map_or_else(String::new, |folder| format!(" --runs {}", folder.display()));
@@ -113,7 +113,7 @@ struct Training {
     pen: Pen,
 }
 
-/// The trainings of a preset, each with a label and a pen of its own.
+/// Returns the trainings of a preset, each with a label and a pen of its own.
 fn trainings(preset: &Preset) -> Vec<Training> {
     let trainings = preset.trainings();
     let commons: Vec<Common<'_>> = trainings.iter().filter_map(|training| training.workload()?.training()).collect();
@@ -129,8 +129,8 @@ fn trainings(preset: &Preset) -> Vec<Training> {
     trainings.into_iter().zip(drawn).map(training).collect()
 }
 
-/// The names of trainings: for each its label, and the settings that differ among those without a name of their own, or
-/// among those of its name; where these are equal too, the seed or the number of the run.
+/// Returns the names of trainings: for each its label, and the settings that differ among those without a name of their
+/// own, or among those of its name; where these are equal too, the seed or the number of the run.
 fn labels(trainings: &[Preset], commons: &[Common<'_>]) -> Vec<String> {
     let settings: Vec<Vec<ShownSetting>> = trainings.iter().map(shown_settings).collect();
     let named: Vec<String> = (0..commons.len())
@@ -163,13 +163,13 @@ struct Candidate {
     began: Timestamp,
 }
 
-/// All runs in a folder that can be read.
-fn candidates(place: &RunsPlace) -> Result<Vec<Candidate>, Failure> {
+/// Returns all runs in a folder that can be read.
+fn candidates(place: &RunsLocation) -> Result<Vec<Candidate>, Failure> {
     let mut candidates = Vec::new();
     for run in place.list()? {
         match candidate(&run) {
             Ok(candidate) => candidates.push(candidate),
-            Err(error) => say(format_args!("{} is passed over: {error}", run.name())),
+            Err(error) => say(format_args!("{} is skipped: {error}", run.name())),
         }
     }
     Ok(candidates)
@@ -184,7 +184,7 @@ fn candidate(run: &RunFolder) -> anyhow::Result<Candidate> {
     Ok(Candidate { run: run.clone(), config, is_fork, step: history.step(), began: began(run, history) })
 }
 
-/// The history of a run from all its events.
+/// Returns the history of a run from all its events.
 fn history(run: &RunFolder) -> Result<RunHistory, Failure> {
     let mut reader = RunReader::new(run.clone());
     reader.poll().map_err(|error| anyhow!(error).context(format!("cannot read {}", run.events().display())))?;

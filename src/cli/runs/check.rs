@@ -1,4 +1,4 @@
-//! `valleyscope runs check`.
+//! `valleyscope runs check`: checks and repairs folders of runs and sweeps.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -10,16 +10,16 @@ use valleyscope_experiments::run::PresetConfigs;
 use valleyscope_runs::MendRefused;
 use valleyscope_runs::{Condition, Findings, RunFolder};
 
-use super::find::RunsPlace;
+use super::find::RunsLocation;
 use super::{cell, print};
 use crate::cli::{Failure, say};
 use crate::figure::check_pictures;
 use crate::result::{check_sweep, is_sweep};
 
-/// The largest number of characters of the name of a file, and of what is said of it.
+/// The largest number of characters of a file's name, and of a finding about it.
 const LONGEST: [usize; 2] = [60, 2000];
 
-pub(super) fn run(place: &RunsPlace, names: &[OsString], mend: bool) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsLocation, names: &[OsString], mend: bool) -> Result<(), Failure> {
     let mut folders = Vec::new();
     for name in names {
         match several(Path::new(name))? {
@@ -51,7 +51,7 @@ pub(super) fn run(place: &RunsPlace, names: &[OsString], mend: bool) -> Result<(
     }
 }
 
-/// The runs and sweeps in a folder that is neither.
+/// Returns the runs and sweeps in a folder that is neither.
 fn several(path: &Path) -> Result<Vec<Folder>, Failure> {
     if !path.is_dir() || RunFolder::is_at(path) || is_sweep(path) {
         return Ok(Vec::new());
@@ -75,7 +75,7 @@ enum Folder {
 }
 
 impl Folder {
-    fn find(place: &RunsPlace, name: &OsStr) -> Result<Folder, Failure> {
+    fn find(place: &RunsLocation, name: &OsStr) -> Result<Folder, Failure> {
         let path = Path::new(name);
         if path.is_dir() && is_sweep(path) && !RunFolder::is_at(path) {
             return Ok(Folder::Sweep(path.to_owned()));
@@ -101,7 +101,7 @@ impl Folder {
     }
 }
 
-/// A line for one of several folders: whole, or the parts that are damaged.
+/// Returns a line for one of several folders: intact, or the damaged parts.
 fn summary(folder: &Path, findings: &Findings) -> String {
     let name = folder.file_name().unwrap_or(folder.as_os_str()).display();
     let parts_of = |condition: Condition| -> Option<String> {
@@ -121,7 +121,7 @@ fn summary(folder: &Path, findings: &Findings) -> String {
     format!("{name}  {how}\n")
 }
 
-/// A line for each finding.
+/// Returns a line for each finding.
 fn text(folder: &Path, findings: &Findings) -> String {
     let rows = findings.list().iter().map(|found| {
         let (part, words) = (cell(&found.part, LONGEST[0]), cell(&found.words, LONGEST[1]));

@@ -1,4 +1,4 @@
-//! `valleyscope runs export`.
+//! `valleyscope runs export`: the points of a run or the numbers of a scan, as a file.
 
 use std::io;
 use std::path::Path;
@@ -7,13 +7,13 @@ use anyhow::{Context, anyhow, bail};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use valleyscope_runs::{CheckpointChoice, RunHistory, RunReader};
 
-use super::find::{CheckpointName, RunsPlace};
+use super::find::{CheckpointName, RunsLocation};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
 use crate::result::scan::{self, ScanResult};
 
 /// Writes the points of a run, or the numbers of a scan.
-pub(super) fn run(place: &RunsPlace, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     if name.choice != CheckpointChoice::Newest {
         return Err(Failure::BadInput(anyhow!(
             "--out writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take --model DIR"

@@ -14,7 +14,7 @@ use crate::cli::Failure;
 /// The word for the run that began last.
 const LAST: &str = "last";
 
-/// A run as it is named, and one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
+/// The name of a run with one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckpointName {
     pub run: OsString,
@@ -25,7 +25,7 @@ impl CheckpointName {
     /// Parses an argument, for clap.
     pub(crate) fn parse(text: OsString) -> Result<CheckpointName, String> {
         let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
-        // The path of a folder may have the sign too.
+        // The path of a folder may also contain the sign.
         let Some((run, step)) = parts.filter(|(_, step)| !step.contains(std::path::is_separator)) else {
             return Ok(CheckpointName { run: text, choice: CheckpointChoice::Newest });
         };
@@ -39,12 +39,12 @@ impl CheckpointName {
         Ok(CheckpointName { run: run.into(), choice })
     }
 
-    /// The step of the named checkpoint of the run.
+    /// Returns the step of the named checkpoint of the run.
     pub(crate) fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find(run))
     }
 
-    /// The same after a brief check ([`CheckpointChoice::find_briefly`]).
+    /// Returns the step of the named checkpoint after a brief check ([`CheckpointChoice::find_briefly`]).
     pub(crate) fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find_briefly(run))
     }
@@ -57,31 +57,31 @@ fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
     })
 }
 
-/// The folder that runs are in.
-pub(crate) struct RunsPlace {
+/// The folder that contains the runs.
+pub(crate) struct RunsLocation {
     pub folder: PathBuf,
 }
 
-impl RunsPlace {
-    /// The named folder, or else the default one.
-    pub(crate) fn of(named: Option<&Path>) -> Result<RunsPlace, Failure> {
+impl RunsLocation {
+    /// Returns the named folder, or else the default one.
+    pub(crate) fn of(named: Option<&Path>) -> Result<RunsLocation, Failure> {
         if let Some(folder) = named {
             if !folder.is_dir() {
                 return Err(Failure::BadInput(anyhow!("--runs must be a folder, and {} is none", folder.display())));
             }
-            return Ok(RunsPlace { folder: folder.to_owned() });
+            return Ok(RunsLocation { folder: folder.to_owned() });
         }
         let folder = runs_folder();
-        let folder = folder.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
-        Ok(RunsPlace { folder })
+        let folder = folder.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
+        Ok(RunsLocation { folder })
     }
 
-    /// Returns the named folder, or else the default one, for a command that writes a run into it. A named folder that is
-    /// missing is made then.
-    pub(crate) fn for_new_run(named: Option<&Path>) -> Result<RunsPlace, Failure> {
+    /// Returns the named folder, or else the default one, for a command that writes a run into it. A named folder may
+    /// be missing, as the command creates it.
+    pub(crate) fn for_new_run(named: Option<&Path>) -> Result<RunsLocation, Failure> {
         match named {
-            Some(folder) if !folder.exists() => Ok(RunsPlace { folder: folder.to_owned() }),
-            named => RunsPlace::of(named),
+            Some(folder) if !folder.exists() => Ok(RunsLocation { folder: folder.to_owned() }),
+            named => RunsLocation::of(named),
         }
     }
 
@@ -89,14 +89,14 @@ impl RunsPlace {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
-    /// Whether the name of some run begins with it, or it is the word for the last run.
+    /// Returns whether a run's name begins with this text, or the text is the word for the last run.
     pub(crate) fn has_beginning_with(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
     }
 
-    /// The run with this name, beginning of a name, or folder; `last` is the one that began last,
-    /// and `./last` a folder of that name.
+    /// Returns the run with this name, beginning of a name, or folder; `last` is the run that began last, and `./last`
+    /// a folder of that name.
     pub(crate) fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);
         if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
@@ -107,7 +107,7 @@ impl RunsPlace {
             let none = || Failure::BadInput(anyhow!("there are no runs in {}", self.folder.display()));
             let began = |run: &RunFolder| {
                 let mut reader = RunReader::brief(run.clone());
-                // An unreadable run counts as begun when its folder was made.
+                // An unreadable run counts as begun when its folder was created.
                 let _ = reader.poll();
                 began(run, reader.history())
             };
@@ -135,7 +135,7 @@ impl RunsPlace {
         let mut ranked: Vec<(f64, String)> = runs
             .iter()
             .map(|run| {
-                // Names end with the time, which is rarely typed.
+                // Names end with the time, which users rarely type.
                 let begins: String = run.name().chars().take(name.chars().count()).collect();
                 (strsim::jaro_winkler(&begins, name), run.name())
             })
@@ -152,7 +152,7 @@ impl RunsPlace {
     }
 }
 
-/// When a run's training began, or where it has not, when its folder was made.
+/// Returns the time at which a run's training began, or at which its folder was created if it has not begun.
 pub(crate) fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
     history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
 }
@@ -161,7 +161,7 @@ fn is_dots(path: &Path) -> bool {
     matches!(path.to_str(), Some("." | ".."))
 }
 
-/// The first few names.
+/// Formats the first few names.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! `valleyscope runs list`.
+//! `valleyscope runs list`: a table of all runs.
 
 use std::io;
 
@@ -6,20 +6,21 @@ use console::Term;
 use jiff::Timestamp;
 use valleyscope_runs::{Concern, MetricId, Notes, Ranks, RunFolder, RunHistory, RunReader, Started};
 
-use super::find::{RunsPlace, began};
+use super::find::{RunsLocation, began};
 use super::{cell, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
 
 const HEADER: [&str; 10] =
     ["RUN", "STATUS", "STEP", "RATE", "LEFT", "RANKS", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
 
-/// The most characters in each column; a name has to be whole, as it is typed, and the system limits it.
+/// The largest number of characters in each column. A name is never cut, as users type it; the system limits its
+/// length.
 const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 30, 40, 1000, 1000, 1000];
 
 /// The largest width of lines in a file, a pipe or a narrow terminal, unless names or numbers are long.
 const WIDTH: usize = 100;
 
-/// Columns of texts that are shortened in the middle for that, and the fewest characters that are left of each.
+/// The columns whose texts are shortened in the middle to fit, and the fewest characters left of each.
 const SHORTENED: [(usize, usize); 3] = [(7, 30), (8, 30), (9, 12)];
 
 /// Spaces between two columns.
@@ -27,7 +28,7 @@ const GAP: usize = 2;
 
 type Row = [String; HEADER.len()];
 
-pub(super) fn run(place: &RunsPlace) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsLocation) -> Result<(), Failure> {
     // An unreadable run does not hide the others.
     let listed = |run: &RunFolder| row(run).unwrap_or_else(|error| unreadable(run, &error));
     let mut rows: Vec<(Timestamp, Row)> = place.list()?.iter().map(listed).collect();
@@ -41,7 +42,7 @@ pub(super) fn run(place: &RunsPlace) -> Result<(), Failure> {
     print(&aligned(&rows, width()))
 }
 
-/// The row of a run whose files cannot be read; the reason is printed separately.
+/// Returns the row of a run whose files cannot be read; the reason is printed separately.
 fn unreadable(run: &RunFolder, error: &io::Error) -> (Timestamp, Row) {
     say(format_args!("warning: cannot read {}: {error}", run.events().display()));
     let mut row = Row::default();
@@ -49,13 +50,13 @@ fn unreadable(run: &RunFolder, error: &io::Error) -> (Timestamp, Row) {
     (began(run, &RunHistory::default()), in_a_line(row))
 }
 
-/// The row with cells of one line each, and no wider than their columns may be.
+/// Returns the row with each cell in one line, and no wider than its column may be.
 fn in_a_line(row: Row) -> Row {
     let mut longest = LONGEST.into_iter();
     row.map(|text| cell(&text, longest.next().expect("there is one for each column")))
 }
 
-/// The row of a run, and when it began.
+/// Returns the row of a run, and when it began.
 fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(Timestamp::now())?;
@@ -79,13 +80,13 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
     Ok((began(run, history), in_a_line(row)))
 }
 
-/// The mark of synthetic data, whose numbers are not those of real ones.
+/// Returns the mark of synthetic data, whose numbers are not those of real ones.
 fn synthetic(history: &RunHistory) -> String {
-    let started = history.started().filter(|started| started.learns_from_synthetic_data());
+    let started = history.started().filter(|started| started.synthetic);
     started.map_or_else(String::new, |started| format!(" ({})", started.data))
 }
 
-/// The step at which a fork begins. The name of the other run does not fit into a line.
+/// Returns the step at which a fork begins. The name of the other run does not fit into a line.
 fn fork(history: &RunHistory) -> String {
     history.forked().map_or_else(String::new, |forked| format!(", forked at {}", forked.from_step))
 }
@@ -94,7 +95,7 @@ fn evaluation(history: &RunHistory) -> String {
     newest(history, &history.evaluated().into_iter().map(|info| ("", info)).collect::<Vec<_>>()).join(", ")
 }
 
-/// The optimizer with its learning rate and batch size, as far as there is one of each.
+/// Returns the optimizer with its learning rate and batch size, as far as there is one of each.
 fn optimizer(started: &Started) -> String {
     let rate = started.learning_rate.map(|rate| format!("lr {rate}"));
     let batch = started.batch_size.map(|batch| format!("batch {batch}"));
@@ -102,12 +103,12 @@ fn optimizer(started: &Started) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The largest width of lines: that of the terminal, if there is a wide one.
+/// Returns the largest width of lines: that of the terminal, if there is a wide one.
 fn width() -> usize {
     Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns).max(WIDTH))
 }
 
-/// The rows as lines with aligned columns, narrowed to a width. Columns with nothing in them are left out.
+/// Returns the rows as lines with aligned columns, narrowed to a width. Columns with nothing in them are left out.
 fn aligned(rows: &[Row], width: usize) -> String {
     let longest = |rows: &[Row], column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let mut widths: [usize; HEADER.len()] = std::array::from_fn(|column| match longest(&rows[1..], column) {
@@ -134,7 +135,7 @@ fn narrow(widths: &mut [usize; HEADER.len()], most: usize) {
     }
 }
 
-/// The text, without its middle where it has more than `most` characters. More of its beginning stays.
+/// Returns the text, without its middle where it has more than `most` characters. More of its beginning stays.
 fn without_middle(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

@@ -10,10 +10,10 @@ use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
 use valleyscope_experiments::workload::ScanPart;
 use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
 
-use super::find::RunsPlace;
+use super::find::RunsLocation;
 use crate::cli::{Failure, say};
 
-/// The run of a part, with what it has trained so far.
+/// The run of a part, with its grid points so far.
 struct PartRun {
     run: RunFolder,
     of: ScanPart,
@@ -21,15 +21,15 @@ struct PartRun {
     /// The axes of the scan.
     axes: ScanAxes,
     points: Vec<GridPoint>,
-    /// The losses of its events; empty where there are none.
+    /// A description of lost events; empty where none are lost.
     damage: String,
 }
 
-/// Grid points by their indices.
+/// The grid points by their indices.
 type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
 /// Writes a run of the whole scan with the grid points of its parts, into a folder if one is named.
-pub(super) fn run(place: &RunsPlace, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsLocation, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
     let opened = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<PartRun> = opened.into_iter().flatten().collect();
     let Some(first) = runs.first() else {
@@ -56,7 +56,7 @@ pub(super) fn run(place: &RunsPlace, folder: Option<&Path>, names: &[OsString]) 
 }
 
 impl PartRun {
-    /// Opens the run of a part; none, which is said, where it has not begun.
+    /// Opens the run of a part. If it has not begun, prints that and returns none.
     fn open(run: RunFolder) -> Result<Option<PartRun>, Failure> {
         let name = run.name();
         let config = RunConfig::read(&run).map_err(Failure::bad_input)?;
@@ -68,7 +68,7 @@ impl PartRun {
         let mut reader = RunReader::brief(run.clone());
         reader.poll_to_end().with_context(|| format!("cannot read {}", run.events().display()))?;
         let history = reader.history();
-        // The losses belong to the config that the part was begun with, and an edited one would label them falsely.
+        // The losses belong to the config with which the part began; an edited one would label them falsely.
         config.check(history).with_context(|| format!("cannot merge {name}")).map_err(Failure::BadInput)?;
         let damage = if history.damage().is_none() {
             String::new()
@@ -116,7 +116,7 @@ impl PartRun {
     }
 }
 
-/// All grid points, each once, and what is to be said of them.
+/// Returns all grid points, each once, and notes about them.
 fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
     let mut points = BTreeMap::<[usize; 2], (GridPoint, &RunFolder)>::new();
     let mut notes = Vec::new();
@@ -170,7 +170,7 @@ fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow:
     Ok(run)
 }
 
-/// The parts of which grid points are missing, in words.
+/// Returns the parts of which grid points are missing, in words.
 fn missing(runs: &[PartRun]) -> String {
     let count = runs[0].of.part.count();
     let words = SweepPart::all(count).filter_map(|part| {

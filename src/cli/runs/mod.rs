@@ -17,7 +17,7 @@ use clap::Subcommand;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use valleyscope_runs::{MetricInfo, RunHistory, span};
 
-use self::find::{CheckpointName, RunsPlace};
+use self::find::{CheckpointName, RunsLocation};
 use super::Failure;
 use super::output::{cell, print};
 
@@ -25,7 +25,7 @@ use super::output::{cell, print};
 pub(super) struct RunsArgs {
     #[command(subcommand)]
     command: Command,
-    /// Folder that the runs are in [default: runs in the user's folder for data]
+    /// Folder that contains the runs [default: runs in the user's folder for data]
     #[arg(long, global = true, value_name = "DIR")]
     runs: Option<PathBuf>,
 }
@@ -38,37 +38,38 @@ enum Command {
     Show(Run),
     /// Follow a run until it ends, also on another machine whose folder is mounted or mirrored here
     ///
-    /// Ends with 0 where the run has finished, with 1 where it has failed, and with 130 where it was stopped. Ctrl-C
-    /// ends the watching and not the run.
+    /// The exit code is 0 if the run has finished, 1 if it has failed, and 130 if it was stopped. Ctrl-C ends only this
+    /// command, not the run.
     Watch(Run),
     /// Stop a run after it has saved a checkpoint
     Stop(Run),
-    /// Put the runs of a scan's parts together, in a new run beside the first of them, or in the folder of --runs
+    /// Merge the runs of a scan's parts into a new run, beside the first of them or in the folder of --runs
     ///
-    /// The parts are begun by `valleyscope train PRESET --part K/N`, here or on other machines whose folders are mounted or
-    /// copied here. Ends with 1 where parts are missing or not finished, which are named; the new run can be resumed.
+    /// `valleyscope train PRESET --part K/N` starts a part, here or on another machine whose folder is mounted or
+    /// copied here. If parts are missing or unfinished, they are named, and the exit code is 1; the new run can be
+    /// resumed.
     Merge {
         /// Names of runs, beginnings of them, or folders
         #[arg(required = true, value_name = "RUN")]
         parts: Vec<OsString>,
     },
-    /// Read everything in the folders of runs or sweeps, and say what is whole and what is not
+    /// Read everything in the folders of runs or sweeps, and report what is intact and what is damaged
     ///
-    /// Ends with 1 where anything is not whole. Nothing is changed without --mend.
+    /// The exit code is 1 if anything is damaged. Nothing is changed without --mend.
     Check {
-        /// Names of runs, beginnings of them, `last`, folders of runs or sweeps, or a folder that holds such, each of
-        /// which then has one line
+        /// Names of runs, beginnings of them, `last`, folders of runs or sweeps, or a folder of such folders, for a
+        /// line each
         #[arg(required = true, value_name = "RUN|DIR")]
         folders: Vec<OsString>,
-        /// Mend what can be mended; what is replaced by that is kept beside
+        /// Repair what can be repaired; replaced files are kept beside
         #[arg(long)]
         mend: bool,
     },
     /// Write all points of a run as CSV, or its model; of a scan, its scores as CSV or all its numbers as NPZ
     ///
     /// The scores are a row for each optimizer and batch size: the best mean test loss with its deviation over
-    /// replicates, its learning rate, and the improvement on Adam with its error. A scan that goes on can be written
-    /// too; what is not known yet is NaN. `valleyscope figure RUN` draws it.
+    /// replicates, its learning rate, and the improvement on Adam with its error. An unfinished scan can be written
+    /// too; unknown values are NaN. `valleyscope figure RUN` draws it.
     ///
     /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors and
     /// config.json, as Hugging Face's transformers read them.
@@ -76,20 +77,20 @@ enum Command {
     Export {
         #[command(flatten)]
         checkpoint: Checkpoint,
-        /// Write to this file, replacing what is there
+        /// Write to this file, replacing it if it exists
         #[arg(long, value_name = "FILE.csv|.npz")]
         out: Option<PathBuf>,
-        /// Write the model of a GPT-2 into this folder, which must be new or empty
+        /// Write the model of a checkpoint into this folder, which must be new or empty
         #[arg(long, value_name = "DIR")]
         model: Option<PathBuf>,
         /// The worker that reads the model [default: the one beside valleyscope, or the installed one]
         #[arg(long, value_name = "PATH", requires = "model")]
         worker: Option<PathBuf>,
     },
-    /// Print the loss of a checkpoint over all data that are kept from training, and over how many
+    /// Print the loss of a checkpoint over all data held out from training, and their number
     ///
-    /// Evaluations of a training are of some batches only. Here the validation part is cut into windows of the context's
-    /// length, which do not overlap; what is left at its end, less than a window, is not used.
+    /// The evaluations during a training use only some batches. Here the validation part is divided into windows of the
+    /// context's length that do not overlap; an incomplete last window is not used.
     Evaluate {
         #[command(flatten)]
         checkpoint: Checkpoint,
@@ -103,14 +104,14 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Checkpoint {
-    /// A run as for `show`; then @ and the step of one of its checkpoints, or @best [default: its newest]
+    /// A run as for `show`, followed by @ and the step of one of its checkpoints, or by @best [default: its newest]
     #[arg(value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     name: CheckpointName,
 }
 
 #[derive(clap::Args)]
 struct Run {
-    /// Name of a run, the beginning of one that is like no other, `last` for the one that began last, or a folder
+    /// Name of a run, an unambiguous beginning of one, `last` for the run that began last, or a folder
     #[arg(value_name = "RUN")]
     run: OsString,
 }
@@ -118,7 +119,7 @@ struct Run {
 pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let named = args.runs.as_deref();
     let is_new_run = matches!(args.command, Command::Merge { .. });
-    let place = if is_new_run { RunsPlace::for_new_run(named) } else { RunsPlace::of(named) }?;
+    let place = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
         Command::List => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
@@ -137,7 +138,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     }
 }
 
-/// The name of the run's steps: those of a scan are grid points.
+/// Returns the name of the run's steps: those of a scan are grid points.
 fn unit(history: &RunHistory) -> &'static str {
     let scan = history.started().is_some_and(|started| started.scan.is_some());
     if scan { "grid points" } else { "steps" }
@@ -162,8 +163,8 @@ fn left(history: &RunHistory) -> Option<String> {
     history.seconds_left().map(|seconds| span(seconds.round() as u64))
 }
 
-/// The newest values of some metrics for users, each after its name, where one is given, and with its step where that
-/// is before the run's. Of adjacent values with the same step only the last has it.
+/// Formats the newest values of some metrics, each after its name, if one is given, and with its step, if that is
+/// before the run's. Among adjacent values of the same step only the last shows it.
 fn newest(history: &RunHistory, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
     let found = metrics.iter().filter_map(|(name, info)| {
         let (step, value) = history.latest_at(info.metric()?)?;

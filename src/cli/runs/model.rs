@@ -7,25 +7,25 @@ use anyhow::anyhow;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{SavedModel, WorkerProgram};
 
-use super::find::{CheckpointName, RunsPlace};
+use super::find::{CheckpointName, RunsLocation};
 use crate::cli::output::print;
 use crate::cli::train::{data, device, find_worker};
 use crate::cli::{Failure, say};
 
-/// Where an evaluation takes place, and on what.
+/// The device and the data of an evaluation.
 #[derive(clap::Args)]
 pub(super) struct Evaluation {
-    /// Where to compute: cpu, cuda, or cuda:1 and so on [default: where the run was trained]
+    /// Device: cpu, cuda, or cuda:1 and so on [default: the device of the training]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<String>,
-    /// Folder that holds the data [default: the run's]
+    /// Folder of the data [default: the run's]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
 /// Writes the model of a checkpoint into a new or empty folder.
 pub(super) fn export(
-    place: &RunsPlace,
+    place: &RunsLocation,
     name: &CheckpointName,
     folder: &Path,
     worker: Option<&Path>,
@@ -39,7 +39,7 @@ pub(super) fn export(
 
 /// Prints the loss of a checkpoint over all held-out data.
 pub(super) fn evaluate(
-    place: &RunsPlace,
+    place: &RunsLocation,
     name: &CheckpointName,
     how: &Evaluation,
     worker: Option<&Path>,
@@ -57,9 +57,9 @@ pub(super) fn evaluate(
     print(&format!("{} over {} {}\n", loss.words(), grouped(loss.count), loss.unit))
 }
 
-/// The named checkpoint, and a worker that can export or evaluate it.
+/// Returns the named checkpoint, and a worker that can export or evaluate it.
 fn open(
-    place: &RunsPlace,
+    place: &RunsLocation,
     name: &CheckpointName,
     worker: Option<&Path>,
 ) -> Result<(SavedModel, WorkerProgram), Failure> {

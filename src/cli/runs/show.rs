@@ -1,4 +1,4 @@
-//! `valleyscope runs show`.
+//! `valleyscope runs show`: the settings, status and last events of a run.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::cli::Failure;
 
 /// The number of the last events that are shown.
 const EVENTS: usize = 12;
-/// The largest number of characters of each.
+/// The largest number of characters of each line.
 const LONGEST: usize = 2000;
 
 pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
@@ -58,7 +58,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     print(&(lines.text() + &last_events(history)))
 }
 
-/// The origin of a fork.
+/// Returns the origin of a fork.
 fn fork(run: &RunFolder, history: &RunHistory) -> String {
     let Some(forked) = history.forked() else { return String::new() };
     match forked.other_run(run) {
@@ -67,7 +67,7 @@ fn fork(run: &RunFolder, history: &RunHistory) -> String {
     }
 }
 
-/// The newest checkpoint that is in the folder.
+/// Returns the newest checkpoint in the folder.
 fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
     match run.newest_checkpoint() {
         Ok(Some(step)) => format!("{}, of step {step}", Checkpoint::file_name(step)),
@@ -99,12 +99,12 @@ fn last_events(history: &RunHistory) -> String {
     if lines.is_empty() { lines } else { format!("last events\n{lines}") }
 }
 
-/// Names and values, one below the other.
+/// Lines of names and values.
 #[derive(Default)]
 struct Lines(Vec<(String, String)>);
 
 impl Lines {
-    /// Adds a value, unless there is nothing to say.
+    /// Adds a line, unless the value is empty.
     fn add(&mut self, name: &str, value: String) {
         if !value.is_empty() {
             self.0.push((name.to_owned(), value));
@@ -128,7 +128,7 @@ impl Lines {
         self.add("worker", started.version.clone());
     }
 
-    /// The hyperparameters of a training's rule, and the text of a typed one, where the config can be read.
+    /// Adds the hyperparameters of a training's rule, and the text of a typed one, if the config can be read.
     fn add_rule(&mut self, run: &RunFolder) {
         let config = RunConfig::read(run).ok();
         let common = config.as_ref().and_then(|config| config.preset.workload()?.training());

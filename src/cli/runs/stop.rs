@@ -1,4 +1,4 @@
-//! `valleyscope runs stop`.
+//! `valleyscope runs stop`: asks a worker to save a checkpoint and end.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, 
 
 use crate::cli::{Failure, say};
 
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The time limit for the end of a worker, after which the command gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -41,7 +41,7 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
             }
             Reply::Signalled => say(format_args!("{name} has not answered for long; its process was asked to end")),
             Reply::NotSignalled(reason) => {
-                say(format_args!("{name} has not answered for long, and its process is left alone: {reason}"));
+                say(format_args!("{name} has not answered for long, and its process is not ended: {reason}"));
             }
             Reply::Answered { .. } | Reply::Waiting | Reply::Gone => {}
         }
@@ -49,17 +49,17 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
             say(format_args!("{name} has ended at step {step}: {status}"));
             return match status {
                 Status::Stopped | Status::Finished => Ok(()),
-                other => Err(Failure::Failed(anyhow!("it was not stopped in order: {}", other.word()))),
+                other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.word()))),
             };
         }
         if asked.elapsed() >= PATIENCE {
             return Err(Failure::Failed(anyhow!("{}", not_yet(&name, &status, answered))));
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Advice for a worker that has not ended.
+/// Returns advice for a worker that has not ended.
 fn not_yet(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {

@@ -15,9 +15,10 @@ use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
 
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
-/// The fraction of all steps after which a line is printed, also where [`BETWEEN_LINES`] has not passed since the last one.
+/// The fraction of all steps after which a line is printed, even if [`BETWEEN_LINES`] has not passed since the last
+/// one.
 const SHARE: f64 = 0.1;
 
 pub(crate) fn run(run: RunFolder) -> Result<(), Failure> {
@@ -31,11 +32,11 @@ pub(crate) fn run(run: RunFolder) -> Result<(), Failure> {
             say(format_args!("the run goes on; `valleyscope runs stop` ends it"));
             return Err(Failure::Interrupted);
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// The outcome of the watching command, given the end of the run.
+/// Converts the final status of a run to the outcome of the command that watched it.
 pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
     match ended {
         Status::Finished => Ok(()),
@@ -70,7 +71,7 @@ impl Watch {
     /// Follows a run from now on.
     pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
-        // Errors of reading are reported at the first look.
+        // The first call of `look` reports errors of reading.
         let _ = watch.reader.poll();
         watch.told = Some(watch.reader.history().lines());
         watch
@@ -92,13 +93,13 @@ impl Watch {
         if !self.reader.run().path().exists() {
             return Err(Failure::Failed(anyhow!("the run's folder {} is gone", self.reader.run().path().display())));
         }
-        self.tell();
+        self.report();
         // An answer is printed like any event.
         let reply = self.request.as_mut().map(|request| request.poll(self.reader.history(), &status, Instant::now()));
         match reply {
             Some(Reply::Signalled) => self.say("the worker has not answered for long; its process was asked to end"),
             Some(Reply::NotSignalled(reason)) => {
-                self.say(&format!("the worker has not answered for long, and its process is left alone: {reason}"));
+                self.say(&format!("the worker has not answered for long, and its process is not ended: {reason}"));
             }
             _ => {}
         }
@@ -108,7 +109,7 @@ impl Watch {
     }
 
     /// Prints new events, except old ones.
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let history = self.reader.history();
         let first = self.told.is_none();
         let new: Vec<&EventRecord> = match self.told {

@@ -13,7 +13,7 @@ use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
 
-/// A folder, with its possible contents.
+/// The folder of a sweep's results.
 pub(super) struct ResultFolder<'a> {
     pub path: &'a Path,
     pub raw: Option<RawFormat>,
@@ -21,7 +21,7 @@ pub(super) struct ResultFolder<'a> {
 
 /// The state of a folder.
 pub(super) enum FolderState {
-    /// Ready to begin, or to resume from a checkpoint.
+    /// The sweep can begin, or resume from its checkpoint.
     Open { checkpoint: SweepCheckpoint, overwrite: Overwrite },
     /// The results are complete.
     Complete,
@@ -48,22 +48,22 @@ impl ResultFolder<'_> {
             let is_complete = resume && self.holds_all_of(spec, precision)?;
             if is_complete { Ok(FolderState::Complete) } else { in_the_way(result) }
         };
-        // A sweep removes its checkpoint after it has written all results: those without one are of no sweep at work. Where
-        // there is one, even an empty one, its owner may be writing them, and only its lock shows when it has ended.
+        // A sweep removes its checkpoint after writing all results, so results without one belong to no running sweep.
+        // With one, even an empty one, its owner may be writing them, and only the lock shows when it has ended.
         if let Some(result) = present()?.filter(|_| path.symlink_metadata().is_err()) {
             return without_checkpoint(result);
         }
         let checkpoint = SweepCheckpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
-        // A new checkpoint is no reason to overwrite anything: another process may have finished the sweep, and removed its
-        // own, while this waited for the lock.
+        // A new checkpoint does not justify overwriting: another process may have finished the sweep and removed its
+        // own during the wait for the lock.
         let result = present()?;
         if let Some(result) = result.clone().filter(|_| checkpoint.is_new()) {
             checkpoint.remove().with_context(|| format!("cannot remove {}", path.display()))?;
             return without_checkpoint(result);
         }
-        // Files that a killed sweep has left; the checkpoint is locked, so no other sweep is running here.
+        // A killed sweep may have left files; the checkpoint is locked, so no other sweep is running here.
         AtomicFile::clear(self.path).with_context(|| format!("cannot look into {folder}"))?;
-        // Beside a complete checkpoint they are of the same sweep, stopped while it wrote them.
+        // Beside a complete checkpoint, results are of the same sweep, which was stopped while it wrote them.
         let overwrite = if checkpoint.is_complete() { Overwrite::Yes } else { Overwrite::No };
         if let Some(result) = result.filter(|_| overwrite == Overwrite::No) {
             return in_the_way(result);
@@ -80,22 +80,22 @@ impl ResultFolder<'_> {
         Ok(FolderState::Open { checkpoint, overwrite })
     }
 
-    /// The name of a picture of a diagram that is not complete.
-    pub(super) const SO_FAR: &'static str = "phase-so-far.png";
+    /// The name of the picture of an incomplete diagram.
+    pub(super) const PARTIAL_PICTURE: &'static str = "phase-so-far.png";
 
-    /// Draws a diagram that is not complete.
+    /// Draws an incomplete diagram.
     pub(super) fn draw_so_far(&self, result: &SweepResult) -> anyhow::Result<()> {
         let figure = Figure::as_in_the_paper(result, false);
         let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
-        write_file(&self.path.join(Self::SO_FAR), Overwrite::Yes, &drawing.to_file(Format::Png, PICTURE_DPI)?)
-            .with_context(|| format!("cannot write {}", Self::SO_FAR))
+        write_file(&self.path.join(Self::PARTIAL_PICTURE), Overwrite::Yes, &drawing.to_file(Format::Png, PICTURE_DPI)?)
+            .with_context(|| format!("cannot write {}", Self::PARTIAL_PICTURE))
     }
 
-    /// Removes such a picture, when the diagram is complete.
+    /// Removes the picture of the incomplete diagram.
     pub(super) fn remove_so_far(&self) -> anyhow::Result<()> {
-        match fs::remove_file(self.path.join(Self::SO_FAR)) {
+        match fs::remove_file(self.path.join(Self::PARTIAL_PICTURE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", Self::SO_FAR))
+                Err(error).with_context(|| format!("cannot remove {}", Self::PARTIAL_PICTURE))
             }
             _ => Ok(()),
         }
@@ -105,7 +105,7 @@ impl ResultFolder<'_> {
         self.path.join(SweepCheckpoint::FILE)
     }
 
-    /// Writes all results. The checkpoint has the runs, where they are kept.
+    /// Writes all results. The checkpoint contains the runs, if they are kept.
     pub(super) fn finish(
         &self,
         result: &SweepResult,
@@ -136,7 +136,7 @@ impl ResultFolder<'_> {
         Ok(())
     }
 
-    /// The names of all files of the results.
+    /// Returns the names of all files of the results.
     fn results(&self, spec: &SweepSpec) -> impl Iterator<Item = String> {
         let usual = [SweepResult::SPEC, SweepResult::TABLE, SweepResult::ARRAYS].into_iter().chain(PICTURES);
         let raw = self.raw.into_iter().flat_map(|raw| raw.file_names(spec));
@@ -154,7 +154,7 @@ impl ResultFolder<'_> {
         Ok(None)
     }
 
-    /// Whether the results of exactly this sweep are complete.
+    /// Returns whether the results of exactly this sweep are complete.
     fn holds_all_of(&self, spec: &SweepSpec, precision: Precision) -> Result<bool, Failure> {
         if !self.results(spec).all(|name| self.path.join(name).exists()) {
             return Ok(false);

@@ -9,12 +9,12 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Cell, Diagram, PartLabel, SweepPart};
 
 use super::folder::{FolderState, ResultFolder, refused};
-use super::{Keeper, SweepArgs};
+use super::{DiagramStore, SweepArgs};
 use crate::cli::{Failure, say};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep_checkpoint::PartFile;
 
-/// Puts the parts in some folders together, and says what is missing.
+/// Merges the parts in some folders, and reports missing ones.
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let paths = part_files(&args.merge)?;
     let mut notes = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
             return Ok(());
         }
     };
-    let mut keeper = Keeper::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
+    let mut keeper = DiagramStore::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
     let mut found = BTreeMap::<SweepPart, Vec<&Path>>::new();
     let numbers = SweepPart::numbers(part.count(), &spec);
     for file in &mut parts {
@@ -41,7 +41,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         keeper.save()?;
         found.entry(file.label.part).or_default().push(file.path());
     }
-    let Keeper { diagram, mut checkpoint, .. } = keeper;
+    let DiagramStore { diagram, mut checkpoint, .. } = keeper;
     for (part, files) in found.iter().filter(|(_, files)| files.len() > 1) {
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         notes.push(format!("part {part} is there {} times, with the same numbers: {}", files.len(), files.join(", ")));
@@ -55,7 +55,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         return Err(anyhow!(
             "{} of {all} pixels are there; {missing}. A picture of what is there is {}",
             result.diagram.complete(),
-            args.out.join(ResultFolder::SO_FAR).display()
+            args.out.join(ResultFolder::PARTIAL_PICTURE).display()
         )
         .into());
     }
@@ -66,7 +66,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files of parts in some folders, and files that are named themselves.
+/// Returns the files of parts in some folders, and the named files.
 fn part_files(places: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = BTreeSet::new();
     for place in places {
@@ -123,8 +123,13 @@ fn open(paths: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<PartFile>, Fai
     Ok(parts)
 }
 
-/// Takes over the pixels of a part that are not there yet.
-fn take(file: &mut PartFile, numbers: &[u32], keeper: &mut Keeper, notes: &mut Vec<String>) -> Result<(), Failure> {
+/// Adds the pixels of a part that the diagram lacks.
+fn take(
+    file: &mut PartFile,
+    numbers: &[u32],
+    keeper: &mut DiagramStore,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
     let own = file.label.part.number();
     let columns = file.spec.shape()[1];
     let (mut differs, mut foreign) = (None, None);
@@ -158,7 +163,7 @@ fn take(file: &mut PartFile, numbers: &[u32], keeper: &mut Keeper, notes: &mut V
     Ok(())
 }
 
-/// Whether two cells have the same bits.
+/// Returns whether two cells have the same bits.
 fn is_same(one: &Cell, other: &Cell) -> bool {
     let bits = |cell: &Cell| -> Vec<u64> {
         let numbers = cell.averages.iter().chain(&cell.deviations).flatten().flatten();
@@ -167,7 +172,7 @@ fn is_same(one: &Cell, other: &Cell) -> bool {
     one.replicates == other.replicates && one.diverged == other.diverged && bits(one) == bits(other)
 }
 
-/// The parts that are missing, or of which some pixels are, in words.
+/// Returns, in words, the missing parts and those with missing pixels.
 fn missing(count: u32, numbers: &[u32], diagram: &Diagram, found: &BTreeMap<SweepPart, Vec<&Path>>) -> String {
     let columns = diagram.spec().shape()[1];
     let mut pixels = vec![[0, 0]; count as usize];
@@ -194,7 +199,7 @@ fn missing(count: u32, numbers: &[u32], diagram: &Diagram, found: &BTreeMap<Swee
     format!("{}; run these again, with the same --part and --out as before, and merge once more", words.join("; "))
 }
 
-/// Numbers in order, such as `1-3,7`.
+/// Formats numbers in order, such as `1-3,7`.
 fn ranges(numbers: &[u32]) -> String {
     let groups = numbers.chunk_by(|one, next| one + 1 == *next);
     let words = groups.map(|group| match group {

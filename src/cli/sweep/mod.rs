@@ -1,10 +1,10 @@
 //! `valleyscope sweep`: a phase diagram into a folder.
 
-mod asked;
-mod computing;
 mod folder;
 mod merge;
-mod part;
+mod one_part;
+mod overrides;
+mod runner;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 
-pub(super) use computing::{Taker, Workshop, load};
+pub(super) use runner::{SweepRunner, Taker, load};
 
 use valleyscope_engine::sweep::{Diagram, Finished, Precision, SweepPart, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 
-use self::asked::SweepRequest;
 use self::folder::{FolderState, ResultFolder};
-use super::{Failure, in_one_line, say};
+use self::overrides::SweepOverrides;
+use super::{Failure, in_one_line, one_of, say, whole};
 use crate::figure::as_changed;
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep_checkpoint::SweepCheckpoint;
@@ -30,35 +30,35 @@ pub(super) struct SweepArgs {
     /// Name of a built-in preset or of one of your own, or a file
     #[arg(value_name = "PRESET", required_unless_present = "merge")]
     preset: Option<OsString>,
-    /// Folder for the results; it is made if it is not there
+    /// Folder for the results, created if needed
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Compute only a part of the pixels, such as 3/8, the third of eight parts of equal cost
     ///
-    /// It goes into a file of its own, DIR/part-3-of-8.bin, so that parts can have one folder, and be computed at the same
-    /// time on several machines. A part that was stopped goes on when the command is repeated.
+    /// Each part has its own file, such as DIR/part-3-of-8.bin, so that parts can share a folder and be computed at the
+    /// same time on several machines. Repeating the command resumes a stopped part.
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     part: Option<SweepPart>,
-    /// Put the parts in these folders together: the same files as those of the sweep in one go
+    /// Merge the parts in these folders into the same files as those of the whole sweep
     ///
-    /// Where some are missing, they are named, what is there is drawn as phase-so-far.png, and the command ends with 1. It
-    /// can be repeated with the same --out when there is more.
+    /// If some are missing, they are named, the existing ones are drawn as phase-so-far.png, and the exit code is 1.
+    /// The command can be repeated with the same --out when more parts exist.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = [
         "preset", "part", "set", "threads", "precision", "raw", "resume", "grid", "lrs", "replicates", "steps", "seed"
     ])]
     merge: Vec<PathBuf>,
     #[command(flatten)]
-    asked: SweepRequest,
+    overrides: SweepOverrides,
     /// Set a field of the preset, such as optimizers[0].schedule.warmup=100; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
     /// Threads to work with [default: as many as the processor runs at the same time]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = asked::threads)]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole(1..=1024))]
+    threads: Option<u64>,
     /// The floating-point type of the runs: f32, or f64 as a check
-    #[arg(long, value_name = "f32|f64", default_value = "f32", value_parser = asked::precision)]
+    #[arg(long, value_name = "f32|f64", default_value = "f32", value_parser = one_of(&Precision::ALL, Precision::name))]
     precision: Precision,
-    /// Write the final metrics of all runs too, in the arrays of the paper
+    /// Also write the final metrics of all runs, in the arrays of the paper
     #[arg(long)]
     raw: bool,
     /// Resume the stopped sweep in this folder
@@ -72,13 +72,13 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let Preset::Sweep(changed) = super::changed(&Preset::Sweep(preset.clone()), &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
-    let spec = args.asked.of(changed.sweep)?;
+    let spec = args.overrides.of(changed.sweep)?;
     // Title and description include the changes of the command line.
     let named = SweepPreset { title: changed.title, description: changed.description, ..preset };
     let asked = as_changed(named, spec);
     let raw = args.raw.then(|| RawFormat::of(&asked.sweep)).transpose().map_err(Failure::bad_input)?;
     if let Some(part) = args.part {
-        return part::compute(args, asked, part);
+        return one_part::compute(args, asked, part);
     }
     let SweepPreset { title, description, sweep: spec, .. } = asked;
     let spec = Arc::new(spec);
@@ -90,19 +90,19 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
             return Ok(());
         }
     };
-    let workshop = Workshop::open(args.threads, args.precision)?;
-    let mut keeper = Keeper::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
+    let runner = SweepRunner::open(args.threads, args.precision)?;
+    let mut keeper = DiagramStore::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
     let known = keeper.diagram.clone();
     if known.complete() > 0 {
         let all = spec.shape().iter().product::<usize>();
-        say(format_args!("going on with {} of {all} pixels known", known.complete()));
+        say(format_args!("resuming with {} of {all} pixels known", known.complete()));
     } else if args.resume {
-        say(format_args!("nothing of this sweep is known in {}, so that it begins", args.out.display()));
+        say(format_args!("no pixel of this sweep is known in {}; it starts from the beginning", args.out.display()));
     }
-    let outcome = workshop.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
+    let outcome = runner.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
     let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
     let done = outcome.map_err(|failure| and_resume(failure, &args.out, &spec, &keeper.checkpoint))?;
-    let Keeper { diagram, mut checkpoint, .. } = keeper;
+    let DiagramStore { diagram, mut checkpoint, .. } = keeper;
     if !diagram.is_complete() {
         say(format_args!("{}", how_to_go_on(&args.out, &spec, &checkpoint)));
         return Err(Failure::Interrupted);
@@ -113,11 +113,11 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         .map_err(|error| and_resume(error.into(), &args.out, &spec, &checkpoint))?;
     folder.remove_so_far()?;
     checkpoint.remove().context("the results are complete, but the checkpoint beside them cannot be removed")?;
-    say(format_args!("{}; results are in {}", workshop.speed(&done), args.out.display()));
+    say(format_args!("{}; results are in {}", runner.speed(&done), args.out.display()));
     Ok(())
 }
 
-/// The failure, with the saved part of the work and how to resume.
+/// Extends the failure by the saved part of the work and how to resume.
 fn and_resume(failure: Failure, folder: &Path, spec: &SweepSpec, checkpoint: &SweepCheckpoint) -> Failure {
     match failure {
         Failure::Failed(error) => {
@@ -129,7 +129,7 @@ fn and_resume(failure: Failure, folder: &Path, spec: &SweepSpec, checkpoint: &Sw
     }
 }
 
-/// The message where the checkpoint was removed, or moved away.
+/// Returns the message for a checkpoint that was removed or moved.
 fn what_is_lost(folder: &Path) -> String {
     let folder = folder.display();
     format!(
@@ -138,22 +138,22 @@ fn what_is_lost(folder: &Path) -> String {
     )
 }
 
-/// The saved part of the work, which may be less than was computed, and how to resume.
+/// Describes the saved part of the work, which may be less than was computed, and how to resume.
 fn how_to_go_on(folder: &Path, spec: &SweepSpec, checkpoint: &SweepCheckpoint) -> String {
     let (saved, all) = (checkpoint.saved(), spec.shape().iter().product::<usize>());
     format!("{saved} of {all} pixels are saved in {}; repeat the command with --resume to go on", folder.display())
 }
 
-/// Stores the pixels, in memory and on disk.
-struct Keeper {
+/// A diagram whose pixels are stored in memory and on disk.
+struct DiagramStore {
     diagram: Diagram,
     checkpoint: SweepCheckpoint,
     saved: Instant,
 }
 
-impl Keeper {
-    /// A keeper with the known pixels of the checkpoint.
-    fn new(mut diagram: Diagram, mut checkpoint: SweepCheckpoint) -> anyhow::Result<Keeper> {
+impl DiagramStore {
+    /// Creates a store with the known pixels of the checkpoint.
+    fn new(mut diagram: Diagram, mut checkpoint: SweepCheckpoint) -> anyhow::Result<DiagramStore> {
         let [rows, columns] = diagram.spec().shape();
         for pixel in (0..rows).flat_map(|row| (0..columns).map(move |column| [row, column])) {
             let known =
@@ -162,7 +162,7 @@ impl Keeper {
                 diagram.insert(pixel, known.cell);
             }
         }
-        Ok(Keeper { diagram, checkpoint, saved: Instant::now() })
+        Ok(DiagramStore { diagram, checkpoint, saved: Instant::now() })
     }
 
     fn add(&mut self, finished: &Finished) {
@@ -178,7 +178,7 @@ impl Keeper {
     }
 }
 
-impl Taker for Keeper {
+impl Taker for DiagramStore {
     fn take(&mut self, finished: Finished) -> Result<(), Failure> {
         self.add(&finished);
         Ok(())

@@ -1,4 +1,4 @@
-//! `scan.npz` and `scan.csv`.
+//! Writing a scan to `scan.npz` and `scan.csv`.
 
 use std::io::{self, Seek, Write};
 
@@ -111,13 +111,13 @@ impl ScanResult {
         Ok(rows)
     }
 
-    /// Pairs of an optimizer and a batch size, in the order of the arrays.
+    /// Returns the pairs of an optimizer and a batch size, in the order of the arrays.
     fn places(&self) -> impl Iterator<Item = [usize; 2]> {
         let sizes = self.axes.batch_sizes.len();
         (0..self.axes.optimizers.len()).flat_map(move |optimizer| (0..sizes).map(move |size| [optimizer, size]))
     }
 
-    /// The improvement of each optimizer on Adam, with each batch size.
+    /// Returns the improvement of each optimizer on Adam, with each batch size.
     fn improvements(&self) -> impl Iterator<Item = Option<Improvement>> {
         let adam = self.index_of(RuleKind::Adam);
         self.places().map(move |[optimizer, size]| {
@@ -127,8 +127,8 @@ impl ScanResult {
     }
 }
 
-/// A count as a signed integer. Batch sizes and replicates of checked axes fit; no run takes as many steps as would
-/// not.
+/// Returns a count as a signed integer. Batch sizes and replicates of checked axes fit, and so do possible numbers of
+/// steps.
 fn as_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

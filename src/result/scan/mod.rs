@@ -24,7 +24,7 @@ use valleyscope_runs::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, St
 /// The result of a scan so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanResult {
-    /// As of the preset.
+    /// The title in the preset.
     pub title: String,
     pub axes: ScanAxes,
     /// Red, green and blue of each optimizer.
@@ -38,12 +38,12 @@ pub struct ScanResult {
     pub spec: String,
     /// The training data, in words.
     pub data: String,
-    /// Whether these are synthetic, in place of real ones.
+    /// Whether the data are synthetic, in place of real ones.
     pub is_synthetic: bool,
     seed: Option<u64>,
     precision: String,
     version: String,
-    /// By optimizer (outer) and batch size, with no more values than the axes allow.
+    /// The grid points by optimizer (outer) and batch size, with no more values than the axes allow.
     points: Vec<Option<GridPoint>>,
 }
 
@@ -58,9 +58,7 @@ pub enum ScanError {
     Other { found: String },
     #[error("the axes of the scan cannot be used: {0}")]
     Axes(String),
-    #[error(
-        "no grid point of the scan is complete yet; the first comes when an optimizer is through with a batch size"
-    )]
+    #[error("no grid point of the scan is complete yet; the first is complete when an optimizer finishes a batch size")]
     Empty,
 }
 
@@ -68,20 +66,20 @@ impl ScanResult {
     pub const ARRAYS: &'static str = "scan.npz";
     pub const TABLE: &'static str = "scan.csv";
 
-    /// The result of the scan in a folder, of which at least one grid point is complete.
+    /// Returns the result of the scan in a folder, of which at least one grid point is complete.
     pub fn open(run: &RunFolder) -> Result<ScanResult, ScanError> {
         let mut reader = RunReader::new(run.clone());
         reader.poll().map_err(|source| ScanError::Read { path: run.events(), source })?;
         ScanResult::of(reader.history(), &config(run))?.complete_in_part()
     }
 
-    /// The result, if at least one grid point is complete.
+    /// Returns the result, if at least one grid point is complete.
     pub fn complete_in_part(self) -> Result<ScanResult, ScanError> {
         if self.known() == 0 { Err(ScanError::Empty) } else { Ok(self) }
     }
 
-    /// The result in the events of a run, also before the first grid point is complete. `config` is the text of the
-    /// run's `config.ron`, as far as it can be read.
+    /// Returns the result in the events of a run, also before the first grid point is complete. `config` is the text of
+    /// the run's `config.ron`, as far as it can be read.
     pub fn of(history: &RunHistory, config: &str) -> Result<ScanResult, ScanError> {
         let started = history.started().ok_or(ScanError::NotBegun)?;
         let Some(axes) = started.scan.clone() else {
@@ -104,7 +102,7 @@ impl ScanResult {
             scores: ScanScores::of(&axes, points.iter().flatten()),
             spec: config.to_owned(),
             data: without_folder(&started.data).to_owned(),
-            is_synthetic: started.learns_from_synthetic_data(),
+            is_synthetic: started.synthetic,
             seed,
             precision,
             version,
@@ -113,23 +111,23 @@ impl ScanResult {
         })
     }
 
-    /// The index of an optimizer with a rule: the one of the rule's name, or else the first.
+    /// Returns the index of an optimizer with a rule: the one of the rule's name, or else the first.
     pub fn index_of(&self, rule: RuleKind) -> Option<usize> {
         let of_rule = || (0..self.rules.len()).filter(|&index| self.rules[index] == Some(rule));
         of_rule().find(|&index| self.axes.optimizers[index] == rule.info().name).or_else(|| of_rule().next())
     }
 
-    /// The indices of the two optimizers that the paper compares.
+    /// Returns the indices of the two optimizers that the paper compares.
     pub fn adam_and_signum(&self) -> Option<[usize; 2]> {
         Some([self.index_of(RuleKind::Adam)?, self.index_of(RuleKind::Signum)?])
     }
 
-    /// The number of complete grid points.
+    /// Returns the number of complete grid points.
     pub fn known(&self) -> usize {
         self.points.iter().flatten().count()
     }
 
-    /// Program version, precision and seed, as in `scan.npz`.
+    /// Returns program version, precision and seed, as in `scan.npz`.
     pub fn program(&self) -> String {
         let version = format!("valleyscope {}", self.version);
         let seed = self.seed.map_or_else(String::new, |seed| format!("seed {seed}"));
@@ -142,7 +140,7 @@ impl ScanResult {
     }
 }
 
-/// The text of a run's `config.ron`; empty where it cannot be read.
+/// Returns the text of a run's `config.ron`; empty where it cannot be read.
 pub fn config(run: &RunFolder) -> String {
     run.config_text().unwrap_or_default()
 }
@@ -152,7 +150,7 @@ fn index(axes: &ScanAxes, [optimizer, batch_size]: [usize; 2]) -> Option<usize> 
     inside.then(|| optimizer * axes.batch_sizes.len() + batch_size)
 }
 
-/// Checks the axes: events come from files, which anyone may have written.
+/// Checks the axes, as anyone may have written the file of events.
 fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     const LARGEST_BATCH: u64 = 1 << 40;
     if let Some(size) = axes.batch_sizes.iter().find(|size| !(1..=LARGEST_BATCH).contains(*size)) {
@@ -173,7 +171,7 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// The grid point without values outside of the axes.
+/// Returns the grid point without values outside of the axes.
 fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     let mut point = point.clone();
     for grid in [&mut point.train_loss, &mut point.test_loss, &mut point.test_accuracy] {
@@ -194,14 +192,14 @@ struct Scanned {
     marker: Marker,
 }
 
-/// The colours of the optimizers; grey where the rule is not known.
+/// Returns the colours of the optimizers; grey where the rule is not known.
 fn colors(scanned: &[Scanned]) -> Vec<[u8; 3]> {
     let of_rule = |rule: Option<RuleKind>| rule.map_or([150; 3], |rule| rule.info().color);
     distinct_colors(&scanned.iter().map(|it| (it.color, of_rule(it.rule))).collect::<Vec<_>>())
 }
 
-/// The optimizers of a scan as in the config. Where it cannot be read, or has other names, an optimizer named like a
-/// rule has that rule.
+/// Returns the optimizers of a scan from its config. Where it cannot be read, or has other names, an optimizer named
+/// like a rule has that rule.
 fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
     let preset = Preset::parse(config, RunFolder::CONFIG).ok();
     let given = preset.as_ref().and_then(Preset::workload).map_or(&[][..], Workload::scanned);

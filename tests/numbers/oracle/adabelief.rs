@@ -1,10 +1,10 @@
 //! AdaBelief, arXiv:2010.07468, as in `adabelief-pytorch` without rectification, with decoupled weight decay.
 
-use super::{Hyper, Misreading, Parameter, Reading, Seen, masked};
+use super::{Hyper, Misreading, Parameter, Reading, StepInput, masked};
 
 const EPSILON: f64 = 1e-8;
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, reading: Reading) -> Vec<f64> {
     let (beta1, beta2) = (hyper.get("beta1"), hyper.get("beta2"));
     let m = parameter.keep("m", beta1, seen.gradient);
     let deviations: Vec<f64> = seen.gradient.iter().zip(&m).map(|(gradient, m)| (gradient - m).powi(2)).collect();

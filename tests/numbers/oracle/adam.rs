@@ -1,15 +1,15 @@
 //! Adam, arXiv:1412.6980, with decoupled weight decay.
 
-use super::{Hyper, Misreading, Parameter, Reading, Seen, masked};
+use super::{Hyper, Misreading, Parameter, Reading, StepInput, masked};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, reading: Reading) -> Vec<f64> {
     let direction = direction(parameter, hyper, seen.gradient, 1e-8, reading);
     let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }
 
-/// m̂ / (√ŝ + ε)
+/// Returns m̂ / (√ŝ + ε).
 pub(super) fn direction(
     parameter: &mut Parameter,
     hyper: &Hyper,

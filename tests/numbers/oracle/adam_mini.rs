@@ -1,8 +1,8 @@
 //! Adam-mini, arXiv:2406.16793.
 
-use super::{Hyper, Parameter, Reading, Seen, masked};
+use super::{Hyper, Parameter, Reading, StepInput, masked};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let (beta1, beta2) = (hyper.get("beta1"), hyper.get("beta2"));
     let count = seen.gradient.len();
     let m = parameter.keep("m", beta1, seen.gradient);

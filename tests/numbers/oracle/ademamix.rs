@@ -1,8 +1,8 @@
 //! AdEMAMix, arXiv:2409.03137, as in `ademamix.py` of apple/ml-ademamix.
 
-use super::{Hyper, Parameter, Reading, Seen, masked};
+use super::{Hyper, Parameter, Reading, StepInput, masked};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let [beta1, beta2, beta3] = ["beta1", "beta2", "beta3"].map(|key| hyper.get(key));
     let t = parameter.steps as f64;
     let part = |warmup: f64| if t < warmup { t / warmup } else { 1.0 };

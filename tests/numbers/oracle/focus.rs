@@ -1,8 +1,8 @@
 //! FOCUS, arXiv:2501.12243.
 
-use super::{Hyper, Misreading, Parameter, Reading, Seen, masked, sign};
+use super::{Hyper, Misreading, Parameter, Reading, StepInput, masked, sign};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, reading: Reading) -> Vec<f64> {
     let (beta2, gamma) = (hyper.get("beta2"), hyper.get("gamma"));
     let m = parameter.keep("m", hyper.get("beta1"), seen.gradient);
     let is_late = reading == Some(Misreading::AverageAfterStep);

@@ -1,8 +1,8 @@
 //! MARS-AdamW, arXiv:2411.10438, as in `MARS/optimizers/mars.py` of AGI-Arena/MARS with `optimize_1d`.
 
-use super::{Hyper, Parameter, Reading, Seen, adam, masked, norm};
+use super::{Hyper, Parameter, Reading, StepInput, adam, masked, norm};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, reading: Reading) -> Vec<f64> {
     let (beta1, gamma) = (hyper.get("beta1"), hyper.get("gamma"));
     let place = std::mem::take(parameter.memory("place"));
     let compared = match hyper.choices["form"] {

@@ -53,7 +53,7 @@ pub const ORACLES: &[(&str, Step)] = &[
 ];
 
 /// Steps a parameter, and returns the step without weight decay, in units of −η.
-pub type Step = fn(&mut Parameter, &Hyper, &Seen<'_>, Reading) -> Vec<f64>;
+pub type Step = fn(&mut Parameter, &Hyper, &StepInput<'_>, Reading) -> Vec<f64>;
 
 /// A way to get the model wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Misreading {
     ];
 }
 
-/// How the model is read: rightly, or wrongly in one way.
+/// A reading of the model: right, or with one misreading.
 pub type Reading = Option<Misreading>;
 
 /// A rule with its hyperparameters.
@@ -102,9 +102,9 @@ pub struct Law {
 #[derive(Clone, Debug)]
 pub struct Hyper {
     pub eta: f64,
-    /// By key.
+    /// The values by key.
     pub values: BTreeMap<&'static str, f64>,
-    /// The keys of what is chosen, by key.
+    /// The choices by key.
     pub choices: BTreeMap<&'static str, &'static str>,
 }
 
@@ -118,8 +118,8 @@ impl Hyper {
     }
 }
 
-/// What an optimizer sees of a parameter in a step.
-pub struct Seen<'a> {
+/// The inputs of an optimizer's step for a parameter.
+pub struct StepInput<'a> {
     pub gradient: &'a [f64],
     /// The gradient at another place, with the same noise.
     pub gradient_at: &'a dyn Fn(&[f64]) -> Vec<f64>,
@@ -127,22 +127,23 @@ pub struct Seen<'a> {
     pub curvature: &'a dyn Fn() -> Vec<f64>,
 }
 
-/// A parameter, a matrix or a vector, and what its optimizer remembers.
+/// A parameter, a matrix or a vector, with its optimizer's states.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Row after row.
+    /// The elements, row after row.
     pub theta: Vec<f64>,
     /// The rows of a matrix; none of a vector.
     pub rows: Option<usize>,
-    /// The blocks of a rule that takes means over them, in order: how many of how many elements. All of it, if none.
+    /// The blocks of a rule that takes means over them, in order: numbers of blocks and of their elements. If empty,
+    /// the parameter is one block.
     pub blocks: Vec<(usize, usize)>,
     /// Steps taken.
     pub steps: u64,
-    /// Of each element, by the name of what is remembered; 0 at first.
+    /// The states of each element by name; 0 at first.
     memory: BTreeMap<&'static str, Vec<f64>>,
     /// The logarithms of the products of decay rates over the steps so far, by their keys.
     log_products: BTreeMap<&'static str, f64>,
-    /// Every position that an average is made of, with its weight.
+    /// Every position of the average, with its weight.
     past: Vec<(f64, Vec<f64>)>,
     /// Schedule-Free's z, once it has moved.
     base: Option<Vec<f64>>,
@@ -151,7 +152,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A vector.
+    /// Creates a vector.
     pub fn starting_at(theta: &[f64]) -> Parameter {
         Parameter {
             theta: theta.to_vec(),
@@ -166,26 +167,26 @@ impl Parameter {
         }
     }
 
-    /// A matrix of so many rows.
+    /// Creates a matrix with this number of rows.
     pub fn matrix(theta: &[f64], rows: usize) -> Parameter {
         Parameter { rows: Some(rows), ..Parameter::starting_at(theta) }
     }
 
-    pub fn step(&mut self, law: &Law, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
+    pub fn step(&mut self, law: &Law, seen: &StepInput<'_>, reading: Reading) -> Vec<f64> {
         self.steps += 1;
         (law.step)(self, &law.hyper, seen, reading)
     }
 
-    /// What is remembered under a name, to be read and changed.
+    /// Returns the state of a name, to read and to change.
     pub fn memory(&mut self, name: &'static str) -> &mut Vec<f64> {
         let count = self.theta.len();
         self.memory.entry(name).or_insert_with(|| vec![0.0; count])
     }
 
-    /// What is remembered under the name of a library's state.
+    /// Returns the values of the library's state of this name.
     pub fn remembered(&self, name: &str) -> Vec<f64> {
         match name {
-            // Nothing is remembered at first.
+            // There is no average at first.
             "average" if self.past.is_empty() => vec![0.0; self.theta.len()],
             "average" => self.average(None),
             "lead" => self.gradient_place(0.0).iter().zip(&self.theta).map(|(base, theta)| base - theta).collect(),
@@ -193,10 +194,10 @@ impl Parameter {
         }
     }
 
-    /// Sets what is remembered after steps over which a decay rate's product is `power(key)`.
+    /// Sets a state after steps over which a decay rate's product is `power(key)`.
     pub fn remember(&mut self, name: &'static str, values: Vec<f64>, power: impl Fn(&str) -> f64) {
         match name {
-            // All that was averaged before, as one lump.
+            // All earlier positions count as one.
             "average" => self.past = vec![(1.0 - power("beta2"), values)],
             "lead" => {
                 self.base = Some(self.theta.iter().zip(values).map(|(theta, lead)| theta + lead).collect());
@@ -212,13 +213,13 @@ impl Parameter {
         self.log_products.insert(key, power.ln());
     }
 
-    /// Where the gradient of a step is taken: at θ, or at Schedule-Free's y between z and θ, which is x.
+    /// Returns the place of a step's gradient: θ, or Schedule-Free's y between z and θ, which is x.
     pub fn gradient_place(&self, beta1: f64) -> Vec<f64> {
         let Some(base) = &self.base else { return self.theta.clone() };
         base.iter().zip(&self.theta).map(|(base, theta)| (1.0 - beta1) * base + beta1 * theta).collect()
     }
 
-    /// `a ← β a + (1 − β) input` for what is remembered under a name; returns it.
+    /// Updates a state by `a ← β a + (1 − β) input`, and returns it.
     fn keep(&mut self, name: &'static str, beta: f64, input: &[f64]) -> Vec<f64> {
         let memory = self.memory(name);
         for (kept, input) in memory.iter_mut().zip(input) {
@@ -227,38 +228,38 @@ impl Parameter {
         memory.clone()
     }
 
-    /// 1 − Πβ over the steps up to this one, without cancellation; called once a step for each decay rate.
+    /// Returns 1 − Πβ over the steps up to this one, without cancellation; called once a step for each decay rate.
     fn gathered(&mut self, key: &'static str, beta: f64) -> f64 {
         let log = self.log_products.entry(key).or_insert(0.0);
         *log += beta.ln();
         -log.exp_m1()
     }
 
-    /// The same after the step.
+    /// Returns 1 − Πβ over the steps so far.
     pub fn gathered_so_far(&self, key: &str) -> f64 {
         -self.log_products[key].exp_m1()
     }
 
-    /// `θ ← θ − η (d + ω x)` with the direction d, where x decays.
+    /// Steps by `θ ← θ − η (d + ω x)` with the direction d, where x decays.
     fn move_by(&mut self, hyper: &Hyper, direction: &[f64], decayed: &[f64]) {
         for ((theta, direction), decayed) in self.theta.iter_mut().zip(direction).zip(decayed) {
             *theta -= hyper.eta * direction + hyper.eta * hyper.omega() * decayed;
         }
     }
 
-    /// The same with θ itself decaying.
+    /// Steps by `θ ← θ − η (d + ω θ)`.
     fn move_and_decay(&mut self, hyper: &Hyper, direction: &[f64]) {
         let decayed = self.theta.clone();
         self.move_by(hyper, direction, &decayed);
     }
 
-    /// The gradient, with weight decay where that is coupled.
+    /// Returns the gradient, with weight decay where that is coupled.
     fn with_coupled_decay(&self, hyper: &Hyper, gradient: &[f64]) -> Vec<f64> {
         let omega = if hyper.choices["decay"] == "Coupled" { hyper.omega() } else { 0.0 };
         gradient.iter().zip(&self.theta).map(|(gradient, theta)| gradient + omega * theta).collect()
     }
 
-    /// [`Parameter::move_and_decay`], without decay where that is coupled.
+    /// Steps as [`Parameter::move_and_decay`], without decay where that is coupled.
     fn move_and_decay_unless_coupled(&mut self, hyper: &Hyper, direction: &[f64]) {
         match hyper.choices["decay"] {
             "Coupled" => self.move_by(hyper, direction, &vec![0.0; direction.len()]),
@@ -266,7 +267,7 @@ impl Parameter {
         }
     }
 
-    /// `θ̄ ← β₂ θ̄ + (1 − β₂) θ`, where θ̄ is kept as the sum that it stands for.
+    /// Updates `θ̄ ← β₂ θ̄ + (1 − β₂) θ`, where θ̄ is stored as an explicit sum.
     fn add_to_past(&mut self, beta2: f64) {
         for (weight, _) in &mut self.past {
             *weight *= beta2;
@@ -274,7 +275,7 @@ impl Parameter {
         self.past.push((1.0 - beta2, self.theta.clone()));
     }
 
-    /// The paper's `θ̂ = θ̄ / (1 − β₂ᵗ)`; the divisor is the sum of the weights in θ̄.
+    /// Returns the paper's `θ̂ = θ̄ / (1 − β₂ᵗ)`; the divisor is the sum of the weights in θ̄.
     pub fn average(&self, reading: Reading) -> Vec<f64> {
         let weights: f64 = self.past.iter().map(|(weight, _)| weight).sum();
         let of = |element: usize| {
@@ -288,8 +289,8 @@ impl Parameter {
         (0..self.theta.len()).map(of).collect()
     }
 
-    /// sign(θ − θ̂). Multiplied by 1 − β₂ᵗ, θ − θ̂ is the weighted sum of θ − θᵢ, in which nothing has to cancel: it is
-    /// exactly 0 for a parameter that has not moved, at t = 1 for one.
+    /// Returns sign(θ − θ̂). Multiplied by 1 − β₂ᵗ, θ − θ̂ is the weighted sum of θ − θᵢ, which needs no cancellation:
+    /// it is exactly 0 for a parameter that has not moved, as at t = 1.
     pub fn pull(&self, reading: Reading) -> Vec<f64> {
         if reading == Some(Misreading::NoBiasCorrection) {
             return self
@@ -305,14 +306,14 @@ impl Parameter {
         self.theta.iter().enumerate().map(of).collect()
     }
 
-    /// The share of the newest position in the average.
+    /// Returns the share of the newest position in the average.
     pub fn newest_share(&self) -> f64 {
         let all: f64 = self.past.iter().map(|(weight, _)| weight).sum();
         self.past.last().map_or(f64::NAN, |(weight, _)| weight / all)
     }
 }
 
-/// −1, 0, 1, or NaN for NaN.
+/// Returns −1, 0, 1, or NaN for NaN.
 pub fn sign(x: f64) -> f64 {
     match x.partial_cmp(&0.0) {
         Some(std::cmp::Ordering::Less) => -1.0,
@@ -322,7 +323,8 @@ pub fn sign(x: f64) -> f64 {
     }
 }
 
-/// The direction of a step; of a cautious one, arXiv:2411.16085, without the elements that go against the gradient.
+/// Returns the direction of a step; for a cautious one, arXiv:2411.16085, without the elements that go against the
+/// gradient.
 fn masked(hyper: &Hyper, gradient: &[f64], direction: Vec<f64>) -> Vec<f64> {
     if hyper.choices.get("mask") != Some(&"Cautious") {
         return direction;
@@ -337,7 +339,7 @@ fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value.powi(2)).sum::<f64>().sqrt()
 }
 
-/// A particle: a parameter of x and y, which a rule for matrices takes for one of 2 × 1.
+/// A particle: a parameter of x and y, which a rule for matrices treats as one of 2 × 1.
 #[derive(Clone, Debug)]
 pub struct Particle(pub Parameter);
 
@@ -350,8 +352,8 @@ impl Particle {
         [self.0.theta[0], self.0.theta[1]]
     }
 
-    /// One step on `valley`, with draws for the gradient and for the curvature; returns the step without weight decay, in
-    /// units of −η.
+    /// Takes a step on `valley`, with draws for the gradient and for the curvature; returns the step without weight
+    /// decay, in units of −η.
     pub fn step(
         &mut self,
         valley: Valley,
@@ -365,7 +367,7 @@ impl Particle {
             (_, Some(beta1)) => self.0.gradient_place(*beta1).try_into().expect("a particle has two coordinates"),
         };
         let gradient = valley.noisy_gradient(position, sigma, draws, reading);
-        let seen = Seen {
+        let seen = StepInput {
             gradient: &gradient,
             gradient_at: &|place| valley.noisy_gradient([place[0], place[1]], sigma, draws, reading).to_vec(),
             curvature: &|| valley.noisy_curvature(position, sigma, curvature_draws).to_vec(),

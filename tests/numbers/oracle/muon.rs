@@ -1,10 +1,10 @@
 //! Muon, kellerjordan.github.io/posts/muon, as in `muon.py` of KellerJordan/Muon, in double precision.
 
-use super::{Hyper, Parameter, Reading, Seen, adam, masked, norm};
+use super::{Hyper, Parameter, Reading, StepInput, adam, masked, norm};
 
 type Matrix = Vec<Vec<f64>>;
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, reading: Reading) -> Vec<f64> {
     let Some(rows) = parameter.rows else {
         let direction = adam::direction(parameter, hyper, seen.gradient, 1e-10, reading);
         let direction = masked(hyper, seen.gradient, direction);

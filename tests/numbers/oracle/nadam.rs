@@ -1,8 +1,8 @@
-//! NAdam, Dozat 2016, as PyTorch's `NAdam` with `decoupled_weight_decay` has it.
+//! NAdam, Dozat 2016, as PyTorch's `NAdam` with `decoupled_weight_decay`.
 
-use super::{Hyper, Parameter, Reading, Seen, masked};
+use super::{Hyper, Parameter, Reading, StepInput, masked};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let (beta1, beta2) = (hyper.get("beta1"), hyper.get("beta2"));
     let mu = |t: f64| beta1 * (1.0 - 0.5 * 0.96_f64.powf(t * hyper.get("momentum_decay")));
     let (now, next) = (mu(parameter.steps as f64), mu(parameter.steps as f64 + 1.0));

@@ -1,8 +1,8 @@
-//! RMSProp, as PyTorch's `RMSprop` has it, with weight decay of either kind.
+//! RMSProp, as PyTorch's `RMSprop`, with weight decay of either kind.
 
-use super::{Hyper, Parameter, Reading, Seen, masked};
+use super::{Hyper, Parameter, Reading, StepInput, masked};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let gradient = parameter.with_coupled_decay(hyper, seen.gradient);
     let squares: Vec<f64> = gradient.iter().map(|gradient| gradient.powi(2)).collect();
     let s = parameter.keep("s", hyper.get("beta2"), &squares);

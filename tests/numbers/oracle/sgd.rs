@@ -1,8 +1,8 @@
-//! Gradient descent with momentum, as PyTorch has it, with weight decay of either kind.
+//! Gradient descent with momentum, as PyTorch's `SGD`, with weight decay of either kind.
 
-use super::{Hyper, Parameter, Reading, Seen, masked};
+use super::{Hyper, Parameter, Reading, StepInput, masked};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let beta1 = hyper.get("beta1");
     let gradient = parameter.with_coupled_decay(hyper, seen.gradient);
     let m = parameter.memory("m");

@@ -1,16 +1,16 @@
 //! Shampoo: `Shampoo` of pytorch_optimizer for sums (arXiv:1802.09568), `distributed_shampoo` of facebookresearch/optimizers
 //! for running averages and grafting (arXiv:2309.06497). Each statistic is a matrix, and its root comes from eigenvalues.
 //!
-//! What has one column, as x and y of the plane, is a vector, of order 1. There the matrix of 2 × 2 is remembered as two
-//! pairs: its diagonal, and the number beside it.
+//! A parameter with one column, such as x and y of the plane, is a vector, of order 1. There the matrix of 2 × 2 is
+//! remembered as two pairs: its diagonal, and the number beside it.
 
 use super::symmetric::{Matrix, eigen, on_sides, product, statistics, transposed};
-use super::{Hyper, Parameter, Reading, Seen, masked, norm};
+use super::{Hyper, Parameter, Reading, StepInput, masked, norm};
 
 const SIDES: [&str; 2] = ["left", "right"];
 const ROOTS: [&str; 2] = ["root_left", "root_right"];
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let rows = parameter.rows.unwrap_or(seen.gradient.len());
     let columns = seen.gradient.len() / rows;
     let tensor = |values: &[f64]| -> Matrix { values.chunks(columns).map(<[f64]>::to_vec).collect() };
@@ -63,14 +63,15 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
     direction
 }
 
-/// A symmetric matrix to a power.
+/// Returns a symmetric matrix to a power.
 fn power(matrix: &Matrix, exponent: f64) -> Matrix {
     let (values, vectors) = eigen(matrix);
     let scaled = vectors.iter().map(|row| row.iter().zip(&values).map(|(v, value)| v * value.powf(exponent)).collect());
     product(&scaled.collect(), &transposed(&vectors))
 }
 
-/// A symmetric matrix that is remembered: on the plane as its diagonal and the number beside it, else as a whole.
+/// Returns a state that is a symmetric matrix: stored on the plane as its diagonal and the number beside it, else as a
+/// whole.
 pub(super) fn square(parameter: &mut Parameter, [diagonal, mixed, whole]: [&'static str; 3], size: usize) -> Matrix {
     if parameter.theta.len() == 2 {
         let (diagonal, mixed) = (parameter.memory(diagonal).clone(), parameter.memory(mixed)[0]);

@@ -6,18 +6,18 @@
 
 use super::shampoo::{keep_square, square};
 use super::symmetric::{Matrix, dot, eigen, on_sides, product, statistics, transposed};
-use super::{Hyper, Parameter, Reading, Seen, masked, norm};
+use super::{Hyper, Parameter, Reading, StepInput, masked, norm};
 
 const STATISTIC: [[&str; 3]; 2] = [["diagonal", "mixed", "left"], ["diagonal", "mixed", "right"]];
 const BASIS: [&str; 2] = ["basis_left", "basis_right"];
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let (beta1, beta2, count) = (hyper.get("beta1"), hyper.get("beta2"), seen.gradient.len());
     let (rows, n) = (parameter.rows.unwrap_or(count), parameter.steps - 1);
     let columns = count / rows;
     let tensor = |values: &[f64]| -> Matrix { values.chunks(columns).map(<[f64]>::to_vec).collect() };
     let gradient = tensor(seen.gradient);
-    // Vectors have no basis, but those of the plane, which is a matrix of 2 × 1.
+    // Vectors have no basis, except for that of the plane, a matrix of 2 × 1.
     let outer = if parameter.rows.is_none() { Vec::new() } else { statistics(&gradient) };
     let mut laws: Vec<Matrix> =
         (0..outer.len()).map(|side| square(parameter, STATISTIC[side], outer[side].len())).collect();
@@ -83,12 +83,12 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
     direction
 }
 
-/// Q on the right of a tensor, Qᵗ on its left.
+/// Returns the factors Q on the right of a tensor, or Qᵗ on its left.
 fn turn(basis: &Matrix, is_plain: bool) -> Matrix {
     if is_plain { basis.clone() } else { transposed(basis) }
 }
 
-/// The columns in the falling order of diag(Qᵗ L Q).
+/// Returns the columns in the falling order of diag(Qᵗ L Q).
 fn order(law: &Matrix, basis: &Matrix) -> Vec<usize> {
     let columns = transposed(basis);
     let sizes: Vec<f64> = transposed(&product(law, basis)).iter().zip(&columns).map(|(a, b)| dot(a, b)).collect();
@@ -104,7 +104,7 @@ fn permuted(tensor: &Matrix, side: usize, order: &[usize]) -> Matrix {
     }
 }
 
-/// The columns made orthonormal one after another, twice for the sake of rounding.
+/// Returns the matrix with columns made orthonormal one after another, twice because of rounding.
 fn gram_schmidt(matrix: &Matrix) -> Matrix {
     let mut done: Matrix = Vec::new();
     for mut column in transposed(matrix) {

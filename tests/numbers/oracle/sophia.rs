@@ -1,8 +1,8 @@
 //! Sophia-G, arXiv:2305.14342, as in `sophia.py` of Liuhong99/Sophia; a negative curvature counts as 0.
 
-use super::{Hyper, Parameter, Reading, Seen, masked, sign};
+use super::{Hyper, Parameter, Reading, StepInput, masked, sign};
 
-pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
+pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let before = parameter.steps - 1;
     if before > 0 && before.is_multiple_of(hyper.get("interval") as u64) {
         parameter.keep("h", hyper.get("beta2"), &(seen.curvature)());

@@ -15,7 +15,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Eigenvalues in falling order, and their eigenvectors as columns.
+/// Returns the eigenvalues in falling order, and their eigenvectors as columns.
 pub(super) fn eigen(matrix: &Matrix) -> (Vec<f64>, Matrix) {
     let size = matrix.len();
     let mut a = matrix.clone();
@@ -47,13 +47,13 @@ pub(super) fn eigen(matrix: &Matrix) -> (Vec<f64>, Matrix) {
     (values, vectors.iter().map(|row| order.iter().map(|&index| row[index]).collect()).collect())
 }
 
-/// The outer products of a tensor over its axes: `g gᵗ` of a vector, `g gᵗ` and `gᵗ g` of a matrix.
+/// Returns the outer products of a tensor over its axes: `g gᵗ` of a vector, `g gᵗ` and `gᵗ g` of a matrix.
 pub(super) fn statistics(tensor: &Matrix) -> Vec<Matrix> {
     let of_rows = product(tensor, &transposed(tensor));
     if tensor[0].len() == 1 { vec![of_rows] } else { vec![of_rows, product(&transposed(tensor), tensor)] }
 }
 
-/// A tensor multiplied by a matrix on each side that has one.
+/// Returns a tensor multiplied by a matrix on each side that has one.
 pub(super) fn on_sides(sides: &[Matrix], tensor: &Matrix) -> Matrix {
     let left = product(&sides[0], tensor);
     sides.get(1).map_or_else(|| left.clone(), |right| product(&left, right))

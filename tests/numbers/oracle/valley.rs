@@ -11,7 +11,7 @@ pub struct Valley {
 }
 
 impl Valley {
-    /// The matrix that takes (x, y) to (u, v).
+    /// Returns the matrix that takes (x, y) to (u, v).
     fn into_valley(self, reading: Reading) -> [[f64; 2]; 2] {
         let phi = if reading == Some(Misreading::OtherRotation) { -self.phi } else { self.phi };
         [[phi.cos(), phi.sin()], [-phi.sin(), phi.cos()]]
@@ -26,7 +26,7 @@ impl Valley {
         self.a / 2.0 * u.powi(2) * v.powi(2) - self.c * u
     }
 
-    /// The diagonal of the Hessian times `1 + σ draw`: second derivatives along x and y, by the chain rule.
+    /// Returns the diagonal of the Hessian times `1 + σ draw`: second derivatives along x and y, by the chain rule.
     pub fn noisy_curvature(self, position: [f64; 2], sigma: f64, draws: [f64; 2]) -> [f64; 2] {
         let rotation = self.into_valley(None);
         let [u, v] = times(rotation, position);
@@ -43,7 +43,7 @@ impl Valley {
         self.noisy_gradient(position, 0.0, [0.0; 2], None)
     }
 
-    /// The gradient as an optimizer sees it, where `draws` come from Normal(0, 1).
+    /// Returns the noisy gradient, where `draws` come from Normal(0, 1).
     pub fn noisy_gradient(self, position: [f64; 2], sigma: f64, draws: [f64; 2], reading: Reading) -> [f64; 2] {
         let spread = if reading == Some(Misreading::VarianceForDeviation) { sigma.sqrt() } else { sigma };
         let [draw_x, draw_y] = draws;

@@ -1,4 +1,4 @@
-//! A sweep in its pool: what it delivers, in which order, how it counts, and how it ends.
+//! A sweep in its pool: results, their order, progress and ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use valleyscope_engine::quantity::{Replicates, StepCount};
 use valleyscope_engine::sweep::{
-    Average, Axis, Cell, Diagram, Finished, LearningRates, Machine, Pool, Precision, Quantity, Spacing, Sweep,
-    SweepOptimizer, SweepSpec, Work,
+    Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Pool, Precision, Quantity, Spacing,
+    Sweep, SweepOptimizer, SweepSpec,
 };
 
 use super::specs::{count, fig2a, runs};
 
-/// A first picture rests on so many replicates, and has at least so many rows and columns.
+/// The number of replicates of a first picture, and the smallest number of its rows and columns.
 const PREVIEW: usize = 8;
 const PREVIEW_SHAPE: [usize; 2] = [12, 13];
 
-/// Few steps and learning rates at many pixels.
+/// Returns a spec of few steps and learning rates at many pixels.
 fn light(shape: [usize; 2]) -> Arc<SweepSpec> {
     let mut spec = SweepSpec { steps: StepCount::clamped(40), replicates: Replicates::clamped(11), ..fig2a(shape) };
     let rates = LearningRates { count: count(3), ..LearningRates::default() };
@@ -25,17 +25,17 @@ fn light(shape: [usize; 2]) -> Arc<SweepSpec> {
     Arc::new(spec)
 }
 
-fn start(threads: usize, spec: &Arc<SweepSpec>, work: Work, known: impl Fn([usize; 2]) -> bool) -> Sweep {
+fn start(threads: usize, spec: &Arc<SweepSpec>, work: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Sweep {
     let pool = Pool::new(threads).unwrap();
-    Sweep::start(&pool, Arc::clone(spec), Machine::new(Precision::Single), work, false, known, || ())
+    Sweep::start(&pool, Arc::clone(spec), Backend::new(Precision::Single), work, false, known, || ())
 }
 
-/// All that a sweep delivers until it has ended.
+/// Returns all that a sweep delivers until its end.
 fn delivered(sweep: &Sweep) -> Vec<Finished> {
     sweep.finished().iter().collect()
 }
 
-/// Cells compare by their numbers' text, in which one NaN is like another.
+/// Returns a cell's numbers as text, in which all NaNs are equal.
 fn text(cell: &Cell) -> String {
     format!("{cell:?}")
 }
@@ -45,15 +45,15 @@ fn cell_alone(spec: &SweepSpec, pixel: [usize; 2], replicates: usize) -> Cell {
 }
 
 #[test]
-fn coarse_to_fine_ends_with_the_cells_of_row_by_row() {
+fn coarse_to_fine_gives_the_cells_of_row_by_row() {
     let spec = light([25, 27]);
-    let rows: HashMap<_, _> = delivered(&start(1, &spec, Work::RowByRow, |_| false))
+    let rows: HashMap<_, _> = delivered(&start(1, &spec, PixelOrder::RowByRow, |_| false))
         .into_iter()
         .map(|finished| (finished.pixel, finished.cell))
         .collect();
     assert_eq!(rows.len(), 25 * 27);
     for threads in [1, 3] {
-        let sweep = start(threads, &spec, Work::CoarseToFine, |_| false);
+        let sweep = start(threads, &spec, PixelOrder::CoarseToFine, |_| false);
         let mut whole = HashMap::new();
         for finished in delivered(&sweep) {
             if finished.cell.replicates == 11 {
@@ -68,18 +68,19 @@ fn coarse_to_fine_ends_with_the_cells_of_row_by_row() {
 #[test]
 fn the_first_picture_covers_the_diagram_and_is_not_computed_again() {
     let spec = light([25, 27]);
-    let sweep = start(1, &spec, Work::CoarseToFine, |_| false);
+    let sweep = start(1, &spec, PixelOrder::CoarseToFine, |_| false);
     let all = delivered(&sweep);
     let previews: Vec<_> = all.iter().take_while(|finished| finished.cell.replicates == PREVIEW).collect();
     assert!(previews.len() >= PREVIEW_SHAPE[0] * PREVIEW_SHAPE[1], "{} pixels", previews.len());
-    // One in every block of 2 × 2.
+    // The picture has one pixel in every block of 2 × 2.
     let mut seen = [[false; 14]; 13];
     previews.iter().for_each(|finished| seen[finished.pixel[0] / 2][finished.pixel[1] / 2] = true);
     assert!(seen.iter().flatten().all(|seen| *seen));
     for finished in previews.iter().step_by(17) {
         assert_eq!(text(&finished.cell), text(&cell_alone(&spec, finished.pixel, PREVIEW)));
     }
-    // On one thread nothing else comes between; then every pixel comes whole, first those of the picture.
+    // On one thread the picture is finished first; then every pixel is computed with all replicates, first those of the
+    // picture.
     let then = &all[previews.len()..];
     assert!(then.iter().all(|finished| finished.cell.replicates == 11));
     let pixels = |all: &[Finished]| all.iter().map(|finished| finished.pixel).collect::<Vec<_>>();
@@ -89,9 +90,9 @@ fn the_first_picture_covers_the_diagram_and_is_not_computed_again() {
 }
 
 #[test]
-fn coarser_pictures_come_before_the_first_picture() {
+fn coarser_pictures_precede_the_first_picture() {
     let spec = light([96, 100]);
-    let sweep = start(1, &spec, Work::CoarseToFine, |_| false);
+    let sweep = start(1, &spec, PixelOrder::CoarseToFine, |_| false);
     let mut diagram = Diagram::new(Arc::clone(&spec));
     let mut come = [0; 2];
     for (count, finished) in (1..).zip(sweep.finished().iter()) {
@@ -113,7 +114,7 @@ fn coarser_pictures_come_before_the_first_picture() {
 fn known_pixels_are_not_computed_again() {
     let spec = light([25, 27]);
     let is_known = |[row, column]: [usize; 2]| (row * 27 + column).is_multiple_of(3);
-    for work in [Work::CoarseToFine, Work::RowByRow] {
+    for work in [PixelOrder::CoarseToFine, PixelOrder::RowByRow] {
         let sweep = start(2, &spec, work, is_known);
         let expected = spec.total_steps() * 2.0 / 3.0;
         assert_eq!(sweep.progress().all_steps as f64, expected);
@@ -123,7 +124,7 @@ fn known_pixels_are_not_computed_again() {
         assert_eq!(all.iter().filter(|finished| finished.cell.replicates == 11).count(), 25 * 27 * 2 / 3);
         assert_eq!(sweep.progress().steps as f64, expected);
     }
-    let sweep = start(1, &spec, Work::CoarseToFine, |_| true);
+    let sweep = start(1, &spec, PixelOrder::CoarseToFine, |_| true);
     assert!(delivered(&sweep).is_empty());
     assert_eq!(sweep.progress().all_steps, 0);
 }
@@ -138,8 +139,8 @@ fn progress_adds_up_and_wakes() {
     let sweep = Sweep::start(
         &pool,
         Arc::clone(&spec),
-        Machine::new(Precision::Single),
-        Work::CoarseToFine,
+        Backend::new(Precision::Single),
+        PixelOrder::CoarseToFine,
         false,
         |_| false,
         move || {
@@ -161,7 +162,7 @@ fn progress_adds_up_and_wakes() {
     assert_eq!((progress.steps as f64, progress.pixels), (spec.total_steps(), 42));
     assert_eq!(sweep.progress().elapsed, progress.elapsed, "time stands still after the end");
     assert!(progress.rate() > 0.0 && progress.left().is_some_and(|left| left.is_zero()));
-    // The last call may still be under way.
+    // The last call may not have returned yet.
     assert!(woken.load(Ordering::SeqCst) >= count);
 }
 
@@ -172,13 +173,13 @@ fn steps_of_uneven_pixels_add_up() {
     let columns = Axis { of: Quantity::Steps, from: 10.0, to: 40.0, count: count(4), spacing: Spacing::Linear };
     let spec = Arc::new(SweepSpec { columns, ..(*spec).clone() });
     assert_eq!(spec.total_steps(), f64::from(5 * (10 + 20 + 30 + 40) * 3 * 3 * 11));
-    let sweep = start(2, &spec, Work::CoarseToFine, |_| false);
+    let sweep = start(2, &spec, PixelOrder::CoarseToFine, |_| false);
     delivered(&sweep);
     assert_eq!(sweep.progress().steps as f64, spec.total_steps());
     assert_eq!(spec.point(0, 1).steps.get(), 20);
 }
 
-/// The whole would take days; the test ends because a cancelled sweep does.
+/// The whole sweep would take days; the test ends because the sweep is cancelled.
 #[test]
 fn a_cancelled_sweep_ends_and_keeps_what_is_finished() {
     let mut spec = (*light([25, 27])).clone();
@@ -187,7 +188,7 @@ fn a_cancelled_sweep_ends_and_keeps_what_is_finished() {
     spec.rows = Axis { of: Quantity::Steps, from: 20.0, to: 9_000_000.0, count: count(25), spacing: Spacing::Log };
     spec.replicates = Replicates::clamped(1_000);
     let spec = Arc::new(spec);
-    for work in [Work::RowByRow, Work::CoarseToFine] {
+    for work in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
         let sweep = start(2, &spec, work, |_| false);
         let mut finished: Vec<_> = sweep.finished().iter().take(5).collect();
         sweep.cancel();
@@ -208,9 +209,9 @@ fn a_sweep_that_is_dropped_gives_its_threads_back() {
     let spec = light([25, 27]);
     let endless = Arc::new(SweepSpec { steps: StepCount::clamped(10_000_000), ..(*spec).clone() });
     let pool = Pool::new(1).unwrap();
-    let machine = Machine::new(Precision::Single);
-    drop(Sweep::start(&pool, endless, machine, Work::RowByRow, false, |_| false, || ()));
-    let next = Sweep::start(&pool, Arc::clone(&spec), machine, Work::RowByRow, false, |_| false, || ());
+    let machine = Backend::new(Precision::Single);
+    drop(Sweep::start(&pool, endless, machine, PixelOrder::RowByRow, false, |_| false, || ()));
+    let next = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::RowByRow, false, |_| false, || ());
     let mut diagram = Diagram::new(spec);
     next.finished().iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
     assert!(diagram.is_complete());

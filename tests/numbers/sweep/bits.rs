@@ -1,10 +1,10 @@
-//! The same bits with every kind of vector, on any number of threads, in any order and in parts.
+//! Equality of bits with every kind of vector, on any number of threads, in any order and in parts.
 
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::sweep::{
-    LearningRates, Machine, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec, Work,
+    Backend, LearningRates, PixelOrder, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec,
 };
 
 use super::specs::{bits, count, machines, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
@@ -37,7 +37,7 @@ fn every_kind_of_vector_gives_the_same_bits() {
         let (plain, others) = machines.split_first().expect("plain instructions are everywhere");
         for spec in sweeps() {
             for pixel in pixels(&spec) {
-                // At one pixel more replicates than any vector has lanes.
+                // One pixel has more replicates than any vector has lanes.
                 let replicates = if pixel == [1, 2] { 0..70 } else { 0..11 };
                 let expected = bits(&runs_with(*plain, &spec, pixel, replicates.clone()));
                 for machine in others {
@@ -51,7 +51,7 @@ fn every_kind_of_vector_gives_the_same_bits() {
 }
 
 #[test]
-fn replicates_in_parts_are_those_of_the_whole() {
+fn replicates_computed_in_parts_equal_the_whole() {
     for spec in sweeps() {
         for precision in Precision::ALL {
             let pixel = [1, 2];
@@ -76,8 +76,13 @@ fn join(first: &Runs, second: &Runs) -> Runs {
 type PixelBits = Vec<Vec<[u64; 3]>>;
 
 /// All runs of all pixels but the `known`, by pixel.
-fn swept(spec: &SweepSpec, threads: usize, work: Work, known: fn([usize; 2]) -> bool) -> Vec<([usize; 2], PixelBits)> {
-    let machine = Machine::new(Precision::Single);
+fn swept(
+    spec: &SweepSpec,
+    threads: usize,
+    work: PixelOrder,
+    known: fn([usize; 2]) -> bool,
+) -> Vec<([usize; 2], PixelBits)> {
+    let machine = Backend::new(Precision::Single);
     let pool = Pool::new(threads).unwrap();
     assert_eq!(pool.threads(), threads);
     let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, work, true, known, || ());
@@ -95,9 +100,9 @@ fn threads_order_and_neighbours_change_nothing() {
             .map(|pixel| (pixel, bits(&runs(Precision::Single, &spec, pixel, 0..11))))
             .collect();
         for threads in [1, 3] {
-            for work in [Work::RowByRow, Work::CoarseToFine] {
+            for work in [PixelOrder::RowByRow, PixelOrder::CoarseToFine] {
                 assert!(swept(&spec, threads, work, |_| false) == alone, "{threads} threads, {work:?}");
-                // A rectangle alone.
+                // Only a rectangle is computed.
                 let is_outside = |[row, column]: [usize; 2]| row == 0 || column == 1;
                 let inside: Vec<_> = alone.iter().filter(|(pixel, _)| !is_outside(*pixel)).cloned().collect();
                 assert!(swept(&spec, threads, work, is_outside) == inside, "a rectangle, {threads} threads, {work:?}");

@@ -1,4 +1,4 @@
-//! Where Adam stops to win, row by row, in the engine and in the oracle.
+//! The boundary of the region where Adam wins, row by row, in the engine and in the oracle.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ const REPLICATES: usize = 50;
 /// The oracle's scores by row, column and optimizer; written by `write_the_oracles_scores`.
 const SCORES: &str = include_str!("data/oracle_scores.csv");
 
-/// For each row, the first column in which Adam does not win, and how many there are in which it wins.
+/// Returns, for each row, the first column in which Adam does not win, and the number of columns in which it wins.
 fn boundary(adam_wins: impl Fn([usize; 2]) -> bool) -> Vec<[usize; 2]> {
     let [rows, columns] = GRID;
     let of_row = |row: usize| {
@@ -47,18 +47,18 @@ fn assert_boundary(spec: &SweepSpec, precision: Precision) {
         let apart = [0, 1].map(|index| found[index].abs_diff(expected[index]));
         assert!(apart.iter().all(|columns| *columns <= 2), "row {row}: {found:?} instead of {expected:?}");
     }
-    // On the whole it is not even a column off.
+    // In total the boundaries differ by less than a column.
     let sum = |of: &[[usize; 2]]| of.iter().map(|[_, wins]| *wins).sum::<usize>();
     assert!(sum(&found).abs_diff(sum(&expected)) <= GRID[0] / 2, "{found:?} instead of {expected:?}");
 }
 
 #[test]
-fn adam_stops_to_win_where_it_does_in_the_oracle() {
+fn adams_region_ends_where_it_does_in_the_oracle() {
     assert_boundary(&fig2a(GRID), Precision::Single);
 }
 
 #[test]
-fn common_noise_does_not_move_where_adam_stops_to_win() {
+fn common_noise_does_not_move_the_end_of_adams_region() {
     assert_boundary(&SweepSpec { common_random_numbers: true, ..fig2a(GRID) }, Precision::Single);
 }
 

@@ -1,4 +1,4 @@
-//! Whether a winner that is called 95 % sure is the true one in as many cases.
+//! Calibration: a winner with a certainty of 95 % is the true one in as many cases.
 //!
 //! The truth is the winner over 2,000 replicates.
 
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Average, Diagram, Machine, Metric, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, PixelOrder, Pool, Precision, Sweep, SweepSpec};
 
 use super::specs::fig2a;
 
@@ -20,8 +20,8 @@ const WINNERS: &str = include_str!("data/true_winners.csv");
 fn swept(spec: SweepSpec) -> Diagram {
     let spec = Arc::new(spec);
     let pool = Pool::new(std::thread::available_parallelism().map_or(1, usize::from)).unwrap();
-    let machine = Machine::new(Precision::Single);
-    let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::RowByRow, false, |_| false, || ());
+    let machine = Backend::new(Precision::Single);
+    let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::RowByRow, false, |_| false, || ());
     let mut diagram = Diagram::new(spec);
     sweep.finished().iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
     assert!(diagram.is_complete());
@@ -32,7 +32,7 @@ fn pixels() -> impl Iterator<Item = [usize; 2]> {
     (0..GRID[0]).flat_map(|row| (0..GRID[1]).map(move |column| [row, column]))
 }
 
-/// For each metric and pixel; none where the best scores are equal.
+/// Returns the true winner for each metric and pixel; none where the best scores are equal.
 fn true_winners() -> Vec<Vec<Option<usize>>> {
     let mut blocks = vec![vec![]; 3];
     for line in WINNERS.lines().filter(|line| !line.starts_with('#')) {
@@ -45,7 +45,7 @@ fn true_winners() -> Vec<Vec<Option<usize>>> {
     blocks
 }
 
-/// How many winners are called so sure, and how many of them are the true ones.
+/// The number of winners with this certainty, and of those that are the true ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     sure: usize,
@@ -58,7 +58,7 @@ impl Count {
     }
 }
 
-/// The counts for each metric, over all pixels and so many seeds.
+/// Returns the counts for each metric, over all pixels and `seeds` seeds.
 fn count(spec: &SweepSpec, seeds: u64, sure: f64) -> [Count; 3] {
     let truth = true_winners();
     let mut counts = [Count::default(); 3];
@@ -97,15 +97,15 @@ fn assert_calibrated(counts: [Count; 3]) {
 }
 
 #[test]
-fn winners_that_are_called_sure_are_right() {
+fn certain_winners_are_right() {
     let counts = count(&fig2a(GRID), 3, 0.95);
     assert_calibrated(counts);
-    // Whoever is never sure is never wrong.
+    // A test without certain winners would pass trivially.
     assert!(counts.iter().all(|count| count.sure > 3 * 156 / 2), "{counts:?}");
 }
 
 #[test]
-fn winners_by_common_noise_that_are_called_sure_are_right() {
+fn certain_winners_by_common_noise_are_right() {
     let counts = count(&SweepSpec { common_random_numbers: true, ..fig2a(GRID) }, 3, 0.95);
     assert_calibrated(counts);
     assert!(counts.iter().all(|count| count.sure > 3 * 156 / 2), "{counts:?}");
@@ -122,10 +122,10 @@ fn calibration_over_twenty_seeds() {
             count(&spec, 20, sure);
         }
     }
-    // As few as a first picture rests on.
+    // A first picture has as few replicates.
     let few = SweepSpec { replicates: Replicates::clamped(8), ..fig2a(GRID) };
     let counts = count(&few, 20, 0.95);
-    // Eight are few: the learning rate is chosen on four, and the error known from four.
+    // With eight, the learning rate is chosen on four, and the error estimated from four.
     assert!(counts.iter().all(|count| count.rate() >= 0.9), "{counts:?}");
 }
 

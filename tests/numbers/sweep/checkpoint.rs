@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use valleyscope::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
-use valleyscope_engine::sweep::{Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope_engine::sweep::{Backend, Finished, PixelOrder, Pool, Precision, Sweep, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 fn spec() -> SweepSpec {
@@ -21,8 +21,8 @@ fn spec() -> SweepSpec {
 
 fn pixels(spec: &SweepSpec) -> Vec<Finished> {
     let pool = Pool::new(1).unwrap();
-    let machine = Machine::new(Precision::Single);
-    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, Work::RowByRow, true, |_| false, || {});
+    let machine = Backend::new(Precision::Single);
+    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, PixelOrder::RowByRow, true, |_| false, || {});
     sweep.finished().iter().collect()
 }
 
@@ -37,12 +37,12 @@ fn write(path: &Path, spec: &SweepSpec, pixels: &[Finished]) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-/// As text, in which NaN equals itself and −0 does not equal 0.
+/// Returns a pixel as text, in which NaN equals itself and −0 does not equal 0.
 fn text(finished: &Finished) -> String {
     format!("{finished:?}")
 }
 
-/// Each known pixel must be as it was written.
+/// Checks that each known pixel is as it was written.
 #[track_caller]
 fn expect_true(checkpoint: &mut SweepCheckpoint, pixels: &[Finished]) {
     for pixel in pixels {
@@ -53,7 +53,7 @@ fn expect_true(checkpoint: &mut SweepCheckpoint, pixels: &[Finished]) {
 }
 
 #[test]
-fn pixels_come_back_as_they_were() {
+fn pixels_are_read_back_as_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.bin");
     let (spec, mut pixels) = (spec(), pixels(&spec()));
@@ -70,7 +70,7 @@ fn pixels_come_back_as_they_were() {
 }
 
 #[test]
-fn a_file_cut_anywhere_keeps_its_whole_records() {
+fn a_file_cut_anywhere_keeps_its_complete_records() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.bin");
     let (spec, pixels) = (spec(), pixels(&spec()));
@@ -93,7 +93,7 @@ fn a_file_cut_anywhere_keeps_its_whole_records() {
 }
 
 #[test]
-fn a_flipped_bit_costs_a_record_or_is_refused() {
+fn a_flipped_bit_loses_one_record_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.bin");
     let (spec, pixels) = (spec(), pixels(&spec()));
@@ -146,7 +146,7 @@ fn other_sweeps_and_foreign_files_are_refused() {
 }
 
 #[test]
-fn a_checkpoint_is_of_one_process_at_a_time() {
+fn a_checkpoint_belongs_to_one_process_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.bin");
     let first = open(&path, &spec()).unwrap();
@@ -157,7 +157,7 @@ fn a_checkpoint_is_of_one_process_at_a_time() {
 }
 
 #[test]
-fn a_checkpoint_that_its_owner_removes_while_another_waits_is_begun_again() {
+fn a_checkpoint_removed_by_its_owner_during_the_wait_is_created_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.bin");
     let (spec, pixels) = (spec(), pixels(&spec()));
@@ -171,8 +171,8 @@ fn a_checkpoint_that_its_owner_removes_while_another_waits_is_begun_again() {
     assert_eq!(second.saved(), 1);
 }
 
-/// Opens a checkpoint that another holds, and removes meanwhile. `None` where this took longer than the second for which its
-/// lock is waited for, as it may where the processor is busy.
+/// Opens a checkpoint that another owner holds, and removes meanwhile. `None` if this took longer than the second of
+/// the lock's time limit, as on a busy processor.
 fn opened_while_another_removes_it(path: &Path, spec: &SweepSpec, pixels: &[Finished]) -> Option<SweepCheckpoint> {
     write(path, spec, pixels);
     let first = open(path, spec).unwrap();

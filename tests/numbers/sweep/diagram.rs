@@ -1,28 +1,28 @@
-//! A diagram that fills, and what the runs of a pixel come to.
+//! Diagrams while they are filled, and the cells of pixels from their runs.
 
 use std::sync::Arc;
 
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{
-    Average, Cell, Diagram, Metric, Metrics, Pool, Precision, Runs, Sweep, SweepSpec, Work,
+    Average, Cell, Diagram, Metric, Metrics, PixelOrder, Pool, Precision, Runs, Sweep, SweepSpec,
 };
-use valleyscope_engine::sweep::{LearningRates, Machine};
+use valleyscope_engine::sweep::{Backend, LearningRates};
 
 use super::specs::{count, fig2a};
 
-/// A cell that can be told from others.
+/// Returns a cell that can be distinguished from others.
 fn marked(mark: usize, replicates: usize) -> Cell {
     Cell::new(&[runs(&[&vec![mark as f64; replicates]]), runs(&[&vec![1e9; replicates]])], Average::Mean, false)
 }
 
-/// Runs with these final losses for each learning rate; the other metrics follow from them.
+/// Returns runs with these final losses for each learning rate; the other metrics follow from them.
 fn runs(losses: &[&[f64]]) -> Runs {
     let metrics = |loss: &f64| Metrics { final_loss: *loss, smallest_loss: loss - 1.0, depth: -loss };
     Runs { replicates: losses[0].len(), metrics: losses.iter().copied().flatten().map(metrics).collect() }
 }
 
 #[test]
-fn unknown_pixels_look_like_the_middle_of_the_smallest_known_block() {
+fn unknown_pixels_show_the_middle_of_the_smallest_known_block() {
     let mut diagram = Diagram::new(Arc::new(fig2a([7, 10])));
     assert!(diagram.known_near([3, 3]).is_none() && diagram.filled().cell([0, 0]).is_none());
     diagram.insert([4, 4], marked(1, 50));
@@ -40,7 +40,7 @@ fn unknown_pixels_look_like_the_middle_of_the_smallest_known_block() {
     for row in 0..7 {
         for column in 0..10 {
             let expected = diagram.known_near([row, column]).and_then(|near| diagram.cell(near));
-            // The very same cell.
+            // It is the same cell, not a copy.
             let found = filled.cell([row, column]).map(Arc::as_ptr);
             assert_eq!(found, expected.map(Arc::as_ptr), "{row}, {column}");
         }
@@ -57,9 +57,9 @@ fn a_first_picture_fills_the_whole_diagram() {
             optimizer.learning_rates = LearningRates { count: count(1), ..LearningRates::default() };
         }
         let spec = Arc::new(spec);
-        let machine = Machine::new(Precision::Single);
+        let machine = Backend::new(Precision::Single);
         let pool = Pool::new(1).unwrap();
-        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::CoarseToFine, false, |_| false, || ());
+        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, PixelOrder::CoarseToFine, false, |_| false, || ());
         let mut diagram = Diagram::new(spec);
         for finished in sweep.finished().iter().take_while(|finished| finished.cell.replicates == 8) {
             diagram.insert(finished.pixel, finished.cell);
@@ -73,14 +73,14 @@ fn a_first_picture_fills_the_whole_diagram() {
 }
 
 #[test]
-fn a_diagram_is_complete_when_all_pixels_rest_on_all_replicates() {
+fn a_diagram_is_complete_when_all_pixels_have_all_replicates() {
     let mut diagram = Diagram::new(Arc::new(SweepSpec { replicates: Replicates::clamped(9), ..fig2a([1, 2]) }));
     diagram.insert([0, 0], marked(1, 9));
     diagram.insert([0, 1], marked(2, 8));
     assert_eq!((diagram.complete(), diagram.is_complete()), (1, false));
     diagram.insert([0, 1], marked(3, 9));
     assert!(diagram.is_complete());
-    // A first picture that comes late takes nothing away.
+    // A late first picture replaces nothing.
     diagram.insert([0, 1], marked(2, 8));
     assert!(diagram.is_complete());
 }
@@ -110,7 +110,7 @@ fn a_score_is_the_best_mean_over_learning_rates() {
     assert_eq!((score.value, score.best_rate), (-3.0, 1));
     assert_eq!(cell.score_deviation(0, Metric::FinalLoss), 2.0, "the population's deviation");
     assert_eq!(cell.averages[0][0], [3.0, 2.0, -3.0]);
-    // A run that ends in nowhere spoils all metrics of its learning rate.
+    // A diverged run makes all metrics of its learning rate infinite.
     assert_eq!(cell.averages[0][2], [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY]);
     assert!(cell.deviations[0][2].iter().all(|deviation| deviation.is_nan()));
     assert_eq!(cell.diverged, [1, 1]);
@@ -142,7 +142,7 @@ fn equal_scores_have_no_winner_and_no_certainty() {
 }
 
 #[test]
-fn one_replicate_tells_nothing_about_certainty() {
+fn one_replicate_gives_no_certainty() {
     let cell = Cell::new(&[runs(&[&[-2.0]]), runs(&[&[-1.0]])], Average::Mean, false);
     assert_eq!(cell.winner(Metric::FinalLoss), Some(0));
     assert_eq!(cell.comparison(Metric::FinalLoss).certainty(), None);
@@ -150,7 +150,7 @@ fn one_replicate_tells_nothing_about_certainty() {
 
 /// Without a choice of learning rates the certainty is that of Welch's test on halves.
 #[test]
-fn a_gap_is_as_certain_as_its_error_says() {
+fn the_certainty_of_a_gap_follows_from_its_error() {
     let spread = |middle: f64| (0..40).map(|i| middle + f64::from(i % 4) - 1.5).collect::<Vec<f64>>();
     let cell = Cell::new(&[runs(&[&spread(-0.6)]), runs(&[&spread(0.0)])], Average::Mean, false);
     let gap = cell.comparison(Metric::FinalLoss).gaps[1];
@@ -161,15 +161,15 @@ fn a_gap_is_as_certain_as_its_error_says() {
     // Student's t with 76 degrees of freedom at 2.339.
     let certainty = cell.comparison(Metric::FinalLoss).certainty().unwrap();
     assert!((certainty - 0.989_0).abs() < 3e-3, "{certainty}");
-    // Of runs that share their noise only the differences count, and here they are all equal.
+    // With common noise only the differences count, and here they are all equal.
     let paired = Cell::new(&[runs(&[&spread(-0.6)]), runs(&[&spread(0.0)])], Average::Mean, true);
     assert!(paired.comparison(Metric::FinalLoss).certainty().unwrap() > 0.999_999);
 }
 
-/// A learning rate that is the best by a hair and diverges in one replicate is chosen in a few splits only, and does not
-/// decide about a winner that is certain without it.
+/// A learning rate that is barely the best and diverges in one replicate is chosen in few splits only, and does not
+/// change a winner that is certain without it.
 #[test]
-fn a_learning_rate_that_diverges_once_does_not_decide_alone() {
+fn a_single_divergence_of_a_learning_rate_does_not_decide() {
     let spread = |middle: f64| (0..40).map(|i| middle + 0.3 * (f64::from(i % 4) - 1.5)).collect::<Vec<f64>>();
     let mut marginal = spread(-0.52);
     marginal[7] = f64::NAN;
@@ -196,15 +196,14 @@ fn compared(first: &[Vec<f64>], second: &[Vec<f64>]) -> Cell {
     Cell::new(&[runs(first), runs(second)], Average::Mean, false)
 }
 
-/// Learning rates that do not matter: the best of them looks better than it is, and a certainty that falls for it would
-/// be too high.
+/// The best of equivalent learning rates looks better than it is, which must not raise the certainty.
 #[test]
-fn the_luck_of_the_best_learning_rate_is_no_evidence() {
+fn a_lucky_best_learning_rate_is_no_evidence() {
     use rand::SeedableRng;
     let mut random = rand::rngs::SmallRng::seed_from_u64(5);
     let trials = 2_000;
     for (rates, replicates) in [([20, 1], 10), ([20, 20], 10), ([20, 20], 50)] {
-        // Both are equally good in truth.
+        // Both optimizers are equally good.
         let sure = (0..trials).filter(|_| {
             let [first, second] = rates.map(|rates| noisy_losses(&mut random, &vec![0.0; rates], replicates, 0.6));
             let cell = compared(&first, &second);
@@ -216,7 +215,7 @@ fn the_luck_of_the_best_learning_rate_is_no_evidence() {
     }
 }
 
-/// The held-out lead of one split, of the replicates in their order.
+/// Returns the held-out lead of one split, with the replicates in their order.
 fn lead_by_one_split(first: &[Vec<f64>], second: &[Vec<f64>]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let half = first[0].len() / 2;
@@ -229,7 +228,7 @@ fn lead_by_one_split(first: &[Vec<f64>], second: &[Vec<f64>]) -> f64 {
     (lead(true) + lead(false)) / 2.0
 }
 
-/// A true winner, whose learning rate is chosen on five runs: how often the held-out lead is lost to a bad choice.
+/// A true winner, whose learning rate is chosen on five runs, loses its held-out lead to a bad choice less often.
 #[test]
 fn several_splits_lose_fewer_true_winners_than_one() {
     use rand::SeedableRng;
@@ -255,7 +254,7 @@ fn several_splits_lose_fewer_true_winners_than_one() {
     assert!(f64::from(several) < 0.6 * f64::from(one), "one split loses {one}, several lose {several}");
 }
 
-/// Few replicates decide who wins, but not how surely.
+/// Few replicates determine a winner, but no certainty.
 #[test]
 fn winners_of_few_replicates_have_no_certainty() {
     for average in [Average::Mean, Average::Median] {
@@ -270,10 +269,10 @@ fn winners_of_few_replicates_have_no_certainty() {
     }
 }
 
-/// The standard error of a median comes from order statistics far from the middle. Where these are infinite,
-/// nothing is known of it, and it must not be taken for 0.
+/// The standard error of a median comes from order statistics far from the middle. Where these are infinite, the error
+/// is unknown, and must not count as 0.
 #[test]
-fn medians_with_diverged_runs_are_not_called_sure() {
+fn medians_with_diverged_runs_are_not_certain() {
     let steady: Vec<f64> = (0..50).map(|index| 1.0 + 0.01 * f64::from(index)).collect();
     let mut wild: Vec<f64> = steady.iter().map(|loss| loss + 0.001).collect();
     let certainty = |wild: &[f64]| {
@@ -285,6 +284,6 @@ fn medians_with_diverged_runs_are_not_called_sure() {
         wild[index] = f64::INFINITY;
     }
     assert_eq!(certainty(&wild), None);
-    // More than half of them: the median itself is infinite, and the other wins for sure.
+    // With more than half of the runs diverged, the median itself is infinite, and the other wins with certainty.
     assert_eq!(certainty(&[f64::NAN; 50]), Some(1.0));
 }

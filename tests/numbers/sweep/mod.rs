@@ -1,5 +1,5 @@
-//! Whether the sweep engine tells the truth: its random streams, its bits, its distributions against an
-//! independent oracle, its certainty against the outcome of many replicates, and how it is driven.
+//! The sweep engine: random streams, bits, distributions against an independent oracle, certainty against many
+//! replicates, and control.
 
 mod behaviour;
 mod bits;

@@ -28,10 +28,10 @@ pub enum Law {
     Signum,
 }
 
-/// In the order of the paper's arrays.
+/// The laws in the order of the paper's arrays.
 pub const LAWS: [Law; 3] = [Law::Adam, Law::Focus, Law::Signum];
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub final_loss: f64,
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub depth: f64,
 }
 
-/// One parameter with what its optimizer remembers.
+/// One parameter with its optimizer's states.
 #[derive(Clone, Copy)]
 struct Parameter {
     theta: f64,
@@ -75,7 +75,7 @@ impl Law {
             }
             Law::Focus => {
                 p.second = beta2 * p.second + (1.0 - beta2) * p.theta;
-                // The first average is the position itself, whatever the division makes of it.
+                // The first average is the position itself, despite the rounding of the division.
                 let pull = if powers.first_step { 0.0 } else { sign(p.theta - p.second / (1.0 - powers.beta2)) };
                 sign(p.m) + 0.2 * pull
             }
@@ -96,7 +96,7 @@ fn sign(x: f64) -> f64 {
 }
 
 impl Toy {
-    /// Outcomes of independent runs on the plane.
+    /// Returns the outcomes of independent runs on the plane.
     pub fn runs(self, law: Law, eta: f64, count: usize, seed: u64) -> Vec<Outcome> {
         let mut random = SmallRng::seed_from_u64(seed);
         (0..count).map(|_| self.run(law, eta, &mut random)).collect()
@@ -123,7 +123,7 @@ impl Toy {
         outcome
     }
 
-    /// Outcomes of runs in `dimension` dimensions, each in a valley with a random direction of its own.
+    /// Returns the outcomes of runs in `dimension` dimensions, each in a valley with a random direction of its own.
     pub fn runs_in_space(self, law: Law, eta: f64, dimension: usize, count: usize, seed: u64) -> Vec<Outcome> {
         let mut random = SmallRng::seed_from_u64(seed);
         (0..count).map(|_| self.run_in_space(law, eta, dimension, &mut random)).collect()
@@ -177,17 +177,17 @@ fn normal(random: &mut SmallRng) -> f64 {
     StandardNormal.sample(random)
 }
 
-/// The number at `index` of `count` with equal quotients from 10^`low` to 10^`high`.
+/// Returns the number at `index` of `count` with equal quotients from 10^`low` to 10^`high`.
 pub fn log_spaced(low: f64, high: f64, count: usize, index: usize) -> f64 {
     10_f64.powf(low + (high - low) * index as f64 / (count - 1) as f64)
 }
 
-/// The pixel of a grid over the paper's Fig. 2a.
+/// Returns the pixel of a grid over the paper's Fig. 2a.
 pub fn fig2a([rows, columns]: [usize; 2], [row, column]: [usize; 2]) -> Toy {
     Toy { a: log_spaced(-1.0, 3.0, rows, row), sigma: 3.0 * column as f64 / (columns - 1) as f64, steps: 1000 }
 }
 
-/// The paper's learning rates.
+/// Returns the paper's learning rates.
 pub fn rate(index: usize) -> f64 {
     log_spaced(-3.0, 0.0, RATES, index)
 }

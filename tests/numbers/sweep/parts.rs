@@ -12,7 +12,7 @@ fn fig2a(rows: u64, columns: u64) -> SweepSpec {
     spec
 }
 
-/// The cost of each part, where a pixel costs what `cost` says.
+/// Returns the cost of each part, if a pixel's cost is `cost`.
 fn costs(count: u32, spec: &SweepSpec, cost: impl Fn([usize; 2]) -> f64) -> Vec<f64> {
     let columns = spec.shape()[1];
     let mut costs = vec![0.0; count as usize];
@@ -33,7 +33,7 @@ fn equal_pixels_are_divided_evenly_over_the_diagram() {
         let found = costs(count, &spec, |_| 1.0);
         assert!(spread(&found) <= 1.0 && found.iter().sum::<f64>() == 600.0, "{found:?}");
     }
-    // No part has only neighbours.
+    // The pixels of a part are not only neighbours.
     let rows: Vec<usize> = SweepPart::numbers(4, &spec)
         .iter()
         .enumerate()
@@ -44,7 +44,7 @@ fn equal_pixels_are_divided_evenly_over_the_diagram() {
 }
 
 #[test]
-fn parts_cost_the_same_where_pixels_do_not() {
+fn parts_have_equal_cost_if_pixels_do_not() {
     for (name, of) in [("steps", Quantity::Steps), ("dimension", Quantity::Dimension)] {
         let mut spec = fig2a(16, 25);
         spec.rows = Axis { of, from: 2.0, to: 100.0, count: spec.rows.count, spacing: Spacing::Linear };

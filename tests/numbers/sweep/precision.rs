@@ -10,14 +10,15 @@ use super::truth::{Judge, samples};
 const RATES: usize = 4;
 const REPLICATES: usize = 300;
 
-/// With noise: without it the chaos of some rules makes rounding the only chance there is.
+/// Pixels with noise: without it, the chaos of some rules makes rounding the only source of randomness.
 const SPOTS: [[usize; 2]; 4] = [[1, 1], [1, 4], [3, 1], [3, 4]];
 
 #[test]
 fn every_rule_has_the_same_distribution_in_both_precisions() {
     let rate = |rate| LearningRate::new(rate).unwrap();
     let of = |(id, &kind): (u32, &RuleKind)| {
-        // Small enough that SGD does not diverge: how deep a run is by then depends on the largest number there is.
+        // The rates are small enough that SGD does not diverge: the depth of a diverged run depends on the largest
+        // number of the precision.
         let [from, to] = if kind == RuleKind::Sgd { [1e-5, 1e-3] } else { [1e-3, 0.3] }.map(rate);
         let learning_rates = LearningRates { from, to, count: count(RATES) };
         SweepOptimizer { learning_rates, ..optimizer(id, RuleSpec::on_plane(kind)) }

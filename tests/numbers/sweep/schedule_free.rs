@@ -1,4 +1,4 @@
-//! Schedule-Free, whose gradients are taken elsewhere than where its losses are, against a plain loop, in distribution.
+//! Schedule-Free, which takes gradients and losses at different places, against a plain loop, in distribution.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -20,15 +20,15 @@ const BETA1: f64 = 0.3;
 const WARMUP: f64 = 40.0;
 const OMEGA: f64 = 0.1;
 
-/// Where a loop takes its gradients.
+/// The point at which a loop takes its gradients.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum GradientPoint {
     Y,
     X,
 }
 
-/// Final loss, smallest loss and depth of a run with r = 1 and p = 2.
-fn run(toy: Toy, eta: f64, dimension: usize, place: Place, random: &mut SmallRng) -> [f64; 3] {
+/// Returns final loss, smallest loss and depth of a run with r = 1 and p = 2.
+fn run(toy: Toy, eta: f64, dimension: usize, place: GradientPoint, random: &mut SmallRng) -> [f64; 3] {
     let mut normal = || -> f64 { StandardNormal.sample(random) };
     let direction = match dimension {
         2 => <[f64; 2]>::from(DEGREES.to_radians().sin_cos()).into_iter().rev().collect(),
@@ -44,7 +44,7 @@ fn run(toy: Toy, eta: f64, dimension: usize, place: Place, random: &mut SmallRng
     let mut outcome = [f64::NAN, f64::INFINITY, 0.0];
     for t in 1..=STEPS {
         let y: Vec<f64> = x.iter().zip(&z).map(|(x, z)| BETA1 * x + (1.0 - BETA1) * z).collect();
-        let at = if place == Place::Y { &y } else { &x }.clone();
+        let at = if place == GradientPoint::Y { &y } else { &x }.clone();
         let u = along(&at);
         let v_squared = across(&at, u);
         let eta = eta * (t as f64 / WARMUP).min(1.0);
@@ -67,7 +67,7 @@ fn run(toy: Toy, eta: f64, dimension: usize, place: Place, random: &mut SmallRng
     outcome
 }
 
-fn by_loop(pixel: [usize; 2], eta: f64, dimension: usize, place: Place) -> [Vec<f64>; 3] {
+fn by_loop(pixel: [usize; 2], eta: f64, dimension: usize, place: GradientPoint) -> [Vec<f64>; 3] {
     let mut random = SmallRng::seed_from_u64(8);
     let outcomes: Vec<[f64; 3]> =
         (0..RUNS).map(|_| run(toy(GRID, pixel), eta, dimension, place, &mut random)).collect();
@@ -86,7 +86,7 @@ fn by_engine(precision: Precision, pixel: [usize; 2], eta: f64, dimension: usize
         ..fig2a(GRID)
     };
     let mut all = [vec![], vec![], vec![]];
-    // The seed decides on the direction of the valley.
+    // The seed determines the direction of the valley.
     for seed in 0..RUNS {
         spec.seed = seed as u64;
         let one = samples(&runs(precision, &spec, pixel, 0..1)[0], 0);
@@ -101,12 +101,12 @@ fn schedule_free_agrees_with_a_plain_loop() {
     let mut apart = 0.0_f64;
     for dimension in [2, 3, 20] {
         for (pixel, eta) in [([1, 2], 0.1), ([3, 2], 0.03), ([3, 4], 0.1)] {
-            let expected = by_loop(pixel, eta, dimension, Place::Y);
+            let expected = by_loop(pixel, eta, dimension, GradientPoint::Y);
             for precision in Precision::ALL {
                 let what = format!("{dimension} dimensions at {pixel:?}, learning rate {eta}, {precision:?}");
                 judge.compare(&what, &by_engine(precision, pixel, eta, dimension), &expected, 0.0);
             }
-            let elsewhere = by_loop(pixel, eta, dimension, Place::X);
+            let elsewhere = by_loop(pixel, eta, dimension, GradientPoint::X);
             let distances = expected.iter().zip(&elsewhere).map(|(a, b)| kolmogorov_smirnov(a, b, 0.0));
             apart = distances.fold(apart, f64::max);
         }

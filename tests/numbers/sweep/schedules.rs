@@ -29,7 +29,7 @@ fn schedules() -> Vec<Schedule> {
     ]
 }
 
-/// What η is multiplied by after so many steps of a run of N.
+/// Returns the factor of η after `taken` steps of a run.
 fn factor(schedule: &Schedule, taken: usize, steps: usize) -> f64 {
     let (warmup, t) = (schedule.warmup.get(), (taken + 1) as f64);
     match schedule.decay {
@@ -44,7 +44,8 @@ fn factor(schedule: &Schedule, taken: usize, steps: usize) -> f64 {
     }
 }
 
-/// Gradient descent without noise from the origin, with every schedule; the number of steps grows along the columns.
+/// Returns a spec of gradient descent without noise from the origin, with every schedule; the number of steps grows
+/// along the columns.
 fn spec(dimension: u64, is_common: bool) -> SweepSpec {
     let rule = RuleSpec::on_plane(RuleKind::Sgd);
     let rule = rule.with("beta1", 0.0).and_then(|rule| rule.with("weight_decay", OMEGA)).unwrap();
@@ -86,7 +87,7 @@ fn each_step_has_its_learning_rate() {
     }
 }
 
-/// A cosine to the whole learning rate is none, to the last bit, for each rule.
+/// A cosine that ends at the whole learning rate changes no bit, for each rule.
 #[test]
 fn a_factor_of_one_changes_no_bit() {
     for dimension in [2, 5] {

@@ -11,8 +11,8 @@ use super::truth::{Judge, oracle_samples, samples};
 
 const RATES: usize = 6;
 
-/// The rules that work by signs depend on the valley's direction, which the seed of a sweep chooses: each seed
-/// counts as one replicate, and the oracle draws a direction for every run.
+/// Compares the engine with the oracle. Rules that work by signs depend on the valley's direction, which the seed of a
+/// sweep determines: each seed counts as one replicate, and the oracle draws a direction for every run.
 fn agrees(precision: Precision, dimension: usize, steps: usize, seeds: usize, pixels: &[[usize; 2]]) {
     const GRID: [usize; 2] = [5, 7];
     let mut spec = SweepSpec {

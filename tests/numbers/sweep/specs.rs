@@ -1,4 +1,4 @@
-//! Sweeps to test with.
+//! Specs of sweeps for tests.
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,11 +7,11 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope_engine::simulation::LandscapeSpec;
 use valleyscope_engine::sweep::{
-    Average, Axis, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
+    Average, Axis, Backend, LearningRates, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
     SweepSpec, pixel_runs,
 };
 
-/// The paper's Fig. 2a on a grid of this size: sharpness 0.1 to 1000 by noise 0 to 3.
+/// Returns the paper's Fig. 2a on a grid of this size: sharpness 0.1 to 1000 by noise 0 to 3.
 pub fn fig2a([rows, columns]: [usize; 2]) -> SweepSpec {
     SweepSpec {
         landscape: LandscapeSpec::default(),
@@ -65,13 +65,13 @@ pub fn optimizer(id: u32, rule: RuleSpec) -> SweepOptimizer {
     }
 }
 
-/// A single learning rate.
+/// Returns a single learning rate.
 pub fn only(rate: f64) -> LearningRates {
     let rate = LearningRate::new(rate).unwrap();
     LearningRates { from: rate, to: rate, count: count(1) }
 }
 
-/// The paper's hyperparameters.
+/// Adam with the paper's hyperparameters.
 pub fn adam() -> RuleSpec {
     RuleSpec::on_plane(RuleKind::Adam)
 }
@@ -93,7 +93,7 @@ pub fn sgd() -> RuleSpec {
     RuleSpec::on_plane(RuleKind::Sgd)
 }
 
-/// MARS, which sees a parameter as a whole.
+/// MARS, which depends on a parameter as a whole.
 pub fn mars() -> RuleSpec {
     RuleSpec::on_plane(RuleKind::Mars)
 }
@@ -115,9 +115,9 @@ pub fn rules_of_whole_parameters() -> Vec<RuleSpec> {
     rules
 }
 
-/// All runs of some replicates at a pixel.
+/// Returns all runs of some replicates at a pixel.
 pub fn runs_with(
-    machine: Machine,
+    machine: Backend,
     spec: &SweepSpec,
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
@@ -125,23 +125,23 @@ pub fn runs_with(
     pixel_runs(machine, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
 }
 
-/// The same in the widest registers here.
+/// Returns all runs of some replicates at a pixel, in the widest registers of this machine.
 pub fn runs(
     precision: Precision,
     spec: &SweepSpec,
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
 ) -> Vec<Runs> {
-    runs_with(Machine::new(precision), spec, pixel, replicates)
+    runs_with(Backend::new(precision), spec, pixel, replicates)
 }
 
 /// The machines of a precision that this processor has, the plain one first.
-pub fn machines(precision: Precision) -> Vec<Machine> {
-    let machine = |instructions| Machine::with_instructions(precision, instructions);
+pub fn machines(precision: Precision) -> Vec<Backend> {
+    let machine = |instructions| Backend::with_instructions(precision, instructions);
     Instructions::all().into_iter().map(machine).collect()
 }
 
-/// The bits of all numbers, where one NaN is as good as another.
+/// Returns the bits of all numbers; all NaNs count as equal.
 pub fn bits(runs: &[Runs]) -> Vec<Vec<[u64; 3]>> {
     let bits = |number: f64| if number.is_nan() { u64::MAX } else { number.to_bits() };
     let of_run = |run: &Metrics<f64>| [run.final_loss, run.smallest_loss, run.depth].map(bits);

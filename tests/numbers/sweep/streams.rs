@@ -1,4 +1,4 @@
-//! The random streams of a sweep's runs: normal, independent, and each run's own.
+//! The random streams of a sweep's runs: normal, independent, and distinct.
 
 use std::f64::consts::PI;
 
@@ -17,7 +17,7 @@ fn key([row, column, optimizer, rate, replicate]: Run) -> Key {
     PixelKey::new(&fig2a([96, 100]), row, column).of_run(optimizer as u32, rate, replicate)
 }
 
-/// The draws for x and y of `count` steps from each of the streams, in one precision.
+/// A function that returns the draws for x and y of `count` steps from each stream, in one precision.
 type Draw = fn(&[Key], usize) -> Vec<[Vec<f64>; 2]>;
 
 const PRECISIONS: [(&str, Draw); 2] = [("f32", draw::<16, Lanes<f32, 16>>), ("f64", draw::<8, Lanes<f64, 8>>)];
@@ -88,7 +88,7 @@ fn the_draws_of_a_run_are_normal_and_independent() {
     }
 }
 
-/// Millions of draws tell an error of half a percent from chance.
+/// Millions of draws distinguish an error of half a percent from chance.
 #[test]
 fn the_draws_of_many_runs_are_normal_together() {
     let keys: Vec<Key> = (0..16).map(|replicate| key([60, 33, 0, 12, replicate])).collect();
@@ -112,7 +112,7 @@ fn the_draws_of_many_runs_are_normal_together() {
 #[test]
 fn pairs_in_single_precision_lie_on_their_grid() {
     let keys: Vec<Key> = (0..16).map(|replicate| key([2, 3, 2, 1, replicate])).collect();
-    // How much the places between the points of a grid are alike: 1 if all are the same, 0 if they are random.
+    // The likeness of the places between the points of a grid: 1 if all are equal, 0 if they are random.
     let alike = |places: &[f64]| {
         let mean =
             |wave: fn(f64) -> f64| places.iter().map(|at| wave(2.0 * PI * at)).sum::<f64>() / places.len() as f64;
@@ -133,7 +133,7 @@ fn pairs_in_single_precision_lie_on_their_grid() {
     assert!(parts.len() > 10 && alike(&parts) > 0.8, "{} of {}", alike(&parts), parts.len());
 }
 
-/// What the runs of a pixel start from, and those of a row, a column and a series of learning rates.
+/// The runs of a pixel, a row, a column and a series of learning rates start from independent draws.
 #[test]
 fn the_first_draws_of_neighbouring_runs_are_normal_and_independent() {
     for (precision, draw) in PRECISIONS {
@@ -159,7 +159,7 @@ fn the_first_draws_of_neighbouring_runs_are_normal_and_independent() {
 }
 
 #[test]
-fn neighbouring_runs_are_independent_all_along() {
+fn neighbouring_runs_stay_independent() {
     for (precision, draw) in PRECISIONS {
         let mut runs = vec![HERE];
         for index in 0..HERE.len() {
@@ -167,7 +167,7 @@ fn neighbouring_runs_are_independent_all_along() {
             run[index] += 1;
             runs.push(run);
         }
-        // Rows and columns, and optimizers and learning rates, exchanged.
+        // In these runs, rows and columns, and optimizers and learning rates, are exchanged.
         runs.push([7, 5, 1, 3, 11]);
         runs.push([5, 7, 3, 1, 11]);
         runs.push([5, 7, 1, 11, 3]);
@@ -184,8 +184,8 @@ fn neighbouring_runs_are_independent_all_along() {
     }
 }
 
-/// The first word of each of a quarter of a million streams is another: a repeated key would repeat the word, and
-/// chance does once in 10⁹ times.
+/// The first words of a quarter of a million streams differ: a repeated key would repeat a word, and chance does so
+/// once in 10⁹ times.
 #[test]
 fn no_two_runs_have_the_same_stream() {
     let (mut words, mut runs) = (Vec::new(), 0);

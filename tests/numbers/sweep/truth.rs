@@ -48,7 +48,7 @@ pub fn oracle_samples(outcomes: &[Outcome]) -> [Vec<f64>; 3] {
     [0, 1, 2].map(|metric| outcomes.iter().map(|outcome| outcome.metrics()[metric]).collect())
 }
 
-/// How far rounding may move a loss or a depth of size 1 where there is no noise to hide it.
+/// Returns the distance by which rounding may move a loss or a depth of size 1 without noise to hide it.
 pub fn rounding(precision: Precision) -> f64 {
     match precision {
         Precision::Single => 1e-5,
@@ -94,14 +94,14 @@ impl Judge {
         );
         assert!(self.faults.is_empty(), "{} faults:\n{}", self.faults.len(), self.faults.join("\n"));
         assert!(2 * self.squares.len() > self.compared, "too few means could be compared");
-        // The three metrics of a run say nearly the same, so that the variance of the mean is up to 3 · 2/n.
+        // The three metrics of a run are strongly correlated, so the variance of the mean is up to 3 · 2/n.
         let limit = 1.0 + 4.0 * (6.0 / self.squares.len() as f64).sqrt();
         assert!(mean_square < limit, "mean square of standard errors {mean_square}, expected 1");
     }
 }
 
-/// Without noise all runs go nearly the same way, and Adam's way is chaotic: rounding in single precision is then
-/// the only chance there is, and it moves the distribution. A test of its own says how far.
+/// Without noise all runs take nearly the same path, and Adam's is chaotic: rounding in single precision is then the
+/// only randomness, and it moves the distribution. A separate test bounds the distance.
 fn is_up_to_rounding(precision: Precision, [_, column]: [usize; 2], law: Law) -> bool {
     precision == Precision::Single && column == 0 && law == Law::Adam
 }
@@ -134,7 +134,7 @@ fn every_learning_rate_agrees_in_double_precision() {
 }
 
 #[test]
-fn without_noise_adam_in_single_precision_reaches_the_same_but_for_a_percent() {
+fn without_noise_adam_in_single_precision_agrees_to_a_percent() {
     let spec = fig2a(GRID);
     for (pixel, oracle) in SPOTS.into_iter().zip(ORACLE.iter()).filter(|([_, column], _)| *column == 0) {
         let cell = Cell::new(&runs(Precision::Single, &spec, pixel, 0..200), Average::Mean, false);
@@ -173,7 +173,7 @@ fn only_common_noise_makes_optimizers_and_learning_rates_alike() {
             let [_, _, depth] = samples(&runs[optimizer], rate);
             depth
         };
-        // FOCUS and Signum; two learning rates of Signum.
+        // The pairs are FOCUS and Signum, and two learning rates of Signum.
         [correlation(&depth(1, 2), &depth(2, 2)), correlation(&depth(2, 2), &depth(2, 3))]
     };
     let (alike, apart) = (correlations(true), correlations(false));

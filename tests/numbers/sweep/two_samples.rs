@@ -1,9 +1,9 @@
-//! Whether two samples come from one distribution.
+//! Tests of whether two samples have the same distribution.
 
 use crate::statistics::Moments;
 
-/// √(nm/(n+m)) times the largest distance between two samples' distributions; numbers that are not finite
-/// are the largest. Samples of one distribution exceed [`KOLMOGOROV_SMIRNOV_LIMIT`] once in 50,000 times.
+/// Returns √(nm/(n+m)) times the largest distance between two samples' distributions; numbers that are not finite are
+/// the largest. Samples of one distribution exceed [`KOLMOGOROV_SMIRNOV_LIMIT`] once in 50,000 times.
 ///
 /// Numbers that differ by less than `rounding` times the largest (at least 1) count as equal: without noise many runs end in
 /// the same point, but for rounding.
@@ -24,15 +24,17 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64], rounding: f64) -> f64 {
 
 pub const KOLMOGOROV_SMIRNOV_LIMIT: f64 = 2.4;
 
-/// The largest finite number, without its sign, and at least 1, the size of the positions that all losses are made of.
+/// Returns the largest finite number, without its sign, and at least 1, the size of the positions that all losses are
+/// made of.
 fn largest(samples: &[&[f64]]) -> f64 {
     samples.iter().copied().flatten().filter(|x| x.is_finite()).fold(1.0, |largest: f64, x| largest.max(x.abs()))
 }
 
-/// Standard errors between two samples' means, where a difference of `rounding` times the largest number (at least 1) is none.
+/// Returns the standard errors between two samples' means, where a difference of `rounding` times the largest number
+/// (at least 1) is none.
 ///
-/// `None` where the mean says nothing: a run that is not finite, or tails so heavy (excess kurtosis above 20,
-/// where some runs shot out of the valley) that the standard error is itself a matter of a few runs.
+/// `None` where the mean is meaningless: a run that is not finite, or tails so heavy (excess kurtosis above 20, where
+/// some runs shot out of the valley) that the standard error is itself a matter of a few runs.
 pub fn standard_errors_apart(a: &[f64], b: &[f64], rounding: f64) -> Option<f64> {
     const HEAVY: f64 = 20.0;
     let (a_moments, b_moments) = (Moments::of(a), Moments::of(b));
@@ -61,7 +63,7 @@ fn samples_of_one_distribution_pass_and_others_do_not() {
     wild[0] = f64::NAN;
     assert!(standard_errors_apart(&wild, &even, 0.0).is_none());
     assert!(kolmogorov_smirnov(&wild, &even, 0.0) < 1.0);
-    // All at one point, but for rounding.
+    // All numbers are at one point, except for rounding.
     let (here, there) = ([2.0; 9], [2.0 + 1e-12; 9]);
     assert!(kolmogorov_smirnov(&here, &there, 0.0) > 2.0);
     assert!(kolmogorov_smirnov(&here, &there, 1e-9) == 0.0);

@@ -11,7 +11,7 @@ fn typed(name: &str, text: &str) -> RuleSpec {
     RuleSpec::on_plane(RuleKind::Typed(TypedRule::new(name, text).unwrap()))
 }
 
-/// Two optimizers with the same noise, or each alone where a sweep needs two; over more steps than a block of noise.
+/// Returns a sweep of two optimizers with the same noise, over more steps than a block of noise.
 fn spec(rules: [RuleSpec; 2], dimension: u64) -> SweepSpec {
     let optimizers = (0..).zip(rules).map(|(id, rule)| {
         let mut optimizer = optimizer(id, rule);
@@ -28,7 +28,7 @@ fn spec(rules: [RuleSpec; 2], dimension: u64) -> SweepSpec {
     }
 }
 
-/// Whether both give the same metrics.
+/// Returns whether both give the same metrics.
 fn agree(rules: [RuleSpec; 2], dimension: u64) -> bool {
     let spec = spec(rules, dimension);
     let [built_in, text] = <[_; 2]>::try_from(runs(Precision::Double, &spec, [1, 1], 0..9)).unwrap();
@@ -58,7 +58,7 @@ fn built_in_rules_and_their_texts_give_the_same_runs() {
 
 /// A mask changes the runs of every rule, in two dimensions and in more.
 #[test]
-fn cautious_runs_are_others() {
+fn a_mask_changes_runs() {
     for kind in [RuleKind::Adam, RuleKind::Signum, RuleKind::Focus, RuleKind::Lion, RuleKind::Mars, RuleKind::Muon] {
         let rule = RuleSpec::on_plane(kind);
         for dimension in [2, 5] {
@@ -67,7 +67,7 @@ fn cautious_runs_are_others() {
     }
 }
 
-/// A hyperparameter that is an axis is that of the pixel, also where it makes products over the steps.
+/// A hyperparameter on an axis has the pixel's value, also in products over the steps.
 #[test]
 fn a_typed_hyperparameter_is_an_axis() {
     let adam = RuleSpec::on_plane(RuleKind::Adam);
@@ -84,7 +84,7 @@ fn a_typed_hyperparameter_is_an_axis() {
     for (column, beta2) in [0.5, 0.745, 0.99].into_iter().enumerate() {
         let fixed =
             SweepSpec { columns: fig2a([3, 3]).columns, ..self::spec([adam.with("beta2", beta2).unwrap(), adam], 2) };
-        // All of its columns have the noise of the axis.
+        // All columns have the noise of the axis.
         let fixed = SweepSpec { columns: Axis { from: 1.0, to: 1.0 + 1e-12, ..fixed.columns }, ..fixed };
         let of =
             |spec: &SweepSpec, index: usize| runs(Precision::Double, spec, [1, column], 0..9)[index].metrics.clone();

@@ -11,9 +11,9 @@ use valleyscope_experiments::dataset::download::{Download, DownloadError, Downlo
 
 use super::server::{Server, Way};
 
-/// Long enough for any machine to answer.
+/// A time limit long enough for any machine to answer.
 const PATIENT: Duration = Duration::from_secs(60);
-/// For servers that never answer, and long enough for the others that are asked with them.
+/// A time limit for servers that never answer, long enough for the others in the same test.
 const IMPATIENT: Duration = Duration::from_secs(3);
 
 fn content(length: usize) -> Vec<u8> {
@@ -53,7 +53,7 @@ fn parts_asked_for(server: &Server) -> Vec<Option<usize>> {
 }
 
 #[test]
-fn files_arrive_once_with_progress() {
+fn files_are_downloaded_once_with_progress() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second] = [content(200_000), content(70_000)];
     let server = Server::start(&[("a", first.clone()), ("b", second.clone())], Way::Good);
@@ -76,7 +76,7 @@ fn files_arrive_once_with_progress() {
 }
 
 #[test]
-fn a_cut_connection_is_taken_up_where_it_broke() {
+fn a_cut_download_continues_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(Way::Cuts(120_000));
     get(folder.path(), &[&server], PATIENT).unwrap();
@@ -85,10 +85,10 @@ fn a_cut_connection_is_taken_up_where_it_broke() {
 }
 
 #[test]
-fn another_mirror_goes_on_with_what_the_first_gave() {
+fn another_mirror_continues_the_first_ones_part() {
     let folder = tempfile::tempdir().unwrap();
     let [stalls, good] = [start(Way::Stalls(100_000)), start(Way::Good)];
-    // It falls silent again after each 100,000 bytes, and then for good.
+    // This server stops sending after each 100,000 bytes, and finally stops responding.
     let silent = start(Way::Silent);
     let said = get(folder.path(), &[&silent], IMPATIENT).unwrap_err().to_string();
     assert!(said.contains("said nothing for 3s") || said.contains("timeout"), "{said}");
@@ -104,7 +104,7 @@ fn another_mirror_goes_on_with_what_the_first_gave() {
 }
 
 #[test]
-fn a_server_that_knows_no_parts_sends_all_again() {
+fn a_server_without_ranges_sends_the_whole_file_again() {
     for way in [Way::IgnoresRange, Way::RefusesParts] {
         let folder = tempfile::tempdir().unwrap();
         fs::write(part(&folder), &content(LENGTH)[..50_000]).unwrap();
@@ -116,7 +116,7 @@ fn a_server_that_knows_no_parts_sends_all_again() {
 }
 
 #[test]
-fn a_wrong_sum_is_thrown_away_and_the_next_mirror_is_asked() {
+fn a_file_with_a_wrong_sum_is_discarded_and_the_next_mirror_tried() {
     let folder = tempfile::tempdir().unwrap();
     let [corrupts, longer, another, good] =
         [start(Way::Corrupts), start(Way::Longer), start(Way::SendsAnotherPart), start(Way::Good)];
@@ -135,7 +135,7 @@ fn a_wrong_sum_is_thrown_away_and_the_next_mirror_is_asked() {
 }
 
 #[test]
-fn a_wrong_part_from_before_is_not_held_against_a_good_mirror() {
+fn a_wrong_earlier_part_does_not_discredit_a_good_mirror() {
     for wrong in [vec![7; 1000], vec![7; LENGTH], vec![7; LENGTH + 1]] {
         let folder = tempfile::tempdir().unwrap();
         fs::write(part(&folder), wrong).unwrap();
@@ -167,7 +167,7 @@ fn redirections_are_followed() {
 }
 
 #[test]
-fn when_all_fail_it_is_said_what_each_did() {
+fn if_all_mirrors_fail_each_error_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let closed = format!("http://{closed}");
@@ -195,7 +195,7 @@ fn when_all_fail_it_is_said_what_each_did() {
 }
 
 #[test]
-fn a_cancelled_download_keeps_what_it_has() {
+fn a_cancelled_download_keeps_its_part() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(Way::Stalls(100_000));
     let sha256 = sum(&content(LENGTH));
@@ -212,7 +212,7 @@ fn a_cancelled_download_keeps_what_it_has() {
 }
 
 #[test]
-fn two_at_once_do_not_harm_each_other() {
+fn simultaneous_downloads_do_not_interfere() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(Way::Cuts(20_000));
     std::thread::scope(|scope| {
@@ -227,10 +227,10 @@ fn two_at_once_do_not_harm_each_other() {
 
 #[cfg(unix)]
 #[test]
-fn a_full_disk_is_named_and_what_has_arrived_is_kept() {
+fn a_full_disk_is_reported_and_received_bytes_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(Way::Good);
-    // A limit on the size of files, of 64 KiB, stands in for a full disk. It needs a process of its own.
+    // A limit of 64 KiB on the size of files imitates a full disk. It needs a separate process.
     let script =
         "trap '' XFSZ; ulimit -f 128; exec \"$@\" --exact datasets::download::into_a_full_disk --ignored --nocapture";
     let mut shell = Command::new("sh");

@@ -35,7 +35,7 @@ fn same_digits(found: &Mnist, expected: &Mnist) -> bool {
 }
 
 #[test]
-fn what_is_written_is_read_back_under_any_name() {
+fn digits_are_written_and_read_back_under_any_name() {
     let folder = written();
     let path = folder.path();
     assert!(same_digits(&read_folder(path).unwrap(), &small()));
@@ -51,7 +51,7 @@ fn what_is_written_is_read_back_under_any_name() {
             0 => fs::write(subfolder.join(format!("{name}.gz")), gzipped(&content)).unwrap(),
             1 => fs::write(subfolder.join(dotted), content).unwrap(),
             2 => fs::write(subfolder.join(format!("{dotted}.gz")), gzipped(&content)).unwrap(),
-            // Some programs take away or leave the compression without a word.
+            // Some programs keep the extension but remove the compression, or the reverse.
             _ => fs::write(subfolder.join(name), gzipped(&content)).unwrap(),
         }
         fs::remove_file(path.join(name)).unwrap();
@@ -62,7 +62,7 @@ fn what_is_written_is_read_back_under_any_name() {
 }
 
 #[test]
-fn equal_digits_have_equal_fingerprints_and_others_have_not() {
+fn fingerprints_are_equal_exactly_for_equal_digits() {
     let of = |change: fn(&mut Mnist)| {
         let mut mnist = small();
         change(&mut mnist);
@@ -81,7 +81,7 @@ fn equal_digits_have_equal_fingerprints_and_others_have_not() {
 }
 
 #[test]
-fn whatever_is_wrong_with_a_file_is_said() {
+fn every_fault_of_a_file_is_reported() {
     type Change = fn(&mut Vec<u8>);
     let cases: [(usize, Change, &[&str]); 11] = [
         (0, |content| content[3] = 1, &["magic number 0x0803 of a file of images", "found 0x0801"]),
@@ -129,14 +129,14 @@ fn a_compressed_file_that_is_cut_or_changed_anywhere_is_refused() {
         fs::write(&path, &whole[..length]).unwrap();
         assert!(read_folder(folder.path()).is_err(), "cut after {length} bytes");
     }
-    // The ten bytes of the head hold a time and a system that are nobody's business.
+    // The ten bytes of the header contain a time and a system, which are not checked.
     let mut refused = 0;
     for place in 10..whole.len() {
         let mut changed = whole.clone();
         changed[place] ^= 0x10;
         fs::write(&path, changed).unwrap();
         match read_folder(folder.path()) {
-            // A few bits between the data and their sum mean nothing.
+            // A few bits between the data and their sum have no meaning.
             Ok(read) => assert!(same_digits(&read, &small()), "byte {place} changed"),
             Err(_) => refused += 1,
         }
@@ -149,7 +149,7 @@ fn a_compressed_file_that_is_cut_or_changed_anywhere_is_refused() {
 }
 
 #[test]
-fn a_short_file_that_would_fill_memory_is_refused_by_its_head() {
+fn a_short_file_that_would_fill_memory_is_refused_by_its_header() {
     let folder = written();
     fs::remove_file(folder.path().join(NAMES[0])).unwrap();
     let path = folder.path().join(format!("{}.gz", NAMES[0]));
@@ -162,13 +162,13 @@ fn a_short_file_that_would_fill_memory_is_refused_by_its_head() {
     fs::write(&path, encoder.finish().unwrap()).unwrap();
     expect_refusal(folder.path(), NAMES[0], &["bytes of images in a compressed file of this length", "784000000"]);
     assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, MnistFound::Damaged { .. }));
-    // The same head without the images.
+    // The file then has this header without the images.
     fs::write(&path, gzipped(&[0, 0, 8, 3, 0, 0, 0xff, 0xff, 0, 0, 0, 28, 0, 0, 0, 28])).unwrap();
     expect_refusal(folder.path(), NAMES[0], &["51379440 bytes of images", "only 0 of them"]);
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_files_are_named() {
     let folder = written();
     fs::remove_file(folder.path().join(NAMES[2])).unwrap();
     let error = read_folder(folder.path()).unwrap_err();

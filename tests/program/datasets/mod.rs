@@ -1,4 +1,4 @@
-//! MNIST: its files, its download, and what is drawn in its place.
+//! MNIST: its files, its download, and the synthetic digits in its place.
 
 mod download;
 mod files;
@@ -8,7 +8,7 @@ mod server;
 
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS};
 
-/// A set of few images.
+/// Returns a set of few images.
 fn small() -> Mnist {
     let digits = |count: usize, shift: usize| Digits {
         images: (0..count * PIXELS).map(|place| ((place * 7 + shift) % 251) as u8).collect(),

@@ -24,7 +24,7 @@ fn automatic(sources: &MnistSources) -> Result<(Mnist, Vec<String>), DataError> 
 }
 
 #[test]
-fn the_cache_comes_first_and_then_the_folder() {
+fn the_cache_is_tried_before_the_folder() {
     let [cache, folder] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let server = Server::start(&[], Way::Status("500 Broken"));
     let sources = sources(cache.path(), Some(folder.path()), &[&server]);
@@ -45,7 +45,7 @@ fn the_cache_comes_first_and_then_the_folder() {
 }
 
 #[test]
-fn a_folder_that_is_wrong_is_an_error_and_one_for_other_data_is_not() {
+fn a_folder_with_wrong_files_is_an_error_and_one_of_other_data_is_not() {
     let [cache, folder] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let server = Server::start(&[], Way::Status("404 Not Found"));
     let sources = sources(cache.path(), Some(folder.path()), &[&server]);
@@ -58,7 +58,7 @@ fn a_folder_that_is_wrong_is_an_error_and_one_for_other_data_is_not() {
 }
 
 #[test]
-fn with_no_network_digits_are_drawn_and_it_is_said_why() {
+fn without_network_digits_are_synthetic_with_a_warning() {
     let cache = tempfile::tempdir().unwrap();
     let server = Server::start(&[], Way::Status("503 Busy"));
     write_folder(&small(), cache.path()).unwrap();
@@ -73,7 +73,7 @@ fn with_no_network_digits_are_drawn_and_it_is_said_why() {
 }
 
 #[test]
-fn who_asks_for_a_folder_or_for_synthetic_digits_gets_that_or_nothing() {
+fn a_requested_source_is_used_or_fails() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = MnistSources { cache: None, folder: None, mirrors: Vec::new(), patience: Duration::from_secs(1) };
     let of = |choice| obtain(&choice, &nowhere, &mut |_| (), &|| false);
@@ -88,7 +88,7 @@ fn who_asks_for_a_folder_or_for_synthetic_digits_gets_that_or_nothing() {
 }
 
 #[test]
-fn whoever_cancels_gets_no_other_digits() {
+fn cancelling_gives_no_synthetic_digits() {
     let cache = tempfile::tempdir().unwrap();
     let server = Server::start(&[], Way::Silent);
     let asked = || !server.requests().is_empty();

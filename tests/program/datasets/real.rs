@@ -3,8 +3,8 @@ use valleyscope_experiments::dataset::mnist::{MnistFound, MnistSource, REBUILT, 
 use crate::data_folder::data_folder;
 
 #[test]
-fn the_real_digits_are_those_that_everybody_knows() {
-    let Some(folder) = data_folder("the_real_digits_are_those_that_everybody_knows") else { return };
+fn real_digits_have_their_known_values() {
+    let Some(folder) = data_folder("real_digits_have_their_known_values") else { return };
     let mnist = read_folder(&folder).unwrap();
     let named = [MnistSource::Official(folder.clone()), MnistSource::Rebuilt(folder.clone())];
     assert!(named.contains(&mnist.source), "{}", mnist.source);
@@ -21,8 +21,8 @@ fn the_real_digits_are_those_that_everybody_knows() {
     let deviation = (moment(2) - mean * mean).sqrt();
     assert!((mean - 0.1307).abs() < 5e-5 && (deviation - 0.3081).abs() < 5e-5, "{mean} {deviation}");
 
-    // Only the files with the official sums are called MNIST. The others are as in runs of former versions, which
-    // called this copy MNIST: with the same fingerprint they go on.
+    // Only files with the official sums are called MNIST. Former versions called this copy MNIST too: runs of the same
+    // fingerprint continue.
     let found = check(&folder).unwrap();
     let official: Vec<bool> = found.iter().map(|check| matches!(check.found, MnistFound::Official(_))).collect();
     match &mnist.source {
@@ -37,7 +37,7 @@ fn the_real_digits_are_those_that_everybody_knows() {
         }
     }
 
-    // The same without compression.
+    // The files are read without compression too.
     let plain = tempfile::tempdir().unwrap();
     write_folder(&mnist, plain.path()).unwrap();
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! A server on this machine that has files and bad habits.
+//! A local server of files that misbehaves on purpose.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// How a server answers.
+/// The behaviour of a server.
 #[derive(Clone, Debug)]
 pub enum Way {
     Good,
@@ -15,26 +15,26 @@ pub enum Way {
     Cuts(usize),
     /// Every file has a wrong byte.
     Corrupts,
-    /// The whole file, whatever part was asked for.
+    /// Sends the whole file, whatever part was requested.
     IgnoresRange,
-    /// The part that begins one byte later than was asked for.
+    /// Sends the part that begins one byte later than requested.
     SendsAnotherPart,
-    /// 416 to whoever asks for a part.
+    /// Answers 416 to requests for a part.
     RefusesParts,
-    /// A longer file.
+    /// Sends a longer file.
     Longer,
-    /// With no length, and more than the file.
+    /// Sends more than the file, without a length.
     EndlessChunks,
     Status(&'static str),
-    /// To a path of another server, or of this one. The connection ends a moment later, without a word of that.
+    /// Redirects to a path of another server, or of this one. The connection ends a moment later, unannounced.
     Redirects(String),
-    /// Accepts connections and says nothing.
+    /// Accepts connections and sends nothing.
     Silent,
-    /// Falls silent after so many bytes of content.
+    /// Stops sending after so many bytes of content.
     Stalls(usize),
 }
 
-/// What was asked for: a path, and the first byte of a part.
+/// A request: a path, and the first byte of a part.
 pub type Asked = (String, Option<usize>);
 
 pub struct Server {
@@ -55,7 +55,7 @@ impl Server {
                     return;
                 }
                 let (files, way, asked, ended) = (files.clone(), way.clone(), Arc::clone(&asked), Arc::clone(&ended));
-                // A client that goes away in between is none of the server's concern.
+                // A client may close the connection at any time.
                 thread::spawn(move || stream.and_then(|stream| answer(stream, &files, &way, &asked, &ended)));
             }
         });

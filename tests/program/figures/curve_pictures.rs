@@ -53,7 +53,7 @@ fn drawn(width_mm: f64) -> String {
 }
 
 #[test]
-fn curves_lie_where_the_labels_say() {
+fn curves_are_drawn_at_their_labels() {
     for width in [85.0, 180.0] {
         let svg = drawn(width);
         let document = Document::parse(&svg).expect("well-formed XML");
@@ -76,7 +76,7 @@ fn curves_lie_where_the_labels_say() {
 }
 
 #[test]
-fn a_curve_that_ends_has_a_cross_and_a_faint_one_behind_it_and_a_band_around_it() {
+fn a_smoothed_curve_that_ends_has_a_cross_a_faint_raw_curve_and_a_band() {
     let svg = drawn(85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
     let faint = document.descendants().find(|node| node.attribute("stroke-opacity").is_some()).expect("the raw curve");
@@ -106,7 +106,7 @@ fn nothing_is_drawn_beyond_the_frames() {
     assert_eq!(clips.iter().map(|clip| rect(clip.first_element_child().expect("a shape"))).collect::<Vec<_>>(), frames);
     let ids: Vec<String> =
         clips.iter().map(|clip| format!("url(#{})", clip.attribute("id").expect("a name"))).collect();
-    // Whatever has the colour of a curve is within such a group, but for the legend's signs.
+    // Everything in the colour of a curve is within such a group, except for the legend's keys.
     let is_ink = |node: &Node<'_, '_>| {
         [node.attribute("stroke"), node.attribute("fill")].iter().any(|color| [Some(ADAM), Some(FOCUS)].contains(color))
     };
@@ -156,7 +156,7 @@ fn labels_of_an_axis_have_room_on_every_kind_of_axis() {
 }
 
 #[test]
-fn a_logarithmic_axis_of_less_than_a_decade_says_whole_numbers() {
+fn a_logarithmic_axis_of_less_than_a_decade_has_whole_numbers() {
     let mut close = curves();
     close.plots[0].vertical.range = [2.1e-5_f64.log10(), 4.9e-5_f64.log10()];
     let svg = Figure::curves(close).render(&Options::default()).expect("rendered").to_string();
@@ -168,7 +168,7 @@ fn a_logarithmic_axis_of_less_than_a_decade_says_whole_numbers() {
 }
 
 #[test]
-fn the_file_says_what_it_shows() {
+fn the_file_describes_its_content() {
     let svg = drawn(60.0);
     for said in ["Adam; FOCUS", "Mnist(version: 1)", ">train loss<", ">test accuracy (%)<", ">steps<", ">0.5<"] {
         assert!(svg.contains(said), "no {said}");

@@ -12,12 +12,12 @@ pub const ROWS: usize = 3;
 pub const COLUMNS: usize = 4;
 pub const RATES: usize = 5;
 pub const REPLICATES: usize = 6;
-/// What is special about these cells of [`result`].
+/// The special cells of [`result`].
 pub const TIE: [usize; 2] = [1, 1];
 pub const UNKNOWN: [usize; 2] = [2, 3];
 pub const DIVERGED: [usize; 2] = [0, 2];
 
-/// A built-in sweep on a small grid.
+/// Returns a built-in sweep on a small grid.
 pub fn spec(preset: &str) -> SweepSpec {
     let found = built_ins().iter().find(|built_in| built_in.name == preset).expect("a built-in preset");
     let Preset::Sweep(found) = &found.preset else { panic!("{preset} is a sweep") };
@@ -31,14 +31,14 @@ pub fn spec(preset: &str) -> SweepSpec {
     spec
 }
 
-/// The final loss of a run that was made up: each its own, and the learning rate in the middle best.
+/// Returns the final loss of a run that was made up: each its own, and the learning rate in the middle best.
 pub fn final_loss([row, column]: [usize; 2], optimizer: usize, rate: usize, replicate: usize) -> f64 {
     let ahead = (optimizer + row + column) % 3;
     let place = (row * COLUMNS + column) as f64;
     -1.0 - place - ahead as f64 + 0.25 * (rate as f64 - 2.0).abs() + 0.01 * replicate as f64
 }
 
-/// The runs of all optimizers at a pixel.
+/// Returns the runs of all optimizers at a pixel.
 pub fn runs(spec: &SweepSpec, pixel: [usize; 2]) -> Vec<Runs> {
     let rates = spec.rate_counts();
     let of = |optimizer: usize| {
@@ -56,7 +56,7 @@ pub fn runs(spec: &SweepSpec, pixel: [usize; 2]) -> Vec<Runs> {
     (0..spec.optimizers.len()).map(of).collect()
 }
 
-/// A diagram of all pixels but [`UNKNOWN`].
+/// Returns a diagram of all pixels but [`UNKNOWN`].
 pub fn result_of(spec: SweepSpec) -> SweepResult {
     let mut diagram = Diagram::new(Arc::new(spec));
     let spec = Arc::clone(diagram.spec());

@@ -17,9 +17,9 @@ use super::data::{
     COLUMNS, DIVERGED, RATES, REPLICATES, ROWS, TIE, UNKNOWN, arrays, final_loss, result, result_of, spec,
 };
 #[cfg(unix)]
-use crate::place::make_fifo;
+use crate::sandbox::make_fifo;
 
-/// An array's shape, type and elements.
+/// Returns an array's shape, type and elements.
 pub fn array<T: Deserialize>(bytes: &[u8], name: &str) -> (Vec<u64>, String, Vec<T>) {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).expect("an archive");
     let file = archive.by_name(&format!("{name}.npy")).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -29,7 +29,7 @@ pub fn array<T: Deserialize>(bytes: &[u8], name: &str) -> (Vec<u64>, String, Vec
     (shape, kind.to_string().trim_matches('\'').to_owned(), file.into_vec().expect("the elements"))
 }
 
-/// A text or texts.
+/// Returns a text or texts.
 pub fn texts(bytes: &[u8], name: &str) -> (Vec<u64>, Vec<String>) {
     let (shape, _, texts) = array(bytes, name);
     (shape, texts)
@@ -74,7 +74,7 @@ fn arrays_have_the_documented_names_shapes_types_and_values() {
     let program = &texts(&bytes, "program").1[0];
     assert!(program.contains(env!("CARGO_PKG_VERSION")) && program.contains("f32") && program.contains("seed 0"));
 
-    // A pixel where all is ordinary: the learning rate in the middle is best, the replicates' mean is that of 0 to 5.
+    // This is an ordinary pixel: the learning rate in the middle is best, the replicates' mean is that of 0 to 5.
     let pixel = [2, 1];
     let score = final_loss(pixel, 1, 2, 0) + 0.01 * 2.5;
     assert!((array::<f64>(&bytes, "score").2[index(pixel, 1)] - score).abs() < 1e-12);
@@ -146,7 +146,7 @@ fn the_table_has_a_row_for_each_pixel() {
     let number = |text: &str| text.parse::<f64>().expect("a number");
     let plain = row([2, 1]);
     assert_eq!((number(plain[0]), number(plain[1]), plain[2]), (1000.0, 1.0, "Signum"));
-    // Of the two that are behind it is least certain of the nearer.
+    // The gap is that to the nearer of the two others, which is the least certain.
     assert!((number(plain[3]) - 1.0).abs() < 1e-9, "{plain:?}");
     assert!(number(plain[4]) > 0.0);
     assert!((number(plain[7]) - 10_f64.powf(-1.5)).abs() < 1e-12, "the learning rate itself");
@@ -156,7 +156,7 @@ fn the_table_has_a_row_for_each_pixel() {
 }
 
 #[test]
-fn what_is_no_whole_result_is_refused_with_the_reason() {
+fn incomplete_results_are_refused_with_the_reason() {
     let bytes = arrays(&result());
     let refusal =
         |bytes: &[u8]| SweepResult::read_arrays(Cursor::new(bytes), "phase.npz").expect_err("refused").to_string();
@@ -180,7 +180,7 @@ fn what_is_no_whole_result_is_refused_with_the_reason() {
     assert!(error.contains("phase.npz") && error.contains(&folder.path().display().to_string()), "{error}");
 }
 
-/// The files of an archive in another one.
+/// Returns the files of an archive in another one.
 fn packed_anew(bytes: &[u8], options: SimpleFileOptions) -> Vec<u8> {
     let mut from = ZipArchive::new(Cursor::new(bytes)).expect("an archive");
     let mut to = ZipWriter::new(Cursor::new(Vec::new()));
@@ -203,7 +203,7 @@ fn compressed_arrays_are_read_too() {
 }
 
 #[test]
-fn a_compressed_array_that_is_longer_than_it_says_is_not_unpacked() {
+fn a_compressed_array_longer_than_declared_is_not_unpacked() {
     let mut to = ZipWriter::new(Cursor::new(Vec::new()));
     let compressed = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
     to.start_file("spec.npy", compressed).expect("begun");

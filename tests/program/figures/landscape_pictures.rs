@@ -11,7 +11,7 @@ use valleyscope_experiments::view::{Camera, SymLog, ViewSettings};
 use super::scan_pictures::{frames, near, paths, texts};
 
 const ADAM: &str = "#f46f43";
-/// Of means, and of contour lines.
+/// The widths of means, and of contour lines.
 const MEAN: &str = "1.1";
 const CONTOUR: &str = "0.5";
 
@@ -26,7 +26,7 @@ fn preset(name: &str) -> LandscapePreset {
     preset.clone()
 }
 
-/// So few steps that each of them is a point of the curves.
+/// Returns a preset of so few steps that each of them is a point of the curves.
 fn short() -> LandscapePreset {
     let mut preset = preset("fig1c");
     preset.simulation.steps = Some(200);
@@ -48,7 +48,7 @@ fn drawn(preset: &LandscapePreset, width_mm: f64) -> String {
     Figure::landscape(&complete(preset)).render(&options).expect("rendered").to_string()
 }
 
-/// From a value to its place on the paper and back, by two labels of an axis.
+/// Converts a value to its place on the paper and back, by two labels of an axis.
 struct Axis {
     values: [f64; 2],
     places: [f64; 2],
@@ -73,7 +73,7 @@ impl Axis {
     }
 }
 
-/// The horizontal and the vertical axis of a frame, by the labels right below and right beside it.
+/// Returns the horizontal and the vertical axis of a frame, by the labels right below and right beside it.
 fn axes(document: &Document<'_>, frame: usize) -> [Axis; 2] {
     const NEAR: f64 = 26.0;
     let [left, top, right, bottom] = frames(document)[frame];
@@ -86,7 +86,7 @@ fn axes(document: &Document<'_>, frame: usize) -> [Axis; 2] {
 }
 
 #[test]
-fn it_says_what_it_shows() {
+fn the_file_describes_its_content() {
     let preset = preset("saturation");
     let svg = drawn(&preset, PAGE_MM);
     let document = Document::parse(&svg).expect("well-formed XML");
@@ -118,7 +118,7 @@ fn trajectories_lead_from_the_start_to_where_the_simulation_ends() {
         near(at_y, y.place(expected_y));
     }
     assert!((start[0] - 0.3).abs() < 1e-3, "the start that was asked for");
-    // Single particles begin within some spreads of it.
+    // Single particles begin within some spreads of the start.
     let particles = paths(&document, ADAM, "0.35");
     assert!(particles[0].len() > 100);
     let [first_x, first_y] = particles[0][0];
@@ -157,7 +157,7 @@ fn without_contours_and_axes_of_the_valley_there_are_none() {
 }
 
 #[test]
-fn losses_lie_where_the_labels_say() {
+fn losses_are_drawn_at_their_labels() {
     let preset = short();
     let mut simulation = Simulation::new(preset.simulation.clone());
     (0..200).for_each(|_| simulation.advance());
@@ -204,7 +204,7 @@ fn the_view_of_a_preset_that_does_not_follow_is_kept() {
 }
 
 #[test]
-fn an_optimizer_that_runs_away_is_named_and_does_not_take_the_view_along() {
+fn an_optimizer_that_runs_away_is_named_and_does_not_widen_the_view() {
     let mut preset = preset("four-optimizers");
     preset.simulation.steps = Some(300);
     for optimizer in &mut preset.simulation.optimizers {
@@ -222,7 +222,7 @@ fn an_optimizer_that_runs_away_is_named_and_does_not_take_the_view_along() {
 }
 
 #[test]
-fn a_preset_without_steps_goes_a_thousand_and_one_with_changes_makes_them() {
+fn a_preset_without_steps_runs_a_thousand_and_recorded_changes_are_applied() {
     let mut preset = preset("fig1c");
     preset.simulation.steps = None;
     assert_eq!(Trajectories::new(&preset).expect("there are optimizers").steps(), 1000);
@@ -243,7 +243,7 @@ fn without_an_optimizer_there_is_no_figure() {
 }
 
 #[test]
-fn it_is_drawn_in_every_format_and_width_or_refused() {
+fn a_landscape_is_drawn_in_every_format_and_width_or_refused() {
     let figure = Figure::landscape(&complete(&short()));
     assert_eq!(figure.usual_width_mm(), PAGE_MM);
     for width_mm in [60.0, 85.0, PAGE_MM] {

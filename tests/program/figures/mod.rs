@@ -1,4 +1,5 @@
-//! Result files of sweeps and scans, and figures made from them and from trainings: written, read by another hand, and looked at.
+//! Result files of sweeps and scans, and figures of these and of trainings: written, read by independent code, and
+//! examined.
 
 mod curve_pictures;
 mod data;

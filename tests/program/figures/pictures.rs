@@ -34,7 +34,7 @@ fn wide() -> Options {
     Options { width_mm: 180.0, title: true, ..Options::default() }
 }
 
-/// All words of a document's visible text.
+/// Returns all words of a document's visible text.
 fn texts(svg: &str) -> Vec<String> {
     let document = Document::parse_with_options(svg, ParsingOptions::default()).expect("well-formed XML");
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));
@@ -42,7 +42,7 @@ fn texts(svg: &str) -> Vec<String> {
 }
 
 #[test]
-fn svg_has_its_labels_and_says_where_it_is_from() {
+fn svg_has_labels_and_metadata() {
     let result = result();
     let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
     let texts = texts(&svg);
@@ -65,7 +65,7 @@ fn svg_has_its_labels_and_says_where_it_is_from() {
 }
 
 #[test]
-fn diagrams_beside_each_other_say_what_tells_them_apart() {
+fn diagrams_side_by_side_name_their_difference() {
     let [plane, space] = ["fig2b-unrotated", "fig2b-100d"].map(|name| result_of(spec(name)));
     let figure = Figure::side_by_side([&plane, &space], false);
     let svg = figure.render(&wide()).expect("rendered").to_string();
@@ -81,7 +81,7 @@ fn diagrams_beside_each_other_say_what_tells_them_apart() {
 }
 
 #[test]
-fn hyperparameters_name_their_optimizers_where_not_all_are_meant() {
+fn hyperparameters_of_some_optimizers_name_them() {
     let mut of_some = spec("fig2b");
     let label =
         |spec| texts(&Figure::winners(&result_of(spec), LOSS, false).render(&wide()).expect("rendered").to_string());
@@ -136,7 +136,7 @@ fn images_have_a_pixel_for_each_cell() {
 #[test]
 fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
     let mut twice = spec("fig2a");
-    // Its second optimizer is as its first.
+    // The second optimizer is a copy of the first.
     (twice.optimizers[1].rule, twice.optimizers[1].color) = (twice.optimizers[0].rule, None);
     let colors = optimizer_colors(&twice);
     assert_eq!([colors[0], colors[2]], [ADAM, SIGNUM], "the first of each rule keeps the paper's colour");
@@ -160,7 +160,7 @@ fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
 fn winners_that_are_less_certain_are_paler() {
     let result = result();
     let certain = Map::Winner { certainty: true }.image(&result.diagram, LOSS);
-    // One replicate tells nothing.
+    // One replicate gives no certainty.
     let mut single = spec("fig2a");
     single.replicates = valleyscope_engine::quantity::Replicates::clamped(1);
     let mut pale = Diagram::new(Arc::new(single.clone()));
@@ -184,7 +184,7 @@ fn png_has_its_size_its_colours_and_its_texts() {
     let picture = image::load_from_memory(&png).expect("a picture").to_rgb8();
     assert_eq!(picture.width(), (85.0_f64 * 300.0 / 25.4).round() as u32);
     assert_eq!(picture.height(), (svg.height_mm() * 300.0 / 25.4).round() as u32);
-    // Where the map is, by the document.
+    // The document gives the position of the map.
     let text = svg.to_string();
     let document = Document::parse(&text).expect("well-formed XML");
     let map = document.descendants().find(|node| node.has_tag_name("image")).expect("the map");
@@ -205,7 +205,7 @@ fn png_has_its_size_its_colours_and_its_texts() {
 }
 
 #[test]
-fn pdf_holds_text_font_and_where_it_is_from() {
+fn pdf_has_text_font_and_metadata() {
     let result = result();
     let pdf = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_pdf().expect("drawn");
     assert!(pdf.starts_with(b"%PDF-"));
@@ -225,7 +225,7 @@ fn equal_figures_are_equal_bytes() {
 }
 
 #[test]
-fn sizes_without_sense_are_refused() {
+fn impossible_sizes_are_refused() {
     let figure = Figure::winners(&result(), LOSS, false);
     let refusal = |options| figure.render(&options).map(|_| ()).expect_err("refused");
     let narrow = refusal(Options { width_mm: 25.0, font_size: 20.0, title: false });

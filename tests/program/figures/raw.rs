@@ -19,7 +19,7 @@ fn written(spec: &SweepSpec) -> (String, Vec<u64>, Vec<f64>) {
     (name, file.shape().to_vec(), file.into_vec().expect("numbers"))
 }
 
-/// Where a run is, by optimizer, column, learning rate and replicate.
+/// Returns the index of a run by optimizer, column, learning rate and replicate.
 fn at(optimizer: usize, column: usize, rate: usize, replicate: usize) -> usize {
     ((optimizer * COLUMNS + column) * RATES + rate) * REPLICATES + replicate
 }
@@ -42,7 +42,7 @@ fn rows_of_weight_decay_hold_three_metrics() {
 }
 
 #[test]
-fn optimizers_come_in_the_papers_order() {
+fn optimizers_are_in_the_papers_order() {
     let mut spec = spec("fig2a");
     spec.optimizers.reverse();
     let (_, _, values) = written(&spec);

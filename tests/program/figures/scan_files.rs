@@ -47,7 +47,7 @@ fn table(scan: &ScanResult) -> Vec<Vec<String>> {
     lines
 }
 
-/// Mean, sample deviation and learning rate of the best, by the definition.
+/// Returns mean, sample deviation and learning rate of the best, by the definition.
 pub fn score(place: [usize; 2]) -> (f64, f64, usize) {
     let scores = (0..3).map(|rate| {
         let loss = |replicate| Some(test_loss(place, rate, replicate)).filter(|loss| loss.is_finite()).unwrap_or(100.0);
@@ -58,7 +58,7 @@ pub fn score(place: [usize; 2]) -> (f64, f64, usize) {
     scores.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are some")
 }
 
-/// By how much an optimizer improves on Adam with a batch size, and the error.
+/// Returns an optimizer's improvement on Adam with a batch size, and its error.
 pub fn improvement(optimizer: usize, size: usize) -> (f64, f64) {
     let ((a, of_a, _), (b, of_b, _)) = (score([0, size]), score([optimizer, size]));
     ((a - b) / a, (b.powi(2) / a.powi(4) * of_a.powi(2) + of_b.powi(2) / a.powi(2)).sqrt())
@@ -177,7 +177,7 @@ fn one_replicate_has_no_deviation() {
 }
 
 #[test]
-fn a_grid_point_written_twice_counts_once_and_what_does_not_fit_the_axes_is_left_out() {
+fn repeated_grid_points_count_once_and_those_outside_the_axes_are_ignored() {
     let axes = axes();
     let mut again = point(&axes, [1, 1]);
     again.test_loss = vec![vec![0.25, 0.25, 0.0], vec![0.5], vec![0.75, 0.75], vec![0.0, 0.0]];
@@ -199,7 +199,7 @@ fn equal_scans_are_equal_bytes() {
 }
 
 #[test]
-fn what_is_no_scan_or_has_no_grid_point_is_refused_with_the_reason() {
+fn runs_without_grid_points_are_refused_with_the_reason() {
     let refusal = |started, points| of(started, points).expect_err("refused").to_string();
     let axes = axes();
     assert!(refusal(started(&axes, DATA), vec![]).contains("no grid point of the scan is complete yet"));
@@ -225,9 +225,9 @@ fn without_a_config_there_are_still_results() {
     close(scan.scores.get(0, 3).expect("it is known").mean, score([0, 3]).0);
 }
 
-/// Whatever the optimizers are called.
+/// The names of the optimizers do not matter.
 #[test]
-fn adam_and_signum_are_known_by_their_rules() {
+fn adam_and_signum_are_identified_by_their_rules() {
     let Preset::MnistScan(mut preset) = Preset::parse(&config(), "a config").expect("it can be read") else {
         panic!("fig2cd is a scan")
     };

@@ -4,7 +4,7 @@ use resvg::usvg::roxmltree::{Document, Node};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Options};
 use valleyscope::result::scan::ScanResult;
-use valleyscope_runs::ScanAxes;
+use valleyscope_runs::{ScanAxes, Started};
 
 use super::scan_files::{improvement, opened, score};
 use crate::scan_run::{DATA, axes, config, places, point, scan, started, write};
@@ -28,7 +28,7 @@ fn number(node: Node<'_, '_>, name: &str) -> f64 {
     node.attribute(name).expect("it is there").parse().expect("a number")
 }
 
-/// The frames of the plots: left, top, right and bottom.
+/// Returns the frames of the plots: left, top, right and bottom.
 pub fn frames(document: &Document<'_>) -> Vec<[f64; 4]> {
     let rects =
         document.descendants().filter(|node| node.has_tag_name("rect") && node.attribute("fill") == Some("none"));
@@ -39,7 +39,7 @@ pub fn frames(document: &Document<'_>) -> Vec<[f64; 4]> {
     rects.map(frame).collect()
 }
 
-/// Texts with the middle of their line: anchor, x, y.
+/// Returns the texts with the middle of their line: anchor, x, y.
 pub fn texts<'d>(document: &'d Document<'_>) -> Vec<(&'d str, f64, f64)> {
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));
     let placed = texts.map(|node| {
@@ -49,7 +49,7 @@ pub fn texts<'d>(document: &'d Document<'_>) -> Vec<(&'d str, f64, f64)> {
     placed.collect()
 }
 
-/// From values to heights, by the labels at the left of a frame.
+/// Returns a conversion of values to heights, by the labels at the left of a frame.
 pub fn height_of(document: &Document<'_>, [left, top, _, bottom]: [f64; 4], log: bool) -> impl Fn(f64) -> f64 {
     let form = move |value: f64| if log { value.ln() } else { value };
     let beside = texts(document).into_iter().filter(|(_, x, y)| *x < left && (top..bottom).contains(y));
@@ -60,7 +60,7 @@ pub fn height_of(document: &Document<'_>, [left, top, _, bottom]: [f64; 4], log:
     move |value| first.1 + (form(value) - first.0) / (last.0 - first.0) * (last.1 - first.1)
 }
 
-/// From batch sizes to places across, by the labels below.
+/// Returns a conversion of batch sizes to horizontal places, by the labels below.
 fn across(document: &Document<'_>, bottom: f64) -> impl Fn(f64) -> f64 {
     let below = texts(document).into_iter().filter(|(_, _, y)| *y > bottom);
     let labels: Vec<(f64, f64)> =
@@ -69,7 +69,7 @@ fn across(document: &Document<'_>, bottom: f64) -> impl Fn(f64) -> f64 {
     move |size| first.1 + (size.log2() - first.0) / (last.0 - first.0) * (last.1 - first.1)
 }
 
-/// Paths of a colour and width as lists of points.
+/// Returns the paths of a colour and width as lists of points.
 pub fn paths(document: &Document<'_>, color: &str, width: &str) -> Vec<Vec<[f64; 2]>> {
     let paths = document.descendants().filter(|node| {
         node.has_tag_name("path")
@@ -92,7 +92,7 @@ pub fn near(found: f64, expected: f64) {
     assert!((found - expected).abs() < 0.01, "expected {expected}, found {found}");
 }
 
-/// That these are the error bars of Adam's losses or of the improvement, where there is one for each batch size.
+/// Checks that these are the error bars of Adam's losses or of the improvement, one for each batch size.
 #[track_caller]
 fn check_bars(svg: &str, bars: &[Vec<[f64; 2]>], plot: usize, expected: impl Fn(usize) -> (f64, f64)) {
     let document = Document::parse(svg).expect("well-formed XML");
@@ -112,7 +112,7 @@ fn check_bars(svg: &str, bars: &[Vec<[f64; 2]>], plot: usize, expected: impl Fn(
 }
 
 #[test]
-fn losses_and_improvements_stand_at_their_places_with_their_errors() {
+fn losses_and_improvements_are_drawn_at_their_values_with_errors() {
     let scan = whole();
     let svg = drawn(&scan, 85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
@@ -122,7 +122,7 @@ fn losses_and_improvements_stand_at_their_places_with_their_errors() {
         let (mean, deviation, _) = score([0, size]);
         (mean, deviation)
     });
-    // Signum's colour is too pale for lines on paper; its bars are those of no other.
+    // Signum's colour is too pale for lines on paper; no other bars have its line colour.
     let lines: Vec<&str> = svg.lines().filter(|line| line.contains("stroke-width=\"0.7\"")).collect();
     let signum = lines.last().and_then(|line| line.split("stroke=\"").nth(1)).expect("the improvement comes last");
     let bars = paths(&document, &signum[..7], "0.7");
@@ -158,7 +158,7 @@ fn the_guides_are_at_0_and_at_plus_and_minus_5_percent() {
 }
 
 #[test]
-fn svg_has_its_labels_and_says_where_it_is_from() {
+fn svg_has_labels_and_metadata() {
     let scan = whole();
     let options = Options { title: true, ..Options::default() };
     let svg = Figure::scan(&scan).render(&options).expect("rendered").to_string();
@@ -189,9 +189,9 @@ fn svg_has_its_labels_and_says_where_it_is_from() {
 }
 
 #[test]
-fn a_partial_scan_says_so_and_its_lines_have_gaps() {
+fn a_partial_scan_is_labelled_and_its_lines_have_gaps() {
     let axes = axes();
-    // Adam is known but for batches of 32.
+    // Adam's grid points are known except for batches of 32.
     let scan = of(&axes, DATA, &[[0, 0], [0, 1], [0, 3], [1, 0]]);
     let svg = drawn(&scan, 85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
@@ -231,14 +231,17 @@ fn one_replicate_has_no_error_bars() {
 #[test]
 fn digits_that_are_not_mnist_are_named() {
     let data = "digits drawn by Valleyscope, not MNIST";
-    let svg = drawn(&of(&axes(), data, &places(&axes(), true)), 85.0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let begun = Started { synthetic: true, ..started(&axes(), data) };
+    let points = places(&axes(), true).into_iter().map(|place| point(&axes(), place));
+    let svg = drawn(&opened(&write(folder.path(), begun, points)), 85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
     assert!(texts(&document).iter().any(|(text, ..)| *text == data));
     assert!(!drawn(&whole(), 85.0).contains("not MNIST"));
 }
 
 #[test]
-fn batch_sizes_are_in_order_whatever_the_order_they_were_trained_in() {
+fn batch_sizes_are_drawn_in_ascending_order() {
     let mixed = ScanAxes { batch_sizes: vec![128, 2, 32, 8], ..axes() };
     let svg = drawn(&of(&mixed, DATA, &places(&mixed, true)), 85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
@@ -251,7 +254,7 @@ fn batch_sizes_are_in_order_whatever_the_order_they_were_trained_in() {
 }
 
 #[test]
-fn nothing_reaches_beyond_the_page_and_labels_do_not_touch() {
+fn nothing_extends_beyond_the_page_and_labels_do_not_touch() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut axes = axes();
     axes.batch_sizes = (1..=12).map(|power| 1 << power).collect();
@@ -285,7 +288,7 @@ fn text_options() -> resvg::usvg::Options<'static> {
     options
 }
 
-/// All texts with the boxes around their ink.
+/// Collects all texts with the boxes around their ink.
 fn collect(group: &resvg::usvg::Group, boxes: &mut Vec<(String, resvg::tiny_skia::Rect)>) {
     for node in group.children() {
         match node {

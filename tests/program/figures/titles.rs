@@ -1,4 +1,4 @@
-//! What changed presets, and optimizers that are shown together, are called.
+//! Titles of changed presets, and names of optimizers that are shown together.
 
 use valleyscope::figure::{Map, as_changed};
 use valleyscope_engine::optimizer::HyperparameterName;
@@ -19,7 +19,7 @@ fn changed(change: impl FnOnce(&mut SweepSpec)) -> SweepPreset {
     change(&mut sweep);
     let named = as_changed(preset, sweep.clone());
     assert_eq!(named.sweep, sweep);
-    // Whatever it is called can be read again.
+    // A preset with the new title can be read again.
     let text = Preset::Sweep(named.clone()).to_ron();
     assert_eq!(Preset::parse(&text, "test").expect("a preset"), Preset::Sweep(named.clone()));
     named
@@ -31,14 +31,14 @@ fn a_preset_without_changes_keeps_its_words() {
 }
 
 #[test]
-fn a_title_says_what_is_different() {
+fn a_title_names_the_changes() {
     let named = changed(|sweep| sweep.landscape.rotation_degrees = Rotation::clamped(45.0));
     assert_eq!(named.title, "Phase diagram: sharpness and noise (Fig. 2a), changed: φ = 45°");
     assert!(named.description.contains("φ = 45°") && !named.description.contains("Adam wins"));
 }
 
 #[test]
-fn a_title_of_other_axes_says_which_they_are() {
+fn a_title_names_other_axes() {
     let over = |ids: &[u32]| {
         let of = Quantity::Of(HyperparameterName::new("beta1").unwrap(), ids.to_vec());
         changed(|sweep| sweep.rows = Axis { of, from: 0.5, to: 0.9, ..sweep.rows.clone() }).title
@@ -81,7 +81,7 @@ fn a_title_names_the_settings_of_a_rule_and_a_rule_in_the_place_of_another() {
 }
 
 #[test]
-fn a_changed_landscape_is_called_by_its_changes() {
+fn a_changed_landscape_is_named_after_its_changes() {
     let found = built_ins().iter().find(|built_in| built_in.name == "fig1c").expect("a built-in preset");
     let changed = |settings: &[(&str, &str)]| {
         let changed = found.preset.with_all(settings.iter().copied()).expect("a preset");
@@ -109,21 +109,21 @@ fn a_legend_names_each_setting_that_differs_and_no_other() {
         texts
     };
     assert_eq!(names(&|_| ()), ["Adam", "FOCUS", "Signum"]);
-    // Whatever has a default or not.
+    // Settings with and without a default are named.
     let decay = |sweep: &mut SweepSpec| sweep.optimizers[0].rule.set("weight_decay", 0.2).unwrap();
     assert_eq!(names(&decay), ["Adam, ω 0.2", "FOCUS, ω 0.1", "Signum, ω 0.1"]);
     assert_eq!(names(&|sweep| sweep.optimizers[1].rule.set("gamma", 0.4).unwrap()), ["Adam", "FOCUS, γ 0.4", "Signum"]);
     // β₂ means one thing for Adam, and another for FOCUS.
     let average = |sweep: &mut SweepSpec| sweep.optimizers[1].rule.set("beta2", 0.99).unwrap();
     assert_eq!(names(&average), ["Adam", "FOCUS, β₂ 0.99", "Signum"]);
-    // A name of the user's own says enough.
+    // A name by the user suffices.
     let named = |sweep: &mut SweepSpec| {
         decay(sweep);
         sweep.optimizers[0].name = Some("Mine".to_owned());
         sweep.optimizers[1].name = Some("FOCUS (2)".to_owned());
     };
     assert_eq!(names(&named), ["Mine", "FOCUS (2), ω 0.1", "Signum, ω 0.1"]);
-    // An axis leaves no value to be named.
+    // A setting that an axis varies has no value to name.
     let varied = |sweep: &mut SweepSpec| {
         decay(sweep);
         let of = Quantity::Of(HyperparameterName::WEIGHT_DECAY, vec![0, 1, 2]);
@@ -144,6 +144,6 @@ fn the_legend_of_a_landscape_names_each_setting_that_differs() {
     assert_eq!(names(&[]), ["Adam", "Signum"]);
     let faster = [("optimizers[0].rule.learning_rate", "0.01")];
     assert_eq!(names(&faster), ["Adam, η 0.01", "Signum, η 0.002"]);
-    // One that is not simulated is not shown with the other.
+    // An optimizer that is not simulated is not shown.
     assert_eq!(names(&[faster[0], ("optimizers[1].enabled", "false")]), ["Adam", "Signum"]);
 }

@@ -1,4 +1,4 @@
-//! The figure of a preset's trainings, drawn by the real program from runs that are there.
+//! The figure of a preset's trainings, drawn by the real program from existing runs.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,13 @@ use valleyscope_experiments::view::{Background, Pen};
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 use super::scan_pictures::{frames, height_of, near, paths, texts};
-use crate::place::{Place, expect_error};
+use crate::sandbox::{Sandbox, expect_error};
 
 fn trainings(name: &str) -> Vec<Preset> {
     built_ins().iter().find(|built_in| built_in.name == name).expect("it is built in").preset.trainings()
 }
 
-/// A run of a training with these validation losses at these steps.
+/// Returns a run of a training with these validation losses at these steps.
 fn write(folder: &Path, training: &Preset, data: &str, losses: &[(u64, f64)]) -> RunFolder {
     let run = RunFolder::create(folder, "run", &training.to_ron()).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
@@ -33,17 +33,17 @@ fn write(folder: &Path, training: &Preset, data: &str, losses: &[(u64, f64)]) ->
     run
 }
 
-fn figure(place: &Place, name: &str, more: &[&str]) -> Output {
-    place.run(&[&["figure", name, "--out", "f.svg"], more].concat())
+fn figure(sandbox: &Sandbox, name: &str, more: &[&str]) -> Output {
+    sandbox.run(&[&["figure", name, "--out", "f.svg"], more].concat())
 }
 
-/// What was said and what was drawn.
+/// Returns the messages and the drawing.
 #[track_caller]
-fn drawn(place: &Place, name: &str) -> (String, String) {
-    let output = figure(place, name, &["--runs", "."]);
+fn drawn(sandbox: &Sandbox, name: &str) -> (String, String) {
+    let output = figure(sandbox, name, &["--runs", "."]);
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{said}");
-    (said, fs::read_to_string(place.join("f.svg")).expect("a figure"))
+    (said, fs::read_to_string(sandbox.join("f.svg")).expect("a figure"))
 }
 
 fn ink(rule: &str, number: usize) -> String {
@@ -52,33 +52,34 @@ fn ink(rule: &str, number: usize) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// The curves of a colour.
+/// Returns the curves of a colour.
 fn curves(document: &Document<'_>, rule: &str, number: usize) -> Vec<Vec<[f64; 2]>> {
     paths(document, &ink(rule, number), "1.1")
 }
 
-/// Where a part of the way from the first point to the last is drawn: an axis reaches beyond both by a fiftieth.
+/// Returns the place of a fraction of the way from the first point to the last: the axis extends beyond both by a
+/// fiftieth.
 fn place_across(part: f64, [left, right]: [f64; 2]) -> f64 {
     left + (part + 0.02) / 1.04 * (right - left)
 }
 
 #[test]
-fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
-    let place = Place::new();
+fn the_furthest_run_of_each_training_is_drawn_and_missing_ones_named() {
+    let sandbox = Sandbox::new();
     let [adam, signum, focus] = &trainings("fig3-cpu")[..] else { panic!("there are three") };
     let losses = [(0, 4.0), (500, 1.0), (1000, 0.4)];
-    let furthest = write(place.path(), adam, "a text", &losses);
+    let furthest = write(sandbox.path(), adam, "a text", &losses);
     let elsewhere = adam.with("data", "Folder(\"/elsewhere\")").and_then(|it| it.with("device", "Cpu"));
     let renamed = elsewhere.and_then(|it| it.with("title", "Mine")).expect("a preset");
-    write(place.path(), &renamed, "a text", &[(0, 3.0), (500, 2.0)]);
-    write(place.path(), &adam.with("seed", "7").expect("a preset"), "a text", &[(0, 3.0), (5000, 2.0)]);
-    write(place.path(), signum, "a text", &[(0, 4.0), (200, 2.0), (400, f64::NAN)]);
-    // What a run was begun with counts, and not what its config says now.
+    write(sandbox.path(), &renamed, "a text", &[(0, 3.0), (500, 2.0)]);
+    write(sandbox.path(), &adam.with("seed", "7").expect("a preset"), "a text", &[(0, 3.0), (5000, 2.0)]);
+    write(sandbox.path(), signum, "a text", &[(0, 4.0), (200, 2.0), (400, f64::NAN)]);
+    // The config with which a run began counts, not the current file.
     fs::write(furthest.config(), signum.to_ron()).expect("written");
-    let broken = RunFolder::create(place.path(), "broken", "Mnist(").expect("a run can be made");
-    let (said, svg) = drawn(&place, "fig3-cpu");
+    let broken = RunFolder::create(sandbox.path(), "broken", "Mnist(").expect("a run can be made");
+    let (said, svg) = drawn(&sandbox, "fig3-cpu");
     for words in [
-        format!("{} is passed over: ", broken.name()),
+        format!("{} is skipped: ", broken.name()),
         format!("run 1 of 3, Adam, β₂ 0.95, ω 0.1, is {}, step 1\u{2009}000 of 1\u{2009}000", furthest.name()),
         "run 3 of 3, FOCUS, ω 0.2, was not found in .; `valleyscope train fig3-cpu --runs .` trains all 3".to_owned(),
     ] {
@@ -106,12 +107,12 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
     near(lines[1].iter().map(|point| point[1]).sum::<f64>() / 4.0, y);
     near(y, height(2.0));
 
-    let early = write(place.path(), focus, "another text", &[]);
-    let (said, svg) = drawn(&place, "fig3-cpu");
+    let early = write(sandbox.path(), focus, "another text", &[]);
+    let (said, svg) = drawn(&sandbox, "fig3-cpu");
     assert!(said.contains(&format!("FOCUS, ω 0.2, is {}, step 0 of", early.name())), "{said}");
     assert!(said.contains("was not evaluated so far") && !svg.contains(">FOCUS"), "{said}");
-    write(place.path(), focus, "another text", &[(100, 3.0)]);
-    let (said, svg) = drawn(&place, "fig3-cpu");
+    write(sandbox.path(), focus, "another text", &[(100, 3.0)]);
+    let (said, svg) = drawn(&sandbox, "fig3-cpu");
     let each = "Adam, β₂ 0.95, ω 0.1 from a text; Signum, ω 0.2 from a text; FOCUS, ω 0.2 from another text";
     assert!(said.contains(&format!("different data: {each}")), "{said}");
     assert!(svg.contains(">FOCUS, ω 0.2<"));
@@ -119,11 +120,11 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
 
 #[test]
 fn a_diverged_run_does_not_flatten_the_others_and_is_marked_where_it_leaves_the_plot() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let [adam, signum, _] = &trainings("fig3-cpu")[..] else { panic!("there are three") };
-    write(place.path(), adam, "a text", &[(0, 4.0), (500, 1.0), (1000, 0.4)]);
-    write(place.path(), signum, "a text", &[(0, 4.0), (200, 1e12), (400, 1e20)]);
-    let (_, svg) = drawn(&place, "fig3-cpu");
+    write(sandbox.path(), adam, "a text", &[(0, 4.0), (500, 1.0), (1000, 0.4)]);
+    write(sandbox.path(), signum, "a text", &[(0, 4.0), (200, 1e12), (400, 1e20)]);
+    let (_, svg) = drawn(&sandbox, "fig3-cpu");
     let document = Document::parse(&svg).expect("well-formed XML");
     let [_, top, _, bottom] = frames(&document)[0];
     let adam = &curves(&document, "Adam", 0)[0];
@@ -135,12 +136,12 @@ fn a_diverged_run_does_not_flatten_the_others_and_is_marked_where_it_leaves_the_
 }
 
 #[test]
-fn several_runs_of_a_rule_are_told_apart_whichever_are_there() {
-    let place = Place::new();
+fn several_runs_of_a_rule_are_distinguished_whichever_exist() {
+    let sandbox = Sandbox::new();
     let [_, slow, focus] = &trainings("fig3a")[..] else { panic!("there are three") };
-    write(place.path(), slow, "OpenWebText", &[(0, 10.0), (1000, 4.0)]);
-    write(place.path(), focus, "OpenWebText", &[(0, 10.0), (1000, 3.0)]);
-    let (said, svg) = drawn(&place, "fig3a");
+    write(sandbox.path(), slow, "OpenWebText", &[(0, 10.0), (1000, 4.0)]);
+    write(sandbox.path(), focus, "OpenWebText", &[(0, 10.0), (1000, 3.0)]);
+    let (said, svg) = drawn(&sandbox, "fig3a");
     assert!(said.contains("run 1 of 3, Signum, η 6e-4, was not found in ."), "{said}");
     let document = Document::parse(&svg).expect("well-formed XML");
     let count = |rule: &str, number| curves(&document, rule, number).len();
@@ -149,17 +150,17 @@ fn several_runs_of_a_rule_are_told_apart_whichever_are_there() {
 }
 
 #[test]
-fn equal_names_are_told_apart_in_a_preset_of_a_users_own() {
-    let place = Place::new();
+fn equal_names_are_distinguished_in_a_users_preset() {
+    let sandbox = Sandbox::new();
     let text = "Mnist(version: 1, title: \"Two rates\", runs: [(optimizer: Adam(), learning_rate: 0.01), \
                 (optimizer: Adam(), learning_rate: 0.001)])";
-    fs::write(place.join("two.ron"), text).expect("written");
+    fs::write(sandbox.join("two.ron"), text).expect("written");
     for training in Preset::parse(text, "two.ron").expect("a preset").trainings() {
-        let run = write(place.path(), &training, "digits", &[(100, 1.0), (200, 0.1)]);
+        let run = write(sandbox.path(), &training, "digits", &[(100, 1.0), (200, 0.1)]);
         let events = fs::read_to_string(run.events()).expect("events");
         assert!(events.contains("test_loss"), "{events}");
     }
-    let (_, svg) = drawn(&place, "two.ron");
+    let (_, svg) = drawn(&sandbox, "two.ron");
     for label in ["Adam, η 0.01", "Adam, η 0.001", "test loss"] {
         assert!(svg.contains(&format!(">{label}<")), "no {label}");
     }
@@ -167,10 +168,10 @@ fn equal_names_are_told_apart_in_a_preset_of_a_users_own() {
 
 #[test]
 fn walltime_is_drawn_over_the_time_of_training() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let [adam, focus] = &trainings("walltime")[..] else { panic!("there are two") };
     for (training, hours) in [(adam, [0.0, 5.0, 10.0]), (focus, [0.0, 2.5, 7.5])] {
-        let run = RunFolder::create(place.path(), "walltime", &training.to_ron()).expect("a run can be made");
+        let run = RunFolder::create(sandbox.path(), "walltime", &training.to_ron()).expect("a run can be made");
         let line = |(index, hours): (usize, &f64)| {
             let (step, seconds, loss) = (1000 * index, 3600.0 * hours, 8.0 / (1 << index) as f64);
             let when = format!("\"step\":{step},\"time\":\"2026-03-01T12:00:00Z\",\"wall_s\":{seconds}");
@@ -179,7 +180,7 @@ fn walltime_is_drawn_over_the_time_of_training() {
         let lines: String = hours.iter().enumerate().map(line).collect();
         fs::write(run.events(), lines).expect("written");
     }
-    let (_, svg) = drawn(&place, "walltime");
+    let (_, svg) = drawn(&sandbox, "walltime");
     let document = Document::parse(&svg).expect("well-formed XML");
     assert!(texts(&document).iter().any(|(text, ..)| *text == "training time (h)"));
     let [left, _, right, _] = frames(&document)[0];
@@ -190,33 +191,33 @@ fn walltime_is_drawn_over_the_time_of_training() {
 }
 
 #[test]
-fn digits_or_text_that_the_program_made_are_named() {
-    let place = Place::new();
+fn synthetic_digits_or_text_are_named() {
+    let sandbox = Sandbox::new();
     let training = &trainings("fig3-cpu")[0];
-    let run = RunFolder::create(place.path(), "run", &training.to_ron()).expect("a run can be made");
+    let run = RunFolder::create(sandbox.path(), "run", &training.to_ron()).expect("a run can be made");
     let started = RunConfig::read(&run).expect("a config").started();
     let mut session = RunSession::begin(&run).expect("a session can begin");
     let started = Started { data: "text made up".to_owned(), synthetic: true, ..started };
     session.record(0, Event::Started(started)).expect("it can be written");
     session.record(0, Event::Eval([(MetricId::VAL_LOSS, 4.0)].into())).expect("it can be written");
-    assert!(drawn(&place, "fig3-cpu").1.contains(">text made up<"));
+    assert!(drawn(&sandbox, "fig3-cpu").1.contains(">text made up<"));
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused() {
-    let place = Place::new();
+fn undrawable_trainings_are_refused() {
+    let sandbox = Sandbox::new();
     let none =
         ["no run of fig3-cpu was found in ., with all settings of the preset", "`valleyscope train fig3-cpu --runs .`"];
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", "."]), 2, &none);
-    expect_error(&figure(&place, "fig3-cpu", &[]), 2, &["no run of fig3-cpu", "`valleyscope train fig3-cpu`"]);
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", "gone"]), 2, &["--runs must be a folder", "gone"]);
-    expect_error(&figure(&place, "fig3-cpu", &["--quick"]), 2, &["--quick", "runs that are there"]);
-    expect_error(&figure(&place, "fig3-gpu", &["--runs", "."]), 2, &["fig3-gpu", "fig3-cpu"]);
+    expect_error(&figure(&sandbox, "fig3-cpu", &["--runs", "."]), 2, &none);
+    expect_error(&figure(&sandbox, "fig3-cpu", &[]), 2, &["no run of fig3-cpu", "`valleyscope train fig3-cpu`"]);
+    expect_error(&figure(&sandbox, "fig3-cpu", &["--runs", "gone"]), 2, &["--runs must be a folder", "gone"]);
+    expect_error(&figure(&sandbox, "fig3-cpu", &["--quick"]), 2, &["--quick", "runs that are there"]);
+    expect_error(&figure(&sandbox, "fig3-gpu", &["--runs", "."]), 2, &["fig3-gpu", "fig3-cpu"]);
     for other in ["fig2a", "fig2cd", "pairs"] {
-        expect_error(&figure(&place, other, &["--runs", "."]), 2, &["--runs is for a preset of trainings", other]);
+        expect_error(&figure(&sandbox, other, &["--runs", "."]), 2, &["--runs is for a preset of trainings", other]);
     }
-    write(place.path(), &trainings("fig3-cpu")[0], "a text", &[]);
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", "."]), 2, &["no run of fig3-cpu in . was evaluated so far"]);
-    expect_error(&figure(&place, "fig3-cpu", &["--runs", ".", "--certainty"]), 2, &["no run of fig3-cpu in ."]);
-    assert!(!place.join("f.svg").exists());
+    write(sandbox.path(), &trainings("fig3-cpu")[0], "a text", &[]);
+    expect_error(&figure(&sandbox, "fig3-cpu", &["--runs", "."]), 2, &["no run of fig3-cpu in . was evaluated so far"]);
+    expect_error(&figure(&sandbox, "fig3-cpu", &["--runs", ".", "--certainty"]), 2, &["no run of fig3-cpu in ."]);
+    assert!(!sandbox.join("f.svg").exists());
 }

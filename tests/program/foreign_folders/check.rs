@@ -1,4 +1,4 @@
-//! `valleyscope runs check`, on the folders of runs that are whole and that are damaged for real.
+//! `valleyscope runs check` on folders of intact and of damaged runs.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -10,12 +10,12 @@ use valleyscope_experiments::preset::built_ins;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
-use crate::place::{Place, make_fifo, said};
+use crate::sandbox::{Sandbox, make_fifo, said};
 
-/// A run of the paper's classifier that took some steps, with the checkpoints of two.
-fn trained(place: &Place) -> (RunFolder, RunSession) {
+/// Returns a run of the paper's classifier that took some steps, with the checkpoints of two.
+fn trained(sandbox: &Sandbox) -> (RunFolder, RunSession) {
     let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
-    let run = RunFolder::create(&place.runs(), "mnist", &mnist.trainings()[0].to_ron()).unwrap();
+    let run = RunFolder::create(&sandbox.runs(), "mnist", &mnist.trainings()[0].to_ron()).unwrap();
     let mut session = RunSession::begin(&run).unwrap();
     let started = RunConfig::read(&run).unwrap().started();
     let config = started.config_sha256.clone();
@@ -34,20 +34,20 @@ fn trained(place: &Place) -> (RunFolder, RunSession) {
     (run, session)
 }
 
-/// A checkpoint of a single tensor of four numbers.
+/// Writes a checkpoint of a single tensor of four numbers.
 fn checkpoint(run: &RunFolder, step: u64, config: &str) {
     let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
     let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
-    let text = |crc32: u32| {
+    let text = |text_sum: u32, crc32: u32| {
         format!(
-            "(version: 3, step: {step}, wall_s: 1.0, beta1_power: 0.5, beta2_power: 0.5, best: None, data: \"digits\", \
-             config: \"{config}\", since: None, bytes: {}, crc32: {crc32})",
+            "(version: 1, step: {step}, wall_s: 1.0, optimizer_steps: {step}, powers: {{}}, best: None, data: \"digits\", \
+             config: \"{config}\", preset: \"\", since: None, bytes: {}, text_sum: {text_sum}, crc32: {crc32})",
             tensors.len()
         )
     };
-    let sum = crc32fast::hash(&[&tensors[..], text(0).as_bytes()].concat());
+    let sum = crc32fast::hash(&[&tensors[..], text(0, 0).as_bytes()].concat());
     fs::write(file(run, step, "safetensors"), &tensors).unwrap();
-    fs::write(file(run, step, "ron"), text(sum)).unwrap();
+    fs::write(file(run, step, "ron"), text(crc32fast::hash(text(0, sum).as_bytes()), sum)).unwrap();
 }
 
 fn file(run: &RunFolder, step: u64, extension: &str) -> std::path::PathBuf {
@@ -59,7 +59,7 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     paths.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
 }
 
-/// Changes a byte at a place in a file.
+/// Changes the byte at this offset of a file.
 pub fn spoil(path: &Path, at: usize) {
     let mut bytes = fs::read(path).unwrap();
     bytes[at] ^= 0x20;
@@ -81,14 +81,14 @@ pub fn expect(output: &Output, code: i32, lines: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn a_whole_run_is_called_whole_and_left_alone() {
-    let place = Place::new();
-    let (run, mut session) = trained(&place);
+fn an_intact_run_is_reported_as_intact_and_not_changed() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = trained(&sandbox);
     session.record(40, Event::Stopped).unwrap();
     drop(session);
     let before = files(run.path());
     for more in [&[][..], &["--mend"]] {
-        let output = place.run(&[&["runs", "check", "mnist"], more].concat());
+        let output = sandbox.run(&[&["runs", "check", "mnist"], more].concat());
         expect(
             &output,
             0,
@@ -104,9 +104,9 @@ fn a_whole_run_is_called_whole_and_left_alone() {
 }
 
 #[test]
-fn what_is_damaged_is_told_and_mended_without_loss() {
-    let place = Place::new();
-    let (run, mut session) = trained(&place);
+fn damage_is_reported_and_repaired_without_loss() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = trained(&sandbox);
     session.record(40, Event::Stopped).unwrap();
     drop(session);
     let config = fs::read_to_string(run.config()).unwrap();
@@ -132,13 +132,13 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
         ("damaged", "checkpoint-00000040.safetensors", "checksum"),
         ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
         ("whole", "checkpoints", "1, of steps 20"),
-        ("note", "commands.jsonl", "lines that are no commands, and are refused: 1"),
+        ("note", "commands.jsonl", "invalid lines, which are refused: 1"),
     ];
     let mendable = [
         ("config.ron", "`batch_size`"),
         ("events.jsonl", "13 bytes"),
         ("events.jsonl", "line 3 cannot be read; what was recorded there is lost"),
-        ("checkpoint-00000080.safetensors", "no whole checkpoint"),
+        ("checkpoint-00000080.safetensors", "is an incomplete checkpoint"),
         ("checkpoint-00000090.ron", "no tensors"),
     ];
     let useless = [("reserve", "killed"), (".valleyscope-aB3dE5.tmp", "never finished")];
@@ -147,12 +147,12 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
         let useless = useless.iter().map(move |(part, words)| (of_useless, *part, *words));
         damaged.into_iter().chain(mendable).chain(useless).collect::<Vec<_>>()
     };
-    let output = place.run(&["runs", "check", "mnist"]);
+    let output = sandbox.run(&["runs", "check", "mnist"]);
     expect(&output, 1, &with("mendable", "note"));
     assert!(said(&output).contains("--mend"));
     assert!(files(run.path()) == before, "a check changes nothing");
 
-    expect(&place.run(&["runs", "check", "mnist", "--mend"]), 1, &with("mended", "mended"));
+    expect(&sandbox.run(&["runs", "check", "mnist", "--mend"]), 1, &with("mended", "mended"));
     let after = files(run.path());
     assert_eq!(after["config.ron"], config.as_bytes());
     assert_eq!(after["config.ron.kept-1"], edited.as_bytes());
@@ -166,35 +166,35 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
     for name in ["reserve", ".valleyscope-aB3dE5.tmp"] {
         assert!(!after.contains_key(name));
     }
-    let again = place.run(&["runs", "check", "mnist"]);
+    let again = sandbox.run(&["runs", "check", "mnist"]);
     expect(&again, 1, &damaged);
     expect(&again, 1, &[("note", "events.jsonl", "line 3 cannot be read")]);
     assert!(!said(&again).contains("mend"), "{}", said(&again));
 }
 
 #[test]
-fn lines_that_were_cut_off_the_end_are_missed() {
-    let place = Place::new();
-    let (run, mut session) = trained(&place);
+fn lines_cut_off_the_end_are_reported() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = trained(&sandbox);
     session.record(40, Event::Stopped).unwrap();
     drop(session);
     let whole = fs::read_to_string(run.events()).unwrap();
     let cut = |lines: usize| whole.split_inclusive('\n').take(lines).collect::<String>();
-    let check = || place.run(&["runs", "check", "mnist"]);
+    let check = || sandbox.run(&["runs", "check", "mnist"]);
     let short = ("mendable", "events.jsonl", "ends after step 29, and the newest checkpoint is of step 40");
     fs::write(run.events(), cut(30)).unwrap();
     expect(&check(), 1, &[("mendable", "events.jsonl", "lines 31 to 42 are missing"), short]);
-    // Only the goodbye.
+    // The last event alone is missing.
     fs::write(run.events(), cut(41)).unwrap();
     expect(&check(), 1, &[("mendable", "events.jsonl", "line 42 is missing")]);
-    let shown = said(&place.run(&["runs", "show", "mnist"]));
+    let shown = said(&sandbox.run(&["runs", "show", "mnist"]));
     assert!(shown.contains("line 42 is missing") && shown.contains("checkpoint-00000040.safetensors, of step 40"));
-    // Without the lock only the checkpoint knows.
+    // Without the lock only the checkpoint shows the loss.
     fs::remove_file(run.lock()).unwrap();
     expect(&check(), 0, &[("whole", "events.jsonl", "lines: 41")]);
     fs::write(run.events(), cut(30)).unwrap();
     expect(&check(), 1, &[short]);
-    // The events that follow count on from what was there.
+    // The following events continue the numbers of the lost lines.
     fs::write(run.events(), cut(30)).unwrap();
     fs::write(
         run.lock(),
@@ -207,14 +207,14 @@ fn lines_that_were_cut_off_the_end_are_missed() {
     let events = fs::read_to_string(run.events()).unwrap();
     assert!(events.lines().nth(30).unwrap().contains("\"line\":43,"), "{events}");
     assert!(events.contains("events.jsonl is damaged: lines 31 to 42 are missing; what was recorded there is lost"));
-    // The run itself tells of the loss from then on.
+    // The run's events record the loss from then on.
     expect(&check(), 0, &[("note", "events.jsonl", "lines 31 to 42 are missing")]);
 }
 
 #[test]
-fn a_loss_that_is_on_record_is_a_note() {
-    let place = Place::new();
-    let (run, mut session) = trained(&place);
+fn a_recorded_loss_is_only_a_note() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = trained(&sandbox);
     session.record(40, Event::Stopped).unwrap();
     drop(session);
     let without = |number: usize| {
@@ -222,37 +222,37 @@ fn a_loss_that_is_on_record_is_a_note() {
         let lines = text.split_inclusive('\n').enumerate().filter(|(index, _)| index + 1 != number);
         lines.map(|(_, line)| line).collect::<String>()
     };
-    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
+    let check = |more: &[&str]| sandbox.run(&[&["runs", "check", "mnist"], more].concat());
     let damaged = without(5);
     fs::write(run.events(), &damaged).unwrap();
     expect(&check(&[]), 1, &[("mendable", "events.jsonl", "line 5 is missing")]);
     assert!(fs::read_to_string(run.events()).unwrap() == damaged);
     let record =
-        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be had back");
+        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be recovered");
     expect(&check(&["--mend"]), 0, &[record, ("note", "status", "stopped, step 40")]);
     let mended = fs::read_to_string(run.events()).unwrap();
     let warning = mended.strip_prefix(&damaged).unwrap();
     assert!(warning.contains("line 5 is missing") && warning.contains("\"line\":43,"), "{warning}");
     expect(&check(&["--mend"]), 0, &[("note", "events.jsonl", "line 5 is missing"), ("note", "status", "stopped")]);
     assert!(fs::read_to_string(run.events()).unwrap() == mended, "it is told once");
-    // Nor does the worker that goes on say it again.
+    // The resuming worker does not record it again.
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
     drop(session);
     assert_eq!(fs::read_to_string(run.events()).unwrap().matches("line 5 is missing").count(), 1);
-    // Another loss is another thing.
+    // Another loss is reported again.
     fs::write(run.events(), without(8)).unwrap();
     expect(&check(&[]), 1, &[("mendable", "events.jsonl", "lines 5, 9 are missing")]);
 }
 
 #[test]
-fn events_that_are_gone_are_told_of_by_the_run_that_goes_on() {
-    let place = Place::new();
-    let (run, session) = trained(&place);
+fn a_resumed_run_records_lost_events() {
+    let sandbox = Sandbox::new();
+    let (run, session) = trained(&sandbox);
     drop(session);
     fs::remove_file(run.events()).unwrap();
-    let check = || place.run(&["runs", "check", "mnist"]);
-    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` goes on")]);
+    let check = || sandbox.run(&["runs", "check", "mnist"]);
+    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` resumes")]);
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
     drop(session);
@@ -261,9 +261,9 @@ fn events_that_are_gone_are_told_of_by_the_run_that_goes_on() {
 }
 
 #[test]
-fn a_cut_line_is_kept_also_where_it_is_all_there_is() {
-    let place = Place::new();
-    let (run, session) = trained(&place);
+fn a_cut_line_is_kept_even_if_it_is_the_only_one() {
+    let sandbox = Sandbox::new();
+    let (run, session) = trained(&sandbox);
     drop(session);
     let cut = br#"{"event":"started","step":0,"ti"#;
     fs::remove_file(run.lock()).unwrap();
@@ -272,10 +272,10 @@ fn a_cut_line_is_kept_also_where_it_is_all_there_is() {
         fs::remove_file(file(&run, step, "ron")).unwrap();
     }
     fs::write(run.events(), cut).unwrap();
-    // As after the two minutes in which a worker may begin.
+    // The config is older than the two minutes in which a worker may begin.
     fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    let output = place.run(&["runs", "check", "mnist", "--mend"]);
-    expect(&output, 0, &[("mended", "events.jsonl", "it is kept in events-damaged-1.jsonl")]);
+    let output = sandbox.run(&["runs", "check", "mnist", "--mend"]);
+    expect(&output, 0, &[("mended", "events.jsonl", "a copy of the file from before is events-damaged-1.jsonl")]);
     assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
     assert!(fs::read(run.events()).unwrap().is_empty());
 }
@@ -285,36 +285,36 @@ fn host() -> String {
 }
 
 #[test]
-fn a_line_that_was_cut_is_told_also_where_a_worker_may_live_elsewhere() {
-    let place = Place::new();
-    let (run, session) = trained(&place);
+fn a_cut_line_is_reported_even_if_a_worker_may_run_elsewhere() {
+    let sandbox = Sandbox::new();
+    let (run, session) = trained(&sandbox);
     drop(session);
     OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
-    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     fs::write(run.lock(), lock).unwrap();
-    let check = |more: &[&str]| place.run(&[&["runs", "check", "mnist"], more].concat());
-    let told = [("note", "status", "last heard"), ("note", "events.jsonl", "13 bytes that are no whole line")];
+    let check = |more: &[&str]| sandbox.run(&[&["runs", "check", "mnist"], more].concat());
+    let told = [("note", "status", "last seen"), ("note", "events.jsonl", "13 bytes of an incomplete line")];
     expect(&check(&[]), 0, &told);
     let refused = check(&["--mend"]);
     assert!(said(&refused).contains("may still be trained, on another machine"), "{}", said(&refused));
-    let resumed = place.run(&["train", "--resume", "mnist"]);
+    let resumed = sandbox.run(&["train", "--resume", "mnist"]);
     assert_eq!(resumed.status.code(), Some(2));
     assert!(said(&resumed).contains("may still be trained, on another machine"), "{}", said(&resumed));
-    // A copy on this machine is nobody's.
-    let copy = place.runs().join("copy");
+    // Nobody trains a copy on this machine.
+    let copy = sandbox.runs().join("copy");
     fs::write(run.lock(), lock.replace("far-away", &host())).unwrap();
     fs::create_dir(&copy).unwrap();
     for (name, bytes) in files(run.path()) {
         fs::write(copy.join(name), bytes).unwrap();
     }
-    let output = place.run(&["runs", "check", "copy", "--mend"]);
+    let output = sandbox.run(&["runs", "check", "copy", "--mend"]);
     expect(&output, 0, &[("note", "status", "crashed"), ("mended", "events.jsonl", "13 bytes")]);
 }
 
 #[test]
-fn tensors_that_are_all_there_is_are_left_where_they_are() {
-    let place = Place::new();
-    let (run, session) = trained(&place);
+fn the_only_tensors_are_not_moved() {
+    let sandbox = Sandbox::new();
+    let (run, session) = trained(&sandbox);
     drop(session);
     let whole = fs::read_to_string(run.events()).unwrap();
     let line = |step: u64| (step, Event::Checkpoint { file: format!("checkpoint-{step:08}.safetensors") });
@@ -322,8 +322,8 @@ fn tensors_that_are_all_there_is_are_left_where_they_are() {
         fs::remove_file(file(&run, step, "ron")).unwrap();
     }
     // As of a worker that was killed while it saved the first one.
-    let first = ("mendable", "checkpoint-00000040.safetensors", "the file .ron that says what it is is not beside it");
-    expect(&place.run(&["runs", "check", "mnist"]), 1, &[first]);
+    let first = ("mendable", "checkpoint-00000040.safetensors", "its description, the file .ron, is missing");
+    expect(&sandbox.run(&["runs", "check", "mnist"]), 1, &[first]);
     let mut session = RunSession::begin(&run).unwrap();
     let (step, saved) = line(40);
     session.record(step, saved).unwrap();
@@ -339,46 +339,46 @@ fn tensors_that_are_all_there_is_are_left_where_they_are() {
         let before = tensors();
         let kept = ["checkpoint-00000020.safetensors", "checkpoint-00000040.safetensors"];
         let kept = kept.map(|name| ("damaged", name, "no other checkpoint is whole"));
-        expect(&place.run(&["runs", "check", "mnist", "--mend"]), 1, &kept);
+        expect(&sandbox.run(&["runs", "check", "mnist", "--mend"]), 1, &kept);
         assert!(tensors() == before);
     }
-    // Nor does a worker begin anew where the events are gone.
+    // A worker does not start over if the events are missing.
     fs::remove_file(run.events()).unwrap();
     assert!(!RunSession::begin(&run).unwrap().is_new());
 }
 
 #[test]
-fn a_run_that_is_being_trained_is_not_mended() {
-    let place = Place::new();
-    let (run, mut session) = trained(&place);
+fn a_run_in_training_is_not_repaired() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = trained(&sandbox);
     session.sync().unwrap();
-    // Without the heartbeat, which goes on.
+    // The heartbeat is left out, as it continues.
     let files = |run: &RunFolder| {
         let mut files = files(run.path());
         files.remove(RunFolder::HEARTBEAT);
         files
     };
     let before = files(&run);
-    expect(&place.run(&["runs", "check", "mnist"]), 0, &[("note", "status", "running")]);
-    let refused = place.run(&["runs", "check", "mnist", "--mend"]);
+    expect(&sandbox.run(&["runs", "check", "mnist"]), 0, &[("note", "status", "running")]);
+    let refused = sandbox.run(&["runs", "check", "mnist", "--mend"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said(&refused).contains("is being written"), "{}", said(&refused));
     assert!(files(&run) == before);
     drop(session);
-    expect(&place.run(&["runs", "check", "mnist", "nothing"]), 2, &[]);
+    expect(&sandbox.run(&["runs", "check", "mnist", "nothing"]), 2, &[]);
 }
 
 #[test]
-fn special_files_and_lost_ones_are_told() {
-    let place = Place::new();
-    let (run, session) = trained(&place);
+fn special_and_missing_files_are_reported() {
+    let sandbox = Sandbox::new();
+    let (run, session) = trained(&sandbox);
     drop(session);
     fs::remove_file(run.events()).unwrap();
     fs::remove_file(run.lock()).unwrap();
     for path in [run.notes(), run.lock()] {
         make_fifo(path);
     }
-    let output = place.run(&["runs", "check", "mnist"]);
+    let output = sandbox.run(&["runs", "check", "mnist"]);
     let lost = [
         ("damaged", "events.jsonl", "there are checkpoints"),
         ("damaged", "notes.ron", "found a FIFO"),
@@ -387,19 +387,19 @@ fn special_files_and_lost_ones_are_told() {
     ];
     expect(&output, 1, &lost);
     make_fifo(run.events());
-    expect(&place.run(&["runs", "check", "mnist"]), 1, &[("damaged", "events.jsonl", "found a FIFO")]);
+    expect(&sandbox.run(&["runs", "check", "mnist"]), 1, &[("damaged", "events.jsonl", "found a FIFO")]);
 }
 
 #[test]
 fn a_folder_of_runs_is_checked_run_by_run() {
-    let place = Place::new();
-    let runs: Vec<RunFolder> = (0..3).map(|_| trained(&place).0).collect();
-    fs::create_dir(place.runs().join("pictures")).unwrap();
+    let sandbox = Sandbox::new();
+    let runs: Vec<RunFolder> = (0..3).map(|_| trained(&sandbox).0).collect();
+    fs::create_dir(sandbox.runs().join("pictures")).unwrap();
     spoil(&file(&runs[1], 40, "safetensors"), 75);
     fs::write(runs[1].reserve(), "reserve").unwrap();
     fs::write(runs[2].reserve(), "reserve").unwrap();
-    let folder = place.runs();
-    let output = place.run(&["runs", "check", folder.to_str().unwrap()]);
+    let folder = sandbox.runs();
+    let output = sandbox.run(&["runs", "check", folder.to_str().unwrap()]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
@@ -411,15 +411,15 @@ fn a_folder_of_runs_is_checked_run_by_run() {
 }
 
 #[test]
-fn a_finished_run_with_an_edited_config_is_told_so() {
-    let place = Place::new();
-    let (run, mut session) = trained(&place);
+fn a_finished_run_with_an_edited_config_is_reported() {
+    let sandbox = Sandbox::new();
+    let (run, mut session) = trained(&sandbox);
     session.answer_steps("1", 40).unwrap();
     session.record(40, Event::Finished).unwrap();
     drop(session);
     let config = fs::read_to_string(run.config()).unwrap();
     fs::write(run.config(), config.replacen("batch_size: ", "batch_size: 1", 1)).unwrap();
-    let output = place.run(&["train", "--resume", "mnist"]);
+    let output = sandbox.run(&["train", "--resume", "mnist"]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     for words in ["has finished", "`batch_size` was", "`valleyscope runs check --mend` does that"] {
@@ -429,16 +429,16 @@ fn a_finished_run_with_an_edited_config_is_told_so() {
 
 #[cfg(unix)]
 #[test]
-fn a_fifo_is_no_preset_and_the_pipe_of_a_shell_is() {
-    let place = Place::new();
-    let fifo = place.join("fifo");
+fn a_fifo_is_refused_as_preset_and_a_shells_pipe_accepted() {
+    let sandbox = Sandbox::new();
+    let fifo = sandbox.join("fifo");
     make_fifo(&fifo);
-    std::os::unix::fs::symlink(&fifo, place.join("link")).unwrap();
+    std::os::unix::fs::symlink(&fifo, sandbox.join("link")).unwrap();
     for name in ["fifo", "link"] {
-        let output = place.run(&["presets", "check", name]);
+        let output = sandbox.run(&["presets", "check", name]);
         assert!(output.status.code() == Some(2) && said(&output).contains("found a FIFO"), "{}", said(&output));
     }
     let piped = format!("{} presets show fig1c | {0} presets check /dev/stdin", env!("CARGO_BIN_EXE_valleyscope"));
-    let output = place.at_home(std::process::Command::new("sh")).args(["-c", &piped]).output().unwrap();
+    let output = sandbox.at_home(std::process::Command::new("sh")).args(["-c", &piped]).output().unwrap();
     assert!(output.status.success() && said(&output).contains("good"), "{}", said(&output));
 }

@@ -3,21 +3,21 @@
 use std::fs::{self, OpenOptions};
 
 use super::check::{expect, files, spoil};
-use crate::place::{Place, said};
+use crate::sandbox::{Sandbox, said};
 
 #[test]
 fn sweeps_are_checked_against_themselves() {
     const SWEEP: [&str; 12] =
         ["sweep", "fig2a", "--out", "out", "--grid", "4x5", "--lrs", "3", "--replicates", "4", "--steps", "20"];
-    let place = Place::new();
-    assert!(place.run(&SWEEP).status.success());
-    let out = place.join("out");
+    let sandbox = Sandbox::new();
+    assert!(sandbox.run(&SWEEP).status.success());
+    let out = sandbox.join("out");
     let whole = [
         ("whole", "phase.npz", "20 pixels"),
         ("whole", "spec.ron", "repeats phase.npz"),
         ("whole", "phase.csv", "what phase.npz says"),
     ];
-    expect(&place.run(&["runs", "check", "out"]), 0, &whole);
+    expect(&sandbox.run(&["runs", "check", "out"]), 0, &whole);
     let before = files(&out);
     let other = String::from_utf8(before["spec.ron"].clone()).unwrap().replacen("seed: 0", "seed: 1", 1);
     assert_ne!(other.as_bytes(), before["spec.ron"]);
@@ -29,24 +29,24 @@ fn sweeps_are_checked_against_themselves() {
         let left = (left, ".valleyscope-aB3dE5.tmp", "killed");
         mendable.map(|(part, words)| (condition, part, words)).into_iter().chain([left]).collect::<Vec<_>>()
     };
-    expect(&place.run(&["runs", "check", "out"]), 1, &with("mendable", "note"));
-    expect(&place.run(&["runs", "check", "out", "--mend"]), 0, &with("mended", "mended"));
+    expect(&sandbox.run(&["runs", "check", "out"]), 1, &with("mendable", "note"));
+    expect(&sandbox.run(&["runs", "check", "out", "--mend"]), 0, &with("mended", "mended"));
     let mut after = files(&out);
     assert_eq!(after.remove("spec.ron.kept-1").unwrap(), other.as_bytes());
     assert!(after.remove("phase.csv.kept-1").is_some());
     assert!(after == before);
     let array = before["phase.npz"].windows(6).rposition(|bytes| bytes == b"\x93NUMPY").unwrap();
     spoil(&out.join("phase.npz"), array + 20);
-    expect(&place.run(&["runs", "check", "out"]), 1, &[("damaged", "phase.npz", "phase.npz")]);
+    expect(&sandbox.run(&["runs", "check", "out"]), 1, &[("damaged", "phase.npz", "phase.npz")]);
 }
 
 #[test]
 fn raw_arrays_and_pictures_are_read() {
     const SWEEP: &str = "sweep fig2b --out out --grid 2x3 --lrs 2 --replicates 4 --steps 20 --raw";
-    let place = Place::new();
-    assert!(place.run(&SWEEP.split(' ').collect::<Vec<_>>()).status.success());
-    let out = place.join("out");
-    let check = || place.run(&["runs", "check", "out"]);
+    let sandbox = Sandbox::new();
+    assert!(sandbox.run(&SWEEP.split(' ').collect::<Vec<_>>()).status.success());
+    let out = sandbox.join("out");
+    let check = || sandbox.run(&["runs", "check", "out"]);
     let whole = [("whole", "raw", "2 of 2 rows"), ("whole", "phase.png", "shows"), ("whole", "phase.svg", "shows")];
     expect(&check(), 0, &whole);
     let row = |row: usize| format!("syn-exp-6-{row}.npy");
@@ -60,23 +60,23 @@ fn raw_arrays_and_pictures_are_read() {
     spoil(&out.join("phase.png"), before["phase.png"].len() / 2);
     fs::write(out.join("phase.svg"), &before["phase.svg"][..before["phase.svg"].len() / 2]).unwrap();
     expect(&check(), 1, &[("damaged", "phase.png", "draws it again"), ("damaged", "phase.svg", "draws it again")]);
-    // Another picture, which is whole.
+    // This picture is another one, and intact.
     let args = ["figure", "./out", "--out", "out/phase.png", "--dpi", "100"];
-    assert!(place.run(&args).status.success());
+    assert!(sandbox.run(&args).status.success());
     expect(&check(), 1, &[("note", "phase.png", "not what this version draws")]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
-    let place = Place::new();
-    // Files of more than 64 KiB fail as on a full disk, so that it ends in between.
+    let sandbox = Sandbox::new();
+    // Files of more than 64 KiB fail as on a full disk, so that the sweep ends early.
     let sweep = ["sweep", "fig2a", "--out", "out", "--grid", "60x50", "--lrs", "5", "--replicates", "10"];
-    let output = place.run_limited(64, &[&sweep[..], &["--steps", "200", "--threads", "1"]].concat());
+    let output = sandbox.run_limited(64, &[&sweep[..], &["--steps", "200", "--threads", "1"]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let path = place.join("out/checkpoint.bin");
+    let path = sandbox.join("out/checkpoint.bin");
     let length = fs::metadata(&path).unwrap().len() as usize;
-    expect(&place.run(&["runs", "check", "out"]), 0, &[("whole", "checkpoint.bin", "of 3000 pixels")]);
+    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("whole", "checkpoint.bin", "of 3000 pixels")]);
     let mut other = fs::read(&path).unwrap();
     let this = format!("program {}", env!("CARGO_PKG_VERSION"));
     let at = other.windows(this.len()).position(|part| part == this.as_bytes()).unwrap() + this.len() - 1;
@@ -87,19 +87,19 @@ fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
     let own = fs::read(&path).unwrap();
     fs::write(&path, other).unwrap();
     let told = ("whole", "checkpoint.bin", "which alone can go on with them, and this is version");
-    expect(&place.run(&["runs", "check", "out"]), 0, &[told]);
+    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[told]);
     fs::write(&path, own).unwrap();
     spoil(&path, length / 2);
-    let before = files(&place.join("out"));
-    let output = place.run(&["runs", "check", "out", "--mend"]);
+    let before = files(&sandbox.join("out"));
+    let output = sandbox.run(&["runs", "check", "out", "--mend"]);
     expect(&output, 1, &[("damaged", "checkpoint.bin", "records that have changed, and are computed again: 1")]);
     spoil(&path, 20);
-    let output = place.run(&["runs", "check", "out"]);
+    let output = sandbox.run(&["runs", "check", "out"]);
     expect(&output, 1, &[("damaged", "checkpoint.bin", "beginning"), ("damaged", "phase.npz", "missing")]);
     spoil(&path, 20);
-    assert!(files(&place.join("out")) == before);
+    assert!(files(&sandbox.join("out")) == before);
     let held = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     held.lock().unwrap();
-    expect(&place.run(&["runs", "check", "out"]), 0, &[("note", "checkpoint.bin", "at work")]);
-    assert_eq!(place.run(&["runs", "check", "out", "--mend"]).status.code(), Some(1));
+    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("note", "checkpoint.bin", "at work")]);
+    assert_eq!(sandbox.run(&["runs", "check", "out", "--mend"]).status.code(), Some(1));
 }

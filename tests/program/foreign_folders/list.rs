@@ -5,30 +5,30 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use valleyscope_runs::{Event, Notes, RunFolder, Started};
 
-use crate::place::{Place, make_fifo, said};
+use crate::sandbox::{Sandbox, make_fifo, said};
 
 #[test]
-fn bad_runs_are_a_line_each_and_the_others_are_listed() {
-    let place = Place::new();
+fn bad_runs_take_a_line_each_and_the_others_are_listed() {
+    let sandbox = Sandbox::new();
     let started = |title: &str| Started { title: title.to_owned(), optimizer: "Adam".into(), ..Started::default() };
-    let run = |stem: &str| place.record(stem, "Mnist()", started("Adam on digits"), vec![Event::Stopped]);
+    let run = |stem: &str| sandbox.record(stem, "Mnist()", started("Adam on digits"), vec![Event::Stopped]);
     run("good");
     let long = "x".repeat(70_000);
     let endless = Started { title: long.clone(), optimizer: long.clone(), ..Started::default() };
-    place.record("long", "Mnist()", endless, vec![Event::Failed { message: long.clone() }]);
+    sandbox.record("long", "Mnist()", endless, vec![Event::Failed { message: long.clone() }]);
     Notes { title: long, note: String::new() }.write(&run("noted")).unwrap();
     let fifo = run("fifo");
     fs::remove_file(fifo.events()).unwrap();
     make_fifo(fifo.events());
     let link = run("link");
-    fs::rename(link.events(), place.join("elsewhere")).unwrap();
-    symlink(place.join("elsewhere"), link.events()).unwrap();
+    fs::rename(link.events(), sandbox.join("elsewhere")).unwrap();
+    symlink(sandbox.join("elsewhere"), link.events()).unwrap();
     let notes = run("notes");
     fs::create_dir(notes.notes()).unwrap();
     let locked = run("locked");
     fs::set_permissions(locked.events(), PermissionsExt::from_mode(0o000)).unwrap();
 
-    let output = place.run(&["runs", "list"]);
+    let output = sandbox.run(&["runs", "list"]);
     fs::set_permissions(locked.events(), PermissionsExt::from_mode(0o644)).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let [text, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
@@ -56,21 +56,21 @@ fn bad_runs_are_a_line_each_and_the_others_are_listed() {
         let reason = format!("cannot read {}", run.events().display());
         assert!(errors.lines().any(|line| line.contains(&reason) && line.contains(words)), "{errors}");
     }
-    // As root, everything can be read.
+    // Root can read everything.
     assert!(["stopped", "unreadable"].iter().any(|word| line("locked-").contains(word)));
 }
 
 #[test]
-fn what_is_no_plain_file_is_said_by_whatever_looks_at_the_run() {
-    let place = Place::new();
-    let run = place.record("fifo", "Mnist()", Started::default(), vec![Event::Stopped]);
+fn every_command_reports_files_that_are_not_regular() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.record("fifo", "Mnist()", Started::default(), vec![Event::Stopped]);
     fs::remove_file(run.events()).unwrap();
     make_fifo(run.events());
     for command in ["show", "watch", "stop"] {
-        let output = place.run(&["runs", command, "fifo"]);
+        let output = sandbox.run(&["runs", command, "fifo"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(said(&output).contains("found a FIFO"), "{}", said(&output));
     }
-    let output = place.run(&["runs", "export", "fifo", "--out", "a.csv"]);
+    let output = sandbox.run(&["runs", "export", "fifo", "--out", "a.csv"]);
     assert!(said(&output).contains(RunFolder::EVENTS) && said(&output).contains("found a FIFO"), "{}", said(&output));
 }

@@ -1,6 +1,6 @@
-//! Folders of runs, sweeps and presets that come from anybody, or are damaged, as a user of the real program meets them.
+//! Damaged and malicious folders of runs, sweeps and presets, given to the real program.
 
-// The folders of a user are those of Linux.
+// The paths of a user's folders are those of Linux.
 #![cfg(target_os = "linux")]
 
 mod check;
@@ -10,10 +10,10 @@ mod terminal;
 
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
-use crate::place::Place;
+use crate::sandbox::Sandbox;
 
-impl Place {
-    /// A run that was trained for some steps by a worker in this process.
+impl Sandbox {
+    /// Returns a run that was trained for some steps by a worker in this process.
     fn record(&self, stem: &str, config: &str, started: Started, events: Vec<Event>) -> RunFolder {
         let run = RunFolder::create(&self.runs(), stem, config).unwrap();
         let mut session = RunSession::begin(&run).unwrap();

@@ -1,4 +1,4 @@
-//! Nothing in a file acts on the terminal on which a command shows it.
+//! Texts from files do not control the terminal on which a command shows them.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,22 +9,22 @@ use valleyscope::export::{Element, NpzWriter};
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_runs::{Event, Notes, Started};
 
-use crate::place::{Place, said};
+use crate::sandbox::{Sandbox, said};
 
 /// Words with a title for the window and a text for the clipboard, both by escape sequences; the bell; a colour by a
 /// single character (CSI); a turned direction of writing; the ends of lines of old; and deletion.
 const EVIL: &str =
     "ev\u{1b}]0;t\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\u{202e}\u{2066}il\r\u{b}\u{c}\u{8}\u{85}\u{2028}\u{7f}";
-/// The same, but what a path or a file name can hold.
+/// Such words as a path or a file name can contain them.
 const EVIL_NAME: &str = "ev\u{1b}]0;t\u{7}\u{9b}31m\u{202e}il";
 
-/// What a title can hold, where control characters are refused.
+/// Such words as a title can contain them, without control characters.
 const TURNED: &str = "ev\u{202e}il";
 
-/// What the name of an optimizer can hold, in which all characters are visible.
+/// Such words as an optimizer's name can contain them, with only visible characters.
 const VISIBLE: &str = "évíl 邪";
 
-/// Checks that nothing in what was said acts, and that the evil words were said.
+/// Checks that an output contains no control sequence, and whether it contains the evil words.
 #[track_caller]
 fn tame(text: &str, has_evil: bool) {
     let acts = |c: char| {
@@ -37,22 +37,22 @@ fn tame(text: &str, has_evil: bool) {
     assert!(!has_evil || text.contains("ev\\u{1b}]0;t\\u{7}"), "the words are not in {text:?}");
 }
 
-/// The output of a command on a terminal, with the terminal's ends of lines made plain.
-fn on_terminal(place: &Place, args: &[&str]) -> String {
+/// Returns the output of a command on a terminal, with the terminal's ends of lines made plain.
+fn on_terminal(sandbox: &Sandbox, args: &[&str]) -> String {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-    in_shell(place, &format!("{} {}", env!("CARGO_BIN_EXE_valleyscope"), quoted.join(" ")))
+    in_shell(sandbox, &format!("{} {}", env!("CARGO_BIN_EXE_valleyscope"), quoted.join(" ")))
 }
 
-/// The output of a shell's command on a terminal, with the terminal's ends of lines made plain.
-fn in_shell(place: &Place, command: &str) -> String {
+/// Returns the output of a shell's command on a terminal, with the terminal's ends of lines made plain.
+fn in_shell(sandbox: &Sandbox, command: &str) -> String {
     let mut script = Command::new("script");
     script.args(["-q", "-e", "-c", command]);
-    let output = place.at_home(script).arg("/dev/null").output().expect("there is `script`, of util-linux");
+    let output = sandbox.at_home(script).arg("/dev/null").output().expect("there is `script`, of util-linux");
     assert!(output.status.success(), "{}", said(&output));
     String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
 }
 
-/// The text as a string of RON, with its characters as they are.
+/// Returns the text as a string of RON, with its characters as they are.
 fn ron(text: &str) -> String {
     format!("r##\"{text}\"##")
 }
@@ -69,8 +69,8 @@ fn landscape() -> String {
 
 #[test]
 fn presets() {
-    let place = Place::new();
-    let folder = place.join("valleyscope/presets");
+    let sandbox = Sandbox::new();
+    let folder = sandbox.join("valleyscope/presets");
     fs::create_dir_all(&folder).unwrap();
     let own = folder.join(format!("{EVIL_NAME}.ron"));
     fs::write(&own, landscape()).unwrap();
@@ -98,30 +98,30 @@ fn presets() {
         &["app", "--preset", broken],
         &["app", "--open", EVIL_NAME],
     ] {
-        tame(&said(&place.run(args)), false);
+        tame(&said(&sandbox.run(args)), false);
     }
-    tame(&said(&place.run(&["presets", "list"])), true);
-    tame(&said(&place.run(&["presets", "check", own])), true);
+    tame(&said(&sandbox.run(&["presets", "list"])), true);
+    tame(&said(&sandbox.run(&["presets", "check", own])), true);
 }
 
 #[test]
-fn content_is_as_it_is_in_a_pipe_and_visible_on_a_terminal() {
-    let place = Place::new();
+fn content_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
+    let sandbox = Sandbox::new();
     let text = landscape();
-    fs::write(place.join("own.ron"), &text).unwrap();
-    assert_eq!(place.run(&["presets", "show", "own.ron"]).stdout, text.as_bytes());
-    let table = String::from_utf8(place.run(&["simulate", "own.ron"]).stdout).unwrap();
+    fs::write(sandbox.join("own.ron"), &text).unwrap();
+    assert_eq!(sandbox.run(&["presets", "show", "own.ron"]).stdout, text.as_bytes());
+    let table = String::from_utf8(sandbox.run(&["simulate", "own.ron"]).stdout).unwrap();
     assert!(table.contains(VISIBLE), "{table}");
     if cfg!(target_os = "linux") {
-        tame(&on_terminal(&place, &["presets", "show", "own.ron"]), true);
-        let table = on_terminal(&place, &["simulate", "own.ron"]);
+        tame(&on_terminal(&sandbox, &["presets", "show", "own.ron"]), true);
+        let table = on_terminal(&sandbox, &["simulate", "own.ron"]);
         tame(&table, false);
         assert!(table.contains(VISIBLE), "{table}");
     }
 }
 
-/// A run with the words in all its texts, which was ended by this event, if by any.
-fn evil_run(place: &Place, stem: &str, goodbye: Option<Event>) -> PathBuf {
+/// Returns a run with the words in all its texts, which was ended by this event, if by any.
+fn evil_run(sandbox: &Sandbox, stem: &str, goodbye: Option<Event>) -> PathBuf {
     let evil = || EVIL.to_owned();
     let started = Started {
         title: evil(),
@@ -142,7 +142,7 @@ fn evil_run(place: &Place, stem: &str, goodbye: Option<Event>) -> PathBuf {
         Event::Command { id: evil(), ok: false, message: evil(), steps: None },
         Event::Warning { message: evil() },
     ];
-    let run = place.record(stem, &landscape(), started, events.into_iter().chain(goodbye).collect());
+    let run = sandbox.record(stem, &landscape(), started, events.into_iter().chain(goodbye).collect());
     Notes { title: evil(), note: evil() }.write(&run).unwrap();
     fs::write(run.log(), format!("{EVIL}\nlast words\n")).unwrap();
     fs::write(run.commands(), format!("{EVIL}\n")).unwrap();
@@ -152,13 +152,13 @@ fn evil_run(place: &Place, stem: &str, goodbye: Option<Event>) -> PathBuf {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_list_of_runs_is_as_wide_as_a_wide_terminal() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let title = "The title of a run ".repeat(6).trim().to_owned();
     let started = Started { title: title.clone(), steps: 9, ..Started::default() };
-    place.record("titled", &landscape(), started, vec![Event::Stopped]);
+    sandbox.record("titled", &landscape(), started, vec![Event::Stopped]);
     let list = |columns: u16| {
         let program = env!("CARGO_BIN_EXE_valleyscope");
-        in_shell(&place, &format!("stty rows 40 cols {columns}; {program} runs list"))
+        in_shell(&sandbox, &format!("stty rows 40 cols {columns}; {program} runs list"))
     };
     assert!(list(220).contains(&title));
     let narrow = list(80);
@@ -167,7 +167,7 @@ fn a_list_of_runs_is_as_wide_as_a_wide_terminal() {
 
 #[test]
 fn runs() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let ends = [
         ("failed", Some(Event::Failed { message: EVIL.to_owned() })),
         ("stopped", Some(Event::Stopped)),
@@ -175,21 +175,21 @@ fn runs() {
         ("crashed", None),
     ];
     for (stem, goodbye) in ends {
-        let evil = evil_run(&place, stem, goodbye);
-        let named = place.runs().join(format!("{stem} {EVIL_NAME}"));
+        let evil = evil_run(&sandbox, stem, goodbye);
+        let named = sandbox.runs().join(format!("{stem} {EVIL_NAME}"));
         fs::rename(&evil, &named).unwrap();
     }
-    let elsewhere = evil_run(&place, "elsewhere", None);
+    let elsewhere = evil_run(&sandbox, "elsewhere", None);
     let lock = fs::read_to_string(elsewhere.join("lock")).unwrap();
     let (before, after) = lock.split_once("\"host\":\"").unwrap();
     let host: String = EVIL.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
     let rest = after.split_once('"').unwrap().1;
     fs::write(elsewhere.join("lock"), format!("{before}\"host\":\"{host}\"{rest}")).unwrap();
-    let list = said(&place.run(&["runs", "list"]));
+    let list = said(&sandbox.run(&["runs", "list"]));
     tame(&list, true);
     assert_eq!(list.lines().count(), 6, "{list}");
     for stem in ["failed", "stopped", "finished", "crashed", "elsewhere"] {
-        let show = said(&place.run(&["runs", "show", stem]));
+        let show = said(&sandbox.run(&["runs", "show", stem]));
         tame(&show, true);
         let open = stem == "elsewhere";
         for (command, more) in [
@@ -199,19 +199,19 @@ fn runs() {
             ("export", &["--out", "out.npz"]),
             ("export", &["--out", EVIL_NAME]),
         ] {
-            // Such a run may be at work somewhere, and is waited for.
+            // Such a run may be training elsewhere, and the command waits for it.
             if !(open && matches!(command, "watch" | "stop")) {
-                tame(&said(&place.run(&[&["runs", command, stem], more].concat())), false);
+                tame(&said(&sandbox.run(&[&["runs", command, stem], more].concat())), false);
             }
         }
-        tame(&said(&place.run(&["figure", stem, "--out", "f.png"])), false);
-        tame(&said(&place.run(&["train", "--resume", stem, "--worker", "/nowhere"])), false);
+        tame(&said(&sandbox.run(&["figure", stem, "--out", "f.png"])), false);
+        tame(&said(&sandbox.run(&["train", "--resume", stem, "--worker", "/nowhere"])), false);
     }
-    tame(&said(&place.run(&["runs", "show", EVIL_NAME])), true);
-    tame(&said(&place.run(&["runs", "watch", "failed"])), true);
+    tame(&said(&sandbox.run(&["runs", "show", EVIL_NAME])), true);
+    tame(&said(&sandbox.run(&["runs", "watch", "failed"])), true);
 }
 
-/// Numbers whose description in an array's header acts.
+/// Numbers whose description in an array's header has control sequences.
 #[derive(Clone, Copy)]
 struct Evil;
 
@@ -242,7 +242,7 @@ fn result(folder: &Path, spec: Option<&str>, program: &str) {
 
 #[test]
 fn results() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let Some(Preset::Sweep(mut preset)) =
         built_ins().iter().find(|built_in| built_in.name == "fig2a").map(|built_in| built_in.preset.clone())
     else {
@@ -250,36 +250,36 @@ fn results() {
     };
     (preset.title, preset.description) = (TURNED.to_owned(), EVIL.to_owned());
     let spec = Preset::Sweep(preset).to_ron();
-    result(&place.join("header"), None, "f32");
-    result(&place.join("program"), Some(&spec), EVIL);
-    result(&place.join("spec"), Some(&format!("Sweep(version: 1, title: {EVIL}")), "f32");
+    result(&sandbox.join("header"), None, "f32");
+    result(&sandbox.join("program"), Some(&spec), EVIL);
+    result(&sandbox.join("spec"), Some(&format!("Sweep(version: 1, title: {EVIL}")), "f32");
     for folder in ["header", "program", "spec"] {
-        let output = said(&place.run(&["figure", &format!("./{folder}"), "--out", "f.svg"]));
+        let output = said(&sandbox.run(&["figure", &format!("./{folder}"), "--out", "f.svg"]));
         tame(&output, false);
         assert!(output.contains("error: "), "{output}");
-        tame(&said(&place.run(&["app", "--open", &format!("./{folder}")])), false);
+        tame(&said(&sandbox.run(&["app", "--open", &format!("./{folder}")])), false);
     }
-    let program = said(&place.run(&["figure", "./program", "--out", "f.svg"]));
+    let program = said(&sandbox.run(&["figure", "./program", "--out", "f.svg"]));
     tame(&program, true);
-    let header = said(&place.run(&["figure", "./header", "--out", "f.svg"]));
+    let header = said(&sandbox.run(&["figure", "./header", "--out", "f.svg"]));
     tame(&header, true);
 
-    fs::write(place.join("own.ron"), &spec).unwrap();
+    fs::write(sandbox.join("own.ron"), &spec).unwrap();
     let out = format!("out {EVIL_NAME}");
     let sweep = ["sweep", "own.ron", "--grid", "2x2", "--lrs", "2", "--replicates", "2", "--steps", "2", "--out", &out];
-    tame(&said(&place.run(&sweep)), true);
-    tame(&said(&place.run(&sweep)), true);
-    tame(&said(&place.run(&["figure", &format!("./{out}"), "--out", &format!("{EVIL_NAME}.svg")])), true);
+    tame(&said(&sandbox.run(&sweep)), true);
+    tame(&said(&sandbox.run(&sweep)), true);
+    tame(&said(&sandbox.run(&["figure", &format!("./{out}"), "--out", &format!("{EVIL_NAME}.svg")])), true);
 }
 
 #[test]
 fn the_doctor() {
-    let place = Place::new();
-    let worker = place.join("valleyscope/worker");
+    let sandbox = Sandbox::new();
+    let worker = sandbox.join("valleyscope/worker");
     fs::create_dir_all(&worker).unwrap();
     let status = format!("state=failed\nmessage={EVIL}\nstep=1\nsteps=3\npid=1\nupdated=1\n");
     fs::write(worker.join("setup.txt"), status).unwrap();
-    let mut doctor = place.command(&[]);
+    let mut doctor = sandbox.command(&[]);
     let output = doctor.arg("doctor").env("DISPLAY", EVIL_NAME).env_remove("WAYLAND_DISPLAY").output().unwrap();
     tame(&said(&output), true);
 }

@@ -87,7 +87,7 @@ fn a_lesson_s_settings_add_up_and_can_be_taken_back() {
     assert_eq!(lesson.simulation.noise.get(), 0.0);
 }
 
-/// The samples of all optimizers after `steps`.
+/// Returns the samples of all optimizers after `steps`.
 fn samples(spec: &SimulationSpec, steps: u64) -> Vec<Sample> {
     let mut simulation = Simulation::new(spec.clone());
     (0..steps).for_each(|_| simulation.advance());
@@ -95,7 +95,7 @@ fn samples(spec: &SimulationSpec, steps: u64) -> Vec<Sample> {
 }
 
 #[test]
-fn who_is_said_to_win_wins_with_any_seed() {
+fn the_stated_winner_wins_with_any_seed() {
     for (name, winner) in [("adam-wins", "Adam"), ("signum-wins", "Signum"), ("focus-wins", "FOCUS")] {
         for seed in 0..5 {
             let spec = SimulationSpec { seed, ..built_in(name).simulation.clone() };
@@ -107,7 +107,7 @@ fn who_is_said_to_win_wins_with_any_seed() {
     }
 }
 
-/// The samples of all optimizers at each step until the run pauses.
+/// Returns the samples of all optimizers at each step until the run pauses.
 fn course(spec: &SimulationSpec) -> Vec<[Sample; 3]> {
     let mut simulation = Simulation::new(spec.clone());
     let samples = |simulation: &Simulation| std::array::from_fn(|index| *simulation.ensembles()[index].sample());
@@ -122,8 +122,8 @@ fn course(spec: &SimulationSpec) -> Vec<[Sample; 3]> {
 /// The numbers of a text, in its order, each with the words before it and the value that it has in the run.
 type Numbers = Vec<(&'static str, f64)>;
 
-/// The numbers that the steps of the built-in lesson state, as a run with this seed gives them. Panics where a comparison
-/// that they make does not hold.
+/// Returns the numbers that the steps of the built-in lesson state, as a run with this seed gives them. Panics where a
+/// comparison that they make does not hold.
 fn stated_by_the_lesson(lesson: &LandscapePreset, seed: u64) -> Vec<Numbers> {
     let spec = |step| SimulationSpec { seed, ..lesson.simulation_at(step).unwrap() };
     let pause = |step| spec(step).steps.expect("the run pauses") as f64;
@@ -131,7 +131,7 @@ fn stated_by_the_lesson(lesson: &LandscapePreset, seed: u64) -> Vec<Numbers> {
     let courses: Vec<Vec<[Sample; 3]>> = (0..lesson.lesson.len()).map(|step| course(&spec(step))).collect();
     let last = |step: usize| courses[step].last().expect("there is a start").map(|sample| sample.u.mean);
     let steps = |step: usize| courses[step].last().expect("there is a start").map(|sample| sample.effective_step.mean);
-    // From step to step |v| goes up and down.
+    // |v| oscillates from step to step.
     let walls = |step: usize, optimizer: usize| {
         let end = &courses[step][courses[step].len() - 200..];
         end.iter().map(|samples| samples[optimizer].abs_v.mean).sum::<f64>() / 200.0
@@ -222,14 +222,14 @@ fn stated_by_the_lesson(lesson: &LandscapePreset, seed: u64) -> Vec<Numbers> {
     vec![vec![("near u = ", start)], free, starved, passed, attracted, creeping, undecayed]
 }
 
-/// The number at the begin of a text.
+/// Returns the number at the beginning of a text.
 fn number_of(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text[..end].trim_end_matches('.')
 }
 
 #[test]
-fn every_number_of_a_lesson_is_that_of_its_run_where_it_pauses() {
+fn every_number_of_a_lesson_agrees_with_its_run_at_the_pause() {
     let lessons = built_ins().iter().filter_map(|built_in| match &built_in.preset {
         Preset::Landscape(preset) if !preset.lesson.is_empty() => Some((built_in.name, preset)),
         _ => None,
@@ -271,7 +271,7 @@ fn each_step_of_the_lesson_plays_to_a_pause_and_names_its_plots() {
 }
 
 #[test]
-fn a_rule_that_is_set_keeps_what_it_has_like_the_one_before() {
+fn a_rule_that_is_set_keeps_common_hyperparameters() {
     let set = |name: &str, path: &str, value: &str| {
         let found = built_ins().iter().find(|built_in| built_in.name == name).expect("it is built in");
         found.preset.with(path, value).unwrap_or_else(|error| panic!("{error}"))
@@ -286,11 +286,11 @@ fn a_rule_that_is_set_keeps_what_it_has_like_the_one_before() {
         |rule: RatedRule| (rule.learning_rate, rule.schedule, rule.rule.get("weight_decay"), rule.rule.get("beta1"));
     assert_eq!(focus.name(), "FOCUS");
     assert_eq!(kept(focus), kept(before));
-    // β₂ of Adam is that of squares, and of FOCUS that of an average.
+    // β₂ belongs to squares in Adam, and to an average of parameters in FOCUS.
     assert_eq!([before.rule.get("beta2"), focus.rule.get("beta2")], [Some(0.999), Some(0.9)]);
     let given = landscape("optimizers[0].rule", "Focus(learning_rate: 0.5, weight_decay: 0.3)");
     assert_eq!((given.learning_rate.get(), given.rule.get("weight_decay")), (0.5, Some(0.3)));
-    // β₁ of Lion mixes, and is no decay rate of the momentum.
+    // β₁ of Lion is not the decay rate of its momentum.
     assert_eq!(
         landscape("optimizers[0].rule", "Lion").rule.get("beta1"),
         RuleSpec::on_plane(RuleKind::Lion).get("beta1")
@@ -301,7 +301,7 @@ fn a_rule_that_is_set_keeps_what_it_has_like_the_one_before() {
     let cautious =
         training.with("optimizer.mask", "cautious").and_then(|preset| preset.with("optimizer", "SGD")).unwrap();
     assert_eq!((rule(&cautious).name(), rule(&cautious).get("weight_decay")), ("Cautious SGD", Some(0.1)));
-    // Each of several runs keeps its own.
+    // Each of several runs keeps its own values.
     let runs = set("weightd", "optimizer", "Signum");
     let decays: Vec<Option<f64>> = runs.trainings().iter().map(|run| rule(run).get("weight_decay")).collect();
     assert_eq!(decays, [Some(0.2); 2]);

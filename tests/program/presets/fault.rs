@@ -1,4 +1,4 @@
-//! What is said about a text that is no good preset.
+//! Errors about texts that are not valid presets.
 
 use valleyscope_experiments::preset::{Fault, Preset, PresetError};
 

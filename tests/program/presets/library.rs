@@ -40,7 +40,7 @@ fn a_preset_is_saved_listed_and_loaded() {
 }
 
 #[test]
-fn nothing_is_overwritten_without_being_told() {
+fn nothing_is_overwritten_unless_requested() {
     let (_folder, library, preset) = fixture();
     let other = built_ins()[2].preset.clone();
     let path = save(&library, "mine", &preset, Overwrite::No).unwrap();
@@ -73,7 +73,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn a_broken_preset_of_the_user_is_listed_with_its_fault() {
+fn a_users_broken_preset_is_listed_with_its_fault() {
     let (_folder, library, preset) = fixture();
     let path = save(&library, "a", &preset, Overwrite::No).unwrap();
     fs::write(path.with_file_name("b.ron"), "Landscape(version: 9)").unwrap();
@@ -94,7 +94,7 @@ fn names_that_cannot_be_files_everywhere_are_refused() {
 }
 
 #[test]
-fn a_name_is_a_file_then_built_in_then_the_user_s() {
+fn a_name_means_a_file_then_a_built_in_preset_then_a_users_own() {
     let (folder, library, preset) = fixture();
     let built_in = library.load(OsStr::new("fig1c")).unwrap();
     assert_eq!(built_in.source, PresetSource::BuiltIn("fig1c"));
@@ -102,7 +102,7 @@ fn a_name_is_a_file_then_built_in_then_the_user_s() {
     let path = folder.path().join("fig1c");
     preset.write(&path, Overwrite::No).unwrap();
     assert_eq!(library.load(path.as_os_str()).unwrap().source, PresetSource::File(path));
-    // Whatever ends in .ron or has a separator is a file, and its absence is said as such.
+    // A name that ends in .ron or has a separator is a file, and its absence is reported as such.
     for missing in ["none.ron", "fig1c.ron", "none/fig1c"] {
         let error = library.load(OsStr::new(missing)).unwrap_err();
         assert!(matches!(error, PresetError::Read { .. }), "{missing}: {error}");

@@ -1,4 +1,4 @@
-//! How much a preset may hold, and what is said of one that holds more.
+//! Limits on the size of presets, and the errors beyond them.
 
 use valleyscope_engine::optimizer::{Decay, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
@@ -7,7 +7,7 @@ use valleyscope_experiments::preset::{Preset, PresetError, built_ins};
 use super::fault::{fault_of, refused_in};
 use super::refusals::GOOD;
 #[cfg(unix)]
-use crate::place::make_fifo;
+use crate::sandbox::make_fifo;
 
 #[track_caller]
 fn refused(part: &str, replacement: &str, mark: &str, words: &[&str]) {
@@ -15,7 +15,7 @@ fn refused(part: &str, replacement: &str, mark: &str, words: &[&str]) {
 }
 
 #[test]
-fn what_is_too_long_is_refused_where_it_stands() {
+fn excessive_lengths_are_refused_with_their_position() {
     let name = "a".repeat(30_000);
     let list = format!("{name}: [{}], noise: 1.0", "0, ".repeat(65_000));
     refused("noise: 1.0", &list, "aaa", &["a name of at most 100 bytes", "30000"]);
@@ -33,7 +33,7 @@ fn what_is_too_long_is_refused_where_it_stands() {
 }
 
 #[test]
-fn a_list_has_so_many_elements_at_most_but_for_recorded_changes() {
+fn the_length_of_lists_is_limited_except_for_recorded_changes() {
     let ids = format!("Of(LearningRate, [{}])", "0, ".repeat(10_001));
     let fig2a = built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset.to_ron();
     let fault = fault_of(&fig2a.replacen("of: Sharpness", &format!("of: {ids}"), 1));
@@ -51,7 +51,7 @@ fn the_longest_numbers_that_are_written_are_read() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused_with_line_and_column() {
+fn invalid_utf8_is_refused_with_line_and_column() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("latin1.ron");
     std::fs::write(&path, b"Landscape(\n    // \xce\xb2 \xe9").unwrap();
@@ -70,7 +70,7 @@ fn messages_name_what_is_in_the_file() {
 }
 
 #[test]
-fn an_unknown_field_of_a_scan_is_said_to_be_the_scans() {
+fn an_unknown_field_of_a_scan_is_attributed_to_the_scan() {
     let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").unwrap();
     let fault = fault_of(&scan.preset.to_ron().replace("replicates:", "replicas:"));
     assert!(fault.message.starts_with("`scan` has no field `replicas`"), "{fault}");
@@ -79,7 +79,7 @@ fn an_unknown_field_of_a_scan_is_said_to_be_the_scans() {
 }
 
 #[test]
-fn a_field_is_set_only_where_its_path_leads() {
+fn setting_a_path_that_does_not_exist_is_refused() {
     let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
     let refused = |path: &str, value: &str, words: &[&str]| {
         let error = mnist.with(path, value).unwrap_err().to_string();
@@ -108,7 +108,7 @@ fn a_field_is_set_only_where_its_path_leads() {
     assert_eq!(set("optimizer", "SGD").runs[0].optimizer.name(), "SGD");
 }
 
-/// A schedule has paths of its own, in a preset that does not say it too.
+/// A schedule's paths can be set also in a preset without one.
 #[test]
 fn a_schedule_is_set_by_its_path() {
     let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
@@ -142,7 +142,7 @@ fn a_choice_may_be_spelled_as_on_a_command_line() {
         ("fig3-cpu", "optimizer", "Focus(decay: Parameters)", &["focus(decay: parameters)"]),
         ("mnist", "optimizer", "Sgd", &["sgd", "sGd"]),
         ("mnist", "not_finite", "GoOn", &["go_on", "go-on", "goon"]),
-        ("mnist", "data", "StandIn", &["stand-in"]),
+        ("mnist", "data", "Synthetic", &["synthetic"]),
     ] {
         let exact = built_in(name).with(path, exact).unwrap();
         for other in others {
@@ -155,7 +155,7 @@ fn a_choice_may_be_spelled_as_on_a_command_line() {
 }
 
 #[test]
-fn a_text_is_taken_as_it_stands_and_any_other_value_as_in_a_file() {
+fn texts_are_set_without_quotes_and_other_values_as_in_a_file() {
     let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
     let name = |value: &str| match built_in("mnist").with("name", value).unwrap() {
         Preset::Mnist(preset) => preset.runs[0].name.clone(),
@@ -184,7 +184,7 @@ fn a_text_is_taken_as_it_stands_and_any_other_value_as_in_a_file() {
 }
 
 #[test]
-fn a_setting_that_is_refused_is_named_and_no_place_in_a_text() {
+fn a_refused_setting_is_named_without_a_position() {
     let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
     for (path, value, words) in [
         ("optimizer.beta1", "2", "found 2"),
@@ -200,11 +200,11 @@ fn a_setting_that_is_refused_is_named_and_no_place_in_a_text() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_plain_file_is_no_preset_of_a_user() {
+fn files_that_are_not_regular_are_no_presets_of_a_user() {
     use valleyscope_experiments::preset::Library;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    make_fifo(&at("pipe.ron"));
+    make_fifo(at("pipe.ron"));
     std::os::unix::fs::symlink("/dev/zero", at("zeros.ron")).unwrap();
     std::fs::write(at("good.txt"), GOOD).unwrap();
     std::os::unix::fs::symlink("good.txt", at("linked.ron")).unwrap();
@@ -219,7 +219,7 @@ fn what_is_no_plain_file_is_no_preset_of_a_user() {
     assert_eq!(said("linked"), "Good");
     assert!(library.load("pipe".as_ref()).is_err());
     assert_eq!(library.load("linked".as_ref()).unwrap().preset.title(), "Good");
-    // Whoever names a device is given as much of it as a preset can be long.
+    // A named device is read up to the largest length of a preset.
     let error = Library::load_file(std::path::Path::new("/dev/zero")).unwrap_err();
     assert!(error.to_string().contains("longer than 64 MiB"), "{error}");
 }

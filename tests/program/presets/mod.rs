@@ -1,4 +1,4 @@
-//! Presets: the built-in ones, reading and writing, what is said about bad ones, and the user's own.
+//! Presets: the built-in ones, reading and writing, errors, and the user's own.
 
 mod builtin;
 mod fault;

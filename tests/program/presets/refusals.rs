@@ -1,4 +1,4 @@
-//! What is wrong with a preset, and where.
+//! Errors of presets, with their positions.
 
 use proptest::prelude::*;
 use valleyscope_engine::optimizer::RuleKind;
@@ -26,7 +26,7 @@ Landscape(
 )
 "#;
 
-/// As [`refused_in`] the good preset.
+/// Calls [`refused_in`] with the good preset.
 #[track_caller]
 fn refused(part: &str, replacement: &str, mark: &str, words: &[&str]) {
     refused_in(GOOD, part, replacement, mark, words);
@@ -38,7 +38,7 @@ fn the_good_preset_is_good() {
 }
 
 #[test]
-fn quantities_out_of_range_are_refused_where_they_stand() {
+fn quantities_out_of_range_are_refused_with_their_position() {
     refused("noise: 1.0", "noise: -0.5", "-0.5", &["noise", "from 0 to 100", "-0.5"]);
     refused("noise: 1.0", "noise:   1e3 // much", "1e3", &["noise", "1000"]);
     refused("noise: 1.0", "noise: NaN", "NaN", &["noise", "NaN"]);
@@ -59,7 +59,7 @@ fn quantities_out_of_range_are_refused_where_they_stand() {
 }
 
 #[test]
-fn schedules_that_make_no_sense_are_refused_where_they_stand() {
+fn invalid_schedules_are_refused_with_their_position() {
     let schedule = |schedule: &str| format!("Adam(learning_rate: 0.1, schedule: {schedule})");
     let refused = |wrong: &str, mark: &str, words: &[&str]| {
         refused("Adam(learning_rate: 0.1)", &schedule(wrong), mark, words);
@@ -78,7 +78,7 @@ fn schedules_that_make_no_sense_are_refused_where_they_stand() {
 }
 
 #[test]
-fn values_of_another_type_are_refused_where_they_stand() {
+fn values_of_another_type_are_refused_with_their_position() {
     refused("noise: 1.0", "noise: \"1.0\"", "\"1.0\"", &["expected a number", "found a text"]);
     refused("noise: 1.0", "noise: loud", "loud", &["expected a number", "`loud`"]);
     refused("title: \"Good\"", "title: 5", "5", &["expected a text", "`5`"]);
@@ -95,7 +95,7 @@ fn values_of_another_type_are_refused_where_they_stand() {
 }
 
 #[test]
-fn names_that_do_not_exist_are_refused_with_those_that_do() {
+fn unknown_names_are_refused_with_the_known_ones() {
     refused("noise: 1.0", "nose: 1.0", "nose", &["`simulation`", "no field `nose`", "`noise`"]);
     refused("version: 1,", "version: 1, x: 2,", "x", &["the preset", "no field `x`", "`title`"]);
     refused("gamma: 0.2", "gama: 0.2", "gama", &["simulation.optimizers[1].rule", "`gama`", "`gamma`"]);
@@ -108,7 +108,7 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
 }
 
 #[test]
-fn broken_syntax_is_refused_where_it_breaks() {
+fn broken_syntax_is_refused_with_its_position() {
     refused("noise: 1.0,\n        particles", "noise: 1.0\n        particles", "particles", &["`,`", "`particles`"]);
     refused("\"See.\"", "\"See.", "\"", &["quotation mark"]);
     refused("// A comment.", "/* A comment.", "/*", &["comment"]);
@@ -146,7 +146,7 @@ fn another_kind_of_preset_is_refused_by_name() {
 }
 
 #[test]
-fn rules_between_fields_name_both() {
+fn errors_between_fields_name_both() {
     refused("id: 5", "id: 3", "3", &["simulation.optimizers[1].id", "simulation.optimizers[0].id"]);
     refused("step: 9, set: Noise(2.0)", "step: 8, set: Noise(2.0)", "8", &["changes[1].step", "changes[0].step", "9"]);
     let other = "(step: 9, set: Rule(optimizer: 5, rule: Adam(learning_rate: 1)))";
@@ -162,7 +162,7 @@ fn rules_between_fields_name_both() {
 }
 
 #[test]
-fn steps_of_a_lesson_that_cannot_be_walked_are_refused() {
+fn impossible_steps_of_a_lesson_are_refused() {
     let lesson = "lesson: [(text: \"See.\", set: [Noise(0.0)])]";
     let with = |step: &str| lesson.replace(")])]", &format!(")]), {step}]"));
     let on = |steps: &str| with(&format!("(text: \"On.\", set: [Steps({steps})], play: true, show: [Loss, AbsV])"));
@@ -180,7 +180,7 @@ fn steps_of_a_lesson_that_cannot_be_walked_are_refused() {
 }
 
 #[test]
-fn names_texts_and_views_are_kept_in_bounds() {
+fn names_texts_and_views_are_limited() {
     refused("\"Good\"", "\"\"", "\"\"", &["`title`", "empty"]);
     refused("\"Good\"", "\"two\\nlines\"", "\"", &["`title`", "single line"]);
     let long = format!("\"{}\"", "long ".repeat(30));
@@ -226,9 +226,9 @@ bad.ron:11:60: gamma must be a number from -10 to 10, found 20
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a file holds, it is read or refused, never a panic.
+    /// Any file is read or refused, without a panic.
     #[test]
-    fn no_damage_to_a_file_is_fatal(cut in 0..4000_usize, length in 0..60_usize, junk in r#"[ -~\n"'()\[\]/*#βr]{0,20}"#) {
+    fn no_damage_to_a_file_panics(cut in 0..4000_usize, length in 0..60_usize, junk in r#"[ -~\n"'()\[\]/*#βr]{0,20}"#) {
         let mut characters: Vec<char> = built_ins()[0].text.chars().collect();
         let from = cut.min(characters.len());
         let to = (from + length).min(characters.len());
@@ -241,7 +241,7 @@ proptest! {
 }
 
 #[test]
-fn characters_that_turn_the_direction_of_writing_are_shown() {
+fn bidirectional_control_characters_are_escaped() {
     for text in [GOOD.replace("version: 1", "ver\u{202e}sion: 1"), "Land\u{2066}scape(version: 1)".to_owned()] {
         assert!(text.contains(['\u{202e}', '\u{2066}']));
         let fault = fault_of(&text);

@@ -1,4 +1,4 @@
-//! What is written is read again, and how values are written.
+//! Round trips of presets, and the format of values.
 
 use proptest::prelude::*;
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
@@ -10,7 +10,7 @@ use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, SymLog, 
 use super::refusals::GOOD;
 
 #[test]
-fn optional_fields_and_settings_stand_bare() {
+fn optional_fields_and_settings_are_written_without_wrappers() {
     let text = r#"
         Landscape(
             version: 1,
@@ -33,14 +33,14 @@ fn optional_fields_and_settings_stand_bare() {
     assert_eq!(preset.lesson[0].set[..2], [Setting::Noise(Noise::clamped(1.5)), Setting::Steps(None)]);
     assert_eq!(preset.changes[0].step, 3);
     assert_eq!(preset.record().changes, preset.changes);
-    // With `Some` it is the same, and so it is after a byte order mark.
+    // `Some` and a byte order mark are accepted too.
     let explicit = text.replace("steps: 3000", "steps: Some(3000)");
     assert_eq!(Preset::parse(&explicit, "").unwrap(), Preset::Landscape(preset.clone()));
     assert_eq!(Preset::parse(&format!("\u{feff}{text}"), "").unwrap(), Preset::Landscape(preset));
 }
 
 #[test]
-fn rules_go_by_the_names_that_are_shown_too() {
+fn rules_are_accepted_by_their_displayed_names() {
     let parse = |text: &str| Preset::parse(text, "a preset").unwrap();
     for (rule, shown) in [("Focus(", "FOCUS("), ("Sgd(", "SGD(")] {
         let text = GOOD.replace("Focus(", rule).replace(", gamma: 0.2", "");
@@ -67,7 +67,7 @@ macro_rules! quantity {
     };
 }
 
-/// Any rule with any values in range.
+/// Returns any rule with any values in range.
 fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
     let rule = RuleSpec::on_plane(RuleKind::ALL[usize::from(kind) % RuleKind::ALL.len()]);
     let value = |of: &Hyperparameter| match of.range() {
@@ -84,7 +84,7 @@ fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
         .boxed()
 }
 
-/// Any schedule.
+/// Returns any schedule.
 fn schedule() -> impl Strategy<Value = Schedule> {
     let cosine = (quantity!(FinalShare), proptest::option::of(any::<u64>()));
     let decay = prop_oneof![
@@ -101,7 +101,7 @@ fn landscape() -> impl Strategy<Value = LandscapeSpec> {
         .prop_map(|(sharpness, slope, rotation_degrees)| LandscapeSpec { sharpness, slope, rotation_degrees })
 }
 
-/// An optimizer's id is also the kind of its rule, so that settings fit.
+/// Returns an optimizer whose id is also the kind of its rule, so that settings fit.
 fn optimizer(id: u32) -> impl Strategy<Value = OptimizerSpec> {
     (proptest::option::of(r#"[a-zβ"\\/,'(){}\[\]]{1,9}"#), proptest::option::of(any::<[u8; 3]>()), rule(id as u8))
         .prop_map(move |(name, color, rule)| OptimizerSpec { id, name, color, enabled: id != 1, rule })
@@ -167,7 +167,7 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
     let step = step.prop_map(|(text, set, play, show)| {
         let mut step = LessonStep { text, set, play, show };
         if step.goes_on() {
-            // Else the run would have to pause later than that of the step before.
+            // Otherwise the run would have to pause later than that of the previous step.
             step.set.push(Setting::Noise(Noise::clamped(1.0)));
         }
         step
@@ -192,7 +192,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_again_bit_for_bit(preset in preset()) {
+    fn presets_are_written_and_read_bit_for_bit(preset in preset()) {
         let preset = Preset::Landscape(preset);
         let text = preset.to_ron();
         let read = Preset::parse(&text, "written").map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;

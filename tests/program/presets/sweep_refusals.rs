@@ -1,4 +1,4 @@
-//! What is wrong with a sweep's preset, and where.
+//! Errors of sweeps' presets, with their positions.
 
 use valleyscope_experiments::preset::Preset;
 
@@ -26,7 +26,7 @@ const GOOD: &str = r#"Sweep(
 /// The beginning of its columns.
 const COLUMNS: &str = "(of: Of(WeightDecay, [3, 5]), from: 0.0, to: 0.5";
 
-/// As [`refused_in`] the good preset.
+/// Calls [`refused_in`] with the good preset.
 #[track_caller]
 fn refused(part: &str, replacement: &str, mark: &str, words: &[&str]) {
     refused_in(GOOD, part, replacement, mark, words);
@@ -72,7 +72,7 @@ fn logarithmic_axes_have_ends_that_can_be_compared() {
 }
 
 #[test]
-fn runs_beyond_memory_are_refused() {
+fn runs_that_exceed_memory_are_refused() {
     let text = GOOD.replace("replicates: 5", "replicates: 100000").replace("count: 20", "count: 100");
     let fault = fault_of(&text);
     for word in ["`sweep.replicates`", "12000000 runs", "5000000", "fewer"] {
@@ -98,7 +98,7 @@ fn axes_beyond_their_quantity_are_refused() {
 }
 
 #[test]
-fn two_axes_of_the_same_are_refused() {
+fn two_axes_of_the_same_quantity_are_refused() {
     let same = &["`sweep.columns.of`", "`rows.of`"];
     refused("Of(WeightDecay, [3, 5])", "Sharpness", "Sharpness", same);
     let text = GOOD.replace("of: Sharpness", "of: Of(WeightDecay, [5])").replace("to: 1000.0", "to: 1.0");
@@ -108,7 +108,7 @@ fn two_axes_of_the_same_are_refused() {
 }
 
 #[test]
-fn axes_of_optimizers_that_are_not_there_are_refused() {
+fn axes_of_missing_optimizers_are_refused() {
     refused("Of(WeightDecay, [3, 5])", "Of(WeightDecay, [3, 4])", "Of(", &["`sweep.columns.of`", "4"]);
     refused("Of(WeightDecay, [3, 5])", "Of(Gamma, [3, 5])", "Of(", &["`sweep.columns.of`", "gamma", "Adam"]);
     refused(
@@ -154,7 +154,7 @@ fn rules_of_the_plane_are_refused_in_more_dimensions() {
 }
 
 #[test]
-fn grids_and_work_beyond_reason_are_refused() {
+fn excessive_grids_and_work_are_refused() {
     // 10⁹ pixels.
     let text = GOOD.replace("count: 96", "count: 100000").replace("count: 100,", "count: 10000,");
     assert!(fault_of(&text).message.contains("1 to 10000"));
@@ -179,7 +179,7 @@ fn grids_and_work_beyond_reason_are_refused() {
 }
 
 #[test]
-fn hyperparameters_out_of_range_are_refused_where_they_stand() {
+fn hyperparameters_out_of_range_are_refused_with_their_position() {
     refused("beta2: 0.99", "beta2: 1.0", "1.0", &["beta", "from 0 to 0.999999", "found 1"]);
     refused("beta2: 0.99", "beta2: -0.1", "-0.1", &["beta", "-0.1"]);
     refused("gamma: 0.2", "gamma: NaN", "NaN", &["gamma", "from -10 to 10", "NaN"]);
@@ -197,9 +197,9 @@ fn hyperparameters_out_of_range_are_refused_where_they_stand() {
     refused("gamma: 0.2", "learning_rate: 0.1", "learning_rate", &["no field `learning_rate`", "`gamma`"]);
 }
 
-/// Where the learning rate is an axis, it alone says what is run.
+/// Where the learning rate is an axis, it alone determines the runs.
 #[test]
-fn a_learning_rate_axis_takes_the_place_of_the_grid() {
+fn a_learning_rate_axis_replaces_the_grid() {
     let text = GOOD.replace("of: Of(WeightDecay, [3, 5]), from: 0.0", "of: Of(LearningRate, [3]), from: 0.1");
     let Ok(Preset::Sweep(preset)) = Preset::parse(&text, "good.ron") else { panic!("it is read as a sweep") };
     assert_eq!(preset.sweep.rate_counts(), [1, 20]);

@@ -1,4 +1,4 @@
-//! Commands: sent, heard once, answered.
+//! Commands: sent, received once, answered.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -32,7 +32,7 @@ fn next(session: &mut RunSession) -> Vec<(String, RunCommand)> {
     found
 }
 
-/// All commands that come until a last one, which is not among them.
+/// Returns all commands before a last one.
 fn all(run: &RunFolder, session: &mut RunSession) -> Vec<RunCommand> {
     let last = send(run, RunCommand::SetSteps { n: 1_000_000_000 }).unwrap();
     let mut found = Vec::new();
@@ -58,7 +58,7 @@ fn history(run: &RunFolder) -> RunHistory {
 }
 
 #[test]
-fn commands_of_before_are_void_however_many_there_are() {
+fn commands_of_earlier_sessions_are_void_however_many_there_are() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     drop(begin(&run));
@@ -74,7 +74,7 @@ fn commands_of_before_are_void_however_many_there_are() {
 }
 
 #[test]
-fn each_command_is_heard_once() {
+fn each_command_is_received_once() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
@@ -100,7 +100,7 @@ fn the_format_is_that_of_the_reference() {
 }
 
 #[test]
-fn a_line_that_is_half_written_waits() {
+fn an_incomplete_line_is_not_read_yet() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
@@ -132,7 +132,7 @@ fn bad_lines_are_answered() {
 }
 
 #[test]
-fn what_is_wrong_with_a_line_is_told_by_what_was_expected_and_found() {
+fn errors_of_a_line_name_expected_and_found_values() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
@@ -155,7 +155,7 @@ fn what_is_wrong_with_a_line_is_told_by_what_was_expected_and_found() {
 }
 
 #[test]
-fn numbers_of_steps_that_no_preset_may_have_are_refused() {
+fn numbers_of_steps_beyond_a_presets_limit_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
@@ -173,7 +173,7 @@ fn numbers_of_steps_that_no_preset_may_have_are_refused() {
 }
 
 #[test]
-fn answers_come_in_the_order_of_the_commands() {
+fn answers_have_the_order_of_the_commands() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
@@ -207,7 +207,7 @@ fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
 }
 
 #[test]
-fn what_was_sent_before_the_first_session_is_heard() {
+fn commands_sent_before_the_first_session_are_received() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     send(&run, RunCommand::Stop).unwrap();
@@ -238,7 +238,7 @@ fn a_resumed_run_does_not_obey_old_commands() {
 }
 
 #[test]
-fn many_may_send_at_once() {
+fn many_processes_can_send_simultaneously() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
@@ -278,7 +278,7 @@ fn a_request_is_answered_by_a_living_worker() {
     assert_eq!(late.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);
 }
 
-/// A signal comes only after half a minute without an answer, and only once. Elsewhere none is sent.
+/// A signal is sent only after half a minute without an answer, only once, and only on this machine.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_that_does_not_answer_gets_a_signal() {
@@ -304,7 +304,7 @@ fn a_worker_that_does_not_answer_gets_a_signal() {
     assert_eq!(stop.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);
 }
 
-/// Whoever can write to the lock could have any process ended.
+/// Otherwise, anyone who can write to the lock could end any process.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_that_is_not_the_worker_gets_no_signal() {

@@ -1,4 +1,4 @@
-//! What is seen of runs that are not well.
+//! Concerns about runs.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn begin() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// The history of events, each with its step and the second in which it happened.
+/// Returns the history of events, each with its step and the second in which it happened.
 fn history(events: Vec<(u64, u64, Event)>) -> RunHistory {
     let mut history = RunHistory::default();
     for (step, second, event) in events {
@@ -35,14 +35,14 @@ fn started() -> (u64, u64, Event) {
     (0, 0, Event::Started(Started::default()))
 }
 
-/// What is not well with a run in the second after its beginning.
+/// Returns the concerns about a run at this second after its beginning.
 fn concerns(status: &Status, history: &RunHistory, second: u64) -> Vec<(ConcernKind, String)> {
     let found = Concern::of(status, history, begin() + Duration::from_secs(second));
     found.into_iter().map(|concern| (concern.kind, concern.words)).collect()
 }
 
 #[test]
-fn a_loss_that_is_no_number_is_grave_as_long_as_it_is_the_newest() {
+fn a_loss_that_is_not_finite_is_grave_while_it_is_the_newest() {
     let mut events = vec![started(), (1, 1, train(2.0)), (2, 2, train(f64::NAN))];
     let running = Status::Running(None);
     let expected = [(ConcernKind::Diverged, "train loss NaN at step 2".to_owned())];
@@ -53,7 +53,7 @@ fn a_loss_that_is_no_number_is_grave_as_long_as_it_is_the_newest() {
 }
 
 #[test]
-fn a_worker_that_says_nothing_for_far_longer_than_before_is_stalled() {
+fn a_worker_that_is_silent_far_longer_than_before_is_stalled() {
     let steps = |every: u64| {
         let steps = (1..=9).map(|step| (step, every * step, train(2.0)));
         history(std::iter::once(started()).chain(steps).collect())
@@ -61,12 +61,12 @@ fn a_worker_that_says_nothing_for_far_longer_than_before_is_stalled() {
     let running = Status::Running(None);
     let quick = steps(10);
     assert_eq!(concerns(&running, &quick, 90 + 600), []);
-    let words = "its worker lives, but has recorded nothing for 12 min; before, no pause was longer than 10 s";
+    let words = "its worker is alive, but has recorded nothing for 12 min; before, no pause was longer than 10 s";
     assert_eq!(concerns(&running, &quick, 90 + 720), [(ConcernKind::Stalled, words.to_owned())]);
     let slow = steps(100);
     assert_eq!(concerns(&running, &slow, 900 + 1900), [], "its steps take long");
     assert_eq!(concerns(&running, &slow, 900 + 2100).len(), 1);
-    // Elsewhere the heartbeat tells whether it lives; one that has ended says nothing.
+    // On another machine the heartbeat shows whether the worker lives; a worker that has ended raises no concern.
     let silent = |seconds| Status::Silent { host: None, seconds };
     assert_eq!(concerns(&silent(5), &quick, 90 + 720).len(), 1);
     assert_eq!(concerns(&silent(720), &quick, 90 + 720), []);
@@ -75,7 +75,7 @@ fn a_worker_that_says_nothing_for_far_longer_than_before_is_stalled() {
 }
 
 #[test]
-fn what_was_warned_of_while_it_was_trained_is_seen_until_it_is_void() {
+fn warnings_of_a_training_are_shown_until_they_are_void() {
     let data = "the data are made up";
     let mut events = vec![started(), (0, 0, warning(data)), (1, 1, train(2.0)), (2, 2, train(9.0))];
     assert_eq!(concerns(&Status::Stopped, &history(events.clone()), 3), [], "it was so from the beginning");
@@ -89,7 +89,7 @@ fn what_was_warned_of_while_it_was_trained_is_seen_until_it_is_void() {
 }
 
 #[test]
-fn a_full_disk_is_seen_and_lists_say_what_the_status_does_not() {
+fn a_full_disk_is_a_concern_and_lists_show_what_the_status_does_not() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();

@@ -1,4 +1,4 @@
-//! Files of events that are damaged: what is noticed, told and kept.
+//! Damaged files of events: detection, reports and recovery.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn train(step: u64) -> Event {
     Event::Train(MetricValues::from([(MetricId::LOSS, 1.0 / step as f64)]))
 }
 
-/// A run of twelve lines: it began, took ten steps and was stopped.
+/// Returns a run of twelve lines: it began, took ten steps and was stopped.
 fn stopped() -> (tempfile::TempDir, RunFolder) {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
@@ -30,7 +30,7 @@ fn lines(run: &RunFolder) -> Vec<String> {
     fs::read_to_string(run.events()).unwrap().split_inclusive('\n').map(str::to_owned).collect()
 }
 
-/// What a reader knows, and a brief one of the same damage.
+/// Returns the history of a reader; a brief reader must report the same damage.
 #[track_caller]
 fn history(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
@@ -42,7 +42,7 @@ fn history(run: &RunFolder) -> RunHistory {
     reader.history().clone()
 }
 
-/// The number of a line, which its checksum covers, by the words of the documentation.
+/// Returns the number of a line, which its checksum covers, by the words of the documentation.
 fn number(line: &str) -> u64 {
     let (covered, sum) = line.trim_end().strip_suffix('}').unwrap().split_once(",\"crc\":").unwrap();
     assert_eq!(u64::from(crc32fast::hash(covered.as_bytes())), sum.parse::<u64>().unwrap(), "{line}");
@@ -63,10 +63,10 @@ fn lines_are_numbered_over_all_sessions() {
 }
 
 #[test]
-fn every_changed_byte_is_noticed() {
+fn every_changed_byte_is_detected() {
     let (_place, run) = stopped();
     let whole = fs::read(run.events()).unwrap();
-    // The last one is the end of the last line, which then is as if it was being written.
+    // The last byte ends the last line; without it the line counts as being written.
     for at in 0..whole.len() - 1 {
         for flip in [0x01, 0x20, 0x80] {
             let mut bytes = whole.clone();
@@ -81,7 +81,7 @@ fn every_changed_byte_is_noticed() {
 }
 
 #[test]
-fn lines_that_are_gone_are_told_from_a_file_that_ends_early() {
+fn missing_lines_are_distinguished_from_a_file_that_ends_early() {
     let (_place, run) = stopped();
     let whole = lines(&run);
     for (gone, said) in [
@@ -103,7 +103,7 @@ fn lines_that_are_gone_are_told_from_a_file_that_ends_early() {
 }
 
 #[test]
-fn lines_that_come_twice_count_once() {
+fn repeated_lines_count_once() {
     let (_place, run) = stopped();
     let whole = lines(&run).concat();
     fs::write(run.events(), format!("{whole}{whole}")).unwrap();
@@ -113,9 +113,9 @@ fn lines_that_come_twice_count_once() {
 }
 
 #[test]
-fn lines_of_other_versions_are_read_between_those_with_numbers() {
+fn lines_of_other_programs_are_read_between_those_with_numbers() {
     let (_place, run) = stopped();
-    // A worker of the version before goes on, and then one of this version.
+    // A worker of the previous version continues, and then one of this version.
     let old = [(10, Event::Resumed { from_step: 10 }), (11, train(11)), (12, train(12))].map(|(step, event)| {
         EventRecord { step, time: "2026-03-01T12:00:00Z".parse().unwrap(), wall_s: 2.0, event }.to_line() + "\n"
     });
@@ -140,14 +140,14 @@ fn a_damaged_line_without_a_check_sum_is_noticed_between_good_ones() {
 }
 
 #[test]
-fn a_line_that_was_changed_is_no_record() {
+fn a_changed_line_is_not_a_record() {
     let (_place, run) = stopped();
     let line = lines(&run)[4].trim_end().replace("\"step\":4", "\"step\":5");
     assert!(matches!(EventRecord::parse(line.as_bytes()), Err(BadLine::Changed)));
 }
 
 #[test]
-fn a_damaged_first_line_is_told_and_nothing_is_thrown_away() {
+fn a_damaged_first_line_is_reported_and_nothing_discarded() {
     type Harm = fn(&mut Vec<u8>);
     let harms: [(Harm, &str); 3] = [
         (|bytes| bytes[3] ^= 4, "line 1 cannot be read"),
@@ -170,7 +170,7 @@ fn a_damaged_first_line_is_told_and_nothing_is_thrown_away() {
         assert_eq!((now.sessions(), now.steps(), now.curve(MetricId::LOSS).len()), (1, Some(99), 10));
         let warnings: Vec<&str> = now.warnings().iter().map(|warning| warning.message.as_str()).collect();
         assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
-        // It is told once.
+        // The loss is recorded once.
         let mut session = RunSession::begin(&run).unwrap();
         session.resume(10, 5.0).unwrap();
         drop(session);
@@ -179,14 +179,14 @@ fn a_damaged_first_line_is_told_and_nothing_is_thrown_away() {
 }
 
 #[test]
-fn what_ends_as_no_line_does_is_kept_beside() {
+fn an_end_that_is_not_a_cut_line_is_kept_beside() {
     let (_place, run) = stopped();
     let whole = fs::read(run.events()).unwrap();
     let rests: [&[u8]; 3] = [&[0; 5000], b"no line", b"{\"event\":\x01"];
     for (number, rest) in (1..).zip(rests) {
         let before = [&whole[..], rest].concat();
         fs::write(run.events(), &before).unwrap();
-        // It says that there were more lines.
+        // The checkpoint shows that there were more lines.
         fs::remove_file(run.lock()).unwrap();
         let mut session = RunSession::begin(&run).unwrap();
         session.resume(10, 5.0).unwrap();
@@ -198,7 +198,7 @@ fn what_ends_as_no_line_does_is_kept_beside() {
         assert!(history.warnings().iter().any(|warning| warning.message.contains(&name)), "{:?}", history.warnings());
     }
     fs::remove_file(run.lock()).unwrap();
-    // A line that was cut off is removed without a word.
+    // A cut line is removed silently.
     fs::write(run.events(), [&whole[..], &whole[..40]].concat()).unwrap();
     drop(RunSession::begin(&run).unwrap());
     assert_eq!(fs::read(run.events()).unwrap(), whole);
@@ -206,7 +206,7 @@ fn what_ends_as_no_line_does_is_kept_beside() {
 }
 
 #[test]
-fn a_run_with_checkpoints_is_not_new_though_its_events_are_gone() {
+fn a_run_with_checkpoints_is_not_new_even_without_events() {
     let (_place, run) = stopped();
     send(&run, RunCommand::Stop).unwrap();
     fs::write(run.path().join("checkpoint-00000010.ron"), "()").unwrap();

@@ -54,7 +54,7 @@ fn each_event_has_its_line() {
 }
 
 #[test]
-fn a_scan_says_its_axes_and_grid_points() {
+fn a_scan_records_its_axes_and_grid_points() {
     let axes = ScanAxes {
         optimizers: vec!["Adam".into(), "Signum".into()],
         batch_sizes: vec![2, 4, 8],
@@ -94,7 +94,7 @@ fn nan_is_kept() {
 }
 
 #[test]
-fn what_later_versions_add_is_a_metric_or_passed_over() {
+fn additions_of_later_versions_are_metrics_or_ignored() {
     let line = r#"{"z":[1],"note":true,"event":"train","loss":1,"lr":0.5,"grad_norm":-2,"loss_scale":65536,"step":3,"wall_s":2,
         "time":"2026-03-01T12:00:00+00:00"}"#;
     let record = EventRecord::parse(line.as_bytes()).unwrap();
@@ -113,7 +113,7 @@ fn what_later_versions_add_is_a_metric_or_passed_over() {
 }
 
 #[test]
-fn lines_that_are_no_events_are_refused() {
+fn invalid_lines_are_refused() {
     for line in [
         &b""[..],
         b"{}",
@@ -130,9 +130,9 @@ fn lines_that_are_no_events_are_refused() {
 }
 
 proptest! {
-    /// Whatever the bits of a number, they come back.
+    /// Numbers keep their bits, whatever they are.
     #[test]
-    fn numbers_come_back_with_the_same_bits(bits in any::<[u64; 3]>(), wall_s in 0.0..1e12, step in any::<u64>()) {
+    fn numbers_are_read_back_with_the_same_bits(bits in any::<[u64; 3]>(), wall_s in 0.0..1e12, step in any::<u64>()) {
         let [loss, lr, grad_norm] = bits.map(f64::from_bits);
         let train = MetricValues::from([(MetricId::LOSS, loss), (MetricId::LEARNING_RATE, lr), (MetricId::GRAD_NORM, grad_norm), (MetricId::SAMPLES_PER_S, loss), (MetricId::TOKENS_PER_S, lr)]);
         let line = EventRecord { wall_s, ..record(step, Event::Train(train.clone())) }.to_line();
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_comes_back(text in any::<String>()) {
+    fn any_text_is_read_back(text in any::<String>()) {
         let sample = record(1, Event::Sample { text });
         let line = sample.to_line();
         prop_assert!(!line.contains('\n'));
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_a_panic(bytes in any::<Vec<u8>>()) {
+    fn no_bytes_cause_a_panic(bytes in any::<Vec<u8>>()) {
         let _ = EventRecord::parse(&bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! Things that go wrong while a worker is at work.
+//! Faults while a worker trains.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ fn read(run: &RunFolder) -> (RunHistory, Status) {
     (reader.history().clone(), status)
 }
 
-/// Each step once, with its own value, on a clock that never goes back.
+/// Checks that each step occurs once, with its own value, on a clock that never goes back.
 #[track_caller]
 fn expect_whole_curve(history: &RunHistory, steps: u64) {
     let curve = history.curve(MetricId::LOSS);
@@ -31,11 +31,11 @@ fn a_worker_that_is_killed_is_resumed_without_gap_repeat_or_jump() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut alive = Duration::ZERO;
-    // How far the files have come when the worker is killed; the moment itself is up to chance.
+    // The worker is killed once the files have grown by this much, at a random moment.
     for more in [1, 300, 5, 700, 200] {
         let begun = Instant::now();
         let before = lines(run.events());
-        // It must not get to its end before it is killed.
+        // The worker must not finish before it is killed.
         let mut worker = worker::start(&run, u64::MAX, "slow");
         wait_until("events", || lines(run.events()) >= before + more);
         worker.kill().unwrap();
@@ -60,14 +60,14 @@ fn a_worker_that_is_killed_is_resumed_without_gap_repeat_or_jump() {
 }
 
 #[test]
-fn a_cut_last_line_costs_only_itself() {
+fn a_cut_last_line_loses_only_itself() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut worker = worker::start(&run, u64::MAX, "slow");
     wait_until("events", || lines(run.events()) > 300);
     worker.kill().unwrap();
     worker.wait().unwrap();
-    // A power cut may take what was not synced, but not what came before a checkpoint.
+    // A power cut may lose unsynced data, but none from before a checkpoint.
     let saved = fs::read_to_string(run.path().join("checkpoint")).unwrap();
     let evaluated = format!("{{\"event\":\"eval\",\"step\":{},", saved.split(' ').next().unwrap());
     let text = fs::read_to_string(run.events()).unwrap();
@@ -79,7 +79,7 @@ fn a_cut_last_line_costs_only_itself() {
 }
 
 #[test]
-fn a_second_worker_is_refused_and_the_first_goes_on() {
+fn a_second_worker_is_refused_and_the_first_continues() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let first = worker::start(&run, u64::MAX, "slow");
@@ -97,7 +97,7 @@ fn a_second_worker_is_refused_and_the_first_goes_on() {
 
 #[cfg(unix)]
 #[test]
-fn a_second_worker_is_refused_though_the_lock_was_removed() {
+fn a_second_worker_is_refused_even_if_the_lock_was_removed() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let first = worker::start(&run, u64::MAX, "slow");
@@ -107,7 +107,7 @@ fn a_second_worker_is_refused_though_the_lock_was_removed() {
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(said.contains("already being trained"), "{said}");
-    // The first takes its lock again before it saves the next time.
+    // The first worker restores its lock before it saves the next time.
     wait_until("the lock", || matches!(read(&run).1, Status::Running(Some(owner)) if owner.pid == first.id()));
     send(&run, RunCommand::Stop).unwrap();
     assert!(first.wait_with_output().unwrap().status.success());
@@ -144,7 +144,7 @@ fn a_worker_whose_files_were_replaced_ends_before_it_saves() {
 }
 
 #[test]
-fn a_worker_whose_folder_is_deleted_ends_and_says_so() {
+fn a_worker_whose_folder_is_deleted_ends_with_an_error() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let worker = worker::start(&run, u64::MAX, "slow");
@@ -157,7 +157,7 @@ fn a_worker_whose_folder_is_deleted_ends_and_says_so() {
     assert!(said.contains("deleted") || said.contains("cannot write"), "{said}");
 }
 
-/// Runs a script with root's rights to mount in a world of its own; None where that is not allowed.
+/// Runs a script in its own namespace with the right to mount; none where that is not allowed.
 #[cfg(target_os = "linux")]
 fn apart(script: &str, run: &RunFolder) -> Option<String> {
     let ways = [&["-m"][..], &["-rm"]];
@@ -183,7 +183,7 @@ fn apart(script: &str, run: &RunFolder) -> Option<String> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_in_the_run_and_costs_nothing() {
+fn a_full_disk_is_recorded_in_the_run_and_loses_nothing() {
     const STEPS: u64 = 60_000;
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());

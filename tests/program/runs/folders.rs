@@ -58,7 +58,7 @@ fn only_runs_are_listed_and_opened() {
 }
 
 #[test]
-fn a_file_in_the_way_is_named() {
+fn a_file_in_the_place_of_a_folder_is_named() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     fs::write(&file, "").unwrap();
@@ -67,7 +67,7 @@ fn a_file_in_the_way_is_named() {
 }
 
 #[test]
-fn notes_are_kept_beside() {
+fn notes_are_stored_beside_the_run() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     assert_eq!(Notes::read(&run).unwrap(), Notes::default());
@@ -97,7 +97,7 @@ fn a_living_run_is_not_removed() {
 fn a_run_on_another_machine_is_removed_only_after_a_long_silence() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#).unwrap();
+    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#).unwrap();
     let heard = |seconds| {
         let beat = Timestamp::now() - Duration::from_secs(seconds);
         fs::write(run.heartbeat(), format!("{beat}\n")).unwrap();

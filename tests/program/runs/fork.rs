@@ -39,7 +39,7 @@ fn expected(parts: &[(std::ops::RangeInclusive<u64>, f64)]) -> Vec<(u64, f64)> {
 }
 
 #[test]
-fn the_curve_before_a_fork_is_the_other_runs_whatever_becomes_of_that_later() {
+fn the_curve_before_a_fork_is_the_other_runs_whatever_happens_to_it_later() {
     let place = tempfile::tempdir().unwrap();
     let first = new_run(place.path());
     fs::write(first.events(), train(1..=9, 1.0)).unwrap();
@@ -48,7 +48,7 @@ fn the_curve_before_a_fork_is_the_other_runs_whatever_becomes_of_that_later() {
     fs::write(third.events(), forked(&second, 7)).unwrap();
     assert_eq!(losses(&second), expected(&[(1..=5, 1.0), (6..=8, 2.0)]));
     assert_eq!(losses(&third), expected(&[(1..=5, 1.0), (6..=7, 2.0)]));
-    // A reader that has shown it goes on without it.
+    // A reader that has shown the other run's curve continues without it.
     let mut reader = RunReader::new(third.clone());
     reader.poll().unwrap();
     fs::remove_dir_all(first.path()).unwrap();
@@ -59,13 +59,13 @@ fn the_curve_before_a_fork_is_the_other_runs_whatever_becomes_of_that_later() {
     assert_eq!(losses(&third), expected(&[(6..=7, 2.0), (8..=9, 3.0)]));
     let history = read(RunReader::new(third.clone()));
     assert!(history.missing().is_some_and(|missing| missing.contains(&first.name()) && missing.contains("step 5")));
-    // A brief reader, as the worker's, has the run's own points only.
+    // A brief reader, such as the worker's, has only the run's own points.
     let brief = read(RunReader::brief(third));
     assert_eq!((brief.curve(MetricId::LOSS).step, brief.step()), (&[9][..], 9));
 }
 
 #[test]
-fn runs_that_say_they_are_forked_from_each_other_are_read_to_an_end() {
+fn runs_that_claim_to_be_forks_of_each_other_are_read_in_finite_time() {
     let place = tempfile::tempdir().unwrap();
     let first = new_run(place.path());
     let second = RunFolder::create(place.path(), "second", "Mnist()").unwrap();
@@ -79,7 +79,7 @@ fn runs_that_say_they_are_forked_from_each_other_are_read_to_an_end() {
 }
 
 #[test]
-fn points_of_its_own_are_not_replaced_by_a_fork_that_is_told_late() {
+fn a_late_fork_event_does_not_replace_own_points() {
     let place = tempfile::tempdir().unwrap();
     let first = new_run(place.path());
     fs::write(first.events(), train(1..=9, 1.0)).unwrap();
@@ -90,7 +90,7 @@ fn points_of_its_own_are_not_replaced_by_a_fork_that_is_told_late() {
 }
 
 #[test]
-fn a_fork_that_no_worker_has_begun_is_starting() {
+fn a_fork_without_a_worker_is_starting() {
     let place = tempfile::tempdir().unwrap();
     let first = new_run(place.path());
     let fork = RunFolder::create(place.path(), "fork", "Mnist()").unwrap();

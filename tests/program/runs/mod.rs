@@ -1,4 +1,4 @@
-//! Runs: what is written, what is read back, how it stands with them, and what becomes of them when things go wrong.
+//! Runs: writing, reading, status and faults.
 
 mod commands;
 mod concern;

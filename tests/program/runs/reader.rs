@@ -1,4 +1,4 @@
-//! The watcher's side: what is read from files that grow, are cut, replaced or damaged.
+//! Readers of runs: files that grow, are cut, replaced or damaged.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -11,9 +11,9 @@ use valleyscope_runs::{
 
 use super::worker::new_run;
 #[cfg(unix)]
-use crate::place::make_fifo;
+use crate::sandbox::make_fifo;
 
-/// Gives each event the next moment.
+/// Returns the events as records, each a moment after the previous one.
 fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<EventRecord> {
     let record = |(index, (step, event)): (usize, (u64, Event))| EventRecord {
         step,
@@ -66,8 +66,8 @@ fn started(steps: u64) -> (u64, Event) {
 
 #[test]
 fn resuming_leaves_no_gap_no_repeat_and_no_jump() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let sample = |step: u64, text: &str| (step, Event::Sample { text: text.into() });
     let mut events = vec![started(9)];
     events.extend((1..=5).map(train));
@@ -89,8 +89,8 @@ fn resuming_leaves_no_gap_no_repeat_and_no_jump() {
 
 #[test]
 fn a_resumed_scan_keeps_its_grid_points() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let events = [
         started(4),
         point(1, [0, 0], 1.0),
@@ -109,13 +109,13 @@ fn a_resumed_scan_keeps_its_grid_points() {
     assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0)]);
 }
 
-/// The time left of a scan with two optimizers and these batch sizes of which these grid points, with their seconds, are
-/// finished.
+/// Returns the time left of a scan with two optimizers and these batch sizes of which these grid points, with their
+/// seconds, are finished.
 fn scan_left(batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
     part_left(Started::default(), batch_sizes, finished)
 }
 
-/// The same of a part of the scan, whose run begins so.
+/// Returns the time left of a part of the scan, whose run begins with this event.
 fn part_left(started: Started, batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
     let axes = ScanAxes {
         optimizers: vec!["Adam".into(), "FOCUS".into()],
@@ -133,43 +133,41 @@ fn part_left(started: Started, batch_sizes: &[u64], finished: &[([usize; 2], f64
 }
 
 #[test]
-fn the_time_left_of_a_scan_counts_large_batches_for_what_they_cost() {
+fn the_time_left_of_a_scan_counts_the_cost_of_large_batches() {
     #[track_caller]
     fn near(left: Option<f64>, expected: f64) {
         assert!(left.is_some_and(|left| (left - expected).abs() < 1e-9 * expected), "{left:?}, not {expected}");
     }
     let sizes = [2, 4, 1024];
-    // 10 s anyhow and 0.5 s for each sample of a batch: 11 s, 12 s, 522 s.
+    // Grid points take 10 s and 0.5 s for each sample of a batch: 11 s, 12 s, 522 s.
     let first = [([0, 0], 11.0), ([1, 0], 11.0), ([0, 1], 12.0)];
     near(scan_left(&sizes, &first), 12.0 + 2.0 * 522.0);
     near(scan_left(&sizes, &[([0, 0], 10.0), ([1, 0], 12.0), ([0, 1], 12.0), ([1, 1], 12.0)]), 2.0 * 522.0);
     // The first half has Adam with each size, and half of the points has the costs of all.
-    let config = "MnistScan(version: 1, title: \"Half\", scan: (optimizers: [(rule: Adam()), (rule: Focus())], \
-                  batch_sizes: [2, 4, 1024], part: \"1/2\"))";
-    let half = Started { steps: 3, config: config.to_owned(), ..Started::default() };
+    let half = Started { steps: 3, own_points: Some(vec![[0, 0], [0, 1], [0, 2]]), ..Started::default() };
     near(part_left(half, &sizes, &[([0, 0], 11.0), ([0, 1], 12.0)]), 522.0);
-    // What is known is not fitted.
+    // Known times are not fitted.
     let all_sizes = [first[0], first[1], first[2], ([1, 1], 14.0), ([0, 2], 900.0)];
     near(scan_left(&sizes, &all_sizes), 900.0);
-    // Larger batches take no less, and small ones no less than nothing.
+    // Larger batches never take less, and small ones never less than nothing.
     near(scan_left(&sizes, &[([0, 0], 12.0), ([0, 1], 10.0)]), 12.0 + 10.0 + 2.0 * 11.0);
     near(
         scan_left(&[4, 8, 2], &[([0, 0], 1.0), ([1, 0], 1.0), ([0, 1], 12.0), ([1, 1], 12.0)]),
         2.0 * 2.0 * 100.0 / 80.0,
     );
-    // One size tells nothing of another, but of its own grid points.
+    // One size gives no estimate for another, only for its own grid points.
     assert_eq!(scan_left(&sizes, &[([0, 0], 11.0)]), None);
     assert_eq!(scan_left(&sizes, &[]), None);
     near(scan_left(&[128], &[([0, 0], 7.0)]), 7.0);
-    // Seconds that nobody has told.
+    // No seconds are recorded.
     assert_eq!(scan_left(&[128], &[([0, 0], 0.0)]), None);
     assert_eq!(scan_left(&[128], &[([0, 0], 7.0), ([1, 0], 9.0)]), Some(0.0));
 }
 
 #[test]
-fn damaged_lines_are_counted_and_cost_nothing_else() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+fn damaged_lines_are_counted_and_lose_nothing_else() {
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let [first, second] = [train(1), train(2)].map(|event| records([event])[0].to_line());
     let bytes =
         [first.as_bytes(), b"\n\0\0\0\xff\n\n{\"event\":\"train\"}\n", second.as_bytes(), b"\n", first.as_bytes()];
@@ -179,7 +177,7 @@ fn damaged_lines_are_counted_and_cost_nothing_else() {
     assert_eq!(history.curve(MetricId::LOSS).step, [1, 2], "the last line has no end yet");
 }
 
-/// An event of just so many bytes, without the line's end.
+/// Returns an event of exactly this many bytes, without the line's end.
 fn line_of(bytes: usize) -> String {
     let sample = |text: String| records([(1, Event::Sample { text })])[0].to_line();
     let line = sample("x".repeat(bytes - sample(String::new()).len()));
@@ -188,16 +186,16 @@ fn line_of(bytes: usize) -> String {
 }
 
 #[test]
-fn a_line_may_have_only_so_many_bytes() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+fn the_length_of_lines_is_limited() {
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
     let content = format!("{first}{}\n{}\n{last}", line_of(LONGEST_LINE), line_of(LONGEST_LINE + 1));
     fs::write(run.events(), &content).unwrap();
     let whole = read(&run);
     assert_eq!((whole.samples().len(), whole.unreadable()), (1, 1));
     assert_eq!(whole.curve(MetricId::LOSS).step, [1, 2]);
-    // The same as it grows, with pieces that end around the ends of lines and within them.
+    // The file is also read as it grows, with pieces that end at, around and within lines.
     fs::write(run.events(), "").unwrap();
     let mut reader = RunReader::new(run.clone());
     let mut written = 0;
@@ -213,8 +211,8 @@ fn a_line_may_have_only_so_many_bytes() {
 
 #[test]
 fn a_line_without_end_is_one_bad_line() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
     fs::write(run.events(), &first).unwrap();
     let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
@@ -235,8 +233,8 @@ fn a_line_without_end_is_one_bad_line() {
 #[cfg(unix)]
 #[test]
 fn events_are_a_plain_file_or_an_error() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let refused = |what: &str| {
         let error = RunReader::new(run.clone()).poll().unwrap_err();
         assert!(error.to_string().contains(what), "no {what:?} in: {error}");
@@ -244,18 +242,18 @@ fn events_are_a_plain_file_or_an_error() {
     };
     make_fifo(run.events());
     refused("a FIFO");
-    fs::write(place.path().join("elsewhere"), text(&records([train(1)]))).unwrap();
-    std::os::unix::fs::symlink(place.path().join("elsewhere"), run.events()).unwrap();
+    fs::write(sandbox.path().join("elsewhere"), text(&records([train(1)]))).unwrap();
+    std::os::unix::fs::symlink(sandbox.path().join("elsewhere"), run.events()).unwrap();
     refused("a symbolic link");
-    // The log is no more than a help: nothing is said where it cannot be read.
+    // The log is optional: if it cannot be read, nothing is reported.
     make_fifo(run.log());
     assert_eq!(last_lines(&run.log(), 100), "");
 }
 
 #[test]
 fn a_folder_without_events_has_no_history() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let mut reader = RunReader::new(run.clone());
     assert!(!reader.poll().unwrap());
     fs::write(run.events(), text(&records([train(1)]))).unwrap();
@@ -267,9 +265,9 @@ fn a_folder_without_events_has_no_history() {
 }
 
 #[test]
-fn a_file_that_is_replaced_is_read_anew() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+fn a_replaced_file_is_read_again() {
+    let sandbox = tempfile::tempdir().unwrap();
+    let run = new_run(sandbox.path());
     let old = text(&records((1..=20).map(train)));
     let longer = text(&records((101..=140).map(train)));
     let shorter = text(&records((201..=205).map(train)));
@@ -293,7 +291,7 @@ fn a_file_that_is_replaced_is_read_anew() {
     assert_eq!(reader.history().generation(), generation);
 }
 
-/// Events as a run may have them: training that goes on, and is resumed from earlier steps.
+/// Returns possible events of a run: training that continues, and resumes from earlier steps.
 fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     proptest::collection::vec((0..8_u8, any::<u8>()), 0..60).prop_map(|choices| {
         let mut step = 0;
@@ -319,7 +317,7 @@ fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     })
 }
 
-/// The rule of resuming, as it is written in the reference.
+/// Applies the rule of resuming, as written in the reference.
 fn still_true(records: &[EventRecord]) -> Vec<&EventRecord> {
     let mut kept: Vec<&EventRecord> = Vec::new();
     for record in records {
@@ -357,11 +355,11 @@ proptest! {
         }
     }
 
-    /// However a file grows, what is known at the end is the same, and nothing is known that is not in it.
+    /// However a file grows, the history at its end is the same.
     #[test]
-    fn a_growing_file_is_read_as_a_whole_one(events in any_events(), pieces in proptest::collection::vec(1..400_usize, 1..40)) {
-        let place = tempfile::tempdir().unwrap();
-        let run = new_run(place.path());
+    fn a_growing_file_is_read_like_a_complete_one(events in any_events(), pieces in proptest::collection::vec(1..400_usize, 1..40)) {
+        let sandbox = tempfile::tempdir().unwrap();
+        let run = new_run(sandbox.path());
         let whole = text(&records(events));
         let mut reader = RunReader::new(run.clone());
         let mut brief = RunReader::brief(run.clone());
@@ -386,11 +384,11 @@ proptest! {
         }
     }
 
-    /// A file may be cut anywhere, and grow again otherwise.
+    /// A file may be cut anywhere and grow again with other content.
     #[test]
-    fn a_cut_file_holds_its_whole_lines(events in any_events(), cut in any::<prop::sample::Index>(), more in any_events()) {
-        let place = tempfile::tempdir().unwrap();
-        let run = new_run(place.path());
+    fn a_cut_file_keeps_its_complete_lines(events in any_events(), cut in any::<prop::sample::Index>(), more in any_events()) {
+        let sandbox = tempfile::tempdir().unwrap();
+        let run = new_run(sandbox.path());
         let whole = text(&records(events));
         let cut = cut.index(whole.len() + 1);
         fs::write(run.events(), &whole).unwrap();

@@ -1,4 +1,4 @@
-//! The worker's side: the lock, the heartbeat, the file of events, the clock.
+//! Sessions of a worker: the lock, the heartbeat, the file of events, the clock.
 
 use std::fs;
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ fn only_one_worker_holds_a_run() {
 }
 
 #[test]
-fn lookers_on_do_not_keep_a_worker_out() {
+fn readers_do_not_lock_out_a_worker() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     drop(RunSession::begin(&run).unwrap());
@@ -53,7 +53,7 @@ fn lookers_on_do_not_keep_a_worker_out() {
 }
 
 #[test]
-fn a_folder_that_is_no_run_is_refused() {
+fn a_folder_without_a_run_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     fs::write(run.events(), "").unwrap();
@@ -62,7 +62,7 @@ fn a_folder_that_is_no_run_is_refused() {
 }
 
 #[test]
-fn the_heart_beats_from_the_start() {
+fn the_heartbeat_begins_at_the_start() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let before = Timestamp::now();
@@ -72,7 +72,7 @@ fn the_heart_beats_from_the_start() {
 }
 
 #[test]
-fn curves_are_written_without_being_asked() {
+fn curves_are_written_periodically() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
@@ -83,7 +83,7 @@ fn curves_are_written_without_being_asked() {
 }
 
 #[test]
-fn other_events_are_written_at_once_and_in_order() {
+fn other_events_are_written_immediately_and_in_order() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
@@ -128,7 +128,7 @@ fn a_very_long_cut_line_is_removed_too() {
 }
 
 #[test]
-fn the_clock_counts_training_only_and_goes_on() {
+fn the_clock_counts_only_training_across_sessions() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
@@ -156,7 +156,7 @@ fn the_clock_counts_training_only_and_goes_on() {
     assert_eq!(reader.history().sessions(), 2);
 }
 
-/// Remembers what is written to it, for as long as it wants to.
+/// A listener that records events until it has enough.
 #[derive(Clone, Default)]
 struct Listener {
     heard: Arc<Mutex<Vec<u8>>>,
@@ -177,7 +177,7 @@ impl Write for Listener {
 }
 
 #[test]
-fn listeners_hear_the_same_and_may_go() {
+fn listeners_receive_the_same_events_and_may_leave() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let listener = Listener::default();
@@ -193,7 +193,7 @@ fn listeners_hear_the_same_and_may_go() {
 }
 
 #[test]
-fn nothing_is_left_behind_by_a_session_that_ends() {
+fn a_session_that_ends_leaves_nothing_behind() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let names = |run: &RunFolder| {

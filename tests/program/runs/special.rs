@@ -1,4 +1,4 @@
-//! Links, FIFOs and folders in the place of a run's files: nothing is written through them, and nobody waits for them.
+//! Links, FIFOs and folders in the place of a run's files: nothing is written through them, and none blocks a reader.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use valleyscope_runs::{
 };
 
 use super::worker::new_run;
-use crate::place::make_fifo;
+use crate::sandbox::make_fifo;
 
-/// Ways to put something else in the place of a file.
+/// Functions that replace a file by something else.
 const WAYS: [fn(&Path, &Path); 4] = [
     |path, victim| std::os::unix::fs::symlink(victim, path).unwrap(),
     |path, _| std::os::unix::fs::symlink("/nowhere/at/all", path).unwrap(),
@@ -21,23 +21,23 @@ const WAYS: [fn(&Path, &Path); 4] = [
     |path, _| fs::create_dir(path).unwrap(),
 ];
 
-/// What `work` says, within a time in which only what hangs does not come to its end.
+/// Returns the result of `work`; panics if it seems to hang.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, outcome) = mpsc::channel();
     std::thread::spawn(move || done.send(work()));
     outcome.recv_timeout(Duration::from_secs(120)).expect("it hangs, or it panicked")
 }
 
-/// Does something in a run where each of these files in turn is each of the other things, and says how it ended.
+/// Runs `work` on a run in which each of these files in turn is replaced in each way, and returns the outcomes.
 fn with_special<T: Send + 'static>(
     file: fn(&RunFolder) -> PathBuf,
     work: impl Fn(&RunFolder) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
     let outcomes = WAYS.map(|put| {
-        let place = tempfile::tempdir().unwrap();
-        let run = new_run(place.path());
+        let sandbox = tempfile::tempdir().unwrap();
+        let run = new_run(sandbox.path());
         drop(RunSession::begin(&run).unwrap());
-        let victim = place.path().join("victim");
+        let victim = sandbox.path().join("victim");
         fs::write(&victim, "mine").unwrap();
         let _ = fs::remove_file(file(&run));
         put(&file(&run), &victim);
@@ -65,7 +65,7 @@ fn a_session_writes_plain_files_only() {
 }
 
 #[test]
-fn commands_are_sent_and_heard_in_plain_files_only() {
+fn commands_are_sent_and_received_in_plain_files_only() {
     for outcome in with_special(RunFolder::commands, |run| send(run, RunCommand::Save)) {
         outcome.unwrap_err();
     }
@@ -97,7 +97,7 @@ fn notes_and_logs_are_plain_files() {
 }
 
 #[test]
-fn watchers_do_not_wait_for_what_is_no_file() {
+fn special_files_do_not_block_watchers() {
     let files: [fn(&RunFolder) -> PathBuf; 3] = [RunFolder::lock, RunFolder::heartbeat, RunFolder::config];
     for file in files {
         let look = |run: &RunFolder| {

@@ -1,4 +1,4 @@
-//! How it stands with a run: known, not guessed.
+//! The status of a run, from evidence only.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -29,7 +29,7 @@ fn copy(run: &RunFolder, to: &Path) -> RunFolder {
 }
 
 #[test]
-fn a_run_starts_or_never_began() {
+fn a_run_without_events_is_starting_or_never_began() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     assert_eq!(status(&run), Status::Starting);
@@ -41,7 +41,7 @@ fn a_run_starts_or_never_began() {
 }
 
 #[test]
-fn the_lock_decides_and_then_the_goodbye() {
+fn the_lock_determines_the_status_and_then_the_last_event() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     for (goodbye, ended) in [
@@ -67,7 +67,7 @@ fn the_lock_decides_and_then_the_goodbye() {
 }
 
 #[test]
-fn who_is_killed_has_crashed_with_last_words() {
+fn a_killed_worker_has_crashed_with_its_last_log_lines() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut worker = worker::start(&run, u64::MAX, "slow");
@@ -83,7 +83,7 @@ fn who_is_killed_has_crashed_with_last_words() {
 }
 
 #[test]
-fn who_is_killed_while_it_resumes_has_crashed_whatever_the_last_goodbye_was() {
+fn a_worker_killed_while_resuming_has_crashed() {
     let place = tempfile::tempdir().unwrap();
     for (goodbye, is_true_still) in
         [(Event::Stopped, false), (Event::Failed { message: "no memory".into() }, false), (Event::Finished, true)]
@@ -93,7 +93,7 @@ fn who_is_killed_while_it_resumes_has_crashed_whatever_the_last_goodbye_was() {
         session.record(0, Event::Started(Started::default())).unwrap();
         session.record(1, goodbye).unwrap();
         drop(session);
-        // An old command is answered before the session says that it goes on.
+        // An old command is answered before the session records that it resumes.
         send(&run, RunCommand::Save).unwrap();
         let session = RunSession::begin(&run).unwrap();
         assert!(matches!(status(&run), Status::Running(_)));
@@ -111,13 +111,13 @@ fn who_is_killed_while_it_resumes_has_crashed_whatever_the_last_goodbye_was() {
 }
 
 #[test]
-fn who_crashed_is_known_though_clocks_were_set_back() {
+fn a_crash_is_detected_even_if_clocks_were_set_back() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
-    // By a worker whose clock was an hour ahead.
+    // The worker's clock was an hour ahead.
     let time = Timestamp::now() + Duration::from_secs(3600);
     let goodbye = EventRecord { step: 0, time, wall_s: 0.0, event: Event::Stopped }.to_line() + "\n";
     fs::write(run.events(), fs::read_to_string(run.events()).unwrap() + &goodbye).unwrap();
@@ -127,7 +127,7 @@ fn who_crashed_is_known_though_clocks_were_set_back() {
 }
 
 #[test]
-fn a_copy_is_trained_by_nobody_here_and_by_the_same_worker_elsewhere() {
+fn a_copy_is_inactive_here_and_trained_by_the_same_worker_elsewhere() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
@@ -135,7 +135,7 @@ fn a_copy_is_trained_by_nobody_here_and_by_the_same_worker_elsewhere() {
     let copy = copy(&run, &place.path().join("copy"));
     assert!(matches!(status(&run), Status::Running(_)));
     assert!(matches!(status(&copy), Status::Crashed { .. }), "nobody holds the copied lock: {}", status(&copy));
-    // As a mirror on another machine has it.
+    // The copy looks like a mirror on another machine.
     let lock = fs::read_to_string(copy.lock()).unwrap();
     let mut owner: serde_json::Value = serde_json::from_str(&lock).unwrap();
     owner["host"] = "far-away".into();
@@ -147,41 +147,41 @@ fn a_copy_is_trained_by_nobody_here_and_by_the_same_worker_elsewhere() {
     assert!(heard(status(&copy)) < 60);
     let later = Timestamp::now() + Duration::from_secs(600);
     assert!((599..700).contains(&heard(status_at(&copy, later))));
-    assert!(status_at(&copy, later).word().starts_with("last heard 10 min ago"), "{}", status_at(&copy, later));
+    assert!(status_at(&copy, later).word().starts_with("last seen 10 min ago"), "{}", status_at(&copy, later));
     session.record(1, Event::Finished).unwrap();
     fs::copy(run.events(), copy.events()).unwrap();
     assert_eq!(status(&copy), Status::Finished);
 }
 
 #[test]
-fn another_machine_is_heard_and_not_judged() {
+fn another_machines_heartbeat_is_reported_as_it_is() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
     assert!(matches!(status(&run), Status::Crashed { .. }), "it said no goodbye");
-    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#).unwrap();
+    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#).unwrap();
     let now = Timestamp::now() + Duration::from_secs(1000);
     let beat = now - Duration::from_secs(42);
     fs::write(run.heartbeat(), format!("{beat}\n")).unwrap();
     assert_eq!(status_at(&run, now), Status::Silent { host: Some("far-away".into()), seconds: 42 });
-    // A clock there that is ahead of ours.
+    // The other machine's clock is ahead of this one.
     fs::write(run.heartbeat(), format!("{}\n", now + Duration::from_secs(99))).unwrap();
     assert_eq!(status_at(&run, now), Status::Silent { host: Some("far-away".into()), seconds: 0 });
-    // After ten minutes it is taken to be gone.
+    // After ten minutes the worker counts as lost.
     for (seconds, lost) in [(599, false), (600, true)] {
         fs::write(run.heartbeat(), format!("{}\n", now - Duration::from_secs(seconds))).unwrap();
         assert_eq!(status_at(&run, now).is_lost(), lost);
     }
-    // A mirror that leaves some files out.
+    // A mirror may omit some files.
     fs::remove_file(run.lock()).unwrap();
     fs::remove_file(run.heartbeat()).unwrap();
     assert!(matches!(status_at(&run, now), Status::Silent { host: None, seconds: 999.. }));
 }
 
 #[test]
-fn last_words_are_whole_lines() {
+fn last_log_lines_are_complete() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     assert_eq!(last_words(&run), "");
@@ -195,7 +195,7 @@ fn last_words_are_whole_lines() {
 }
 
 #[test]
-fn spans_are_said_shortly() {
+fn durations_are_short() {
     let said = [0, 119, 120, 7199, 7200, 172_799, 172_800].map(span);
     assert_eq!(said, ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]);
 }

@@ -1,5 +1,5 @@
 //! A worker in a process of its own, which trains nothing but does all else that a worker does: it records events,
-//! saves checkpoints, hears commands and signals, and resumes.
+//! saves checkpoints, receives commands and signals, and resumes.
 //!
 //! It is this test program itself, told by an environment variable to be the worker.
 
@@ -15,24 +15,24 @@ use valleyscope_runs::{
     StopRequest,
 };
 
-pub use crate::place::wait_until;
+pub use crate::sandbox::wait_until;
 
 const RUN: &str = "VALLEYSCOPE_TEST_RUN";
 const STEPS: &str = "VALLEYSCOPE_TEST_STEPS";
 const MANNER: &str = "VALLEYSCOPE_TEST_MANNER";
-const TEST: [&str; 4] = ["runs::worker::works_when_told_to", "--exact", "--ignored", "--nocapture"];
+const TEST: [&str; 4] = ["runs::worker::acts_as_worker_when_requested", "--exact", "--ignored", "--nocapture"];
 
-/// Between two checkpoints.
+/// The number of steps between two checkpoints.
 pub const EVERY: u64 = 97;
 
-/// The loss after a step, as if it had been trained.
+/// Returns the invented loss after a step.
 pub fn loss(step: u64) -> f64 {
     if step.is_multiple_of(50) { f64::NAN } else { 1.0 / (step as f64 + 0.3) }
 }
 
 #[test]
 #[ignore = "the worker of the other tests"]
-fn works_when_told_to() {
+fn acts_as_worker_when_requested() {
     let Some(folder) = std::env::var_os(RUN) else { return };
     let manner = std::env::var(MANNER).unwrap_or_default();
     if manner.contains("handshake") {
@@ -132,7 +132,7 @@ fn save(session: &mut RunSession, step: u64) -> Result<(), SessionError> {
     session.record(step, Event::Checkpoint { file: "checkpoint".to_owned() })
 }
 
-/// The command that makes this program the worker of a run.
+/// Returns the command that makes this program the worker of a run.
 pub fn command(run: &RunFolder, steps: u64, manner: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(TEST).env(RUN, run.path()).env(STEPS, steps.to_string()).env(MANNER, manner);
@@ -140,7 +140,7 @@ pub fn command(run: &RunFolder, steps: u64, manner: &str) -> Command {
     command
 }
 
-/// A shell's words for the same, with the folder in `$1`.
+/// Returns the shell script that makes this program the worker of the run in the folder `$1`.
 pub fn script(steps: u64, manner: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let program = program.display();
@@ -151,7 +151,7 @@ pub fn start(run: &RunFolder, steps: u64, manner: &str) -> Child {
     command(run, steps, manner).spawn().unwrap()
 }
 
-/// A run that nobody has begun.
+/// Returns a run that no worker has begun.
 pub fn new_run(parent: &Path) -> RunFolder {
     RunFolder::create(parent, "nothing", "Nothing()").unwrap()
 }

@@ -4,52 +4,52 @@ use std::fs;
 use std::process::Stdio;
 
 use super::{SMALL, with};
-use crate::place::{Place, expect_error, signal, wait_until};
+use crate::sandbox::{Sandbox, expect_error, signal, wait_until};
 
 #[test]
 fn results_are_drawn_without_computing() {
-    let place = Place::new();
-    place.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
+    let sandbox = Sandbox::new();
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
     for (out, start) in [("f.png", &b"\x89PNG"[..]), ("f.svg", b"<svg"), ("f.pdf", b"%PDF")] {
         for name in ["out", "out/phase.npz"] {
-            let said = place.good(&["figure", name, "--out", out]);
+            let said = sandbox.good(&["figure", name, "--out", out]);
             assert!(said.contains("85 ×") && said.contains(out), "{said}");
-            assert!(fs::read(place.join(out)).unwrap().starts_with(start), "{out}");
+            assert!(fs::read(sandbox.join(out)).unwrap().starts_with(start), "{out}");
         }
     }
-    place.good(&["figure", "out", "--out", "again.svg"]);
-    assert_eq!(fs::read(place.join("f.svg")).unwrap(), fs::read(place.join("again.svg")).unwrap());
-    assert_eq!(fs::read(place.join("f.svg")).unwrap(), fs::read(place.join("out/phase.svg")).unwrap());
+    sandbox.good(&["figure", "out", "--out", "again.svg"]);
+    assert_eq!(fs::read(sandbox.join("f.svg")).unwrap(), fs::read(sandbox.join("again.svg")).unwrap());
+    assert_eq!(fs::read(sandbox.join("f.svg")).unwrap(), fs::read(sandbox.join("out/phase.svg")).unwrap());
 }
 
 #[test]
 fn certainty_is_shown_where_it_is_asked_for() {
-    let place = Place::new();
-    place.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
-    place.good(&["figure", "out", "--certainty", "--out", "sure.svg"]);
-    let [plain, sure] = ["out/phase.svg", "sure.svg"].map(|name| fs::read_to_string(place.join(name)).unwrap());
+    let sandbox = Sandbox::new();
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
+    sandbox.good(&["figure", "out", "--certainty", "--out", "sure.svg"]);
+    let [plain, sure] = ["out/phase.svg", "sure.svg"].map(|name| fs::read_to_string(sandbox.join(name)).unwrap());
     let note = "less certain, to 50 %";
     assert!(sure.contains(note) && !plain.contains(note));
     let map = |svg: &str| svg.split_once("data:image/png;base64,").unwrap().1.split('"').next().unwrap().to_owned();
     assert!(map(&sure) != map(&plain), "no pixel is paler");
-    place.good(&with(&["sweep", "fig2a", "--out", "few"], &SMALL.map(|word| if word == "4" { "3" } else { word })));
-    place.good(&["figure", "few", "--certainty", "--out", "few.svg"]);
-    assert!(fs::read_to_string(place.join("few.svg")).unwrap().contains("too few replicates to be certain"));
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "few"], &SMALL.map(|word| if word == "4" { "3" } else { word })));
+    sandbox.good(&["figure", "few", "--certainty", "--out", "few.svg"]);
+    assert!(fs::read_to_string(sandbox.join("few.svg")).unwrap().contains("too few replicates to be certain"));
 }
 
 #[test]
 fn a_preset_is_computed_first() {
-    let place = Place::new();
-    place.good(&with(&["sweep", "fig2b", "--out", "out"], &SMALL));
-    let said = place.good(&["figure", "out/spec.ron", "--out", "computed.svg", "--width-mm", "120"]);
+    let sandbox = Sandbox::new();
+    sandbox.good(&with(&["sweep", "fig2b", "--out", "out"], &SMALL));
+    let said = sandbox.good(&["figure", "out/spec.ron", "--out", "computed.svg", "--width-mm", "120"]);
     assert!(said.contains("20 pixels") && said.contains("120 ×"), "{said}");
-    place.good(&["figure", "out", "--out", "drawn.svg", "--width-mm", "120"]);
-    assert_eq!(fs::read(place.join("computed.svg")).unwrap(), fs::read(place.join("drawn.svg")).unwrap());
+    sandbox.good(&["figure", "out", "--out", "drawn.svg", "--width-mm", "120"]);
+    assert_eq!(fs::read(sandbox.join("computed.svg")).unwrap(), fs::read(sandbox.join("drawn.svg")).unwrap());
 }
 
 #[test]
 fn wrong_figures_are_refused_before_anything_is_computed() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for (args, words) in [
         (&["fig2a", "--out", "f.jpg"][..], [".png, .svg or .pdf", "f.jpg"]),
         (&["fig2a", "--out", "f.png", "--width-mm", "0"], ["--width-mm must be", "found 0"]),
@@ -67,66 +67,66 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
         (&["--all"], ["--out", "required"]),
         (&["--all", "--out", "f.svg"], ["--out must be a folder", "f.svg"]),
         (&["--all", "--out", "all", "--width-mm", "21"], ["too narrow", "21"]),
-        (&["--all", "--out", "all", "--format", "jpg"], ["png, svg or pdf", "jpg"]),
+        (&["--all", "--out", "all", "--format", "jpg"], ["possible values: png, svg, pdf", "jpg"]),
         (&["fig2a", "--all", "--out", "all"], ["--all", "cannot be used with"]),
         (&["fig2a", "--format", "svg", "--out", "f.svg"], ["--format is for --all", "leave it out"]),
         (&["./none", "--out", "f.svg"], ["there is no ./none", "folder of results"]),
         (&["gone/phase.npz", "--out", "f.svg"], ["cannot read", "gone/phase.npz"]),
         (&["pairs", "--certainty", "--out", "f.svg"], ["--certainty is for the winners of", "pairs shows none"]),
     ] {
-        expect_error(&place.run(&with(&["figure"], args)), 2, &words);
+        expect_error(&sandbox.run(&with(&["figure"], args)), 2, &words);
     }
-    expect_error(&place.run(&["figure", "fig2a", "--out", "gone/f.svg"]), 1, &["cannot write", "gone"]);
-    fs::create_dir(place.join("empty")).unwrap();
-    expect_error(&place.run(&["figure", "empty", "--out", "f.svg"]), 2, &["empty", "phase.npz"]);
-    assert_eq!(fs::read_dir(place.join("")).unwrap().count(), 1, "no figure, and nothing half-written");
+    expect_error(&sandbox.run(&["figure", "fig2a", "--out", "gone/f.svg"]), 1, &["cannot write", "gone"]);
+    fs::create_dir(sandbox.join("empty")).unwrap();
+    expect_error(&sandbox.run(&["figure", "empty", "--out", "f.svg"]), 2, &["empty", "phase.npz"]);
+    assert_eq!(fs::read_dir(sandbox.join("")).unwrap().count(), 1, "no figure, and nothing half-written");
 }
 
 #[test]
 fn a_reason_is_said_once() {
-    let place = Place::new();
-    let output = place.run(&["figure", "gone/phase.npz", "--out", "f.svg"]);
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["figure", "gone/phase.npz", "--out", "f.svg"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("No such file").count(), 1, "{said}");
 }
 
 #[test]
 fn a_landscape_is_simulated_and_drawn() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for name in ["fig1c", "saturation"] {
         for (out, start) in [("f.png", &b"\x89PNG"[..]), ("f.svg", b"<svg"), ("f.pdf", b"%PDF")] {
-            let said = place.good(&["figure", name, "--quick", "--out", out, "--width-mm", "120"]);
+            let said = sandbox.good(&["figure", name, "--quick", "--out", out, "--width-mm", "120"]);
             assert!(said.contains("120 ×") && said.contains(out), "{said}");
-            assert!(fs::read(place.join(out)).unwrap().starts_with(start), "{out}");
+            assert!(fs::read(sandbox.join(out)).unwrap().starts_with(start), "{out}");
         }
-        let svg = fs::read_to_string(place.join("f.svg")).unwrap();
+        let svg = fs::read_to_string(sandbox.join("f.svg")).unwrap();
         assert!(svg.contains("particles: 10,") && svg.contains("means of 10 particles"), "the coarse picture");
     }
-    place.good(&["figure", "fig1c", "--out", "whole.svg"]);
-    let svg = fs::read_to_string(place.join("whole.svg")).unwrap();
+    sandbox.good(&["figure", "fig1c", "--out", "whole.svg"]);
+    let svg = fs::read_to_string(sandbox.join("whole.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("width=\"180.000mm\"") && svg.contains("means of 100 particles"));
 }
 
 #[test]
 fn a_landscape_without_an_optimizer_is_refused() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let preset = r#"Landscape(version: 1, title: "None", simulation: (noise: 1.0, optimizers: [
         (id: 0, enabled: false, rule: Adam(learning_rate: 0.1)),
     ]))"#;
-    fs::write(place.join("none.ron"), preset).unwrap();
+    fs::write(sandbox.join("none.ron"), preset).unwrap();
     let words = ["none.ron:1:", "at least one optimizer with `enabled: true`"];
-    expect_error(&place.run(&["figure", "none.ron", "--out", "f.svg"]), 2, &words);
+    expect_error(&sandbox.run(&["figure", "none.ron", "--out", "f.svg"]), 2, &words);
 }
 
 #[cfg(unix)]
 #[test]
 fn what_is_drawn_of_all_figures_stays_when_one_fails_and_the_rest_is_interrupted() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     // A folder where a file should go.
-    fs::create_dir_all(place.join("all/fig1c.svg")).unwrap();
+    fs::create_dir_all(sandbox.join("all/fig1c.svg")).unwrap();
     let args = ["figure", "--all", "--format", "svg", "--out", "all"];
-    let child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("a figure", || place.join("all/saturation.svg").exists());
+    let child = sandbox.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("a figure", || sandbox.join("all/saturation.svg").exists());
     // The next one is a sweep, which takes far longer than this.
     signal("INT", child.id());
     let output = child.wait_with_output().unwrap();
@@ -137,6 +137,6 @@ fn what_is_drawn_of_all_figures_stays_when_one_fails_and_the_rest_is_interrupted
         "interrupted",
     ];
     expect_error(&output, 130, &words);
-    assert!(fs::read(place.join("all/saturation.svg")).unwrap().ends_with(b"</svg>\n"));
-    assert_eq!(fs::read_dir(place.join("all")).unwrap().count(), 2, "nothing half-written");
+    assert!(fs::read(sandbox.join("all/saturation.svg")).unwrap().ends_with(b"</svg>\n"));
+    assert_eq!(fs::read_dir(sandbox.join("all")).unwrap().count(), 2, "nothing half-written");
 }

@@ -1,5 +1,4 @@
-//! `valleyscope sweep` and `valleyscope figure`: the real program, what it writes, and that nothing is lost
-//! when it is stopped.
+//! `valleyscope sweep` and `valleyscope figure`: the files of the real program, and that stopping it loses nothing.
 
 mod figures;
 mod inputs;
@@ -12,13 +11,13 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::place::{Place, expect_code, wait_until};
+use crate::sandbox::{Sandbox, expect_code, wait_until};
 
 /// A sweep of few pixels and steps, which takes no time.
 const SMALL: [&str; 8] = ["--grid", "4x5", "--lrs", "3", "--replicates", "4", "--steps", "20"];
 
-impl Place {
-    /// Runs and expects success; returns what was said.
+impl Sandbox {
+    /// Runs and expects success; returns the messages.
     #[track_caller]
     fn good(&self, args: &[&str]) -> String {
         let output = self.run(args);
@@ -45,7 +44,7 @@ impl Place {
         child
     }
 
-    /// The names of all files of a folder, and their bytes.
+    /// Returns the names of all files of a folder, and their bytes.
     fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         let files = fs::read_dir(self.join(folder)).unwrap().map(|file| file.unwrap().path());
         files.map(|path| (name_of(&path), fs::read(&path).unwrap())).collect()
@@ -56,7 +55,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// The arguments, then more.
+/// Returns the arguments, followed by more.
 fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [args, more].concat()
 }

@@ -1,4 +1,4 @@
-//! What a sweep writes.
+//! The files of a sweep.
 
 use std::fs;
 
@@ -6,20 +6,20 @@ use valleyscope::result::SweepResult;
 use valleyscope_experiments::preset::Preset;
 
 use super::{SMALL, with};
-use crate::place::{Place, expect_error};
+use crate::sandbox::{Sandbox, expect_error};
 
 #[test]
 fn a_folder_of_results_is_written_and_summed_up() {
-    let place = Place::new();
-    let said = place.good(&with(&["sweep", "fig2a", "--out", "new/out", "--threads", "2"], &SMALL));
-    let names: Vec<String> = place.files("new/out").into_keys().collect();
+    let sandbox = Sandbox::new();
+    let said = sandbox.good(&with(&["sweep", "fig2a", "--out", "new/out", "--threads", "2"], &SMALL));
+    let names: Vec<String> = sandbox.files("new/out").into_keys().collect();
     assert_eq!(names, ["phase.csv", "phase.npz", "phase.png", "phase.svg", "spec.ron"]);
     let summary = said.lines().last().unwrap();
     // 20 pixels × 3 optimizers × 3 learning rates × 4 replicates × 20 steps.
     for words in ["20 pixels", "0.0 million steps in", "million steps a second", "2 threads", "f32", "new/out"] {
         assert!(summary.contains(words), "no {words:?} in: {summary}");
     }
-    let result = SweepResult::open(&place.join("new/out")).unwrap();
+    let result = SweepResult::open(&sandbox.join("new/out")).unwrap();
     assert!(result.diagram.is_complete());
     assert_eq!(result.diagram.spec().shape(), [4, 5]);
     let said = result.title.strip_prefix("Phase diagram: sharpness and noise (Fig. 2a), changed: ");
@@ -28,9 +28,9 @@ fn a_folder_of_results_is_written_and_summed_up() {
 
 #[test]
 fn a_smaller_grid_keeps_ranges_and_spacing() {
-    let place = Place::new();
-    place.good(&with(&["sweep", "fig2a", "--out", "out", "--seed", "9"], &SMALL));
-    let result = SweepResult::open(&place.join("out")).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "out", "--seed", "9"], &SMALL));
+    let result = SweepResult::open(&sandbox.join("out")).unwrap();
     let (rows, columns) = (result.diagram.rows(), result.diagram.columns());
     assert_eq!([rows[0], rows[3]], [0.1, 1000.0]);
     assert!((rows[1] / rows[0] / (rows[3] / rows[2]) - 1.0).abs() < 1e-12, "{rows:?}");
@@ -42,43 +42,43 @@ fn a_smaller_grid_keeps_ranges_and_spacing() {
 
 #[test]
 fn the_spec_repeats_the_sweep() {
-    let place = Place::new();
-    place.good(&with(&["sweep", "fig2b", "--out", "first"], &SMALL));
-    Preset::read(&place.join("first/spec.ron")).unwrap();
-    place.good(&["sweep", "first/spec.ron", "--out", "second"]);
-    assert_eq!(place.files("first"), place.files("second"));
+    let sandbox = Sandbox::new();
+    sandbox.good(&with(&["sweep", "fig2b", "--out", "first"], &SMALL));
+    Preset::read(&sandbox.join("first/spec.ron")).unwrap();
+    sandbox.good(&["sweep", "first/spec.ron", "--out", "second"]);
+    assert_eq!(sandbox.files("first"), sandbox.files("second"));
 }
 
 #[test]
 fn threads_do_not_matter_and_precision_does() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for (folder, more) in [("one", ["--threads", "1"]), ("two", ["--threads", "2"]), ("fine", ["--precision", "f64"])] {
-        place.good(&with(&with(&["sweep", "fig2a", "--raw", "--out", folder], &SMALL), &more));
+        sandbox.good(&with(&with(&["sweep", "fig2a", "--raw", "--out", folder], &SMALL), &more));
     }
-    let one = place.files("one");
+    let one = sandbox.files("one");
     assert_eq!(one.len(), 5 + 4);
     assert!(one.contains_key("syn-exp-7-3.npy"));
-    assert_eq!(one, place.files("two"));
-    assert_ne!(one["phase.npz"], place.files("fine")["phase.npz"]);
+    assert_eq!(one, sandbox.files("two"));
+    assert_ne!(one["phase.npz"], sandbox.files("fine")["phase.npz"]);
 }
 
 #[test]
 fn results_are_not_overwritten() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let args = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
-    place.good(&args);
-    let before = place.files("out");
-    expect_error(&place.run(&args), 2, &["results", "out", "nothing is overwritten"]);
+    sandbox.good(&args);
+    let before = sandbox.files("out");
+    expect_error(&sandbox.run(&args), 2, &["results", "out", "nothing is overwritten"]);
     expect_error(
-        &place.run(&with(&args, &["--seed", "3", "--resume"])),
+        &sandbox.run(&with(&args, &["--seed", "3", "--resume"])),
         2,
         &["another sweep", "nothing is overwritten"],
     );
-    assert!(place.good(&with(&args, &["--resume"])).contains("complete"));
-    assert_eq!(place.files("out"), before);
+    assert!(sandbox.good(&with(&args, &["--resume"])).contains("complete"));
+    assert_eq!(sandbox.files("out"), before);
 
-    fs::create_dir(place.join("mine")).unwrap();
-    fs::write(place.join("mine/phase.csv"), "my own").unwrap();
-    expect_error(&place.run(&with(&["sweep", "fig2a", "--out", "mine"], &SMALL)), 2, &["phase.csv"]);
-    assert_eq!(place.files("mine").len(), 1);
+    fs::create_dir(sandbox.join("mine")).unwrap();
+    fs::write(sandbox.join("mine/phase.csv"), "my own").unwrap();
+    expect_error(&sandbox.run(&with(&["sweep", "fig2a", "--out", "mine"], &SMALL)), 2, &["phase.csv"]);
+    assert_eq!(sandbox.files("mine").len(), 1);
 }

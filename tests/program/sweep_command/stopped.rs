@@ -1,12 +1,12 @@
-//! Sweeps that are stopped, and go on.
+//! Sweeps that are stopped and resumed.
 
 use std::fs;
 
 use super::{SMALL, with};
-use crate::place::{Place, expect_code, expect_error, signal};
+use crate::sandbox::{Sandbox, expect_code, expect_error, signal};
 
-/// A sweep of many small pixels that takes several times the two seconds between savings, so that it can be stopped in
-/// between on a fast machine too.
+/// Arguments of a sweep of many small pixels that takes several times the two seconds between saves, so that it can be
+/// stopped in between also on a fast machine.
 const LONG: [&str; 10] = ["--grid", "60x50", "--lrs", "5", "--replicates", "10", "--steps", "8000", "--threads", "1"];
 
 fn long<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -14,196 +14,196 @@ fn long<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_sweep_that_is_killed_goes_on_to_the_same_bytes() {
-    let place = Place::new();
+fn a_killed_sweep_resumes_to_the_same_bytes() {
+    let sandbox = Sandbox::new();
     for more in [&[][..], &["--raw"]] {
-        let mut child = place.start_and_wait(&long("stopped", more), "stopped");
+        let mut child = sandbox.start_and_wait(&long("stopped", more), "stopped");
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(place.files("stopped").len(), 1, "only the checkpoint is there");
-        expect_error(&place.run(&long("stopped", more)), 2, &["unfinished sweep", "--resume"]);
-        let said = place.good(&long("stopped", &with(more, &["--resume"])));
+        assert_eq!(sandbox.files("stopped").len(), 1, "only the checkpoint is there");
+        expect_error(&sandbox.run(&long("stopped", more)), 2, &["unfinished sweep", "--resume"]);
+        let said = sandbox.good(&long("stopped", &with(more, &["--resume"])));
         assert!(said.contains("pixels known"), "{said}");
-        place.good(&long("whole", more));
-        assert!(place.files("stopped") == place.files("whole"), "the results differ");
-        fs::remove_dir_all(place.join("stopped")).unwrap();
-        fs::remove_dir_all(place.join("whole")).unwrap();
+        sandbox.good(&long("whole", more));
+        assert!(sandbox.files("stopped") == sandbox.files("whole"), "the results differ");
+        fs::remove_dir_all(sandbox.join("stopped")).unwrap();
+        fs::remove_dir_all(sandbox.join("whole")).unwrap();
     }
 }
 
 #[test]
-fn ctrl_c_ends_it_with_130_and_says_how_to_go_on() {
-    let place = Place::new();
-    let child = place.start_and_wait(&long("out", &[]), "out");
+fn ctrl_c_exits_with_130_and_explains_how_to_resume() {
+    let sandbox = Sandbox::new();
+    let child = sandbox.start_and_wait(&long("out", &[]), "out");
     signal("INT", child.id());
     let output = child.wait_with_output().unwrap();
     expect_error(&output, 130, &["pixels", "--resume", "interrupted"]);
-    expect_code(&place.run(&long("out", &["--resume"])), 0);
-    assert!(!place.join("out/checkpoint.bin").exists());
+    expect_code(&sandbox.run(&long("out", &["--resume"])), 0);
+    assert!(!sandbox.join("out/checkpoint.bin").exists());
 }
 
 #[test]
 fn two_sweeps_do_not_work_in_one_folder() {
-    let place = Place::new();
-    // So long that it is at work whenever the other looks; it is killed then.
+    let sandbox = Sandbox::new();
+    // This sweep runs long enough for the other to find it running, and is then killed.
     let sweep =
         long("out", &[]).into_iter().map(|word| if word == "8000" { "40000" } else { word }).collect::<Vec<_>>();
-    let mut child = place.start_and_wait(&sweep, "out");
-    expect_error(&place.run(&with(&sweep, &["--resume"])), 1, &["another process"]);
+    let mut child = sandbox.start_and_wait(&sweep, "out");
+    expect_error(&sandbox.run(&with(&sweep, &["--resume"])), 1, &["another process"]);
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
 #[test]
 fn a_checkpoint_of_another_sweep_is_refused_with_the_difference() {
-    let place = Place::new();
-    let mut child = place.start_and_wait(&long("out", &[]), "out");
+    let sandbox = Sandbox::new();
+    let mut child = sandbox.start_and_wait(&long("out", &[]), "out");
     child.kill().unwrap();
     child.wait().unwrap();
-    let before = place.files("out");
+    let before = sandbox.files("out");
     for (more, words) in [
         (&["--seed", "5"][..], ["`seed` is 0", "5 is asked for"]),
         (&["--precision", "f64"], ["`precision` is f32", "f64 is asked for"]),
         (&["--raw"], ["`raw` is false", "true is asked for"]),
     ] {
-        expect_error(&place.run(&long("out", &with(more, &["--resume"]))), 2, &words);
+        expect_error(&sandbox.run(&long("out", &with(more, &["--resume"]))), 2, &words);
     }
     let other = with(&with(&["sweep", "fig2b", "--out", "out", "--resume"], &LONG), &[]);
-    expect_error(&place.run(&other), 2, &["another sweep", "`rows` is"]);
-    assert_eq!(place.files("out"), before);
+    expect_error(&sandbox.run(&other), 2, &["another sweep", "`rows` is"]);
+    assert_eq!(sandbox.files("out"), before);
 }
 
 #[test]
-fn what_is_no_checkpoint_is_left_alone() {
-    let place = Place::new();
-    fs::create_dir(place.join("out")).unwrap();
-    fs::write(place.join("out/checkpoint.bin"), "holiday pictures").unwrap();
+fn other_files_in_the_checkpoints_place_are_not_changed() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.join("out")).unwrap();
+    fs::write(sandbox.join("out/checkpoint.bin"), "holiday pictures").unwrap();
     let args = with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL);
-    expect_error(&place.run(&args), 2, &["no checkpoint", "checkpoint.bin"]);
-    assert_eq!(fs::read(place.join("out/checkpoint.bin")).unwrap(), b"holiday pictures");
+    expect_error(&sandbox.run(&args), 2, &["no checkpoint", "checkpoint.bin"]);
+    assert_eq!(fs::read(sandbox.join("out/checkpoint.bin")).unwrap(), b"holiday pictures");
 }
 
-/// A file of the temporary kind that a program which was killed has left; one that is being written is locked.
-fn leave(place: &Place, name: &str) -> fs::File {
-    let path = place.join(name);
+/// Returns a file of the temporary kind that a program which was killed has left; one that is being written is locked.
+fn leave(sandbox: &Sandbox, name: &str) -> fs::File {
+    let path = sandbox.join(name);
     fs::write(&path, "half of a picture").unwrap();
     fs::File::open(path).unwrap()
 }
 
 #[test]
-fn what_a_killed_sweep_has_left_goes_at_the_next_start() {
-    let place = Place::new();
-    let mut child = place.start_and_wait(&long("out", &[]), "out");
+fn files_left_by_a_killed_sweep_are_removed_at_the_next_start() {
+    let sandbox = Sandbox::new();
+    let mut child = sandbox.start_and_wait(&long("out", &[]), "out");
     child.kill().unwrap();
     child.wait().unwrap();
-    leave(&place, "out/.valleyscope-aB3dE5.tmp");
-    let at_work = leave(&place, "out/.valleyscope-locked.tmp");
+    leave(&sandbox, "out/.valleyscope-aB3dE5.tmp");
+    let at_work = leave(&sandbox, "out/.valleyscope-locked.tmp");
     at_work.lock().unwrap();
-    leave(&place, "out/.valleyscope-notes.txt");
-    place.good(&long("out", &["--resume"]));
-    let files = place.files("out");
+    leave(&sandbox, "out/.valleyscope-notes.txt");
+    sandbox.good(&long("out", &["--resume"]));
+    let files = sandbox.files("out");
     assert!(!files.contains_key(".valleyscope-aB3dE5.tmp"), "{:?}", files.keys());
     assert!(files.contains_key(".valleyscope-locked.tmp") && files.contains_key(".valleyscope-notes.txt"));
 }
 
 #[test]
 fn an_empty_checkpoint_lets_nothing_be_overwritten() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
-    place.good(&sweep);
-    let before = place.files("out");
-    let checkpoint = place.join("out/checkpoint.bin");
+    sandbox.good(&sweep);
+    let before = sandbox.files("out");
+    let checkpoint = sandbox.join("out/checkpoint.bin");
     for more in [&["--seed", "3"][..], &["--seed", "3", "--resume"], &[]] {
         fs::write(&checkpoint, "").unwrap();
-        expect_error(&place.run(&with(&sweep, more)), 2, &["results", "nothing is overwritten"]);
-        assert!(place.files("out") == before, "it is removed, as it belongs to no sweep");
+        expect_error(&sandbox.run(&with(&sweep, more)), 2, &["results", "nothing is overwritten"]);
+        assert!(sandbox.files("out") == before, "it is removed, as it belongs to no sweep");
     }
     fs::write(&checkpoint, "").unwrap();
-    assert!(place.good(&with(&sweep, &["--resume"])).contains("complete"));
-    assert!(place.files("out") == before);
-    // The owner of one that is locked may be writing its results.
+    assert!(sandbox.good(&with(&sweep, &["--resume"])).contains("complete"));
+    assert!(sandbox.files("out") == before);
+    // The owner of a locked checkpoint may be writing its results.
     let lock = fs::File::create(&checkpoint).unwrap();
     lock.lock().unwrap();
-    fs::remove_file(place.join("out/phase.png")).unwrap();
-    expect_error(&place.run(&with(&sweep, &["--resume"])), 1, &["another process is at work"]);
-    fs::write(place.join("out/phase.png"), &before["phase.png"]).unwrap();
+    fs::remove_file(sandbox.join("out/phase.png")).unwrap();
+    expect_error(&sandbox.run(&with(&sweep, &["--resume"])), 1, &["another process is at work"]);
+    fs::write(sandbox.join("out/phase.png"), &before["phase.png"]).unwrap();
     drop(lock);
-    // One that was begun, but holds no pixel of the other sweep, lets nothing be overwritten either.
-    fs::create_dir(place.join("other")).unwrap();
+    // A checkpoint without pixels of the other sweep does not allow overwriting either.
+    fs::create_dir(sandbox.join("other")).unwrap();
     let other = with(&with(&["sweep", "fig2a", "--out", "other"], &LONG), &["--seed", "3"]);
-    let mut child = place.start_and_wait(&other, "other");
+    let mut child = sandbox.start_and_wait(&other, "other");
     child.kill().unwrap();
     child.wait().unwrap();
-    fs::copy(place.join("other/checkpoint.bin"), place.join("out/checkpoint.bin")).unwrap();
-    let before = place.files("out");
+    fs::copy(sandbox.join("other/checkpoint.bin"), sandbox.join("out/checkpoint.bin")).unwrap();
+    let before = sandbox.files("out");
     let other = with(&with(&["sweep", "fig2a", "--out", "out"], &LONG), &["--seed", "3", "--resume"]);
-    expect_error(&place.run(&other), 2, &["results", "nothing is overwritten"]);
-    assert!(place.files("out") == before);
+    expect_error(&sandbox.run(&other), 2, &["results", "nothing is overwritten"]);
+    assert!(sandbox.files("out") == before);
 }
 
 #[test]
 fn a_sweep_that_was_killed_between_its_results_and_the_end_writes_them_again() {
-    let place = Place::new();
-    let mut child = place.start_and_wait(&long("out", &[]), "out");
-    // The results come all at once, and the checkpoint goes last.
-    while !place.join("out/spec.ron").exists() {
+    let sandbox = Sandbox::new();
+    let mut child = sandbox.start_and_wait(&long("out", &[]), "out");
+    // The results appear together, and the checkpoint is removed last.
+    while !sandbox.join("out/spec.ron").exists() {
         assert!(child.try_wait().unwrap().is_none(), "the sweep ended without results");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    if place.join("out/checkpoint.bin").exists() {
-        expect_error(&place.run(&long("out", &[])), 2, &["unfinished sweep", "3000 of 3000", "--resume"]);
+    if sandbox.join("out/checkpoint.bin").exists() {
+        expect_error(&sandbox.run(&long("out", &[])), 2, &["unfinished sweep", "3000 of 3000", "--resume"]);
     }
-    place.good(&long("out", &["--resume"]));
-    place.good(&long("whole", &[]));
-    assert!(place.files("out") == place.files("whole"), "the results differ");
+    sandbox.good(&long("out", &["--resume"]));
+    sandbox.good(&long("whole", &[]));
+    assert!(sandbox.files("out") == sandbox.files("whole"), "the results differ");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_folder_that_is_removed_or_moved_while_a_sweep_runs_is_told() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let sweep =
         long("out", &[]).into_iter().map(|word| if word == "8000" { "40000" } else { word }).collect::<Vec<_>>();
-    let child = place.start_and_wait(&sweep, "out");
-    fs::remove_dir_all(place.join("out")).unwrap();
+    let child = sandbox.start_and_wait(&sweep, "out");
+    fs::remove_dir_all(sandbox.join("out")).unwrap();
     let removed = child.wait_with_output().unwrap();
     expect_error(&removed, 1, &["checkpoint.bin", "removed", "what was computed is lost"]);
     let said = String::from_utf8_lossy(&removed.stderr);
     assert!(!said.contains("what was saved"), "{said}");
 
-    let child = place.start_and_wait(&sweep, "out");
-    fs::rename(place.join("out"), place.join("moved")).unwrap();
+    let child = sandbox.start_and_wait(&sweep, "out");
+    fs::rename(sandbox.join("out"), sandbox.join("moved")).unwrap();
     expect_error(&child.wait_with_output().unwrap(), 1, &["checkpoint.bin", "moved", "--resume"]);
-    assert!(fs::metadata(place.join("moved/checkpoint.bin")).unwrap().len() > 4096);
+    assert!(fs::metadata(sandbox.join("moved/checkpoint.bin")).unwrap().len() > 4096);
 }
 
 #[test]
 fn resuming_where_nothing_is_begins() {
-    let place = Place::new();
-    place.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
-    place.good(&with(&["sweep", "fig2a", "--out", "plain"], &SMALL));
-    assert_eq!(place.files("out"), place.files("plain"));
+    let sandbox = Sandbox::new();
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "plain"], &SMALL));
+    assert_eq!(sandbox.files("out"), sandbox.files("plain"));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_do_not_fit_name_their_own_file() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     // The checkpoint fits, and some result does not.
     let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
-    let output = place.run_limited(16, &sweep);
+    let output = sandbox.run_limited(16, &sweep);
     expect_error(&output, 1, &["cannot write", "File too large", "20 of 20 pixels", "--resume"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains(".tmp"), "{said}");
-    assert!(place.files("out").keys().all(|name| !name.ends_with(".tmp")), "{:?}", place.files("out").keys());
-    place.good(&with(&sweep, &["--resume"]));
-    place.good(&with(&["sweep", "fig2a", "--out", "whole"], &SMALL));
-    assert!(place.files("out") == place.files("whole"), "the results differ");
+    assert!(sandbox.files("out").keys().all(|name| !name.ends_with(".tmp")), "{:?}", sandbox.files("out").keys());
+    sandbox.good(&with(&sweep, &["--resume"]));
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "whole"], &SMALL));
+    assert!(sandbox.files("out") == sandbox.files("whole"), "the results differ");
 }
 
-/// The number before some words in a message.
+/// Returns the number before some words in a message.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn number_before(words: &str, said: &str) -> usize {
@@ -214,39 +214,39 @@ fn number_before(words: &str, said: &str) -> usize {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_counts_the_pixels_that_it_holds() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let sweep = with(&["sweep", "fig2a"], &SMALL);
     let part = ["--part", "1/1"];
     for (more, all, folder) in [(&[][..], " of 20 pixels", "whole"), (&part[..], " of the 20 pixels", "parts")] {
         let sweep = with(&with(&sweep, more), &["--out", folder]);
         // All pixels are computed, and the first few fit.
-        let output = place.run_limited(4, &sweep);
+        let output = sandbox.run_limited(4, &sweep);
         expect_error(&output, 1, &["cannot write", "File too large", "are saved in", "repeat the command"]);
         let saved = number_before(all, &String::from_utf8_lossy(&output.stderr));
         assert!((1..20).contains(&saved), "{saved}");
         let resume: &[&str] = if more.is_empty() { &["--resume"] } else { &[] };
-        let said = place.good(&with(&sweep, resume));
-        assert_eq!(number_before(all, said.split("going on with").nth(1).unwrap()), saved, "{said}");
+        let said = sandbox.good(&with(&sweep, resume));
+        assert_eq!(number_before(all, said.split("resuming with").nth(1).unwrap()), saved, "{said}");
     }
 }
 
-/// A disk on which nothing fits.
+/// The disk is full from the start.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_and_costs_nothing_else() {
-    let place = Place::new();
-    fs::create_dir(place.join("out")).unwrap();
+fn a_full_disk_is_reported_and_costs_nothing_else() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.join("out")).unwrap();
     // Files of more than 64 KiB fail as on a full disk.
-    expect_error(&place.run_limited(64, &long("out", &[])), 1, &["cannot write", "checkpoint.bin", "--resume"]);
-    let said = place.good(&long("out", &["--resume"]));
+    expect_error(&sandbox.run_limited(64, &long("out", &[])), 1, &["cannot write", "checkpoint.bin", "--resume"]);
+    let said = sandbox.good(&long("out", &["--resume"]));
     assert!(said.contains("pixels known"), "{said}");
-    place.good(&long("whole", &[]));
-    assert!(place.files("out") == place.files("whole"), "the results differ");
+    sandbox.good(&long("whole", &[]));
+    assert!(sandbox.files("out") == sandbox.files("whole"), "the results differ");
 }
 
 #[test]
 fn going_on_where_nothing_is_says_that_it_begins() {
-    let place = Place::new();
-    let said = place.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
-    assert!(said.contains("nothing of this sweep is known in out"), "{said}");
+    let sandbox = Sandbox::new();
+    let said = sandbox.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
+    assert!(said.contains("no pixel of this sweep is known in out"), "{said}");
 }

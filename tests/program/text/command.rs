@@ -1,13 +1,13 @@
-//! `valleyscope data text`: what it says, and its exit codes.
+//! `valleyscope data text`: its messages and exit codes.
 
 use std::fs;
 use std::process::{Command, Output};
 
 use super::{TEXT, put, results};
-use crate::place::{Place, expect_error, stdout};
+use crate::sandbox::{Sandbox, expect_error, stdout};
 
-pub fn command(place: &Place, args: &[&str]) -> Command {
-    place.command(&[&["data", "text"], args].concat())
+pub fn command(sandbox: &Sandbox, args: &[&str]) -> Command {
+    sandbox.command(&[&["data", "text"], args].concat())
 }
 
 /// Expects an exit code, words on the error output, and nothing on the other.
@@ -18,31 +18,31 @@ pub fn expect(output: &Output, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn it_makes_tokens_and_says_how_many() {
-    let place = Place::new();
-    put(place.path(), "text.txt", &TEXT[..50_000]);
-    let run = |args: &[&str]| command(&place, args).output().unwrap();
+fn makes_tokens_and_reports_their_number() {
+    let sandbox = Sandbox::new();
+    put(sandbox.path(), "text.txt", &TEXT[..50_000]);
+    let run = |args: &[&str]| command(&sandbox, args).output().unwrap();
     let output = run(&["text.txt", "--out", "char", "--tokenizer", "char", "--val-fraction", "0.2"]);
-    expect(&output, 0, &["now in char: 40000 to learn from and 10000 to validate with", "tokens a second"]);
+    expect(&output, 0, &["are in char: 40000 for training and 10000 for validation", "tokens a second"]);
     expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2", "a vocabulary of 50257"]);
-    let before = results(&place.join("gpt2"));
+    let before = results(&sandbox.join("gpt2"));
     expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2"]);
     expect(&run(&["text.txt", "--out", "gpt2", "--val-fraction", "0.3"]), 2, &["is there already", "--force"]);
-    assert!(results(&place.join("gpt2")) == before);
+    assert!(results(&sandbox.join("gpt2")) == before);
     expect(&run(&["text.txt", "--out", "gpt2", "--val-fraction", "0.3", "--force"]), 0, &["now in gpt2"]);
-    assert!(results(&place.join("gpt2")) != before);
+    assert!(results(&sandbox.join("gpt2")) != before);
 }
 
 #[test]
-fn wrong_usage_and_bad_text_end_with_2_and_files_that_cannot_be_used_with_1() {
-    let place = Place::new();
-    put(place.path(), "text.txt", &TEXT[..5_000]);
-    put(place.path(), "bad\u{1b}[31m.txt", b"Latin-1: \xe9");
-    put(place.path(), "file", "no folder");
-    let run = |args: &[&str]| command(&place, args).output().unwrap();
+fn wrong_usage_and_bad_text_exit_with_2_and_unusable_files_with_1() {
+    let sandbox = Sandbox::new();
+    put(sandbox.path(), "text.txt", &TEXT[..5_000]);
+    put(sandbox.path(), "bad\u{1b}[31m.txt", b"Latin-1: \xe9");
+    put(sandbox.path(), "file", "no folder");
+    let run = |args: &[&str]| command(&sandbox, args).output().unwrap();
     expect(&run(&["--out", "out"]), 2, &["FILES"]);
     expect(&run(&["text.txt"]), 2, &["--out"]);
-    expect(&run(&["text.txt", "--out", "out", "--tokenizer", "bpe"]), 2, &["expected gpt2 or char"]);
+    expect(&run(&["text.txt", "--out", "out", "--tokenizer", "bpe"]), 2, &["possible values: gpt2, char"]);
     for fraction in ["0", "-1", "1", "NaN"] {
         let said = ["val_fraction must be a number from 0.0001 to 0.9", fraction];
         expect(&run(&["text.txt", "--out", "out", "--val-fraction", fraction]), 2, &said);
@@ -50,37 +50,37 @@ fn wrong_usage_and_bad_text_end_with_2_and_files_that_cannot_be_used_with_1() {
     expect(&run(&["nowhere", "--out", "out"]), 2, &["there is nothing at nowhere"]);
     let output = run(&["bad\u{1b}[31m.txt", "--out", "out"]);
     expect(&output, 2, &["bad\\u{1b}[31m.txt", "expected UTF-8", "at byte 9"]);
-    assert!(!place.join("out").exists());
+    assert!(!sandbox.join("out").exists());
     for out in ["file", "file/below"] {
         let said = format!("expected a folder for the tokens, or nothing, at {out}, found a file there or in its path");
         expect(&run(&["text.txt", "--out", out]), 2, &[&said]);
     }
-    fs::create_dir(place.join("empty")).unwrap();
+    fs::create_dir(sandbox.join("empty")).unwrap();
     expect(&run(&["empty", "--out", "out"]), 2, &["expected files ending in .txt in empty, found none"]);
 }
 
 #[test]
 fn text_that_is_too_short_for_both_parts_is_refused() {
-    let place = Place::new();
-    let run = |args: &[&str]| command(&place, args).output().unwrap();
-    let least = "expected text of at least 65 characters to learn from and as many to validate with";
+    let sandbox = Sandbox::new();
+    let run = |args: &[&str]| command(&sandbox, args).output().unwrap();
+    let least = "expected text of at least 65 characters for training and as many for validation";
     for (length, found) in [(0, "found 0 and 0 in text.txt"), (2, "found 1 and 1"), (640, "found 576 and 64")] {
-        put(place.path(), "text.txt", &TEXT[..length]);
+        put(sandbox.path(), "text.txt", &TEXT[..length]);
         for tokenizer in ["gpt2", "char"] {
             expect(&run(&["text.txt", "--out", "out", "--tokenizer", tokenizer]), 2, &[least, found]);
         }
-        assert!(!place.join("out").exists());
+        assert!(!sandbox.join("out").exists());
     }
     expect(&run(&["text.txt", "--out", "out", "--val-fraction", "0.11"]), 0, &["now in out"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_full_disk_ends_it_and_the_same_command_goes_on() {
-    let place = Place::new();
-    put(place.path(), "text.txt", TEXT.as_str());
-    let output = place.run_limited(32, &["data", "text", "text.txt", "--out", "out"]);
+fn a_full_disk_stops_the_work_and_the_same_command_resumes() {
+    let sandbox = Sandbox::new();
+    put(sandbox.path(), "text.txt", TEXT.as_str());
+    let output = sandbox.run_limited(32, &["data", "text", "text.txt", "--out", "out"]);
     expect(&output, 1, &["cannot use", "train.bin", "too large"]);
-    assert!(!place.join("out/train.bin").exists());
-    expect(&command(&place, &["text.txt", "--out", "out"]).output().unwrap(), 0, &["now in out"]);
+    assert!(!sandbox.join("out/train.bin").exists());
+    expect(&command(&sandbox, &["text.txt", "--out", "out"]).output().unwrap(), 0, &["now in out"]);
 }

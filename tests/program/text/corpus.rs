@@ -9,9 +9,9 @@ use valleyscope_experiments::workload::TokenizerKind;
 
 use super::{make, put, says, tokens};
 #[cfg(unix)]
-use crate::place::make_fifo;
+use crate::sandbox::make_fifo;
 
-/// A folder with tokens of text that counts.
+/// Returns a folder with tokens of a text of consecutive numbers.
 fn folder(kind: TokenizerKind) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let text: String = (0..400).map(|number| format!("{number} apples.\n")).collect();
@@ -43,7 +43,7 @@ fn sequences_are_tokens_and_their_successors() {
 }
 
 #[test]
-fn offsets_depend_on_key_step_and_batch_only_and_reach_every_place() {
+fn offsets_depend_only_on_key_step_and_batch_and_cover_all_places() {
     let key = Key::new(7).at(1);
     let offsets = Offsets::new(key, 30, 10);
     let later = Offsets::new(key, 30, 10);
@@ -59,7 +59,7 @@ fn offsets_depend_on_key_step_and_batch_only_and_reach_every_place() {
 
     let drawn: Vec<u64> = (0..500).flat_map(|step| offsets.batch(step, 0, 40)).collect();
     assert_eq!(drawn.iter().copied().collect::<HashSet<_>>(), (0..20).collect());
-    // χ² of 20 places with 19 degrees of freedom; beyond 43.8 once in a thousand.
+    // χ² of 20 places has 19 degrees of freedom; it exceeds 43.8 once in a thousand times.
     let expected = drawn.len() as f64 / 20.0;
     let deviation =
         |place| (drawn.iter().filter(|&&offset| offset == place).count() as f64 - expected).powi(2) / expected;
@@ -69,7 +69,7 @@ fn offsets_depend_on_key_step_and_batch_only_and_reach_every_place() {
 }
 
 #[test]
-fn evaluations_see_the_same_sequences_every_time() {
+fn evaluations_use_the_same_sequences_every_time() {
     let folder = folder(TokenizerKind::Char);
     let offsets = |split| Corpus::open(folder.path(), 8).unwrap().evaluation_offsets(split).batch(0, 3, 6);
     assert_eq!(offsets(Split::Validation), offsets(Split::Validation));
@@ -116,7 +116,7 @@ fn tokens_beyond_the_vocabulary_are_refused_with_their_place() {
 }
 
 #[test]
-fn tokens_of_other_bytes_than_their_description_says_are_refused() {
+fn tokens_that_differ_from_their_description_are_refused() {
     for name in ["train.bin", "val.bin"] {
         let folder = folder(TokenizerKind::Gpt2);
         assert!(Corpus::open(folder.path(), 8).is_ok());
@@ -131,7 +131,7 @@ fn tokens_of_other_bytes_than_their_description_says_are_refused() {
 }
 
 #[test]
-fn tokens_of_nanogpt_with_nothing_beside_them_are_taken_for_gpt2s() {
+fn tokens_without_a_description_count_as_gpt2s() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["train.bin", "val.bin"] {
         write_tokens(&folder.path().join(name), &[15496, 995, 50256, 31373, 995]);
@@ -161,7 +161,7 @@ fn a_damaged_description_is_refused() {
 }
 
 #[test]
-fn a_fingerprint_tells_tokens_and_their_meaning_apart() {
+fn fingerprints_differ_by_tokens_and_by_their_meaning() {
     let [one, same] = [0, 1].map(|_| folder(TokenizerKind::Gpt2));
     let print = |folder: &TempDir| Corpus::open(folder.path(), 8).unwrap().fingerprint().unwrap();
     assert_eq!(print(&one), print(&same));
@@ -177,7 +177,7 @@ fn a_fingerprint_tells_tokens_and_their_meaning_apart() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_plain_file_is_refused_at_once() {
+fn files_that_are_not_regular_are_refused_at_once() {
     let folder = folder(TokenizerKind::Char);
     let path = folder.path().join("val.bin");
     fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Text as tokens: tokenizers, the files that are made, what is read from them, and where they are found.
+//! Text as tokens: tokenizers, the files of tokens, reading them, and finding them.
 
 mod command;
 mod corpus;
@@ -31,13 +31,13 @@ fn put(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// Makes the tokens of paths, a tenth for validation, with no replacing.
+/// Makes the tokens of paths, a tenth for validation, without replacing others.
 fn make(paths: &[PathBuf], kind: TokenizerKind, folder: &Path) -> Result<Meta, TextError> {
     let files = find(paths)?;
     preparation(&files, kind).make(folder, &mut |_| (), &|| false)
 }
 
-/// The same until the first blocks are tokenized. If those are all, the work is done but for the files' names.
+/// Makes the tokens of paths until the first blocks are tokenized. If those are all, only the files' names are missing.
 fn make_some(paths: &[PathBuf], kind: TokenizerKind, folder: &Path) -> Result<Meta, TextError> {
     let files = find(paths)?;
     let is_tokenizing = Cell::new(false);
@@ -49,12 +49,12 @@ fn preparation(files: &[TextFile], tokenizer: TokenizerKind) -> Preparation<'_> 
     Preparation { files, tokenizer, fraction: ValidationFraction::clamped(0.1), replace: false }
 }
 
-/// The tokens in a file.
+/// Returns the tokens in a file.
 fn tokens(path: &Path) -> Vec<u16> {
     fs::read(path).unwrap().chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
-/// The three files of a folder.
+/// Returns the three files of a folder.
 fn results(folder: &Path) -> [Vec<u8>; 3] {
     ["train.bin", "val.bin", "meta.json"].map(|name| fs::read(folder.join(name)).unwrap())
 }

@@ -59,7 +59,7 @@ fn large_files_of_tokens_are_compared_with_their_description() {
     let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let [train, val] = ["train.bin", "val.bin"].map(|name| place.path().join(name));
     fs::write(&val, [7, 0].repeat(100)).unwrap();
-    // It has no blocks on the disk, and is read as zeros.
+    // The file has no blocks on the disk, and is read as zeros.
     let file = fs::File::create(&train).unwrap();
     file.set_len(2 * TOKENS).unwrap();
     let sum = |bytes: &mut dyn Iterator<Item = &[u8]>| {
@@ -106,7 +106,7 @@ fn text_is_tokenized_into_the_cache_once() {
     let made = fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
     let time = || fs::metadata(made.join("train.bin")).unwrap().modified().unwrap();
     let first = time();
-    // The file itself is the same text.
+    // The path of the file gives the same text.
     let (same, _) = get(&folder(&text), GPT2, &sources).unwrap();
     let fingerprint = corpus.fingerprint().unwrap();
     assert_eq!(same.fingerprint().unwrap(), fingerprint);
@@ -115,7 +115,7 @@ fn text_is_tokenized_into_the_cache_once() {
     put(place.path(), "text.txt", &TEXT[..40_001]);
     get(&folder(place.path()), CHAR, &sources).unwrap();
     assert_eq!(count(cache.path()), 3, "other tokens and other text have folders of their own");
-    // What is damaged there is made again.
+    // Damaged tokens there are made again.
     fs::write(made.join("train.bin"), "damaged").unwrap();
     put(place.path(), "text.txt", &TEXT[..40_000]);
     let (again, _) = get(&folder(place.path()), GPT2, &sources).unwrap();
@@ -128,7 +128,7 @@ fn text_is_tokenized_into_the_cache_once() {
 }
 
 #[test]
-fn workers_that_begin_at_once_get_the_same_tokens() {
+fn workers_that_start_together_get_the_same_tokens() {
     let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     put(place.path(), "text.txt", TEXT.as_str());
     let fingerprint = || {
@@ -141,7 +141,7 @@ fn workers_that_begin_at_once_get_the_same_tokens() {
 }
 
 #[test]
-fn with_nothing_named_the_folder_with_data_is_looked_through() {
+fn without_a_named_folder_the_data_folder_is_searched() {
     let [data, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let sources = sources(Some(cache.path()), Some(data.path()));
     put(data.path(), "others/mail.txt", "private");
@@ -162,7 +162,7 @@ fn with_nothing_named_the_folder_with_data_is_looked_through() {
 }
 
 #[test]
-fn with_no_text_the_program_makes_some_and_says_so() {
+fn without_text_synthetic_text_is_made_with_a_warning() {
     let empty = tempfile::tempdir().unwrap();
     for folder in [None, Some(empty.path())] {
         for wanted in [CHAR, GPT2] {
@@ -182,7 +182,7 @@ fn with_no_text_the_program_makes_some_and_says_so() {
 }
 
 #[test]
-fn whoever_cancels_gets_no_other_text() {
+fn cancelling_gives_no_synthetic_text() {
     let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     put(place.path(), "tinyshakespeare/input.txt", TEXT.as_str());
     let sources = sources(Some(cache.path()), Some(place.path()));
@@ -191,7 +191,7 @@ fn whoever_cancels_gets_no_other_text() {
 }
 
 #[test]
-fn what_would_be_got_is_told_without_making_tokens() {
+fn the_outlook_predicts_the_corpus_without_making_tokens() {
     let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let sources = sources(Some(cache.path()), Some(place.path()));
     let seen = |choice: &DataChoice, wanted| look(choice, wanted, &sources);
@@ -209,7 +209,7 @@ fn what_would_be_got_is_told_without_making_tokens() {
 }
 
 #[test]
-fn what_is_wrong_with_data_is_said_alike_before_and_after_they_are_read() {
+fn errors_of_data_are_equal_before_and_after_reading_them() {
     let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let sources = sources(Some(cache.path()), None);
     let text = put(place.path(), "text.txt", &TEXT[..40_000]);

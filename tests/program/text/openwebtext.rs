@@ -12,9 +12,9 @@ use valleyscope_experiments::dataset::text::{END_OF_TEXT, Meta, PreparationProgr
 
 use super::command::expect;
 use super::{TEXT, put, results, says, tokens};
-use crate::place::Place;
+use crate::sandbox::Sandbox;
 
-/// A tar archive of files.
+/// Returns a tar archive of files.
 fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in files {
@@ -26,15 +26,15 @@ fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     archive.into_inner().unwrap()
 }
 
-/// A pack of documents.
+/// Returns a pack of documents.
 fn pack(documents: &[Vec<u8>]) -> Vec<u8> {
-    let named = documents.iter().enumerate().map(|(place, text)| (format!("{place:07}-page.txt"), text.clone()));
+    let named = documents.iter().enumerate().map(|(index, text)| (format!("{index:07}-page.txt"), text.clone()));
     let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).unwrap();
     writer.write_all(&archive(&named.collect::<Vec<_>>())).unwrap();
     writer.finish().unwrap()
 }
 
-/// The documents of a pack of this number.
+/// Returns the documents of a pack of this number.
 fn documents(number: usize) -> Vec<Vec<u8>> {
     let document = |place: usize| TEXT[number * 5_000 + place * 311..][..300].trim().as_bytes().to_vec();
     (0..12).map(document).collect()
@@ -55,25 +55,25 @@ fn make(folder: &Path, fraction: f64, out: &Path, cancelled: bool) -> Result<Met
 }
 
 #[test]
-fn documents_are_tokens_with_the_end_of_a_text_behind_each_whatever_the_packs_lie_in() {
-    let place = tempfile::tempdir().unwrap();
+fn each_document_ends_with_the_end_of_text_token_in_any_packing() {
+    let sandbox = tempfile::tempdir().unwrap();
     let packs = packs(3);
-    put(place.path(), "one/openwebtext.tar.xz", archive(&packs));
+    put(sandbox.path(), "one/openwebtext.tar.xz", archive(&packs));
     for (name, content) in &packs {
-        put(place.path(), &format!("loose/{name}"), content);
+        put(sandbox.path(), &format!("loose/{name}"), content);
     }
-    put(place.path(), "several/subsets/urlsf_subset02.tar", archive(&packs[2..]));
-    put(place.path(), "several/subsets/urlsf_subset03.tar", archive(&packs[..2]));
+    put(sandbox.path(), "several/subsets/urlsf_subset02.tar", archive(&packs[2..]));
+    put(sandbox.path(), "several/subsets/urlsf_subset03.tar", archive(&packs[..2]));
     let bins = ["one", "loose", "several"].map(|layout| {
-        let out = place.path().join(format!("{layout}-out"));
-        let meta = make(&place.path().join(layout), 0.3, &out, false).unwrap();
+        let out = sandbox.path().join(format!("{layout}-out"));
+        let meta = make(&sandbox.path().join(layout), 0.3, &out, false).unwrap();
         assert_eq!((meta.tokenizer.as_str(), meta.vocabulary_size), ("gpt2", 50257));
         let [train, val, _] = results(&out);
         [train, val]
     });
     assert!(bins.iter().all(|bin| *bin == bins[0]), "the layout leaves a trace");
 
-    let out = place.path().join("one-out");
+    let out = sandbox.path().join("one-out");
     let expected: Vec<String> =
         (0..3).flat_map(documents).map(|document| String::from_utf8(document).unwrap()).collect();
     let found = ["train.bin", "val.bin"].map(|name| {
@@ -92,21 +92,21 @@ fn documents_are_tokens_with_the_end_of_a_text_behind_each_whatever_the_packs_li
 }
 
 #[test]
-fn documents_are_cleaned_as_nanogpt_gets_them_and_empty_ones_left_out() {
-    let place = tempfile::tempdir().unwrap();
+fn documents_are_cleaned_as_for_nanogpt_and_empty_ones_skipped() {
+    let sandbox = tempfile::tempdir().unwrap();
     let documents = ["\n\n one\n\n\n\n\ntwo\n\nthree\n \n", " \n\n", "four"].map(|text| text.as_bytes().to_vec());
-    put(place.path(), "in/urlsf_subset00-1_data.xz", pack(&documents));
-    let out = place.path().join("out");
-    make(&place.path().join("in"), 0.0001, &out, false).unwrap();
+    put(sandbox.path(), "in/urlsf_subset00-1_data.xz", pack(&documents));
+    let out = sandbox.path().join("out");
+    make(&sandbox.path().join("in"), 0.0001, &out, false).unwrap();
     let expected = "one\n\ntwo\n\nthree<|endoftext|>four<|endoftext|>";
     assert_eq!(Tokenizer::Gpt2.decode(&tokens(&out.join("train.bin"))), expected);
 }
 
 #[test]
 fn the_bytes_are_the_same_on_any_number_of_threads_and_after_any_stop() {
-    let place = tempfile::tempdir().unwrap();
-    put(place.path(), "in/openwebtext.tar.xz", archive(&packs(30)));
-    let [folder, whole, stopped] = ["in", "whole", "stopped"].map(|name| place.path().join(name));
+    let sandbox = tempfile::tempdir().unwrap();
+    put(sandbox.path(), "in/openwebtext.tar.xz", archive(&packs(30)));
+    let [folder, whole, stopped] = ["in", "whole", "stopped"].map(|name| sandbox.path().join(name));
     make(&folder, 0.25, &whole, false).unwrap();
     let drawn = tokens(&whole.join("val.bin")).iter().filter(|&&token| token == END_OF_TEXT).count();
     assert!((60..=120).contains(&drawn), "expected about 90 of 360 documents, found {drawn}");
@@ -120,13 +120,13 @@ fn the_bytes_are_the_same_on_any_number_of_threads_and_after_any_stop() {
 }
 
 #[test]
-fn packs_that_are_written_while_they_are_read_are_refused() {
+fn packs_that_change_during_reading_are_refused() {
     let whole = archive(&packs(3));
     // In the first file packs are cut; in the second all are whole.
     for written in [whole[..whole.len() / 2].to_vec(), [&whole[..], b"more"].concat()] {
-        let place = tempfile::tempdir().unwrap();
-        let path = put(place.path(), "in/openwebtext.tar.xz", &whole);
-        let [folder, out] = ["in", "out"].map(|name| place.path().join(name));
+        let sandbox = tempfile::tempdir().unwrap();
+        let path = put(sandbox.path(), "in/openwebtext.tar.xz", &whole);
+        let [folder, out] = ["in", "out"].map(|name| sandbox.path().join(name));
         let text = WebText { folder: &folder, fraction: ValidationFraction::clamped(0.3), replace: false };
         let mut write = |at: PreparationProgress| {
             if at.stage == Stage::Tokenizing && at.done == 0 {
@@ -144,8 +144,8 @@ fn packs_that_are_written_while_they_are_read_are_refused() {
 
 #[test]
 fn damaged_packs_and_other_files_are_refused_by_name() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("in");
+    let sandbox = tempfile::tempdir().unwrap();
+    let folder = sandbox.path().join("in");
     let good = pack(&documents(0));
     let mut flipped = good.clone();
     flipped[good.len() / 2] ^= 4;
@@ -157,22 +157,22 @@ fn damaged_packs_and_other_files_are_refused_by_name() {
         (b"neither tar nor xz".to_vec(), ["urlsf_subset00-1_data.xz", "cannot use"]),
     ] {
         put(&folder, "urlsf_subset00-1_data.xz", content);
-        let out = place.path().join("out");
+        let out = sandbox.path().join("out");
         says(&make(&folder, 0.3, &out, false).unwrap_err(), &parts);
         assert!(!out.join("train.bin").exists());
         let _ = fs::remove_dir_all(out);
     }
     put(&folder, "urlsf_subset00-1_data.xz", &good);
     put(&folder, "more.tar", archive(&[("urlsf_subset00-1_data.xz".to_owned(), good)]));
-    says(&make(&folder, 0.3, &place.path().join("out"), false).unwrap_err(), &["some of them twice"]);
-    says(&make(place.path(), 0.3, &place.path().join("out"), false).unwrap_err(), &["found none", "downloaded"]);
+    says(&make(&folder, 0.3, &sandbox.path().join("out"), false).unwrap_err(), &["some of them twice"]);
+    says(&make(sandbox.path(), 0.3, &sandbox.path().join("out"), false).unwrap_err(), &["found none", "downloaded"]);
 }
 
 #[test]
-fn the_command_takes_packs_from_a_folder_and_says_why_it_cannot_download_them() {
-    let place = Place::new();
-    put(place.path(), "in/openwebtext.tar.xz", archive(&packs(2)));
-    let run = |args: &[&str]| place.run(&[&["data", "openwebtext"], args].concat());
+fn the_command_reads_packs_from_a_folder_or_reports_why_downloading_failed() {
+    let sandbox = Sandbox::new();
+    put(sandbox.path(), "in/openwebtext.tar.xz", archive(&packs(2)));
+    let run = |args: &[&str]| sandbox.run(&[&["data", "openwebtext"], args].concat());
     let args = ["--out", "out", "--from", "in", "--val-fraction", "0.3"];
     expect(&run(&args), 0, &["now in out", "to learn from", "a vocabulary of 50257"]);
     expect(&run(&args[..4]), 2, &["is there already", "--force"]);

@@ -9,14 +9,14 @@ use valleyscope_experiments::workload::TokenizerKind;
 
 use super::{TEXT, make, make_some, preparation, put, results, says, tokens};
 #[cfg(unix)]
-use crate::place::make_fifo;
+use crate::sandbox::make_fifo;
 
 fn gpt2(text: &str) -> Vec<u16> {
     Tokenizer::Gpt2.encode(text).unwrap()
 }
 
 #[test]
-fn the_first_characters_are_to_learn_from_and_the_last_to_validate() {
+fn the_first_characters_are_for_training_and_the_last_for_validation() {
     let folder = tempfile::tempdir().unwrap();
     // 1.9 million characters, some of two bytes, and several blocks.
     let text = TEXT.replace('e', "é").repeat(2);
@@ -37,29 +37,29 @@ fn the_first_characters_are_to_learn_from_and_the_last_to_validate() {
 }
 
 #[test]
-fn an_end_of_text_stands_between_files_for_gpt2_only() {
+fn only_gpt2_tokens_have_an_end_of_text_between_files() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path();
-    put(place, "texts/b.txt", "second one. ");
-    put(place, "texts/a/x.TXT", "first one. ");
-    put(place, "texts/empty.txt", "");
-    put(place, "texts/.hidden.txt", "hidden");
-    put(place, "texts/notes.md", "no text");
-    let named = put(place, "named.md", "0123456789".repeat(80));
-    let paths = [place.join("texts"), named];
+    let sandbox = folder.path();
+    put(sandbox, "texts/b.txt", "second one. ");
+    put(sandbox, "texts/a/x.TXT", "first one. ");
+    put(sandbox, "texts/empty.txt", "");
+    put(sandbox, "texts/.hidden.txt", "hidden");
+    put(sandbox, "texts/notes.md", "no text");
+    let named = put(sandbox, "named.md", "0123456789".repeat(80));
+    let paths = [sandbox.join("texts"), named];
     let files = find(&paths).unwrap();
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["a/x.TXT", "b.txt", "empty.txt", "named.md"]);
 
-    make(&paths, TokenizerKind::Gpt2, &place.join("gpt2")).unwrap();
+    make(&paths, TokenizerKind::Gpt2, &sandbox.join("gpt2")).unwrap();
     // 823 characters, of which the last 83 are for validation.
     let long = "0123456789".repeat(80);
     let (train, val) = long.split_at(717);
     let documents = ["first one. ", "second one. ", train].map(gpt2);
-    assert_eq!(tokens(&place.join("gpt2/train.bin")), documents.join(&END_OF_TEXT));
-    assert_eq!(tokens(&place.join("gpt2/val.bin")), gpt2(val));
+    assert_eq!(tokens(&sandbox.join("gpt2/train.bin")), documents.join(&END_OF_TEXT));
+    assert_eq!(tokens(&sandbox.join("gpt2/val.bin")), gpt2(val));
 
-    let meta = make(&paths, TokenizerKind::Char, &place.join("char")).unwrap();
+    let meta = make(&paths, TokenizerKind::Char, &sandbox.join("char")).unwrap();
     assert_eq!((meta.train.tokens, meta.val.tokens), (740, 83));
     assert_eq!(meta.sources[0].sha256.len(), 64);
 }
@@ -101,7 +101,7 @@ fn the_bytes_are_the_same_on_any_number_of_threads_and_after_any_stop() {
 }
 
 #[test]
-fn work_that_was_cut_off_while_files_took_their_names_goes_on() {
+fn work_interrupted_while_renaming_files_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let paths = [put(folder.path(), "text.txt", &TEXT[..50_000])];
     let [whole, cut] = ["whole", "cut"].map(|name| folder.path().join(name));
@@ -119,7 +119,7 @@ fn work_that_was_cut_off_while_files_took_their_names_goes_on() {
 }
 
 #[test]
-fn what_is_there_is_neither_made_again_nor_overwritten() {
+fn existing_tokens_are_neither_made_again_nor_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let [one, other] = [10_000, 20_000].map(|length| put(folder.path(), &format!("{length}.txt"), &TEXT[..length]));
     let out = folder.path().join("out");
@@ -133,7 +133,7 @@ fn what_is_there_is_neither_made_again_nor_overwritten() {
         says(&error, &["train.bin", "is there already", "--force"]);
     }
     assert!(results(&out) == before);
-    // A file that has changed is not what the text gives.
+    // A changed file is refused.
     fs::write(out.join("val.bin"), &before[1][2..]).unwrap();
     assert!(matches!(make(std::slice::from_ref(&one), TokenizerKind::Gpt2, &out), Err(TextError::Full(_))));
     let files = find(&[one]).unwrap();
@@ -154,12 +154,12 @@ fn unfinished_tokens_of_other_text_are_left_alone() {
     assert!(matches!(error, TextError::OtherJob(_)));
     says(&error, &["unfinished tokens of other text", "--force"]);
     let error = Corpus::open(&out, 8).unwrap_err();
-    says(&error, &["finished", "goes on from there"]);
+    says(&error, &["finished", "resumes there"]);
 }
 
-/// What `meta.json` certifies is the text that was tokenized.
+/// `meta.json` describes the text that was tokenized.
 #[test]
-fn text_that_is_changed_while_it_is_read_is_refused_and_nothing_of_it_stays() {
+fn text_that_changes_during_reading_is_refused_and_leaves_nothing() {
     for (kind, to) in [(TokenizerKind::Gpt2, "Enna"), (TokenizerKind::Char, "Enna"), (TokenizerKind::Char, "€a")] {
         let folder = tempfile::tempdir().unwrap();
         let whole = TEXT.repeat(3);
@@ -186,7 +186,7 @@ fn text_that_is_changed_while_it_is_read_is_refused_and_nothing_of_it_stays() {
 }
 
 #[test]
-fn unfinished_tokens_that_were_changed_are_made_anew() {
+fn changed_unfinished_tokens_are_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "text.txt", TEXT.repeat(2));
     let paths = std::slice::from_ref(&path);
@@ -204,7 +204,7 @@ fn unfinished_tokens_that_were_changed_are_made_anew() {
         }
         fs::write(&part, bytes).unwrap();
         let mut anew = 0;
-        let mut progress = |at: PreparationProgress| anew += usize::from(at.stage == Stage::Anew);
+        let mut progress = |at: PreparationProgress| anew += usize::from(at.stage == Stage::Restarting);
         preparation(&files, TokenizerKind::Gpt2).make(&out, &mut progress, &|| false).unwrap();
         assert_eq!(anew, usize::from(is_changed));
         assert!(results(&out) == results(&whole));
@@ -212,10 +212,10 @@ fn unfinished_tokens_that_were_changed_are_made_anew() {
 }
 
 #[test]
-fn what_is_no_utf8_is_named_with_its_byte() {
+fn invalid_utf8_is_reported_with_its_byte() {
     let folder = tempfile::tempdir().unwrap();
     let good = TEXT.as_bytes();
-    // Also where a character lies across two of the parts that are read at once.
+    // Errors are found also where a character lies across two parts that are read separately.
     for (before, rest, offset) in [
         (&good[..300_000], &b"\xff and more"[..], 300_000),
         (&good[..(1 << 18) - 1], "é".as_bytes(), 0),
@@ -251,7 +251,7 @@ fn paths_with_no_text_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn links_lead_to_plain_files_and_other_things_are_refused() {
+fn links_to_plain_files_are_followed_and_others_refused() {
     let folder = tempfile::tempdir().unwrap();
     let real = put(folder.path(), "real.txt", &TEXT[..5_000]);
     put(folder.path(), "texts/own.txt", &TEXT[..5_000]);

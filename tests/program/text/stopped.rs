@@ -1,21 +1,21 @@
-//! Work that is killed, and goes on.
+//! Making tokens: killed and resumed.
 
 use std::fs;
 use std::process::{Child, Stdio};
 
 use super::command::{command, expect};
 use super::{TEXT, put, results};
-use crate::place::{Place, signal, wait_until};
+use crate::sandbox::{Sandbox, signal, wait_until};
 
-/// A text that one thread needs many times the two seconds for that lie between savings.
+/// The number of copies that make a text which takes one thread many times the two seconds between saves.
 const COPIES: usize = 150;
 
 /// Starts the work on one thread, and waits until more of it is saved than was before.
-fn start_and_wait(place: &Place, args: &[&str]) -> Child {
-    let state = place.join("out/unfinished.json");
+fn start_and_wait(sandbox: &Sandbox, args: &[&str]) -> Child {
+    let state = sandbox.join("out/unfinished.json");
     let read = || fs::read_to_string(&state).unwrap_or_default();
     let before = read();
-    let mut child = command(place, args).env("RAYON_NUM_THREADS", "1").stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command(sandbox, args).env("RAYON_NUM_THREADS", "1").stderr(Stdio::piped()).spawn().unwrap();
     wait_until("what is saved", || {
         let has_ended = child.try_wait().unwrap().is_some();
         let now = read();
@@ -28,21 +28,21 @@ fn start_and_wait(place: &Place, args: &[&str]) -> Child {
 
 #[cfg(unix)]
 #[test]
-fn work_that_is_killed_or_interrupted_goes_on_to_the_same_bytes() {
-    let place = Place::new();
-    put(place.path(), "text.txt", TEXT.repeat(COPIES));
+fn killed_or_interrupted_work_resumes_to_the_same_bytes() {
+    let sandbox = Sandbox::new();
+    put(sandbox.path(), "text.txt", TEXT.repeat(COPIES));
     let args = ["text.txt", "--out", "out"];
-    let mut child = start_and_wait(&place, &args);
+    let mut child = start_and_wait(&sandbox, &args);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!place.join("out/train.bin").exists());
+    assert!(!sandbox.join("out/train.bin").exists());
 
-    let child = start_and_wait(&place, &args);
+    let child = start_and_wait(&sandbox, &args);
     signal("INT", child.id());
-    expect(&child.wait_with_output().unwrap(), 130, &["what is done is kept in out", "interrupted"]);
+    expect(&child.wait_with_output().unwrap(), 130, &["the finished part is kept in out", "interrupted"]);
 
-    expect(&command(&place, &args).output().unwrap(), 0, &["now in out"]);
+    expect(&command(&sandbox, &args).output().unwrap(), 0, &["now in out"]);
     let whole = ["text.txt", "--out", "whole"];
-    expect(&command(&place, &whole).output().unwrap(), 0, &["now in whole"]);
-    assert!(results(&place.join("out")) == results(&place.join("whole")), "the results differ");
+    expect(&command(&sandbox, &whole).output().unwrap(), 0, &["now in whole"]);
+    assert!(results(&sandbox.join("out")) == results(&sandbox.join("whole")), "the results differ");
 }

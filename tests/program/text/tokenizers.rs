@@ -6,7 +6,7 @@ use valleyscope_experiments::workload::TokenizerKind;
 
 use super::{TEXT, make, put};
 
-/// The encoder of the crate, which is given whole texts.
+/// The encoder of the crate, which encodes whole texts.
 static WHOLE: LazyLock<tiktoken_rs::CoreBPE> = LazyLock::new(|| tiktoken_rs::r50k_base().unwrap());
 
 fn gpt2(text: &str) -> Vec<u16> {
@@ -14,7 +14,7 @@ fn gpt2(text: &str) -> Vec<u16> {
 }
 
 #[test]
-fn gpt2_tokens_are_those_that_others_have_published() {
+fn gpt2_tokens_are_the_published_ones() {
     assert_eq!(gpt2("Hello world"), [15496, 995]);
     assert_eq!(gpt2("hello world"), [31373, 995]);
     assert_eq!(gpt2("Hello, I'm a language model,"), [15496, 11, 314, 1101, 257, 3303, 2746, 11]);
@@ -26,7 +26,7 @@ fn gpt2_tokens_are_those_that_others_have_published() {
 }
 
 #[test]
-fn gpt2_tokens_become_text_again_also_where_characters_are_cut() {
+fn gpt2_tokens_decode_to_text_also_where_characters_are_cut() {
     let text = "naïve 漢字 🦀\u{a0}\u{3000}end \t\r\n";
     let tokens = gpt2(text);
     assert_eq!(Tokenizer::Gpt2.decode(&tokens), text);
@@ -39,7 +39,7 @@ fn gpt2_tokens_become_text_again_also_where_characters_are_cut() {
 }
 
 #[test]
-fn stretches_with_no_word_are_encoded_however_long_they_are() {
+fn long_stretches_without_a_word_are_encoded() {
     for text in [" ".repeat(3 << 20) + "x", "\n".repeat(3 << 20), "漢".repeat(1 << 18), "!".repeat(1 << 20)] {
         assert_eq!(Tokenizer::Gpt2.decode(&gpt2(&text)), text);
     }
@@ -48,9 +48,9 @@ fn stretches_with_no_word_are_encoded_however_long_they_are() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Long texts are cut before they are encoded, and nobody can tell.
+    /// Long texts are cut before they are encoded, which does not change the tokens.
     #[test]
-    fn cutting_leaves_the_tokens_as_they_are(
+    fn cutting_does_not_change_tokens(
         parts in prop::collection::vec(
             prop::sample::select(vec![
                 " ", "  ", "\n", "\n\n", "\t ", "\u{a0}", "\u{3000}\u{2028}", "the", "word", "'s", "'re", "'", "12", "…",
@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn characters_are_numbered_in_their_order() {
+fn characters_are_numbered_in_unicode_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "some.txt", "héllo 🦀\n".repeat(90));
     let meta = make(&[path], TokenizerKind::Char, folder.path()).unwrap();

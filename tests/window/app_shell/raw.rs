@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::result::RawFormat;
-use valleyscope_engine::sweep::{Machine, Precision, SweepSpec, pixel_runs};
+use valleyscope_engine::sweep::{Backend, Precision, SweepSpec, pixel_runs};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::harness::App;
@@ -45,7 +45,7 @@ fn expected(spec: &SweepSpec, rows: usize) -> BTreeMap<String, Vec<u8>> {
     let format = RawFormat::of(spec).expect("a sweep like the paper's");
     let runs = |pixel| {
         let replicates = 0..spec.replicates.get();
-        pixel_runs(Machine::new(Precision::Single), spec, pixel, replicates, &AtomicBool::new(false))
+        pixel_runs(Backend::new(Precision::Single), spec, pixel, replicates, &AtomicBool::new(false))
             .expect("not cancelled")
     };
     for row in 0..rows {

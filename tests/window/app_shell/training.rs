@@ -34,7 +34,11 @@ fn started(title: &str, steps: u64) -> Event {
 pub fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunSession {
     let run = RunFolder::create(runs, "mnist", &config(seed)).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
-    session.record(0, started(title, 40)).expect("it can be written");
+    let mut first = started(title, 40);
+    if let Event::Started(started) = &mut first {
+        started.config = config(seed);
+    }
+    session.record(0, first).expect("it can be written");
     session.begin_training();
     for step in 1..=20 {
         let train = MetricValues::from([

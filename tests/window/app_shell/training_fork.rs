@@ -17,16 +17,17 @@ fn checkpoint(run: &RunFolder, step: u64) {
     let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
     let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
     let preset = Preset::read(&run.config()).expect("it was written").to_ron();
-    let text = |crc32: u32| {
+    let text = |text_sum: u32, crc32: u32| {
         format!(
-            "(version: 4, step: {step}, wall_s: 1.0, beta1_power: 0.5, beta2_power: 0.5, best: None, data: \"digits\", \
-             config: \"\", preset: {preset:?}, since: None, bytes: {}, crc32: {crc32})",
+            "(version: 1, step: {step}, wall_s: 1.0, optimizer_steps: {step}, powers: {{}}, best: None, data: \"digits\", \
+             config: \"\", preset: {preset:?}, since: None, bytes: {}, text_sum: {text_sum}, crc32: {crc32})",
             tensors.len()
         )
     };
-    let sum = crc32fast::hash(&[&tensors[..], text(0).as_bytes()].concat());
+    let sum = crc32fast::hash(&[&tensors[..], text(0, 0).as_bytes()].concat());
     let path = run.path().join(format!("checkpoint-{step:08}.safetensors"));
-    std::fs::write(path.with_extension("ron"), text(sum)).expect("it can be written");
+    std::fs::write(path.with_extension("ron"), text(crc32fast::hash(text(0, sum).as_bytes()), sum))
+        .expect("it can be written");
     std::fs::write(path, tensors).expect("it can be written");
 }
 

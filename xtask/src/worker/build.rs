@@ -1,4 +1,4 @@
-//! Building the worker with a PyTorch, installing it, and seeing whether it works.
+//! Building the worker with a PyTorch, installing it, and checking that it works.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::cargo::{MESSAGES, built, cargo, json_text};
 use crate::say;
 use valleyscope_machine::WorkerFolder;
 
-/// Has cargo build with this PyTorch, whatever the environment says.
+/// Sets up cargo to build with this PyTorch, whatever the environment says.
 pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut Command {
     for variable in ["LIBTORCH_USE_PYTORCH", "LIBTORCH_INCLUDE", "LIBTORCH_LIB", "LIBTORCH_STATIC"] {
         command.env_remove(variable);
@@ -19,21 +19,21 @@ pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut 
     command.env("LIBTORCH", &pytorch.root)
 }
 
-/// Builds the worker and returns where it is.
+/// Builds the worker and returns its path.
 pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     let mut command = cargo("build");
     command.args(["--release", "--package", "valleyscope-training", "--bin", "valleyscope-train", MESSAGES]);
-    // What it says goes through a pipe, where it would not tell how far it is.
+    // Its output goes through a pipe, where cargo would otherwise show no progress.
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "80");
     with_pytorch(&mut command, pytorch);
     match job.carry_out("Building the training worker", &mut command, Stdout::Kept, || None)? {
         Ok(messages) => built(&messages, "valleyscope-train")
-            .ok_or_else(|| Ended::failed("cargo does not say where it has put the worker")),
+            .ok_or_else(|| Ended::failed("cargo does not report the path of the worker")),
         Err(words) => Err(Ended::failed(format!("The training worker cannot be built:\n{words}"))),
     }
 }
 
-/// Puts the worker and the way to its libraries in place; a worker that is training is not disturbed.
+/// Installs the worker and the link to its libraries, without disturbing a worker that trains.
 pub fn install(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> Result<(), Ended> {
     let place = folder.program();
     put(program, pytorch, folder)
@@ -60,17 +60,17 @@ fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<(
     fs::rename(aside, place)
 }
 
-/// Asks the installed worker what it is, and puts that in a few words.
-pub fn greet(folder: &WorkerFolder) -> Result<String, Ended> {
+/// Runs the installed worker's handshake, and describes it in a few words.
+pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
     let program = folder.program();
     let output = Command::new(&program).arg("--handshake").stdin(Stdio::null()).output();
     let output = output.map_err(|error| Ended::failed(format!("{} does not start: {error}", program.display())))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // Libraries may have something to say before.
+    // Libraries may print something before this line.
     match text.lines().rev().find(|line| line.contains(r#""protocol""#)) {
         Some(answer) if output.status.success() => {
             say(format_args!("{} answers {answer}", program.display()));
-            Ok(in_words(answer))
+            Ok(description(answer))
         }
         _ => {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -80,8 +80,8 @@ pub fn greet(folder: &WorkerFolder) -> Result<String, Ended> {
     }
 }
 
-/// What a handshake says, for a person.
-fn in_words(handshake: &str) -> String {
+/// Describes a handshake for a person.
+fn description(handshake: &str) -> String {
     let text = |name| json_text(handshake, name);
     let devices: Vec<_> =
         handshake.match_indices(r#""kind":"#).filter_map(|(at, _)| json_text(&handshake[at..], "kind")).collect();
@@ -102,10 +102,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handshake_is_put_in_words() {
+    fn describes_a_handshake() {
         let plain = r#"{"version":"0.1.0","protocol":1,"libtorch":"2.11.0","cuda":null,"devices":[{"name":"cpu","kind":"Some CPU"}],"problem":null}"#;
-        assert_eq!(in_words(plain), "The training worker 0.1.0 works with libtorch 2.11.0 on Some CPU.");
+        assert_eq!(description(plain), "The training worker 0.1.0 works with libtorch 2.11.0 on Some CPU.");
         let old = plain.replace(r#""problem":null"#, r#""problem":"the driver is too old""#);
-        assert!(in_words(&old).ends_with("\nCUDA cannot be used: the driver is too old"));
+        assert!(description(&old).ends_with("\nCUDA cannot be used: the driver is too old"));
     }
 }

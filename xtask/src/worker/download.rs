@@ -1,4 +1,4 @@
-//! Installing a PyTorch of the worker's own.
+//! Installing a PyTorch for the worker alone.
 
 use std::fmt;
 use std::fs;
@@ -12,32 +12,32 @@ use super::pytorch::{PyTorch, VERSION, library};
 use crate::{Stop, say, setup};
 use valleyscope_machine::{self as machine, PyTorchBytes, SetUp, WorkerFolder};
 
-/// How much of PyTorch is installed.
+/// The libraries of PyTorch that are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// What the processor needs.
+    /// The libraries for the processor.
     Cpu,
-    /// All, with NVIDIA's libraries.
+    /// All libraries, including NVIDIA's.
     Cuda,
 }
 
-/// The Pythons that PyTorch is published for.
+/// The Python versions that PyTorch is published for.
 const PYTHONS: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 14);
 
 impl Variant {
-    /// The best comes first.
+    /// All variants, the best first.
     pub const ALL: [Variant; 2] = [Variant::Cuda, Variant::Cpu];
 
     pub fn for_machine(has_gpu: bool) -> Variant {
         if PyTorchBytes::for_machine(has_gpu) == PyTorchBytes::CUDA { Variant::Cuda } else { Variant::Cpu }
     }
 
-    /// Where the set-up keeps it. It is there as a whole or not at all.
+    /// Returns the folder in which the set-up installs it, complete or not at all.
     pub fn root(self, folder: &WorkerFolder) -> PathBuf {
         self.site(folder).join("torch")
     }
 
-    /// The folder of Python packages that holds it.
+    /// Returns the folder of Python packages inside.
     fn site(self, folder: &WorkerFolder) -> PathBuf {
         let kind = match self {
             Variant::Cpu => "cpu",
@@ -46,9 +46,9 @@ impl Variant {
         folder.path().join(format!("pytorch-{VERSION}-{kind}"))
     }
 
-    /// All packages that pip is to install, as a file of requirements with versions and checksums.
+    /// Returns the list of packages for pip, a file of requirements with versions and checksums.
     ///
-    /// The libraries for the processor ask for some of CUDA's where PyTorch is made for CUDA as well.
+    /// In a PyTorch made for CUDA, the libraries for the processor depend on some of CUDA's.
     fn requirements(self) -> &'static str {
         match self {
             Variant::Cpu => include_str!("../../pytorch-cpu.txt"),
@@ -63,7 +63,7 @@ impl Variant {
         }
     }
 
-    /// The room that it takes while it is unpacked, besides the download.
+    /// Returns the bytes that unpacking takes, besides the download.
     fn unpacked(self) -> u64 {
         match self {
             Variant::Cpu => 1_300_000_000,
@@ -71,11 +71,11 @@ impl Variant {
         }
     }
 
-    /// What is going to happen, for a person who may not want it.
+    /// Describes the download for a person who may decline it.
     pub fn announcement(self, folder: &WorkerFolder) -> String {
         let PyTorchBytes { download, disk } = self.bytes();
         format!(
-            "the training worker needs PyTorch {VERSION}, which is not here; {self}, that is a download of {} and {} in {}",
+            "the training worker needs PyTorch {VERSION}, which is missing; {self}, that is a download of {} and {} in {}",
             gigabytes(download),
             gigabytes(disk),
             folder.path().display()
@@ -96,7 +96,7 @@ fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
-/// Installs it aside and moves it to its place when it is complete.
+/// Installs PyTorch beside its place and moves it there once it is complete.
 pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<PyTorch, Ended> {
     let folder = session.folder();
     sweep(folder);
@@ -114,14 +114,14 @@ pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<P
     }
     let aside = folder.path().join(format!("{ASIDE}{}", std::process::id()));
     let outcome = install_aside(variant, &python, &aside, job).and_then(|()| put_in_place(variant, &aside, folder));
-    // Nothing of value is left there, and the next set-up sweeps up what stays.
+    // Nothing of value is left there, and the next set-up removes the rest.
     let _ = fs::remove_dir_all(&aside);
     outcome
 }
 
 const ASIDE: &str = ".installing-";
 
-/// Removes what set-ups have left that were killed.
+/// Removes the remains of killed set-ups.
 fn sweep(folder: &WorkerFolder) {
     let entries = fs::read_dir(folder.path()).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(ASIDE)) {
@@ -132,8 +132,8 @@ fn sweep(folder: &WorkerFolder) {
 }
 
 fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<'_>) -> Result<(), Ended> {
-    // What pip unpacks lies beside the result, so that it is moved there and not copied, and the disk that was
-    // looked at is the one that is filled.
+    // pip unpacks beside the result, so that files are moved and not copied, and the checked disk is the one that is
+    // filled.
     let temporary = aside.join("tmp");
     let requirements = aside.join("requirements.txt");
     let failed = |path: &Path, error: io::Error| Ended::failed(format!("{}: {error}", path.display()));
@@ -147,7 +147,7 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
         pip.args(["--python-version", "3.12"]);
     }
     pip.arg("--target").arg(aside.join("site"));
-    // What is not in the list is not installed, and what is, only with one of the sums there.
+    // Installs only packages of the list, each with one of its checksums.
     pip.args(["--no-deps", "--require-hashes", "--requirement"]).arg(&requirements);
     pip.env("TMPDIR", &temporary).env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").stdin(Stdio::null());
     pip.current_dir(aside);
@@ -156,7 +156,7 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
     let measured = aside.to_owned();
     let mut most = 0;
     let percent = move || {
-        // Pip drops its copy of a file once it is unpacked.
+        // pip removes its copy of a file once it is unpacked.
         most = (size_of(&measured) * 100 / whole).min(99).max(most);
         u8::try_from(most).ok()
     };
@@ -168,7 +168,7 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
 fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
     let site = aside.join("site");
     if variant == Variant::Cpu && cfg!(target_os = "linux") {
-        // They need what is not installed, and take half a gigabyte.
+        // These need libraries that are not installed, and take half a gigabyte.
         for name in ["torch_cuda", "torch_cuda_linalg"] {
             let _ = fs::remove_file(site.join("torch").join(library(name)));
         }
@@ -184,7 +184,7 @@ fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result
     PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", place.display())))
 }
 
-/// A Python that installs packages, which itself is installed where that is allowed.
+/// Returns a Python with pip; installs it if that is allowed.
 fn python_with_pip() -> Result<Python, Stop> {
     let find = || pythons().into_iter().find(|python| python.has_pip);
     if let Some(python) = find() {
@@ -199,12 +199,12 @@ fn python_with_pip() -> Result<Python, Stop> {
     })
 }
 
-/// What is behind the words with which pip gave up, and what to do.
+/// Explains the message with which pip failed, and what to do.
 fn explain(words: &str, python: &Python) -> String {
     let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
     let (major, minor) = python.version;
     let cause = if has(&["No space left", "Disk quota exceeded"]) {
-        "There is no room left on the disk: make some, and start again.".to_owned()
+        "The disk is full: free some space, and start again.".to_owned()
     } else if has(&[
         "name resolution",
         "Name or service not known",
@@ -238,25 +238,25 @@ fn explain(words: &str, python: &Python) -> String {
     } else {
         "pip could not install PyTorch.".to_owned()
     };
-    format!("{cause}\nIts last words:\n{words}")
+    format!("{cause}\nIts last output:\n{words}")
 }
 
-/// The room left on the disk of a folder, where the system tells.
+/// Returns the free bytes on the disk of a folder, if the system reports them.
 fn free_bytes(folder: &Path) -> Option<u64> {
     let output = Command::new("df").args(["-Pk"]).arg(folder).stdin(Stdio::null()).output().ok()?;
     free_in(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The fourth column of the last line, in KiB, as POSIX has it.
+/// Parses the fourth column of the last line, in KiB, as POSIX defines it.
 fn free_in(df: &str) -> Option<u64> {
-    // A file system's name may have spaces: the columns are counted from the one with the percentage.
+    // A file system's name may have spaces, so columns are counted from the one with the percentage.
     let words: Vec<_> = df.lines().nth(1)?.split_whitespace().collect();
     let percentage =
         words.iter().position(|word| word.strip_suffix('%').is_some_and(|it| it.parse::<u32>().is_ok()))?;
     Some(words.get(percentage.checked_sub(1)?)?.parse::<u64>().ok()? * 1024)
 }
 
-/// The bytes of all files in a folder.
+/// Returns the bytes of all files in a folder.
 fn size_of(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.file_type() {
@@ -274,7 +274,7 @@ mod tests {
         Python { program: "python3", version: (3, 9), torch: None, has_pip: true }
     }
 
-    /// The requirements with their markers, each with its checksums.
+    /// Returns the requirements with their markers, each with its checksums.
     fn pinned(variant: Variant) -> Vec<(String, Vec<&'static str>)> {
         let text = variant.requirements();
         let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -290,12 +290,12 @@ mod tests {
     }
 
     #[test]
-    fn every_package_has_its_version_and_its_sums() {
+    fn every_package_has_a_version_and_checksums() {
         for variant in Variant::ALL {
             let pinned = pinned(variant);
             let torch = &pinned[0];
             assert_eq!(torch.0, format!("torch=={VERSION}"));
-            // A wheel for each Python, with and without its global lock, and each of its systems.
+            // One wheel for each Python, with and without its global lock, and each of its systems.
             assert_eq!(torch.1.len(), if variant == Variant::Cpu { 28 } else { 14 });
             for (requirement, sums) in &pinned {
                 let (_, version) = requirement.split_once("==").expect("a version");
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_a_gpu_downloads_what_the_processor_needs() {
+    fn a_machine_without_a_gpu_downloads_the_libraries_for_the_processor() {
         let names = |variant| {
             let of_linux = r#" ; platform_system == "Linux""#;
             pinned(variant).into_iter().map(|(name, _)| name.replace(of_linux, "")).collect::<Vec<_>>()
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_and_the_place_are_told() {
+    fn the_announcement_has_the_size_and_the_folder() {
         let folder = WorkerFolder::at(Path::new("/home/ada/.local/share/valleyscope/worker"));
         let text = Variant::Cuda.announcement(&folder);
         for expected in ["2.8 GB", "5.0 GB", "/home/ada/.local/share/valleyscope/worker", VERSION, "GPU"] {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_on_a_disk_is_read() {
+    fn parses_the_free_space_of_a_disk() {
         let df = "Filesystem     1024-blocks     Used Available Capacity Mounted on\n/dev/vda  263174212 71000000 25000000      75% /\n";
         assert_eq!(free_in(df), Some(25_000_000 * 1024));
         let spaced =
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_is_told_before_pips_words() {
+    fn the_cause_precedes_pips_message() {
         let cause = |words: &str| explain(words, &python()).lines().next().unwrap().to_owned();
         assert!(cause("ERROR: [Errno 28] No space left on device").contains("disk"));
         assert!(

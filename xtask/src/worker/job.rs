@@ -1,4 +1,4 @@
-//! Carrying out long commands so that others see how far they are and can end them.
+//! Running long commands with visible progress, until they end or are cancelled.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -29,41 +29,39 @@ impl From<Stop> for Ended {
     }
 }
 
-/// The work of one set-up.
+/// The work of a set-up.
 pub struct Job<'a> {
     pub session: &'a SetUp,
-    /// Whether nobody sits before it. Then what it says goes to a log, and its commands are told by what they say
-    /// how far they are.
+    /// Whether no person watches. Then the output goes to a log, and progress is read from the commands' output.
     pub detached: bool,
-    /// Which step is being done and how many there are.
+    /// The current step, counted from 1, and the number of steps.
     pub step: (u32, u32),
 }
 
-/// What becomes of what a command writes to stdout.
+/// The use of a command's stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdout {
     Shown,
     Kept,
 }
 
-/// How often it is looked whether somebody wants the end.
-const GLANCE: Duration = Duration::from_millis(200);
-/// How often progress is measured and told.
+/// The interval between two checks for a request to end.
+const CANCEL_CHECK: Duration = Duration::from_millis(200);
+/// The interval between two reports of progress.
 const MEASURE: Duration = Duration::from_secs(1);
-/// How many of a failed command's last lines are told.
-const LAST_WORDS: usize = 12;
+/// The number of a failed command's last lines that are reported.
+const LAST_LINES: usize = 12;
 
 impl Job<'_> {
-    /// Says what is done next.
+    /// Starts the next step and prints it.
     pub fn begin(&mut self, what: &str) -> Result<(), Ended> {
         say(what);
         self.session.report(SetUpState::Working, what, self.step, None);
         if self.session.is_cancelled() { Err(Ended::Cancelled) } else { Ok(()) }
     }
 
-    /// Runs a command at low priority whose stderr is heard, passed on, and searched for cargo's progress;
-    /// `percent` measures where nothing is found there. Returns what was kept of stdout, or the last words of a
-    /// command that failed.
+    /// Runs a command at low priority. Its stderr is passed on, and searched for cargo's progress; `percent` measures
+    /// the progress of other commands. Returns the kept stdout, or the last lines of a failed command.
     pub fn carry_out(
         &mut self,
         what: &str,
@@ -79,7 +77,8 @@ impl Job<'_> {
         }
         #[cfg(unix)]
         if self.detached {
-            // So that all that the command starts can be ended with it. In a terminal Ctrl-C does that.
+            // Its own group, so that all processes that the command starts can be ended with it. In a terminal Ctrl-C
+            // does that.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         let mut child = command.spawn().map_err(|error| {
@@ -88,7 +87,7 @@ impl Job<'_> {
         let kept = child.stdout.take().map(|mut pipe| {
             thread::spawn(move || {
                 let mut text = String::new();
-                // What was read before an error counts.
+                // On an error, the text read before is kept.
                 let _ = pipe.read_to_string(&mut text);
                 text
             })
@@ -102,7 +101,7 @@ impl Job<'_> {
         let mut said = None;
         let mut told = Instant::now();
         loop {
-            match lines.recv_timeout(GLANCE) {
+            match lines.recv_timeout(CANCEL_CHECK) {
                 Ok(line) => match cargo_progress(&line) {
                     Some(percent) => said = Some(percent),
                     None => last_words.push(line),
@@ -123,12 +122,12 @@ impl Job<'_> {
         if status.success() {
             return Ok(Ok(kept.and_then(|thread| thread.join().ok()).unwrap_or_default()));
         }
-        let told = last_words.len().saturating_sub(LAST_WORDS);
+        let told = last_words.len().saturating_sub(LAST_LINES);
         last_words.drain(..told);
         Ok(Err(format!("{}\n({status})", last_words.join("\n"))))
     }
 
-    /// Ends a command and what it has started.
+    /// Ends a command and the processes that it has started.
     fn end(&self, child: &mut Child) {
         #[cfg(unix)]
         if self.detached {
@@ -146,7 +145,7 @@ impl Job<'_> {
     }
 }
 
-/// The command, to run when others have no use for the processor.
+/// Returns the command at low priority, so that it runs when the processor is otherwise idle.
 fn nicely(command: &Command) -> Command {
     let mut nice = if cfg!(unix) {
         let mut nice = Command::new("nice");
@@ -168,13 +167,13 @@ fn nicely(command: &Command) -> Command {
     nice
 }
 
-/// Passes what comes from a pipe on to stderr, and its lines to `lines`. A carriage return ends a line too: what
-/// follows is written over it. A log gets only lines that stay.
+/// Passes a pipe's output on to stderr, and its lines to `lines`. A carriage return ends a line too: the following text
+/// overwrites it. A log receives only lines that stay.
 fn pass_on(mut pipe: impl Read, to_log: bool, lines: &Sender<String>) {
     let mut buffer = [0; 4096];
     let mut line = Vec::new();
     while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-        // Where nobody listens, the set-up goes on.
+        // If nobody reads stderr, the set-up continues.
         if !to_log {
             let _ = io::stderr().write_all(&buffer[..length]);
         }
@@ -195,7 +194,7 @@ fn pass_on(mut pipe: impl Read, to_log: bool, lines: &Sender<String>) {
     }
 }
 
-/// How far cargo is, in percent, where a line is its progress bar: `Building [=====>     ] 12/140: tch, torch-sys`.
+/// Parses cargo's progress in percent from a progress bar: `Building [=====>     ] 12/140: tch, torch-sys`.
 fn cargo_progress(line: &str) -> Option<u8> {
     let (bar, rest) = line.split_once("] ")?;
     if !bar.contains("Building") || !bar.contains('[') {
@@ -212,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cargos_progress_is_read() {
+    fn parses_cargos_progress() {
         assert_eq!(cargo_progress("    Building [=====>     ] 35/140: tch, torch-sys(build)"), Some(25));
         assert_eq!(cargo_progress("\u{1b}[1m\u{1b}[96m    Building\u{1b}[0m [====] 140/140"), Some(100));
         assert_eq!(cargo_progress("   Compiling tch v0.24.0"), None);

@@ -1,4 +1,5 @@
-//! Setting up the training worker: a PyTorch, the worker built with it, and both in the user's folder for data.
+//! Setting up the training worker: finding a PyTorch, building the worker with it, and installing it in the user's data
+//! folder.
 
 mod build;
 mod download;
@@ -20,23 +21,23 @@ use job::{Ended, Job};
 use pytorch::Choice;
 use valleyscope_machine::{self as machine, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
 
-/// Who is there to be asked and to be told.
+/// The audience of a set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Somebody who may not want a large download.
+    /// A person who may decline a large download.
     Person,
-    /// Nobody can answer, but somebody may read what is said.
+    /// Nobody can answer, but somebody may read the output.
     Reader,
     /// Nobody: this is a process in the background.
     Nobody,
 }
 
-/// Finding a PyTorch, building the worker, installing it.
+/// The number of steps: finding a PyTorch, building the worker, installing it.
 const STEPS: u32 = 3;
-const DECLINED: &str = "The training worker was not wanted.";
+const DECLINED: &str = "The training worker was declined.";
 
 impl Audience {
-    /// Whoever has started this command.
+    /// Returns the audience of this process.
     pub fn here() -> Audience {
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -44,7 +45,7 @@ impl Audience {
     }
 }
 
-/// Sets up the worker, from whatever is there to a worker that answers.
+/// Sets up the worker, until it answers a handshake.
 pub fn set_up(audience: Audience) -> Result<(), Stop> {
     let session = begin(&folder()?)?;
     let mut job = Job { session: &session, detached: audience == Audience::Nobody, step: (1, STEPS) };
@@ -77,10 +78,10 @@ fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Ended> {
     job.step.0 = 3;
     job.begin("Installing the training worker")?;
     build::install(&program, &pytorch, job.session.folder())?;
-    build::greet(job.session.folder())
+    build::check(job.session.folder())
 }
 
-/// The PyTorch to build with, which is installed where none fits and nobody minds.
+/// Finds the PyTorch to build with, or installs one unless a person declines.
 fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, Ended> {
     match choose(job.session.folder()) {
         Choice::Use(pytorch) => {
@@ -106,15 +107,15 @@ fn choose(folder: &WorkerFolder) -> Choice {
 }
 
 fn agrees() -> bool {
-    eprint!("       Go on? [Y/n] ");
+    eprint!("       Continue? [Y/n] ");
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
-    // An end of the input is no yes.
+    // The end of the input is not a yes.
     matches!(read, Ok(1..)) && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
 }
 
-/// Whether the worker is to be set up in the background, which the person here is asked about where that means a
-/// download. Whoever did not want it once is not asked again, unless they have `asked_for` it.
+/// Returns whether to set up the worker in the background; asks the person here if that requires a download. A person
+/// who has declined is not asked again, unless they have `asked_for` it.
 pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     let folder = folder()?;
     let status = folder.status();
@@ -125,7 +126,7 @@ pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     }
     let Choice::Install(variant) = choose(&folder) else { return Ok(true) };
     if !asked_for && status.is_some_and(|status| status.state == SetUpState::Declined) {
-        say("the training worker is left out, as it was not wanted; `cargo xtask setup` installs it");
+        say("the training worker is left out, as it was declined; `cargo xtask setup` installs it");
         return Ok(false);
     }
     say(variant.announcement(&folder));
@@ -138,11 +139,11 @@ pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     Ok(false)
 }
 
-/// Lets another process set up the worker, without asking anybody. It outlives this process.
+/// Sets up the worker in another process, which outlives this one and asks nobody.
 pub fn set_up_in_background() -> Result<(), Stop> {
     let folder = folder()?;
     std::fs::create_dir_all(folder.path()).map_err(|error| cannot_write(&folder, &error))?;
-    // Appended to, as two that begin at the same time write the same log until one of them gives way.
+    // Appended to, as two processes that start at the same time write the same log until one of them gives way.
     let log = OpenOptions::new().append(true).create(true).open(folder.log());
     let log = log.and_then(|log| log.set_len(0).and(Ok((log.try_clone()?, log))));
     let (log, copy) = log.map_err(|error| cannot_write(&folder, &error))?;
@@ -150,12 +151,12 @@ pub fn set_up_in_background() -> Result<(), Stop> {
     let mut command = Command::new(own);
     command.args(["setup", "--only-worker", "--detached"]).stdin(Stdio::null()).stdout(log).stderr(copy);
     detach(&mut command);
-    command.spawn().map_err(|error| Stop::failed(format!("xtask: cannot go on in the background: {error}")))?;
+    command.spawn().map_err(|error| Stop::failed(format!("xtask: cannot continue in the background: {error}")))?;
     say(format_args!("the training worker is set up in the background; see {}", folder.log().display()));
     Ok(())
 }
 
-/// In a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
+/// Starts the process in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
 fn detach(command: &mut Command) {
     #[cfg(unix)]
     {
@@ -178,11 +179,11 @@ fn detach(command: &mut Command) {
     }
 }
 
-/// Asks the set-up that is at work to end.
+/// Requests the end of the running set-up.
 pub fn cancel() -> Result<(), Stop> {
     let folder = folder()?;
     if !folder.is_being_set_up() {
-        return Err(Stop::failed("No set-up of the training worker is at work."));
+        return Err(Stop::failed("No set-up of the training worker is running."));
     }
     folder.cancel().map_err(|error| cannot_write(&folder, &error))?;
     while folder.is_being_set_up() {
@@ -192,7 +193,7 @@ pub fn cancel() -> Result<(), Stop> {
     Ok(())
 }
 
-/// A PyTorch to test with. Where none fits, one is installed, after whoever sits before a terminal has agreed.
+/// Returns a PyTorch to test with. If none fits, installs one after the person at a terminal has agreed.
 pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
     setup::provide(machine::for_building_worker())?;
     let folder = folder()?;
@@ -200,7 +201,7 @@ pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
         return Ok(pytorch);
     }
     if folder.is_being_set_up() {
-        say(format_args!("waiting for the set-up that is at work; see {}", folder.log().display()));
+        say(format_args!("waiting for the running set-up; see {}", folder.log().display()));
         while folder.is_being_set_up() {
             thread::sleep(Duration::from_millis(500));
         }

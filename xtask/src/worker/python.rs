@@ -5,15 +5,15 @@ use std::process::{Command, Stdio};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
     pub program: &'static str,
-    /// Major and minor.
+    /// The major and minor version.
     pub version: (u32, u32),
-    /// Where its torch is, which may be of any version, or of none that works.
+    /// The folder of its torch, which may have any version, or not work.
     pub torch: Option<PathBuf>,
     pub has_pip: bool,
 }
 
-/// Looks for torch without loading it, which takes long and fails where its CUDA libraries are not there.
-const QUESTION: &str = "
+/// A script that finds torch without loading it, which takes long and fails if its CUDA libraries are missing.
+const PROBE: &str = "
 import sys
 from importlib.util import find_spec
 torch = find_spec('torch')
@@ -23,7 +23,7 @@ if torch and torch.submodule_search_locations:
     print('torch', list(torch.submodule_search_locations)[0])
 ";
 
-/// The Pythons on the path, the active one first.
+/// Lists the Pythons on the path, the active one first.
 pub fn pythons() -> Vec<Python> {
     let programs = if cfg!(windows) { ["python", "py"] } else { ["python3", "python"] };
     programs.into_iter().filter_map(ask).collect()
@@ -31,8 +31,8 @@ pub fn pythons() -> Vec<Python> {
 
 fn ask(program: &'static str) -> Option<Python> {
     let mut command = Command::new(program);
-    command.args(["-c", QUESTION]).stdin(Stdio::null()).stderr(Stdio::null());
-    // A folder named torch in this one would be taken for the package.
+    command.args(["-c", PROBE]).stdin(Stdio::null()).stderr(Stdio::null());
+    // Python would take a folder named torch in the working folder for the package.
     command.current_dir(std::env::temp_dir());
     let output = command.output().ok()?;
     Python::from_answer(program, &String::from_utf8_lossy(&output.stdout))
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_tells_version_pip_and_torch() {
+    fn parses_version_pip_and_torch() {
         let answer = "version 3 11\npip True\ntorch /opt/with space/site-packages/torch\n";
         let expected = Python {
             program: "python3",

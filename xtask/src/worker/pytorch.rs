@@ -1,4 +1,4 @@
-//! Finding a PyTorch that the worker can be built with.
+//! Finding a PyTorch to build the worker with.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fmt;
@@ -10,17 +10,17 @@ use super::download::Variant;
 use super::python::Python;
 use valleyscope_machine::WorkerFolder;
 
-/// The version that the bindings are made for.
+/// The version that the bindings support.
 pub const VERSION: &str = "2.11.0";
 
-/// A PyTorch of the right version, with all that a build takes.
+/// A PyTorch of the right version, with everything that a build needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PyTorch {
     /// The folder with `lib` and `include`.
     pub root: PathBuf,
-    /// As it names itself, such as `2.11.0+cu130`.
+    /// The version by its own name, such as `2.11.0+cu130`.
     pub version: String,
-    /// Whether all is there that it takes to compute on an NVIDIA GPU, apart from the driver.
+    /// Whether it can compute on an NVIDIA GPU, given the driver.
     pub has_cuda: bool,
 }
 
@@ -28,29 +28,29 @@ pub struct PyTorch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     NoFolder,
-    /// The folder has no file that says a version.
+    /// The folder has no file with a version.
     NoVersion,
     Version(String),
     /// This file is missing.
     Incomplete(String),
-    /// Its own libraries ask for these, which are not there.
+    /// Its libraries need these, which are missing.
     Libraries(Vec<String>),
 }
 
-/// How a PyTorch was come by.
+/// The source of a PyTorch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The user has named it with `LIBTORCH`.
+    /// The variable `LIBTORCH`, set by the user.
     Named,
-    /// The installed worker was built with it.
+    /// The installed worker, which was built with it.
     InUse,
-    /// A former set-up has installed it.
+    /// An earlier set-up, which has installed it.
     Private,
-    /// It is the torch of this Python.
+    /// This Python, whose torch it is.
     Python(&'static str),
 }
 
-/// A place where a PyTorch may be, and what was found there.
+/// A place where a PyTorch may be, and the result of checking it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub source: Source,
@@ -58,17 +58,17 @@ pub struct Found {
     pub verdict: Result<PyTorch, Unfit>,
 }
 
-/// What to build the worker with.
+/// The PyTorch to build the worker with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     Use(PyTorch),
     Install(Variant),
 }
 
-/// Looks everywhere, the first choice first.
+/// Checks all places, in the order of preference.
 pub fn look(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
     let named = std::env::var_os("LIBTORCH").filter(|path| !path.is_empty()).map(PathBuf::from);
-    // The link leads to the `lib` of a PyTorch.
+    // The link points to the `lib` of a PyTorch.
     let in_use = fs::canonicalize(folder.libraries()).ok().and_then(|lib| Some(lib.parent()?.to_owned()));
     let private = Variant::ALL.into_iter().map(|variant| variant.root(folder)).filter(|root| root.is_dir());
     let of_python = pythons.iter().filter_map(|it| Some((Source::Python(it.program), it.torch.clone()?)));
@@ -85,7 +85,7 @@ pub fn look(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
     found
 }
 
-/// The first that fits this machine, with what to say about those that do not.
+/// Chooses the first PyTorch that fits this machine; also returns notes on those that do not.
 pub fn choose(found: &[Found], has_gpu: bool) -> (Choice, Vec<String>) {
     let mut notes = Vec::new();
     for Found { source, root, verdict } in found {
@@ -105,7 +105,7 @@ pub fn choose(found: &[Found], has_gpu: bool) -> (Choice, Vec<String>) {
 }
 
 impl PyTorch {
-    /// The one in this folder, which is that of the Python package `torch`, or an unpacked libtorch.
+    /// Checks the PyTorch in this folder, which is that of the Python package `torch`, or an unpacked libtorch.
     pub fn at(root: &Path) -> Result<PyTorch, Unfit> {
         if !root.is_dir() {
             return Err(Unfit::NoFolder);
@@ -138,24 +138,24 @@ impl PyTorch {
     }
 }
 
-/// The path of a library of PyTorch's.
+/// Returns the path of a library of PyTorch.
 pub fn library(name: &str) -> String {
     format!("lib/{DLL_PREFIX}{name}{DLL_SUFFIX}")
 }
 
-/// Whether a version such as `2.11.0+cu130` is the one needed.
+/// Returns whether a version such as `2.11.0+cu130` is the one needed.
 fn fits(version: &str) -> bool {
     version.split('+').next() == Some(VERSION)
 }
 
-/// The version that a `version.py` of PyTorch's names.
+/// Returns the version in a `version.py` of PyTorch.
 fn version_in_python(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.strip_prefix("__version__")?.trim_start().strip_prefix('='))?;
     let value = value.trim().trim_matches(['"', '\'']);
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// What a library asks for and the system's loader does not find, where that can be asked.
+/// Lists the libraries that a library needs and the system's loader does not find, if that can be determined.
 fn missing_libraries(library: &Path) -> Vec<String> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
@@ -169,7 +169,7 @@ fn not_found(ldd: &str) -> Vec<String> {
     let mut names: Vec<_> = missing.map(|name| name.trim().to_owned()).collect();
     names.sort_unstable();
     names.dedup();
-    // NVIDIA's driver comes with the GPU, and what is not needed before a GPU is used may wait for it.
+    // NVIDIA's driver belongs to the GPU, and is not needed before a GPU is used.
     names.retain(|name| name != "libcuda.so.1");
     names
 }
@@ -177,9 +177,9 @@ fn not_found(ldd: &str) -> Vec<String> {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Named => f.write_str("the PyTorch that LIBTORCH names"),
-            Source::InUse => f.write_str("the PyTorch of the present worker"),
-            Source::Private => f.write_str("the PyTorch of a former set-up"),
+            Source::Named => f.write_str("the PyTorch in LIBTORCH"),
+            Source::InUse => f.write_str("the PyTorch of the installed worker"),
+            Source::Private => f.write_str("the PyTorch of an earlier set-up"),
             Source::Python(program) => write!(f, "the PyTorch of {program}"),
         }
     }
@@ -189,7 +189,7 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unfit::NoFolder => f.write_str("there is no such folder"),
-            Unfit::NoVersion => f.write_str("it has neither version.py nor build-version, so it is no PyTorch"),
+            Unfit::NoVersion => f.write_str("it has neither version.py nor build-version, so it is not a PyTorch"),
             Unfit::Version(version) => write!(f, "it is version {version}, and {VERSION} is needed"),
             Unfit::Incomplete(file) => write!(f, "it has no {file}"),
             Unfit::Libraries(names) => write!(f, "libraries that it needs are missing: {}", names.join(", ")),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_read_from_the_package() {
+    fn reads_the_version_of_the_package() {
         let text =
             "from typing import Optional\n\n__all__ = ['__version__']\n__version__ = '2.11.0+cu130'\ndebug = False";
         assert_eq!(version_in_python(text).as_deref(), Some("2.11.0+cu130"));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_pytorch_says_why() {
+    fn rejects_a_folder_that_is_not_a_pytorch_with_the_reason() {
         let folder = std::env::temp_dir().join(format!("xtask-pytorch-{}", std::process::id()));
         assert_eq!(PyTorch::at(&folder), Err(Unfit::NoFolder));
         fs::create_dir_all(&folder).unwrap();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_libraries_are_named_once() {
+    fn names_each_missing_library_once() {
         let ldd = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibcudart.so.13 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x1)\n\
                    \tlibcudart.so.13 => not found\n\tlibcuda.so.1 => not found\n";
         assert_eq!(not_found(ldd), ["libcudart.so.13"]);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_fits_is_used() {
+    fn chooses_the_first_that_fits() {
         let python = Source::Python("python3");
         let found =
             [bad(Source::Named, "/named", "2.10.0"), good(Source::Private, "/own", false), good(python, "/py", true)];
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_wants_cuda_unless_the_user_says_otherwise() {
+    fn a_gpu_needs_cuda_unless_the_user_chooses_otherwise() {
         let python = Source::Python("python3");
         let found = [good(Source::Private, "/own", false), good(python, "/py", true)];
         assert_eq!(choose(&found, true).0, Choice::Use(pytorch("/py", true)));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_the_machine_says_what_to_install() {
+    fn installs_the_variant_of_the_machine_if_none_fits() {
         assert_eq!(choose(&[], false), (Choice::Install(Variant::Cpu), Vec::new()));
         let other = [bad(Source::Python("python3"), "/py", "2.4.1")];
         let expected = if cfg!(target_os = "linux") { Variant::Cuda } else { Variant::Cpu };

@@ -124,7 +124,7 @@ impl<V: Real> Real for Both<V> {
     }
 }
 
-/// The norm of two coordinates that are joined to one vector.
+/// Returns the norm of two coordinates that are joined to one vector.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
@@ -132,7 +132,7 @@ pub(super) fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
     V::both([x.mul_add(x, y * y).sqrt(); 2])
 }
 
-/// The mean of two coordinates that are joined to one vector.
+/// Returns the mean of two coordinates that are joined to one vector.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
@@ -140,7 +140,7 @@ pub(super) fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
     V::both([V::splat(0.5) * (x + y); 2])
 }
 
-/// The two coordinates that are joined to one vector, in the other order.
+/// Exchanges the two coordinates that are joined to one vector.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn exchanged_both<V: Planar>(both: V::Both) -> V::Both {
@@ -148,7 +148,7 @@ pub(super) fn exchanged_both<V: Planar>(both: V::Both) -> V::Both {
     V::both([y, x])
 }
 
-/// The sum of two coordinates that are joined to one vector.
+/// Returns the sum of two coordinates that are joined to one vector.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn sum_of_both<V: Planar>(both: V::Both) -> V::Both {

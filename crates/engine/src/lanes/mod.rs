@@ -1,9 +1,8 @@
-//! Numbers for the engines: one trait for a plain float and for a vector of them.
+//! Numbers of the engines: one trait for plain floats and for vectors of them.
 //!
-//! The update rules, the landscape and the noise are written once over [`Real`]. With `f64` they are
-//! easy to follow and to check; with a [`Vector`] one call advances many runs side by side, in double or
-//! in single precision. Vectors come as [`Lanes`], an array that works everywhere, and as the registers
-//! of AVX2 and AVX-512.
+//! The update rules, the landscape and the noise are written once over [`Real`]. With `f64` they are easy to follow and
+//! to check; with a [`Vector`] one call advances many runs side by side, in double or in single precision. Vectors are
+//! [`Lanes`], an array that works everywhere, or the registers of AVX2 and AVX-512.
 //!
 //! Only `+ − × ÷ √`, bit operations and an explicit [`Real::mul_add`] are used, so a lane has the same bits in all
 //! vectors of one precision.
@@ -19,8 +18,8 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 pub use both::Both;
 pub use plain::Lanes;
 
-/// An array of the values of a function for their indices. Unlike [`std::array::from_fn`] and `array::map`, it is compiled
-/// into its caller, and so for its vector instructions.
+/// Creates an array of the values of a function for their indices. Unlike [`std::array::from_fn`] and `array::map`, it
+/// is compiled into its caller, and so for its vector instructions.
 #[inline(always)]
 pub fn array<T: Copy, const N: usize>(mut value: impl FnMut(usize) -> T) -> [T; N] {
     const { assert!(N > 0) };
@@ -33,7 +32,7 @@ pub fn array<T: Copy, const N: usize>(mut value: impl FnMut(usize) -> T) -> [T; 
     values
 }
 
-/// Each element of an array converted, as [`array`] does it.
+/// Converts each element of an array, compiled into the caller like [`array`].
 #[inline(always)]
 pub fn each<T: Copy, U: Copy, const N: usize>(from: [T; N], convert: impl Fn(T) -> U) -> [U; N] {
     array(|index| convert(from[index]))
@@ -43,67 +42,68 @@ pub fn each<T: Copy, U: Copy, const N: usize>(from: [T; N], convert: impl Fn(T) 
 pub trait Real:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// The same value in every lane.
+    /// Returns the value in every lane.
     fn splat(value: f64) -> Self;
 
     fn sqrt(self) -> Self;
 
     fn abs(self) -> Self;
 
-    /// `self × factor + term`, rounded once. Slow where the processor has no such instruction.
+    /// Returns `self × factor + term`, rounded once. Slow without such an instruction of the processor.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
-    /// `self / (factor × √square + term)`. Vectors of singles compute it to 1e-6, without the processor's divider, for
-    /// a divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root is negligible beside `term`.
+    /// Returns `self / (factor × √square + term)`. Vectors of singles compute it to 1e-6, without the processor's
+    /// divider, for a divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root is negligible
+    /// beside `term`.
     #[inline(always)]
     fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
         self / square.sqrt().mul_add(factor, term)
     }
 
-    /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
+    /// Returns −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
     fn sign(self) -> Self;
 
-    /// The larger of two numbers; where either is NaN, `other`.
+    /// Returns the larger of two numbers; `other` if either is NaN.
     fn larger(self, other: Self) -> Self;
 
-    /// 1 where this is less than `other`, else 0; 0 where either is NaN.
+    /// Returns 1 where this is less than `other`, else 0; 0 if either is NaN.
     fn less(self, other: Self) -> Self;
 
-    /// 1 where this is at most `other`, else 0; 0 where either is NaN.
+    /// Returns 1 where this is at most `other`, else 0; 0 if either is NaN.
     fn at_most(self, other: Self) -> Self;
 
-    /// 1 where this equals `other`, else 0; 0 where either is NaN.
+    /// Returns 1 where this equals `other`, else 0; 0 if either is NaN.
     fn equals(self, other: Self) -> Self;
 
-    /// `then` where this is not 0, else `otherwise`.
+    /// Returns `then` where this is not 0, else `otherwise`.
     fn choose(self, then: Self, otherwise: Self) -> Self;
 
-    /// A function of each lane.
+    /// Applies a function to each lane.
     fn of_each(self, function: fn(f64) -> f64) -> Self;
 
-    /// A function of each lane and that of another vector.
+    /// Applies a function to each lane and that of another vector.
     fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self;
 
-    /// The Euclidean norm of the parameter that a number is of: of x and y where it holds both
-    /// ([`Planar::Both`]), of itself alone otherwise.
+    /// Returns the Euclidean norm over the parameter: over x and y if the number holds both ([`Planar::Both`]), else
+    /// the absolute value.
     #[inline(always)]
     fn norm(self) -> Self {
         self.abs()
     }
 
-    /// The mean over that parameter.
+    /// Returns the mean over the parameter: over x and y if the number holds both, else itself.
     #[inline(always)]
     fn mean(self) -> Self {
         self
     }
 
-    /// y and x where a number holds x and y, and itself otherwise.
+    /// Exchanges x and y if the number holds both, else returns itself.
     #[inline(always)]
     fn exchanged(self) -> Self {
         self
     }
 
-    /// The sum over that parameter.
+    /// Returns the sum over the parameter: over x and y if the number holds both, else itself.
     #[inline(always)]
     fn sum(self) -> Self {
         self
@@ -187,9 +187,9 @@ plain_number!(f64);
 
 /// A vector of `N` numbers, all in double or all in single precision.
 pub trait Vector<const N: usize>: Real {
-    /// `f64` or `f32`.
+    /// The type of each number, `f64` or `f32`.
     type Number: Copy;
-    /// The bits of the numbers, as integers.
+    /// Vectors of the numbers' bits, as integers.
     type Bits: Bits<N>;
 
     fn from_lanes(lanes: Lanes<Self::Number, N>) -> Self;
@@ -200,7 +200,7 @@ pub trait Vector<const N: usize>: Real {
 
     fn to_bits(self) -> Self::Bits;
 
-    /// The smaller of two numbers; where either is NaN, `other`.
+    /// Returns the smaller of two numbers; `other` if either is NaN.
     fn smaller(self, other: Self) -> Self;
 }
 
@@ -221,10 +221,10 @@ impl<const N: usize, V: Vector<N, Number = f64, Bits: Bits<N, Word = u64>>> Doub
 
 /// A vector of `N` numbers in single precision.
 pub trait Singles<const N: usize>: Vector<N, Number = f32, Bits: Bits<N, Word = u32>> {
-    /// The nearest numbers to signed integers.
+    /// Converts signed integers to the nearest numbers.
     fn from_integers(integers: Self::Bits) -> Self;
 
-    /// Signed integers divided by `2^BY`, rounded down.
+    /// Divides signed integers by `2^BY`, rounding down.
     fn shift_right_signed<const BY: u32>(integers: Self::Bits) -> Self::Bits;
 }
 
@@ -232,7 +232,7 @@ pub trait Singles<const N: usize>: Vector<N, Number = f32, Bits: Bits<N, Word = 
 pub trait Bits<const N: usize>:
     Copy + Add<Output = Self> + Sub<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {
-    /// `u64` or `u32`.
+    /// The type of each word, `u64` or `u32`.
     type Word: Copy;
 
     fn splat(word: Self::Word) -> Self;

@@ -2,12 +2,13 @@
 
 use super::{Bits, Vector};
 
-/// `x / (factor × √square + term)` in single precision, to 1e-6, for a divisor from 1e-37 to 1e37 and a square that is
-/// a normal number, or whose root is negligible beside `term`. Where the square is not finite, neither is the result.
+/// Computes `x / (factor × √square + term)` in single precision, to 1e-6, for a divisor from 1e-37 to 1e37 and a square
+/// that is a normal number, or whose root is negligible beside `term`. If the square is not finite, neither is the
+/// result.
 ///
 /// A processor's divider computes one root or quotient at a time, and in Adam's step everything else would wait for it,
 /// while additions and multiplications overlap. The initial estimates are integers minus the bits of a number: unlike
-/// those of a processor's own instructions they are the same everywhere.
+/// those of a processor's own instructions, they are the same everywhere.
 #[inline(always)]
 pub(super) fn over_root<const N: usize, V>(x: V, square: V, factor: V, term: V) -> V
 where
@@ -23,8 +24,8 @@ where
     (-divisor).mul_add(quotient, x).mul_add(inverse, quotient)
 }
 
-/// √x to 5e-7: an estimate from the bits of x, a Newton step with the constants that J. Kadlec found (2010) for it, and
-/// a second step.
+/// Computes √x to 5e-7: an estimate from the bits of x, a Newton step with the constants of J. Kadlec (2010), and a
+/// second step.
 #[inline(always)]
 fn root<const N: usize, V>(x: V) -> V
 where

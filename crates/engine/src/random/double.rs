@@ -9,7 +9,7 @@ use crate::elementary::{cos, ln, sin};
 use crate::lanes::x86;
 use crate::lanes::{Bits, Doubles, Lanes, Vector, array, each};
 
-/// One random stream, for use with `rand` and its distributions.
+/// A random stream, for use with `rand` and its distributions.
 #[derive(Clone, Debug)]
 pub struct Stream(Streams<1>);
 
@@ -50,7 +50,7 @@ impl<const N: usize> Streams<N> {
         Streams { state: start(&keys.map(Key::words)) }
     }
 
-    /// Two independent draws from Normal(0, 1) of every stream. The bits are the same with every kind of
+    /// Draws two independent numbers from Normal(0, 1) of every stream. The bits are the same with every kind of
     /// vector.
     #[inline(always)]
     pub fn normal_pair<V: Doubles<N>>(&mut self) -> [V; 2] {
@@ -68,7 +68,7 @@ impl<const N: usize> Streams<N> {
     }
 }
 
-/// xoshiro256++ in every lane.
+/// The generator xoshiro256++ in every lane.
 #[derive(Clone, Copy)]
 pub struct Generator<const N: usize, B: Bits<N>>([B; 4]);
 
@@ -100,7 +100,7 @@ normals!(
     x86::F64x8x4: 32
 );
 
-/// The generators' words, one of each lane side by side.
+/// Returns the generators' words, one of each lane side by side.
 fn start<const N: usize>(states: &[[u64; 4]; N]) -> [Lanes<u64, N>; 4] {
     array(|word| Lanes::from_fn(|lane| states[lane][word]))
 }
@@ -117,13 +117,13 @@ impl<const N: usize, B: Bits<N, Word = u64>> Generator<N, B> {
     }
 }
 
-/// Two independent normal numbers from two random words.
+/// Converts two random words into two independent normal numbers.
 #[inline(always)]
 fn box_muller<const N: usize, V: Doubles<N>>(radius_bits: V::Bits, angle_bits: V::Bits) -> [V; 2] {
     let uniform = V::splat(2.0) - one_to_two(radius_bits);
     let radius = (V::splat(-2.0) * ln(uniform)).sqrt();
-    // The angle is a quarter turn, uniform about 0, turned on by 0 to 3 quarters. The quarters come from
-    // bits that the fraction does not use: the lowest swaps sine and cosine, the next turns by a half.
+    // The angle is a quarter turn, uniform about 0, turned on by 0 to 3 quarters. Bits that the fraction does not use
+    // choose the quarters: the lowest swaps sine and cosine, the next turns by a half.
     let angle = (one_to_two::<N, V>(angle_bits) - V::splat(1.5)) * V::splat(FRAC_PI_2);
     let (cos, sin) = (cos(angle).to_bits(), sin(angle).to_bits());
     let quarter = angle_bits & V::Bits::splat(1);
@@ -135,7 +135,7 @@ fn box_muller<const N: usize, V: Doubles<N>>(radius_bits: V::Bits, angle_bits: V
     [radius * V::from_bits(cos ^ swap ^ quarter_sign), radius * V::from_bits(sin ^ swap)]
 }
 
-/// A number uniform on [1, 2), from the upper 52 bits.
+/// Converts the upper 52 bits into a number uniform on [1, 2).
 #[inline(always)]
 fn one_to_two<const N: usize, V: Doubles<N>>(bits: V::Bits) -> V {
     V::from_bits(bits.shift_right::<12>() | Bits::splat(1.0_f64.to_bits()))

@@ -1,10 +1,9 @@
 //! Random streams that depend only on their key, and normal draws from them.
 //!
-//! A stream's [`Key`] is hashed from a seed and some indices. The numbers that a run draws are therefore the same on
-//! any machine, in any order, beside any other runs. The generators are xoshiro256++ for double and xoshiro128+ for
-//! single precision (Blackman and Vigna 2021), one state per lane; the normal draws come from the Box–Muller transform
-//! with a logarithm and a sine and cosine made of plain arithmetic, so that they have the same bits at any vector
-//! width.
+//! A stream's [`Key`] is a hash of a seed and some indices. So the numbers that a run draws are the same on any
+//! machine, in any order, beside any other runs. The generators are xoshiro256++ for double and xoshiro128+ for single
+//! precision (Blackman and Vigna 2021), one state per lane. Normal draws use the Box–Muller transform with a logarithm
+//! and a sine and cosine made of plain arithmetic, so that they have the same bits at any vector width.
 
 mod double;
 mod single;
@@ -18,11 +17,11 @@ pub trait Normals<const N: usize>: Vector<N> {
     /// The state of `N` streams, in registers.
     type Generator: Copy;
 
-    /// The streams of these keys, from their beginning.
+    /// Creates the streams of these keys, at their beginning.
     fn generator(keys: &[Key; N]) -> Self::Generator;
 
-    /// Two independent draws from Normal(0, 1) of every stream. The bits are the same with every kind of
-    /// vector of one precision.
+    /// Draws two independent numbers from Normal(0, 1) of every stream. The bits are the same with every kind of vector
+    /// of one precision.
     fn normal_pair(generator: &mut Self::Generator) -> [Self; 2];
 
     /// Fills `pairs` with draws, the same as from repeated calls of [`Normals::normal_pair`].
@@ -45,17 +44,17 @@ impl Key {
         Key(scramble(seed))
     }
 
-    /// The key one level down, at `index`.
+    /// Returns the key one level down, at `index`.
     pub fn at(self, index: u64) -> Self {
         Key(scramble(self.0.rotate_left(23) ^ scramble(index.wrapping_add(GOLDEN))))
     }
 
-    /// The hash itself.
+    /// Returns the hash itself.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// The initial state of a generator.
+    /// Returns the initial state of a generator.
     fn words<const WORDS: usize>(self) -> [u64; WORDS] {
         let mut counter = self.0;
         std::array::from_fn(|_| {
@@ -65,10 +64,10 @@ impl Key {
     }
 }
 
-/// 2⁶⁴ over the golden ratio, SplitMix64's increment.
+/// The increment of SplitMix64: 2⁶⁴ over the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix64's output function, a bijection in which every input bit affects every output bit.
+/// Computes SplitMix64's output function, a bijection in which every input bit affects every output bit.
 fn scramble(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -7,7 +7,8 @@ use super::{Key, Normals};
 use crate::lanes::x86;
 use crate::lanes::{Bits, Lanes, Real, Singles, Vector, array};
 
-/// xoshiro128+ in every lane. Its lowest bits are its weakest, and become the least significant ones of the results.
+/// The generator xoshiro128+ in every lane. Its lowest bits are its weakest, and become the least significant ones of
+/// the results.
 #[derive(Clone, Copy)]
 pub struct Generator<const N: usize, B: Bits<N>>([B; 4]);
 
@@ -76,13 +77,13 @@ normals!(
     x86::F32x16x4: 64
 );
 
-/// Two independent normal numbers from two random words.
+/// Converts two random words into two independent normal numbers.
 #[inline(always)]
 fn box_muller<const N: usize, V: Singles<N>>(radius_bits: V::Bits, angle_bits: V::Bits) -> [V; 2] {
     turned(normal_radius(radius_bits), angle_bits)
 }
 
-/// √(−2 ln U) of a uniform number U between 0 and 1.
+/// Computes √(−2 ln U) of a uniform number U between 0 and 1.
 #[inline(always)]
 fn normal_radius<const N: usize, V: Singles<N>>(radius_bits: V::Bits) -> V {
     // The middles of 2³¹ equal parts of 0 to 1: the tails reach to 6.6 standard deviations.
@@ -92,11 +93,11 @@ fn normal_radius<const N: usize, V: Singles<N>>(radius_bits: V::Bits) -> V {
     minus_two_ln(uniform).sqrt()
 }
 
-/// `radius` times the cosine and the sine of a uniform angle.
+/// Returns `radius` times the cosine and the sine of a uniform angle.
 #[inline(always)]
 fn turned<const N: usize, V: Singles<N>>(radius: V, angle_bits: V::Bits) -> [V; 2] {
     let sign = V::Bits::splat(1 << 31);
-    // An angle within a quarter turn of 0, or half a turn from there as the highest bit says.
+    // An angle within a quarter turn of 0, or, if the highest bit is set, half a turn from there.
     let fraction = angle_bits & V::Bits::splat((1 << 23) - 1);
     let one_to_two = V::from_bits(fraction | Bits::splat(1.0_f32.to_bits()));
     let angle = one_to_two.mul_add(V::splat(PI), V::splat(-1.5 * PI));
@@ -105,7 +106,7 @@ fn turned<const N: usize, V: Singles<N>>(radius: V, angle_bits: V::Bits) -> [V; 
     [radius * polynomial(square, COS), radius * (angle * polynomial(square, SIN))]
 }
 
-/// −2 ln x of a number between 2⁻¹²⁶ and 1.
+/// Computes −2 ln x of a number between 2⁻¹²⁶ and 1.
 #[inline(always)]
 fn minus_two_ln<const N: usize, V: Singles<N>>(x: V) -> V {
     // x = 2ᵏ m with m between √½ and √2: the bits are moved so that the exponent changes at √2.
@@ -117,10 +118,10 @@ fn minus_two_ln<const N: usize, V: Singles<N>>(x: V) -> V {
     exponent.mul_add(V::splat(-2.0 * LN_2), f * polynomial(f, MINUS_TWO_LN))
 }
 
-/// `c₀ + c₁ x + c₂ x² + …` by Horner's rule.
+/// Evaluates `c₀ + c₁ x + c₂ x² + …` by Horner's rule.
 #[inline(always)]
 fn polynomial<R: Real, const TERMS: usize>(x: R, coefficients: [f64; TERMS]) -> R {
-    // A loop and no closure, which would not be compiled for the vector instructions around it.
+    // A loop instead of a closure, which would not be compiled for the vector instructions around it.
     let mut sum = R::splat(coefficients[TERMS - 1]);
     for term in (0..TERMS - 1).rev() {
         sum = sum.mul_add(x, R::splat(coefficients[term]));
@@ -128,14 +129,14 @@ fn polynomial<R: Real, const TERMS: usize>(x: R, coefficients: [f64; TERMS]) -> 
     sum
 }
 
-// Minimax polynomials, of the relative error for the first two.
+// Minimax polynomials: the first two minimise the relative error.
 
-/// −2 ln(1 + f)/f for f from √½ − 1 to √2 − 1, to 2e-7.
+/// Polynomial of −2 ln(1 + f)/f for f from √½ − 1 to √2 − 1, to 2e-7.
 const MINUS_TWO_LN: [f64; 8] =
     [-1.999999891, 1.000007303, -0.6667011789, 0.4993981761, -0.3980033052, 0.3450166604, -0.3244516804, 0.2021377864];
 
-/// sin(√z)/√z for z up to (π/2)², to 6e-9.
+/// Polynomial of sin(√z)/√z for z up to (π/2)², to 6e-9.
 const SIN: [f64; 5] = [0.9999999947, -0.1666665668, 0.00833302514, -0.0001980741875, 2.601903066e-06];
 
-/// cos √z for z up to (π/2)², to 5e-8.
+/// Polynomial of cos √z for z up to (π/2)², to 5e-8.
 const COS: [f64; 5] = [0.9999999535, -0.4999990535, 0.0416635847, -0.001385370433, 2.315393164e-05];

@@ -1,4 +1,4 @@
-//! FOCUS on a sequence of losses, and what it loses on the way.
+//! Runs FOCUS on a sequence of losses, and records its regret.
 
 use super::{Losses, RADIUS, Theorem};
 use crate::optimizer::focus::Hyper;
@@ -6,34 +6,35 @@ use crate::optimizer::{Elapsed, Focus, NoBatch, Rates, Rule, RuleInput};
 
 /// The regret of FOCUS on a sequence of losses.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct RegretCurve {
     pub losses: Losses,
     pub theorem: Theorem,
-    /// In the order of their steps, some twenty for each power of ten.
+    /// The records in the order of their steps, some twenty for each power of ten.
     pub records: Vec<Record>,
 }
 
 /// The state after a number of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record {
-    /// T
+    /// The number of steps T.
     pub steps: u64,
-    /// R(T), which may be too small by `gap`.
+    /// The regret R(T), which may be too small by `gap`.
     pub regret: f64,
     pub gap: f64,
-    /// The largest size of an entry of the gradients so far: the smallest G of which the theorem's assumption holds.
+    /// The largest size of an entry of the gradients so far: the smallest G that satisfies the theorem's assumption.
     pub largest: f64,
-    /// The theorem's bound with that.
+    /// The theorem's bound for this G.
     pub bound: f64,
 }
 
-impl Course {
-    /// After how many steps the regret was larger than the bound for the first time, of those that were recorded.
+impl RegretCurve {
+    /// Returns the first recorded number of steps at which the regret exceeds the bound.
     pub fn above_bound_from(&self) -> Option<u64> {
         self.records.iter().find(|record| record.regret > record.bound).map(|record| record.steps)
     }
 
-    /// The exponent p of `R(T) ~ T^p`, from about a tenth of the steps to the last. None where the regret is not positive.
+    /// Returns the exponent p of `R(T) ~ T^p`, from about a tenth of the steps to the last. None if the regret is not
+    /// positive.
     pub fn growth(&self) -> Option<f64> {
         let last = self.records.last()?;
         let first = self.records.iter().find(|record| 10 * record.steps >= last.steps)?;
@@ -43,15 +44,15 @@ impl Course {
     }
 }
 
-/// FOCUS in the box, from its middle.
+/// A run of FOCUS in the box, from its middle.
 struct Descent {
     theorem: Theorem,
-    /// β₁,t and γ_t
+    /// The decayed β₁,t and γ_t.
     decayed: [f64; 2],
-    /// β₂ᵗ
+    /// The power β₂ᵗ.
     beta2_power: f64,
     theta: Vec<f64>,
-    /// m and the average of each coordinate.
+    /// The momentum m and the average of each coordinate.
     states: Vec<[f64; 2]>,
     gradient: Vec<f64>,
     /// The sum of all losses so far.
@@ -59,7 +60,7 @@ struct Descent {
     largest: f64,
 }
 
-/// The decay rate of the averaged parameters, which the theorem's bound does not depend on.
+/// The decay rate of the averaged parameters, which does not affect the theorem's bound.
 const BETA2: f64 = 0.9;
 
 impl Descent {
@@ -71,7 +72,7 @@ impl Descent {
         Descent { theorem, decayed, beta2_power: 1.0, theta, states, gradient, sum: 0.0, largest: 0.0 }
     }
 
-    /// Takes the loss of a step, counted from 1, and then the step.
+    /// Computes the loss of a step, counted from 1, and then takes the step.
     fn step(&mut self, step: u64, loss: impl FnOnce(&[f64], &mut [f64]) -> f64) {
         self.sum += loss(&self.theta, &mut self.gradient);
         self.largest = self.gradient.iter().fold(self.largest, |largest, entry| largest.max(entry.abs()));
@@ -97,21 +98,21 @@ impl Descent {
     }
 }
 
-/// Runs FOCUS with the settings of each theorem, which are of one dimension, on the same sequence of losses for so many
-/// steps. `keep_on` is asked before each step; once it says no, there is no result.
+/// Runs FOCUS with the settings of each theorem, all of the same dimension, on the same sequence of losses for `steps`
+/// steps. Stops without a result once `keep_on`, which is called before each step, returns false.
 pub fn run(
     losses: Losses,
     theorems: &[Theorem],
     steps: u64,
     seed: u64,
     mut keep_on: impl FnMut() -> bool,
-) -> Option<Vec<Course>> {
+) -> Option<Vec<RegretCurve>> {
     let dimension = theorems.first()?.dimension;
     assert!(theorems.iter().all(|theorem| theorem.dimension == dimension), "the losses are of one dimension");
     let mut sequence = losses.sequence(dimension, seed);
     let mut descents: Vec<Descent> = theorems.iter().map(|theorem| Descent::new(*theorem)).collect();
-    let mut courses: Vec<Course> =
-        theorems.iter().map(|theorem| Course { losses, theorem: *theorem, records: Vec::new() }).collect();
+    let mut courses: Vec<RegretCurve> =
+        theorems.iter().map(|theorem| RegretCurve { losses, theorem: *theorem, records: Vec::new() }).collect();
     let mut next = 1;
     for step in 1..=steps {
         if !keep_on() {

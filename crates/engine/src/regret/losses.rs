@@ -1,22 +1,23 @@
-//! Sequences of convex losses whose best point in the box is known.
+//! Sequences of convex losses with a known best point in the box.
 
 use rand::{Rng, RngExt};
 
 use super::RADIUS;
 use crate::random::{Key, Stream};
 
-/// A kind of losses `L_t` on the box. Of each, the smallest value that a sum of them has in the box is known: in closed
-/// form, or to a gap that is computed with it.
+/// A kind of losses `L_t` on the box. The smallest value of their sum in the box is known in closed form, or up to a
+/// gap that is computed with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Losses {
-    /// `⟨g_t, θ⟩`, where entries of `g_t` are even between bounds that lie symmetrically about a mean of each coordinate.
+    /// Losses `⟨g_t, θ⟩`, with entries of `g_t` uniform between bounds that lie symmetrically about a mean of each
+    /// coordinate.
     Linear,
-    /// `Σ_i |θ_i − b_{t,i}|`: all entries of gradients have the size 1, as the proof needs it.
+    /// Losses `Σ_i |θ_i − b_{t,i}|`: all entries of gradients have the size 1, as the proof needs it.
     Absolute,
-    /// `(⟨a_t, θ⟩ − b_t)² / 2` with directions `a_t` in which all coordinates take part.
+    /// Losses `(⟨a_t, θ⟩ − b_t)² / 2` with directions `a_t` in which all coordinates take part.
     Quadratic,
-    /// `⟨g_t, θ⟩`, where every entry of `g_t` is 4 at each third step, and −1 at the others. Their mean is 2/3, so −1 is
-    /// the best place for each coordinate; but of three signs two point the other way, and as β₁,t vanishes, FOCUS
+    /// Losses `⟨g_t, θ⟩`, with all entries of `g_t` 4 at each third step, and −1 at the others. Their mean is 2/3, so
+    /// −1 is the best value of each coordinate; but of three signs two point the other way, and as β₁,t vanishes, FOCUS
     /// follows signs. It ends at +1, and its regret grows by 4 a coordinate with every three steps.
     RareSteep,
 }
@@ -33,7 +34,7 @@ impl Losses {
         }
     }
 
-    /// The sequence of these losses that belongs to a seed and a dimension.
+    /// Creates the sequence of these losses for a seed and a dimension.
     pub fn sequence(self, dimension: usize, seed: u64) -> Box<dyn Sequence> {
         let mut stream = Stream::new(Key::new(seed).at(self as u64).at(dimension as u64));
         let mut centers = |reach: f64| (0..dimension).map(|_| even(&mut stream, reach)).collect::<Vec<f64>>();
@@ -59,24 +60,24 @@ impl Losses {
     }
 }
 
-/// A number that lies evenly between −reach and reach.
+/// Draws a number uniformly between −reach and reach.
 fn even(stream: &mut impl Rng, reach: f64) -> f64 {
     reach * (2.0 * stream.random::<f64>() - 1.0)
 }
 
-/// Losses one after another, and their sum so far.
+/// A sequence of losses, with their sum so far.
 pub trait Sequence {
-    /// Goes on to the next loss, which is the one of this step, counted from 1.
+    /// Advances to the loss of this step, counted from 1.
     fn advance(&mut self, step: u64);
 
-    /// The loss at `theta`; its gradient there is put into `gradient`.
+    /// Returns the loss at `theta`, and writes its gradient there into `gradient`.
     fn loss(&self, theta: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// The smallest value of the sum so far in the box, and by how much it may be too large.
+    /// Returns the smallest value of the sum so far in the box, and by how much it may be too large.
     fn least(&mut self) -> (f64, f64);
 }
 
-/// `⟨g_t, θ⟩`. The sum is smallest in the corner that its slope points away from.
+/// Losses `⟨g_t, θ⟩`. Their sum is smallest in the corner opposite to its slope.
 struct Slopes<D> {
     draw: D,
     slope: Vec<f64>,
@@ -107,15 +108,15 @@ impl<D: FnMut(u64, usize) -> f64> Sequence for Slopes<D> {
     }
 }
 
-/// Cells of a side of the box, between whose borders there is nothing where absolute losses bend.
+/// The number of cells of a side of the box: absolute losses bend only at their borders.
 const CELLS: usize = 512;
 
-/// The border with this number.
+/// Returns the border with this number.
 fn border(number: usize) -> f64 {
     RADIUS * (2.0 * number as f64 / CELLS as f64 - 1.0)
 }
 
-/// `Σ_i |θ_i − b_{t,i}|`. The sum is smallest at the medians of the `b`, which are counted.
+/// Losses `Σ_i |θ_i − b_{t,i}|`. Their sum is smallest at the medians of the `b`, which are counted.
 struct Distances {
     stream: Stream,
     /// The first border of the half of the box in which a coordinate's `b` lie.
@@ -157,18 +158,18 @@ impl Sequence for Distances {
     }
 }
 
-/// `(⟨a_t, θ⟩ − b_t)² / 2`. The sum `⟨θ, Hθ⟩/2 − ⟨q, θ⟩ + c` is brought down one coordinate after another.
+/// Losses `(⟨a_t, θ⟩ − b_t)² / 2`. Their sum `⟨θ, Hθ⟩/2 − ⟨q, θ⟩ + c` is minimised one coordinate after another.
 struct Squares {
     stream: Stream,
-    /// Where the losses are small.
+    /// The point near which the losses are small.
     best: Vec<f64>,
     direction: Vec<f64>,
     offset: f64,
-    /// H, row after row.
+    /// The matrix H, row after row.
     curvature: Vec<f64>,
     slope: Vec<f64>,
     constant: f64,
-    /// The lowest place found so far.
+    /// The lowest point found so far.
     lowest: Vec<f64>,
 }
 
@@ -179,7 +180,7 @@ impl Squares {
         Squares { stream, best, direction, offset: 0.0, curvature: vec![0.0; d * d], slope, constant: 0.0, lowest }
     }
 
-    /// Hθ − q at the lowest place.
+    /// Returns a coordinate of Hθ − q at the lowest point.
     fn gradient(&self, index: usize) -> f64 {
         let d = self.slope.len();
         dot(&self.curvature[index * d..][..d], &self.lowest) - self.slope[index]
@@ -207,8 +208,8 @@ impl Sequence for Squares {
         0.5 * residual * residual
     }
 
-    /// A convex function lies above its tangents, and the tangent at a place is lowest in a corner of the box. What it
-    /// falls by on the way there is the gap.
+    /// Returns the smallest value of the sum and its gap. A convex function lies above its tangents, and the tangent at
+    /// a point is lowest in a corner of the box; the gap is how far it falls on the way there.
     fn least(&mut self) -> (f64, f64) {
         const GAP: f64 = 1e-5;
         const MOST_ROUNDS: usize = 10_000;

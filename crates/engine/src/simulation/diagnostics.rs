@@ -7,8 +7,8 @@ use crate::lanes::{Lanes, Real, Vector, each};
 
 /// The distribution of a quantity over the particles of an ensemble.
 ///
-/// Mean and deviation are over all particles, so that a diverged particle shows in them as NaN or an
-/// infinity. Smallest and largest are over the particles where the quantity is not NaN.
+/// Mean and deviation are over all particles, so that a diverged particle makes them NaN or infinite. Smallest and
+/// largest are over the particles whose quantity is not NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub mean: f64,
@@ -34,10 +34,10 @@ pub struct Sample {
     pub abs_v: Spread,
     /// Mean over the two coordinates of |Δθ without weight decay| / η; NaN at the start.
     pub effective_step: Spread,
-    /// S = ½ ln det(2πe Σ) with Σ the sample covariance of (x, y), divided by n − 1. NaN for fewer than
-    /// 3 particles and where Σ is singular or not finite.
+    /// The entropy S = ½ ln det(2πe Σ) with Σ the sample covariance of (x, y), divided by n − 1. NaN for fewer than 3
+    /// particles, and if Σ is singular or not finite.
     pub entropy: f64,
-    /// Particles whose position is not finite.
+    /// The number of particles whose position is not finite.
     pub diverged: u32,
 }
 
@@ -52,7 +52,7 @@ impl Sample {
         diverged: 0,
     };
 
-    /// The free energy F = E − ΘS with E the mean loss (the paper's discussion).
+    /// Returns the free energy F = E − ΘS with E the mean loss (the paper's discussion).
     pub fn free_energy(&self, temperature: f64) -> f64 {
         self.loss.mean - temperature * self.entropy
     }
@@ -68,7 +68,7 @@ pub(super) struct Observed<R> {
 }
 
 impl<R: Copy> Observed<R> {
-    /// The same in another vector.
+    /// Converts the quantities to another vector.
     #[inline(always)]
     pub(super) fn map<T: Copy>(self, convert: impl Fn(R) -> T) -> Observed<T> {
         let [x, y] = self.position;
@@ -145,7 +145,7 @@ fn finite_or_zero(value: f64) -> f64 {
 }
 
 impl<R: Real> Sums<R> {
-    /// Empty sums about the means of the step before.
+    /// Creates empty sums about the means of the previous step.
     #[inline(always)]
     pub(super) fn about(previous: &Sample, mean_position: [f64; 2]) -> Self {
         let pivots = [previous.loss, previous.u, previous.abs_v, previous.effective_step];
@@ -175,7 +175,7 @@ impl<R: Real> Sums<R> {
         self.products = [xx + dx * dx, yy + dy * dy, xy + dx * dy];
     }
 
-    /// The same sums with `f` applied to each.
+    /// Applies `f` to each sum.
     #[inline(always)]
     pub(super) fn map<T: Copy>(&self, f: impl Fn(R) -> T) -> Sums<T> {
         let ([x, y], [xx, yy, xy]) = (self.position, self.products);
@@ -210,8 +210,8 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
         }
     }
 
-    /// The diagnostics of `particles` particles and their mean position. `diverged` counts those whose position is not
-    /// finite; it is called only where there may be any.
+    /// Returns the diagnostics of `particles` particles and their mean position. `diverged` counts those whose position
+    /// is not finite; it is called only if there may be any.
     pub(super) fn finish(&self, particles: usize, diverged: impl FnOnce() -> u32) -> (Sample, [f64; 2]) {
         let n = particles as f64;
         let [loss, u, abs_v, effective_step] = self.quantities.each_ref().map(|sums| sums.spread(n));
@@ -238,8 +238,8 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
         let cov_yy = (yy - n * mean_y * mean_y) / (n - 1.0);
         let cov_xy = (xy - n * mean_x * mean_y) / (n - 1.0);
         let determinant = cov_xx * cov_yy - cov_xy * cov_xy;
-        // The rounding error of sums of so many terms, and from there that of the determinant: a determinant no larger
-        // than this is meaningless.
+        // The rounding error of the sums of so many terms, and of the determinant computed from them: a determinant up
+        // to this size is meaningless.
         let rounding = f64::EPSILON * (8.0 + 0.25 * n) / (n - 1.0);
         let (lost_xx, lost_yy) = (rounding * xx, rounding * yy);
         let lost = 2.0 * (lost_xx * cov_yy.abs() + lost_yy * cov_xx.abs() + lost_xx * lost_yy);
@@ -269,7 +269,7 @@ impl<const N: usize> QuantitySums<Lanes<f64, N>> {
     }
 }
 
-/// The sum over lanes, always in the same order.
+/// Returns the sum over lanes, always in the same order.
 fn total<const N: usize>(lanes: &Lanes<f64, N>) -> f64 {
     lanes.0.iter().sum()
 }

@@ -11,13 +11,13 @@ use crate::lanes::{Lanes, Real};
 use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, RuleSpec, StepInputs, trace, with_rule};
 use crate::random::{Key, Stream, Streams};
 
-/// The key of the stream from which a particle's starting position is drawn, x before y.
+/// Returns the key of the stream for a particle's starting position, x before y.
 pub fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
     Key::new(seed).at(u64::from(optimizer)).at(particle).at(0)
 }
 
-/// The key of the stream from which a particle's noise is drawn: in each step a pair for the gradient in x and y, and one
-/// for the curvature where the rule needs it.
+/// Returns the key of the stream for a particle's noise: in each step it has a pair for the gradient in x and y, and
+/// one for the curvature if the rule needs it.
 pub fn noise_key(seed: u64, optimizer: u32, particle: u64) -> Key {
     Key::new(seed).at(u64::from(optimizer)).at(particle).at(1)
 }
@@ -29,7 +29,7 @@ pub struct Ensemble {
     rule: RatedRule,
     particles: usize,
     bias: BiasCorrection,
-    /// The last block is padded with particles that are ignored.
+    /// The positions, whose last block is padded with ignored particles.
     positions: Vec<Pair<Block>>,
     streams: Vec<Streams<WIDTH>>,
     /// The optimizer's state, block after block.
@@ -45,17 +45,17 @@ pub struct Ensemble {
 #[derive(Clone, Debug)]
 struct Before {
     position: Pair<Block>,
-    /// The factors of the gradient and of the curvature.
+    /// The noise factors of the gradient and of the curvature.
     noise: [Pair<Block>; 2],
     states: Vec<Pair<Block>>,
     landscape: Landscape,
     rule: RuleSpec,
-    /// η of the step.
+    /// The learning rate η of the step.
     learning_rate: f64,
 }
 
 impl Ensemble {
-    /// The particles at their starting positions.
+    /// Creates the particles at their starting positions.
     pub fn new(spec: &SimulationSpec, optimizer: &OptimizerSpec) -> Self {
         let particles = spec.particles.get();
         let blocks = particles.div_ceil(WIDTH);
@@ -88,18 +88,18 @@ impl Ensemble {
         ensemble
     }
 
-    /// The id of the optimizer that moves the particles.
+    /// Returns the id of the optimizer that moves the particles.
     pub fn optimizer(&self) -> u32 {
         self.optimizer
     }
 
-    /// The rule in force.
+    /// Returns the rule in force.
     pub fn rule(&self) -> &RatedRule {
         &self.rule
     }
 
-    /// Changes the rule, for one that it [may become](crate::optimizer::RuleKind::may_become). States keep their values by
-    /// their names; new ones begin with 0.
+    /// Changes the rule, to one that it [may become](crate::optimizer::RuleKind::may_become). States keep their values
+    /// by their names; new ones begin with 0.
     pub(super) fn set_rule(&mut self, rule: RatedRule) {
         let (from, to) = (self.rule.rule.info(), rule.rule.info());
         if from.states != to.states {
@@ -113,24 +113,24 @@ impl Ensemble {
         }
         if self.rule.rule.kind() != rule.rule.kind() {
             self.bias = self.bias.carried_over(&self.rule.rule, &rule.rule);
-            // It is explained with the states and products that it had.
+            // The earlier step used the earlier states and products.
             self.before = None;
         }
         self.rule = rule;
     }
 
-    /// The number of particles.
+    /// Returns the number of particles.
     pub fn particles(&self) -> usize {
         self.particles
     }
 
-    /// The position (x, y) of a particle.
+    /// Returns the position (x, y) of a particle.
     pub fn position(&self, particle: usize) -> [f64; 2] {
         let [x, y] = &self.positions[particle / WIDTH];
         [x.0[particle % WIDTH], y.0[particle % WIDTH]]
     }
 
-    /// All positions, in the particles' order.
+    /// Returns all positions, in the particles' order.
     pub fn positions(&self) -> impl Iterator<Item = [f64; 2]> {
         let all = self.positions.iter().flat_map(|[x, y]| (0..WIDTH).map(|lane| [x.0[lane], y.0[lane]]));
         all.take(self.particles)
@@ -145,23 +145,23 @@ impl Ensemble {
         }
     }
 
-    /// The mean position (x, y); not finite where a particle has diverged.
+    /// Returns the mean position (x, y); not finite if a particle has diverged.
     pub fn mean_position(&self) -> [f64; 2] {
         self.mean_position
     }
 
-    /// The diagnostics of the present step, on the landscape on which it was taken.
+    /// Returns the diagnostics of the present step, on the landscape of that step.
     pub fn sample(&self) -> &Sample {
         &self.sample
     }
 
-    /// Records the steps of this particle from now on.
+    /// Records the steps of a particle from now on.
     pub(super) fn select(&mut self, particle: Option<usize>) {
         self.selected = particle.filter(|&particle| particle < self.particles);
         self.before = None;
     }
 
-    /// Takes one step on `landscape` with noise of standard deviation `noise`, in a run of so many steps.
+    /// Takes one step on `landscape` with noise of standard deviation `noise`; `run` is the number of steps of the run.
     pub(super) fn advance(&mut self, landscape: &Landscape, noise: f64, run: Option<u64>) {
         let learning_rate = self.rule.learning_rate_at(self.bias.steps + 1, run);
         self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, noise, learning_rate));
@@ -174,23 +174,23 @@ impl Ensemble {
         (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged());
     }
 
-    /// Particles whose position is not finite.
+    /// Counts the particles whose position is not finite.
     fn diverged(&self) -> u32 {
         self.positions().filter(|[x, y]| !x.is_finite() || !y.is_finite()).count() as u32
     }
 
-    /// The diagnostics of the present positions on another landscape than that of the last step.
+    /// Returns the diagnostics of the present positions on another landscape than that of the last step.
     pub(super) fn sample_on(&self, landscape: &Landscape) -> Sample {
         let Sample { effective_step, entropy, diverged, .. } = self.sample;
         Sample { effective_step, entropy, diverged, ..self.observed(landscape).0 }
     }
 
-    /// Takes the diagnostics of the present positions, before any step.
+    /// Computes the diagnostics of the present positions, before any step.
     fn observe(&mut self, landscape: &Landscape) {
         (self.sample, self.mean_position) = self.observed(landscape);
     }
 
-    /// The diagnostics and the mean of the present positions.
+    /// Returns the diagnostics and the mean of the present positions.
     fn observed(&self, landscape: &Landscape) -> (Sample, [f64; 2]) {
         let mut sums = Sums::about(&self.sample, self.mean_position);
         for (block, position) in self.positions.iter().enumerate() {
@@ -223,7 +223,7 @@ impl Ensemble {
         &self.states[block * count..(block + 1) * count]
     }
 
-    /// The selected particle's last step, recorded.
+    /// Returns the record of the selected particle's last step.
     pub(super) fn step_trace(&self) -> Option<Box<StepTrace>> {
         let (particle, before) = (self.selected?, self.before.as_ref()?);
         let lane = particle % WIDTH;

@@ -1,8 +1,8 @@
 //! The diagnostics of all steps so far, in bounded memory.
 //!
 //! The last steps are kept in full. In addition, a pyramid summarises all steps: each of its levels holds the newest
-//! [`LEVEL_BUCKETS`] buckets of a width, and each width is [`FANOUT`] times that of the level below. Steps too old for
-//! a fine level are still in a coarser one. The first steps are kept in full as well, and after them the first
+//! [`LEVEL_BUCKETS`] buckets of one width, and each width is [`FANOUT`] times that of the level below. Steps too old
+//! for a fine level are still in a coarser one. The first steps are kept in full as well, and after them the first
 //! [`FANOUT`] buckets of each level extend to the first bucket of the next one.
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ pub struct PlotRequest {
     pub last_step: Option<u64>,
     /// The largest number of buckets of an optimizer's curve.
     pub buckets: usize,
-    /// Buckets of equal width on a logarithmic axis of steps.
+    /// Whether buckets have equal width on a logarithmic axis of steps.
     pub log_steps: bool,
 }
 
@@ -27,10 +27,10 @@ impl Default for PlotRequest {
 
 use super::diagnostics::{Sample, Spread};
 
-/// Steps kept in full, the newest ones.
+/// The number of newest steps kept in full.
 pub const RECENT_STEPS: usize = 20_000;
-/// Steps kept in full, the first ones: on a logarithmic axis they fill most of the width. A power of
-/// [`FANOUT`], so that a level's bucket begins where they end.
+/// The number of first steps kept in full: on a logarithmic axis they fill most of the width. A power of [`FANOUT`], so
+/// that a level's bucket begins after them.
 const FIRST_STEPS: usize = 4_096;
 const FANOUT: u64 = 8;
 const LEVEL_BUCKETS: usize = 2_048;
@@ -45,29 +45,29 @@ pub struct Bucket {
     pub loss: BucketSpread,
     pub u: BucketSpread,
     pub abs_v: BucketSpread,
-    /// Step 0 has none and does not count.
+    /// The effective step; step 0 has none and does not count.
     pub effective_step: BucketSpread,
-    /// The mean over the steps.
+    /// The mean entropy over the steps.
     pub entropy: f64,
-    /// The mean over the steps of F = E − ΘS, each with the Θ in force at its step.
+    /// The mean over the steps of the free energy F = E − ΘS, each with the Θ in force at its step.
     pub free_energy: f64,
-    /// The largest number at any of the steps.
+    /// The largest number of diverged particles at any of the steps.
     pub diverged: u32,
 }
 
 /// A quantity over consecutive steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BucketSpread {
-    /// The steps at which the quantity is defined.
+    /// The number of steps at which the quantity is defined.
     pub steps: u64,
-    /// The ensemble's mean: smallest, mean and largest over the steps. The mean is NaN or infinite where one of its
-    /// values is; smallest and largest ignore NaN.
+    /// The ensemble's mean: smallest, mean and largest over the steps. The mean is NaN or infinite if one of its values
+    /// is; smallest and largest ignore NaN.
     pub mean_low: f64,
     pub mean: f64,
     pub mean_high: f64,
     /// The mean over the steps of the deviation over particles.
     pub std: f64,
-    /// The smallest and the largest of any particle at any step.
+    /// The smallest and the largest value of any particle at any step.
     pub min: f64,
     pub max: f64,
 }
@@ -112,10 +112,10 @@ impl BucketSpread {
     }
 }
 
-/// The mean of two means over `a` and `b` steps.
+/// Combines two means over `a` and `b` steps.
 fn weighted(mean_a: f64, a: u64, mean_b: f64, b: u64) -> f64 {
     if mean_a == mean_b {
-        // Also where both are the same infinity.
+        // Also for equal infinities.
         return mean_a;
     }
     let share = b as f64 / (a + b) as f64;
@@ -137,7 +137,7 @@ impl Bucket {
         }
     }
 
-    /// This bucket merged with the one that follows it.
+    /// Merges this bucket with the one that follows it.
     fn merge(&self, later: &Bucket) -> Bucket {
         Bucket {
             first_step: self.first_step,
@@ -163,11 +163,11 @@ pub struct History {
     steps: u64,
     first: Vec<Kept>,
     recent: VecDeque<Kept>,
-    /// From fine to coarse.
+    /// The levels, from fine to coarse.
     levels: Vec<Level>,
 }
 
-/// A step that is kept in full.
+/// A step kept in full.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     sample: Sample,
@@ -180,7 +180,7 @@ struct Level {
     width: u64,
     /// The first buckets, which are never removed.
     first: Vec<Bucket>,
-    /// Complete, consecutive, the newest last.
+    /// The complete, consecutive buckets, the newest last.
     buckets: VecDeque<Bucket>,
     open: Option<Bucket>,
 }
@@ -206,7 +206,7 @@ impl Level {
         Some(open)
     }
 
-    /// The complete bucket that holds `step`, if it is kept.
+    /// Returns the complete bucket that holds `step`, if it is kept.
     fn bucket_at(&self, step: u64) -> Option<&Bucket> {
         let kept = |buckets_from: u64| usize::try_from(step.checked_sub(buckets_from)? / self.width).ok();
         let oldest = self.buckets.front()?.first_step;
@@ -218,7 +218,7 @@ impl Level {
 }
 
 impl History {
-    /// Adds the diagnostics of the next step, and the Θ in force at it; the first is those of the start.
+    /// Adds the diagnostics of the next step, and the Θ in force at it; the first sample is that of the start.
     pub fn push(&mut self, sample: Sample, temperature: f64) {
         let kept = Kept { sample, free_energy: sample.free_energy(temperature) };
         if self.first.len() < FIRST_STEPS {
@@ -241,7 +241,7 @@ impl History {
         self.steps += 1;
     }
 
-    /// The number of steps added, the start included.
+    /// Returns the number of steps added, the start included.
     pub fn len(&self) -> u64 {
         self.steps
     }
@@ -250,7 +250,7 @@ impl History {
         self.steps == 0
     }
 
-    /// The diagnostics of a step, where it is still kept in full.
+    /// Returns the diagnostics of a step, if it is still kept in full.
     pub fn sample(&self, step: u64) -> Option<&Sample> {
         self.kept(step).map(|kept| &kept.sample)
     }
@@ -263,8 +263,8 @@ impl History {
         }
     }
 
-    /// The history over the requested steps, cut into at most `buckets` buckets of about equal width on
-    /// the axis asked for, the oldest first. A bucket is wider where only a coarser level is kept.
+    /// Returns the requested steps, cut into at most `buckets` buckets of about equal width on the requested axis, the
+    /// oldest first. A bucket is wider if only a coarser level is kept.
     pub fn view(&self, request: &PlotRequest) -> Vec<Bucket> {
         let end = request.last_step.map_or(self.steps, |last| last.saturating_add(1).min(self.steps));
         let first = request.first_step;
@@ -291,16 +291,16 @@ impl History {
         view
     }
 
-    /// The whole history in the finest stored buckets: a bucket for each step that is kept in full, and between them
-    /// the narrowest available ones. The oldest first, without gap or overlap.
+    /// Returns the whole history in the finest stored buckets: a bucket for each step that is kept in full, and between
+    /// them the narrowest available ones. The oldest first, without gap or overlap.
     pub fn finest(&self) -> Vec<Bucket> {
         let next = |bucket: &Bucket| (bucket.end() < self.steps).then(|| self.finest_within(bucket.end(), 1));
         let first = (!self.is_empty()).then(|| self.finest_within(0, 1));
         std::iter::successors(first, next).collect()
     }
 
-    /// The widest kept bucket at `step` that is at most `width` wide, or else the narrowest kept. It
-    /// begins at `step`, or before where only a wider one is kept.
+    /// Returns the widest kept bucket at `step` that is at most `width` wide, or else the narrowest kept. It begins at
+    /// `step`, or before it if only a wider one is kept.
     fn finest_within(&self, step: u64, width: u64) -> Bucket {
         let fitting = self.levels.iter().rev().filter(|level| level.width <= width && step.is_multiple_of(level.width));
         if let Some(bucket) = fitting.filter_map(|level| level.bucket_at(step)).next() {
@@ -316,9 +316,9 @@ impl History {
 
 /// The boundaries between the buckets of a view.
 enum Cuts {
-    /// Every `width` steps, counted from 0.
+    /// Cuts every `width` steps, counted from 0.
     Linear { width: u64 },
-    /// At the powers of a ratio.
+    /// Cuts at the powers of a ratio.
     Logarithmic { ratio: f64 },
 }
 
@@ -330,7 +330,7 @@ impl Cuts {
             let ratio = (end as f64 / low).powf(1.0 / buckets.saturating_sub(2).max(1) as f64);
             Cuts::Logarithmic { ratio: ratio.max(1.0 + 1e-9) }
         } else {
-            // Powers of two, so that the cuts stay where they are while the run grows.
+            // Powers of two, so that the cuts stay in place while the run grows.
             let mut width = 1_u64;
             while (end - 1) / width - first / width >= buckets {
                 width *= 2;
@@ -339,7 +339,7 @@ impl Cuts {
         }
     }
 
-    /// The first cut after `step`.
+    /// Returns the first cut after `step`.
     fn after(&self, step: u64) -> u64 {
         match *self {
             Cuts::Linear { width } => (step / width + 1) * width,

@@ -1,4 +1,4 @@
-//! One step of many particles, in the widest vectors of the machine.
+//! A step of many particles, in the widest vectors of the machine.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use crate::optimizer::{
 };
 use crate::random::Streams;
 
-/// Particles per block: as many doubles as the widest registers hold.
+/// The number of particles per block: as many doubles as the widest registers hold.
 pub(super) const WIDTH: usize = 8;
 pub(super) type Block = Lanes<f64, WIDTH>;
 /// A value for each coordinate, x and y.
@@ -21,11 +21,11 @@ pub(super) type Pair<T> = [T; 2];
 #[derive(Clone, Copy)]
 pub(super) struct Step {
     pub landscape: Landscape,
-    /// σ
+    /// The standard deviation σ of the noise.
     pub noise: f64,
-    /// η of this step.
+    /// The learning rate η of this step.
     pub learning_rate: f64,
-    /// How much of the state [`Rule::GRADIENT_TOWARD`] is added to positions for the gradient.
+    /// The fraction of the state [`Rule::GRADIENT_TOWARD`] that is added to positions for the gradient.
     pub part_toward: f64,
     /// The diagnostics and the mean position before the step.
     pub pivots: (Sample, [f64; 2]),
@@ -38,8 +38,8 @@ pub(super) struct Particles<'a> {
     pub streams: &'a mut [Streams<WIDTH>],
 }
 
-/// The factors of the gradient and of the curvature, drawn from Normal(1, σ); those of the curvature are drawn only for a
-/// rule that needs it.
+/// Draws the factors of the gradient and of the curvature from Normal(1, σ); those of the curvature only for a rule
+/// that needs them.
 #[inline(always)]
 pub(super) fn noise_factors<V: Doubles<WIDTH>>(
     has_curvature: bool,
@@ -57,7 +57,7 @@ pub(super) fn noise_factors<V: Doubles<WIDTH>>(
 }
 
 impl Step {
-    /// Takes the step with the rule `R`, which is that of `rule`, and sums up the diagnostics. `states` has those of a
+    /// Takes the step with the rule `R`, described by `rule`, and sums up the diagnostics. `states` holds those of each
     /// block one after another.
     pub(super) fn run<R: Rule>(
         &self,
@@ -179,7 +179,7 @@ struct Update<'a> {
 }
 
 impl Update<'_> {
-    /// The coefficients and rates of the rule `R`, the same in every place of a vector.
+    /// Returns the coefficients and rates of the rule `R`, the same in every lane of a vector.
     #[inline(always)]
     fn splat<R: Rule, A: Algebra>(self) -> (R::Coefficients<A>, Rates<A>) {
         let Rates { learning_rate, weight_decay, is_cautious } = self.rates;

@@ -1,11 +1,11 @@
 //! Ensembles of particles that optimizers move on a landscape.
 //!
-//! [`Simulation`] holds all ensembles: it advances when told to and uses neither clock nor thread. [`Engine`] runs one
-//! on a thread of its own, paced or at full speed, takes [`EngineCommand`]s and answers with [`Snapshot`]s. The command
+//! [`Simulation`] holds all ensembles: it advances when called, and uses neither clock nor thread. [`Engine`] runs one
+//! on a thread of its own, paced or at full speed, receives [`EngineCommand`]s and returns [`Snapshot`]s. The command
 //! line uses the first, the window the second.
 //!
-//! A particle's trajectory depends on the seed, its optimizer's id, its own number, and the settings in force at each
-//! step; on nothing else. A [`Record`] therefore suffices to repeat a session.
+//! A particle's trajectory depends only on the seed, its optimizer's id, its own number, and the settings in force at
+//! each step. A [`Record`] therefore suffices to repeat a session.
 
 mod diagnostics;
 mod engine;

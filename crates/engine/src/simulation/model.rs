@@ -1,4 +1,4 @@
-//! The simulation itself: all ensembles on one landscape, step by step.
+//! A simulation: all ensembles on one landscape, step by step.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::quantity::Temperature;
 /// Ensembles of particles, one for each enabled optimizer, on a landscape.
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    /// With the settings in force.
+    /// The specification with the settings in force.
     spec: SimulationSpec,
     landscape: Landscape,
     /// The landscape of the last step, to which the ensembles' diagnostics belong.
@@ -27,7 +27,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// All particles at their starting positions, at step 0.
+    /// Creates all particles at their starting positions, at step 0.
     pub fn new(spec: SimulationSpec) -> Self {
         let enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
         let ensembles: Vec<_> = enabled.map(|optimizer| Ensemble::new(&spec, optimizer)).collect();
@@ -48,7 +48,7 @@ impl Simulation {
         }
     }
 
-    /// The start of a recorded session, whose changes will be made again at their steps.
+    /// Creates the start of a recorded session, whose changes will be made again at their steps.
     pub fn replay(record: Record) -> Self {
         let mut simulation = Simulation::new(record.spec);
         simulation.scheduled = record.changes.into();
@@ -56,45 +56,45 @@ impl Simulation {
         simulation
     }
 
-    /// Steps taken.
+    /// Returns the number of steps taken.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// The specification, with the settings in force.
+    /// Returns the specification, with the settings in force.
     pub fn spec(&self) -> &SimulationSpec {
         &self.spec
     }
 
-    /// The enabled optimizers' ensembles, in the order of the specification.
+    /// Returns the enabled optimizers' ensembles, in the order of the specification.
     pub fn ensembles(&self) -> &[Ensemble] {
         &self.ensembles
     }
 
-    /// The diagnostics of each ensemble, in the same order, on the landscape in force. Where that has changed since the
-    /// last step they differ from [`Ensemble::sample`], which is what the histories keep.
+    /// Returns the diagnostics of each ensemble, in the same order, on the landscape in force. If that has changed
+    /// since the last step, they differ from [`Ensemble::sample`], which the histories keep.
     pub fn present_samples(&self) -> impl Iterator<Item = Sample> {
         let is_measured = self.landscape == self.measured_on;
         let sample = move |it: &Ensemble| if is_measured { *it.sample() } else { it.sample_on(&self.landscape) };
         self.ensembles.iter().map(sample)
     }
 
-    /// The histories of the ensembles, in the same order.
+    /// Returns the histories of the ensembles, in the same order.
     pub fn histories(&self) -> &[History] {
         &self.histories
     }
 
-    /// Whether changes of a recorded session remain.
+    /// Returns whether changes of a recorded session remain.
     pub fn is_replaying(&self) -> bool {
         !self.scheduled.is_empty()
     }
 
-    /// Whether the requested number of steps is reached.
+    /// Returns whether the requested number of steps is reached.
     pub fn is_finished(&self) -> bool {
         self.spec.steps.is_some_and(|steps| self.step >= steps)
     }
 
-    /// The initial specification and all changes with their steps.
+    /// Returns the initial specification and all changes with their steps.
     pub fn record(&self) -> &Record {
         &self.record
     }
@@ -111,9 +111,9 @@ impl Simulation {
         self.repeat_due_changes();
     }
 
-    /// Repeats the changes that a recorded session has at the present step. This is done as soon as the step is
-    /// reached, not when the next one is taken: so a simulation paused here shows them, a raised number of steps takes
-    /// effect before the old one counts as the end, and another change reverts none of them.
+    /// Repeats the changes of a recorded session at the present step. This happens as soon as the step is reached, not
+    /// before the next one: so a simulation paused here shows them, a raised number of steps takes effect before the
+    /// old one counts as the end, and another change reverts none of them.
     fn repeat_due_changes(&mut self) {
         while self.scheduled.front().is_some_and(|change| change.step <= self.step) {
             let change = self.scheduled.pop_front().expect("there is a first one");
@@ -124,8 +124,8 @@ impl Simulation {
         }
     }
 
-    /// Changes a setting before the next step. The remaining changes of a recorded session are dropped: from here on it
-    /// is another session.
+    /// Changes a setting before the next step. Drops the remaining changes of a recorded session: from here on it is
+    /// another session.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), SettingError> {
         self.put_in_force(setting)?;
         self.scheduled.clear();
@@ -147,8 +147,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Records a change at the present step. Of several changes of the same thing between two steps only
-    /// the last had an effect, and only that is kept.
+    /// Records a change at the present step. Of several changes of the same setting between two steps, only the last
+    /// had an effect and is kept.
     fn note(&mut self, set: Setting) {
         let step = self.step;
         let changes = &mut self.record.changes;
@@ -167,13 +167,13 @@ impl Simulation {
         }
     }
 
-    /// The selected particle's last step, if it was taken since the selection.
+    /// Returns the selected particle's last step, if it was taken since the selection.
     pub fn step_trace(&self) -> Option<Box<StepTrace>> {
         self.ensembles.iter().find_map(Ensemble::step_trace)
     }
 }
 
-/// Θ of an ensemble's free energy: the specification's, else the learning rate.
+/// Returns Θ of an ensemble's free energy: the specification's, else the learning rate.
 fn temperature(spec: &SimulationSpec, ensemble: &Ensemble) -> f64 {
     spec.temperature.map_or_else(|| ensemble.rule().learning_rate.get(), Temperature::get)
 }

@@ -1,11 +1,11 @@
-//! Distinct names of optimizers.
+//! Distinct names of the optimizers of a simulation.
 
 use super::spec::{OptimizerSpec, SimulationSpec};
 use crate::optimizer::{RuleKind, differing, with_settings};
 
 impl SimulationSpec {
-    /// The name of each optimizer, in their order: its label, followed by a number where an earlier one has the same,
-    /// as in "Adam" and "Adam (2)".
+    /// Returns the name of each optimizer, in their order: its label, followed by a number if an earlier one has the
+    /// same, as in "Adam" and "Adam (2)".
     pub fn distinct_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for optimizer in &self.optimizers {
@@ -17,8 +17,8 @@ impl SimulationSpec {
         names
     }
 
-    /// The names of the optimizers where they are shown together, in their order: the distinct names, each with the settings
-    /// that differ among those that are simulated. A name that the user has given stays as it is.
+    /// Returns the names of the optimizers for showing them together, in their order: the distinct names, each with the
+    /// settings that differ among the simulated ones. A name given by the user stays unchanged.
     pub fn shown_names(&self) -> Vec<String> {
         let is_named = |optimizer: &OptimizerSpec| {
             let own = optimizer.rule.schedule.named(optimizer.rule.name());
@@ -37,14 +37,14 @@ impl SimulationSpec {
         named.collect()
     }
 
-    /// The name of the optimizer with this id.
+    /// Returns the name of the optimizer with this id.
     pub fn name_of(&self, id: u32) -> Option<String> {
         let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;
         self.distinct_names().into_iter().nth(index)
     }
 }
 
-/// `label`, or where that is taken, the label followed by the first free number from 2 on: "Adam (2)".
+/// Returns `label`, or if it is taken, the label followed by the first free number from 2 on: "Adam (2)".
 pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = |number: u32| {
         let number = format!(" ({number})");
@@ -55,17 +55,17 @@ pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
     candidates.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| label.to_owned())
 }
 
-/// Whether a name was given by the user: it is not the `made` one, with or without a number.
+/// Returns whether the user gave a name: it is not the `made` one, with or without a number.
 pub fn is_given(name: Option<&str>, made: &str) -> bool {
     name.is_some_and(|name| without_number(name) != made)
 }
 
-/// The name of an optimizer after a change of its rule: none where it was made of a rule's name.
+/// Returns the name of an optimizer after a change of its rule: none if it was made of a rule's name.
 pub fn kept_name(name: Option<String>) -> Option<String> {
     name.filter(|name| RuleKind::shown_as(without_number(name)).is_none())
 }
 
-/// "Adam" of "Adam (2)".
+/// Strips the number, as "Adam" of "Adam (2)".
 fn without_number(label: &str) -> &str {
     let before = label.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
     match before {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The time over which the displayed rate is measured, at first a shorter one.
+/// The interval over which the displayed rate is measured, at first a shorter one.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
 const FIRST_RATE_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -16,12 +16,12 @@ pub enum Speed {
 /// Determines how many steps are due at a time.
 pub(super) struct Pace {
     playing: bool,
-    /// Whether no steps are due although it plays.
+    /// Whether steps are held back although it plays.
     is_held: bool,
     speed: Speed,
-    /// Steps still to be taken at full speed before a pause.
+    /// The number of steps to take at full speed before a pause.
     ahead: u64,
-    /// Steps due, with a fractional part.
+    /// The number of steps due, with a fractional part.
     due: f64,
     last: Instant,
 }
@@ -30,7 +30,7 @@ impl Pace {
     /// The longest delay whose missed steps are made up for.
     const CATCH_UP: Duration = Duration::from_millis(100);
 
-    /// A pace that is paused, with a speed of 60 steps a second.
+    /// Creates a paused pace, with a speed of 60 steps a second.
     pub(super) fn new(now: Instant) -> Pace {
         Pace { playing: false, is_held: false, speed: Speed::StepsPerSecond(60.0), ahead: 0, due: 0.0, last: now }
     }
@@ -57,7 +57,7 @@ impl Pace {
         self.ahead = 0;
     }
 
-    /// Holds the steps of a playing simulation, or lets them go on; the time in between does not count.
+    /// Holds back the steps of a playing simulation, or releases them; the time in between does not count.
     pub(super) fn hold(&mut self, is_held: bool) {
         self.is_held = is_held;
         self.last = Instant::now();
@@ -69,7 +69,7 @@ impl Pace {
         self.ahead = self.ahead.saturating_add(steps);
     }
 
-    /// Whether requested single steps are being taken.
+    /// Returns whether requested single steps are being taken.
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead > 0
     }
@@ -107,7 +107,7 @@ impl Pace {
         }
     }
 
-    /// The time until a step is due; `None` while none will be.
+    /// Returns the time until a step is due; `None` while none will be.
     pub(super) fn until_due(&self) -> Option<Duration> {
         match self.speed {
             _ if self.ahead > 0 => Some(Duration::ZERO),
@@ -121,7 +121,7 @@ impl Pace {
     }
 }
 
-/// Measures steps a second.
+/// Measures steps per second.
 pub(super) struct Rate {
     since: Instant,
     from_step: u64,

@@ -10,7 +10,7 @@ use crate::optimizer::{RatedRule, StepInputs, Trace};
 /// The state of a running simulation at one step, and the changes since the previous snapshot.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The number of restarts. A new number means that trails and curves start again.
+    /// The number of restarts. At a new number, trails and curves start again.
     pub run: u64,
     /// Steps taken since the start.
     pub step: u64,
@@ -19,10 +19,10 @@ pub struct Snapshot {
     pub spec: Arc<SimulationSpec>,
     /// Whether changes of a recorded session remain.
     pub replaying: bool,
-    /// Measured over a recent interval: steps per second, and particle steps per second of all ensembles together.
+    /// The speed over a recent interval: steps per second, and particle steps per second of all ensembles together.
     pub steps_per_sec: f64,
     pub particle_steps_per_sec: f64,
-    /// One for each enabled optimizer, in the order of the specification.
+    /// The enabled optimizers' ensembles, in the order of the specification.
     pub ensembles: Vec<EnsembleView>,
     /// The selected particle's last step; none before the first step or without a selection.
     pub step_trace: Option<Box<StepTrace>>,
@@ -45,9 +45,9 @@ pub struct EnsembleView {
     pub rule: RatedRule,
     pub particles: usize,
     /// Positions (x, y) since the previous snapshot, `columns × particles`, oldest column first. The last column
-    /// belongs to the snapshot's step, the one before to the step before, and so on. At least one column, which repeats
-    /// the last one where no step was taken since; at most the trail length plus one. Positions of diverged particles
-    /// are not finite.
+    /// belongs to the snapshot's step, the one before to the step before, and so on. There is at least one column,
+    /// which repeats the last one if no step was taken since, and at most the trail length plus one. Positions of
+    /// diverged particles are not finite.
     pub columns: Arc<Vec<[f32; 2]>>,
     /// The ensemble's mean position from the start until now, thinned to a bounded number of points.
     pub mean_path: Arc<Vec<[f32; 2]>>,
@@ -64,21 +64,21 @@ pub struct EnsembleView {
 pub struct ParticleId {
     /// The optimizer's id.
     pub optimizer: u32,
-    /// From 0.
+    /// The number of the particle, from 0.
     pub particle: usize,
 }
 
-/// One step of one particle, recorded. Pairs are the coordinates x and y.
+/// A recorded step of one particle. Pairs are the coordinates x and y.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTrace {
     pub id: ParticleId,
-    /// θ after the step.
+    /// The parameters θ after the step.
     pub after: [f64; 2],
-    /// The exact gradient, at θ before the step or where else the rule takes it.
+    /// The exact gradient, at the parameters at which the rule computes it, usually θ before the step.
     pub gradient: [f64; 2],
-    /// The factors, drawn from Normal(1, σ), that made it noisy.
+    /// The noise factors of the gradient, drawn from Normal(1, σ).
     pub noise: [f64; 2],
-    /// The diagonal of the Hessian at θ, and the factors that make it noisy where the rule asks for it.
+    /// The diagonal of the Hessian at θ, and its noise factors if the rule uses it.
     pub curvature: [f64; 2],
     pub curvature_noise: [f64; 2],
     /// The inputs of the step: θ, the noisy gradient, the rule and the optimizer's state.
@@ -87,7 +87,7 @@ pub struct StepTrace {
 }
 
 impl StepTrace {
-    /// The number `t` of the step, from 1.
+    /// Returns the number `t` of the step, from 1.
     pub fn step(&self) -> u64 {
         self.inputs.bias.steps
     }

@@ -6,27 +6,27 @@ use crate::landscape::Landscape;
 use crate::optimizer::RatedRule;
 use crate::quantity::{Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread, Temperature};
 
-/// A whole simulation, everything needed to repeat it from its first step.
+/// A whole simulation: everything needed to repeat it from its first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulationSpec {
     #[serde(default)]
     pub landscape: LandscapeSpec,
-    /// σ: each coordinate of a gradient is multiplied by its own draw from Normal(1, σ).
+    /// The noise σ: each coordinate of a gradient is multiplied by its own draw from Normal(1, σ).
     pub noise: Noise,
     #[serde(default)]
     pub seed: u64,
-    /// The step at which the simulation pauses by itself; without it, it continues.
+    /// The step at which the simulation pauses by itself; without it, the simulation continues.
     #[serde(default)]
     pub steps: Option<u64>,
     #[serde(default = "defaults::particles")]
     pub particles: ParticleCount,
     #[serde(default)]
     pub start: StartSpec,
-    /// Θ of the free energy; without it, each optimizer's learning rate.
+    /// The temperature Θ of the free energy; without it, each optimizer's learning rate.
     #[serde(default)]
     pub temperature: Option<Temperature>,
-    /// 1 to [`SimulationSpec::MAX_OPTIMIZERS`], each with an id of its own.
+    /// The optimizers, 1 to [`SimulationSpec::MAX_OPTIMIZERS`], each with an id of its own.
     pub optimizers: Vec<OptimizerSpec>,
 }
 
@@ -39,16 +39,16 @@ impl SimulationSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LandscapeSpec {
-    /// a
+    /// The sharpness a.
     pub sharpness: Sharpness,
-    /// c
+    /// The slope c.
     pub slope: Slope,
-    /// φ
+    /// The rotation φ.
     pub rotation_degrees: Rotation,
 }
 
 impl Default for LandscapeSpec {
-    /// The paper's landscape: a = 10, c = 0.1, φ = 30°.
+    /// Returns the paper's landscape: a = 10, c = 0.1, φ = 30°.
     fn default() -> Self {
         LandscapeSpec {
             sharpness: Sharpness::clamped(10.0),
@@ -64,7 +64,7 @@ impl LandscapeSpec {
     }
 }
 
-/// Particles start at Normal(position, spread), each coordinate on its own.
+/// The start of the particles: Normal(position, spread), independently in each coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StartSpec {
@@ -74,7 +74,7 @@ pub struct StartSpec {
 }
 
 impl Default for StartSpec {
-    /// The paper's start: Normal(0, 1e-4).
+    /// Returns the paper's start: Normal(0, 1e-4).
     fn default() -> Self {
         StartSpec {
             x: StartCoordinate::clamped(0.0),
@@ -84,19 +84,19 @@ impl Default for StartSpec {
     }
 }
 
-/// One configured optimizer, and so one ensemble of particles.
+/// A configured optimizer, with its ensemble of particles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptimizerSpec {
-    /// Part of the key of the ensemble's random streams; unique within a simulation, and never changed.
+    /// The id, part of the key of the ensemble's random streams; unique within a simulation, and never changed.
     pub id: u32,
     /// The name in the legend; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Red, green, blue; without it, the rule's colour in the paper.
+    /// The colour as red, green, blue; without it, the rule's colour in the paper.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
-    /// A disabled optimizer is kept, but not simulated.
+    /// Whether the optimizer is simulated; a disabled one is kept.
     #[serde(default = "enabled_by_default")]
     pub enabled: bool,
     pub rule: RatedRule,
@@ -127,7 +127,7 @@ pub mod defaults {
         ParticleCount::new(100).expect("within the range")
     }
 
-    /// The learning rate of an optimizer added in the window; a preset must give it.
+    /// Returns the learning rate of an optimizer added in the window; a preset must give it.
     pub fn learning_rate() -> LearningRate {
         LearningRate::clamped(0.01)
     }
@@ -149,7 +149,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Whether both set the same thing, so that the later one undoes the earlier.
+    /// Returns whether both change the same setting, so that the later one undoes the earlier.
     pub fn same_target(&self, other: &Setting) -> bool {
         match (self, other) {
             (Setting::Rule { optimizer: a, .. }, Setting::Rule { optimizer: b, .. }) => a == b,
@@ -158,7 +158,7 @@ impl Setting {
     }
 }
 
-/// A setting, and the number of steps already taken when it was made.
+/// A setting, and the number of steps taken before it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -170,13 +170,12 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub spec: SimulationSpec,
-    /// In the order of their steps.
+    /// The changes in the order of their steps.
     pub changes: Vec<Change>,
 }
 
 impl SimulationSpec {
-    /// Applies `setting`. A rule of an unknown optimizer, or of another kind than its own, changes nothing and is an
-    /// error.
+    /// Applies `setting`. Fails without a change for a rule of an unknown optimizer, or of another kind than its own.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), SettingError> {
         match *setting {
             Setting::Landscape(landscape) => self.landscape = landscape,
@@ -198,8 +197,8 @@ impl SimulationSpec {
         Ok(())
     }
 
-    /// The settings that lead from this simulation to `target` while it runs, or `None` where only a
-    /// fresh start does: another seed, start, number of particles or set of optimizers.
+    /// Returns the settings that lead from this simulation to `target` while it runs, or `None` if that needs a fresh
+    /// start: another seed, start, number of particles or set of optimizers.
     ///
     /// Names and colours are ignored: they can be changed at any time.
     pub fn settings_to(&self, target: &SimulationSpec) -> Option<Vec<Setting>> {
@@ -233,7 +232,7 @@ impl SimulationSpec {
     }
 }
 
-/// A setting that does not fit the simulation it is meant for.
+/// The error of a setting that does not fit its simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     #[error("there is no optimizer with id {0}")]

@@ -2,16 +2,16 @@
 
 use super::ensemble::Ensemble;
 
-/// Positions kept for trails, of all ensembles together (64 MiB).
+/// The number of positions kept for trails, of all ensembles together (64 MiB).
 const TRAIL_POSITIONS: usize = 8 << 20;
 
-/// The number of columns to keep for trails of `trail_steps` steps of all `particles` particles of all ensembles: one
-/// more than the steps, and no more than fit in memory.
+/// Returns the number of columns to keep for trails of `trail_steps` steps of all `particles` particles of all
+/// ensembles: one more than the steps, and no more than fit in memory.
 pub fn trail_columns(trail_steps: usize, particles: usize) -> usize {
     (trail_steps + 1).min(TRAIL_POSITIONS / particles.max(1))
 }
 
-/// The newest positions of an ensemble that have not been sent yet.
+/// The newest positions of an ensemble that were not sent yet.
 #[derive(Clone, Debug)]
 pub(super) struct Trail {
     particles: usize,
@@ -19,14 +19,14 @@ pub(super) struct Trail {
     capacity: usize,
     /// A ring of `capacity` columns.
     columns: Vec<[f32; 2]>,
-    /// The place of the next column.
+    /// The index of the next column.
     next: usize,
-    /// Columns not sent yet.
+    /// The number of columns that were not sent yet.
     fresh: usize,
 }
 
 impl Trail {
-    /// A trail that holds the present positions.
+    /// Creates a trail that holds the present positions.
     pub(super) fn new(ensemble: &Ensemble, capacity: usize) -> Self {
         let mut trail = Trail {
             particles: ensemble.particles(),
@@ -51,7 +51,7 @@ impl Trail {
         self.fresh = (self.fresh + 1).min(self.capacity);
     }
 
-    /// Returns the columns since the last call, the oldest first; where there are none, the newest once more.
+    /// Returns the columns since the last call, the oldest first; if there are none, the newest once more.
     pub(super) fn take(&mut self) -> Vec<[f32; 2]> {
         let count = self.fresh.max(1);
         let taken = if self.next >= count {
@@ -65,7 +65,7 @@ impl Trail {
         taken
     }
 
-    /// Sets the largest number of columns kept; of those not sent yet the newest stay.
+    /// Sets the largest number of columns kept; of the unsent ones the newest stay.
     pub(super) fn set_capacity(&mut self, capacity: usize) {
         let fresh = self.fresh;
         let mut columns = self.take();
@@ -86,7 +86,7 @@ impl Trail {
 #[derive(Clone, Debug)]
 pub(super) struct MeanPath {
     points: Vec<[f32; 2]>,
-    /// Steps from one point to the next.
+    /// The number of steps from one point to the next.
     stride: u64,
     steps: u64,
 }
@@ -113,7 +113,7 @@ impl MeanPath {
         self.steps += 1;
     }
 
-    /// The thinned path, up to the present mean position.
+    /// Returns the thinned path, up to the present mean position.
     pub(super) fn path_to(&self, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
         let mut path = self.points.clone();
         path.push([x as f32, y as f32]);

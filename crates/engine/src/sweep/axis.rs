@@ -1,4 +1,4 @@
-//! The axes of a diagram.
+//! Axes of a diagram.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::optimizer::{Hyperparameter, HyperparameterName};
 use crate::parameter::{DIMENSION, LEARNING_RATE, NOISE, Parameter, ROTATION, SHARPNESS, SLOPE, STEPS};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount};
 
-/// The quantity that varies along a side of the diagram, and its range.
+/// An axis of a diagram: the quantity that varies along it, and its range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
@@ -30,26 +30,27 @@ pub enum Spacing {
     Log,
 }
 
-/// A field of the landscape or of the runs, or a hyperparameter of some optimizers.
+/// A quantity that varies along an axis: a field of the landscape or of the runs, or a hyperparameter of some
+/// optimizers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Quantity {
-    /// a
+    /// The sharpness a.
     Sharpness,
-    /// c
+    /// The slope c.
     Slope,
-    /// φ in degrees
+    /// The rotation φ in degrees.
     Rotation,
-    /// σ
+    /// The noise σ.
     Noise,
     Steps,
-    /// d
+    /// The dimension d.
     Dimension,
     /// A hyperparameter, and the ids of the optimizers for which it is varied.
     Of(HyperparameterName, Vec<u32>),
 }
 
 impl Quantity {
-    /// The parameter that varies. That of a rule is its [`Hyperparameter`], of which the first rule that has it is taken.
+    /// Returns the parameter that varies; for a hyperparameter, the [`Hyperparameter`] of the first rule that has it.
     pub fn parameter(&self) -> Parameter {
         match self {
             Quantity::Sharpness => SHARPNESS,
@@ -62,7 +63,7 @@ impl Quantity {
         }
     }
 
-    /// The name in file formats; the optimizers of a hyperparameter are not named.
+    /// Returns the name in file formats, without the optimizers of a hyperparameter.
     pub fn name(&self) -> &'static str {
         match self {
             Quantity::Of(hyperparameter, _) => hyperparameter.key(),
@@ -70,12 +71,12 @@ impl Quantity {
         }
     }
 
-    /// Whether all its values are whole numbers.
+    /// Returns whether all values are whole numbers.
     pub fn is_whole(&self) -> bool {
         self.parameter().is_whole
     }
 
-    /// Whether both vary the same property of some optimizer or of the landscape.
+    /// Returns whether both vary the same property of some optimizer or of the landscape.
     pub fn overlaps(&self, other: &Quantity) -> bool {
         match (self, other) {
             (Quantity::Of(this, these), Quantity::Of(that, those)) => {
@@ -85,7 +86,7 @@ impl Quantity {
         }
     }
 
-    /// Sets the quantity to `value` at a point. Optimizers without the hyperparameter stay as they are.
+    /// Sets the quantity to `value` at a point. Optimizers without the hyperparameter stay unchanged.
     pub(super) fn put(&self, point: &mut Point, value: f64) -> Result<(), OutOfRange> {
         match self {
             Quantity::Sharpness => point.landscape.sharpness = Sharpness::new(value)?,
@@ -109,19 +110,19 @@ impl Quantity {
 }
 
 impl Axis {
-    /// Whether it varies the learning rate of an optimizer.
+    /// Returns whether it varies the learning rate of an optimizer.
     pub(super) fn varies_rate_of(&self, optimizer: u32) -> bool {
         matches!(&self.of, Quantity::Of(HyperparameterName::LEARNING_RATE, ids) if ids.contains(&optimizer))
     }
 
-    /// The values of all rows or columns, in their order.
+    /// Returns the values of all rows or columns, in their order.
     pub fn values(&self) -> Vec<f64> {
         let values = spread(self.from, self.to, self.count.get(), self.spacing);
         if self.of.is_whole() { values.into_iter().map(f64::round).collect() } else { values }
     }
 }
 
-/// `count` numbers from `from` to `to`, both included; a single one is `from`.
+/// Returns `count` numbers from `from` to `to`, both included; a single one is `from`.
 pub(super) fn spread(from: f64, to: f64, count: usize, spacing: Spacing) -> Vec<f64> {
     let part = |index: usize| if count == 1 { 0.0 } else { index as f64 / (count - 1) as f64 };
     let values = (0..count).map(|index| match (spacing, part(index)) {
@@ -129,6 +130,6 @@ pub(super) fn spread(from: f64, to: f64, count: usize, spacing: Spacing) -> Vec<
         (Spacing::Linear, part) => from + (to - from) * part,
         (Spacing::Log, part) => geometric(from, to, part),
     });
-    // Rounding must not carry a value beyond the ends, which may be limits of the allowed range.
+    // Rounding must not move a value beyond the ends, which may be limits of the allowed range.
     values.map(|value| value.clamp(from.min(to), from.max(to))).collect()
 }

@@ -21,7 +21,7 @@ pub enum Metric {
 impl Metric {
     pub const ALL: [Metric; 3] = [Metric::FinalLoss, Metric::SmallestLoss, Metric::Depth];
 
-    /// The name in file formats.
+    /// Returns the name in file formats.
     pub fn name(self) -> &'static str {
         match self {
             Metric::FinalLoss => "final_loss",
@@ -30,7 +30,7 @@ impl Metric {
         }
     }
 
-    /// The value that a run that is not finite counts as.
+    /// Returns the value that replaces one that is not finite.
     pub(super) fn worst(self) -> f64 {
         match self {
             Metric::FinalLoss | Metric::SmallestLoss => f64::INFINITY,
@@ -38,7 +38,7 @@ impl Metric {
         }
     }
 
-    /// The advantage of `this` over `that`; positive where it is better.
+    /// Returns the advantage of `this` over `that`, positive if it is better.
     pub fn advantage(self, this: f64, that: f64) -> f64 {
         match self {
             Metric::FinalLoss | Metric::SmallestLoss => that - this,
@@ -57,14 +57,14 @@ impl Metric {
 /// The kind of average of a metric over replicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Average {
-    /// As in the paper; one run that is not finite spoils it.
+    /// The mean, as in the paper; one run that is not finite spoils it.
     #[default]
     Mean,
     Median,
 }
 
 impl Average {
-    /// The average of a metric's values.
+    /// Returns the average of a metric's values.
     pub fn of(self, values: &[f64], metric: Metric) -> f64 {
         let worst = metric.worst();
         match self {
@@ -85,32 +85,32 @@ impl Average {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     pub value: f64,
-    /// Index of the learning rate; of equal ones the smallest.
+    /// The index of the learning rate; of equal ones the smallest.
     pub best_rate: usize,
 }
 
 /// The winner by a metric, and its gaps to the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The optimizer with the best score; none where the best scores are equal.
+    /// The optimizer with the best score; none if the best scores are equal.
     pub winner: Option<usize>,
-    /// The gap between the winner and each optimizer; unknown for the winner itself, and where there is none.
+    /// The gap between the winner and each optimizer; unknown for the winner itself, and without a winner.
     pub gaps: Vec<Gap>,
 }
 
 impl Comparison {
-    /// The optimizer that the winner is ahead of by the fewest standard errors, and the certainty of that: from 0.5 and
-    /// less, where chance alone would suffice, to 1.
+    /// Returns the optimizer nearest to the winner by the gap in standard errors, and the certainty of the lead over
+    /// it: from 0.5 and less, if chance alone would suffice, to 1.
     pub fn rival(&self) -> Option<(usize, f64)> {
         let known = self.gaps.iter().enumerate().filter_map(|(index, gap)| Some((index, gap, gap.certainty()?)));
-        // Where errors are 0, and so the ratios infinite, the one with the smallest gap.
+        // If errors are 0, and so the ratios infinite, the smallest gap decides.
         let nearest = known.min_by(|(_, a, _), (_, b, _)| {
             (a.value / a.error).total_cmp(&(b.value / b.error)).then(a.value.total_cmp(&b.value))
         });
         nearest.map(|(index, _, certainty)| (index, certainty))
     }
 
-    /// The certainty of the winner: 1 minus the probabilities that some other optimizer is truly better.
+    /// Returns the certainty of the winner: 1 minus the probabilities that another optimizer is truly better.
     pub fn certainty(&self) -> Option<f64> {
         let others = self.gaps.iter().enumerate().filter(|(index, _)| Some(*index) != self.winner);
         let doubt = others.map(|(_, gap)| gap.certainty().map(|certainty| 1.0 - certainty)).sum::<Option<f64>>()?;
@@ -121,23 +121,24 @@ impl Comparison {
 /// The results of the runs of one pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The number of replicates it is computed from.
+    /// The number of replicates behind the results.
     pub replicates: usize,
-    /// For each optimizer and learning rate the averages over replicates of the three metrics.
+    /// The averages over replicates of the three metrics, for each optimizer and learning rate.
     pub averages: Vec<Vec<[f64; 3]>>,
-    /// Their population standard deviations, likewise; NaN where a run is not finite.
+    /// The population standard deviations of the three metrics, for each optimizer and learning rate; NaN if a run is
+    /// not finite.
     pub deviations: Vec<Vec<[f64; 3]>>,
-    /// For each optimizer, how many of its runs are not finite.
+    /// The number of runs that are not finite, for each optimizer.
     pub diverged: Vec<u32>,
-    /// For each of the three metrics.
+    /// The comparison by each of the three metrics.
     pub comparisons: [Comparison; 3],
 }
 
 impl Cell {
-    /// The fewest replicates for which the certainty of a winner is known.
+    /// The smallest number of replicates that determine the certainty of a winner.
     pub const FEWEST_TO_BE_SURE: usize = 4;
 
-    /// Sums up the runs of each optimizer. With `paired`, runs of the same replicate share their noise.
+    /// Summarises the runs of each optimizer. With `paired`, runs of the same replicate share their noise.
     pub fn new(runs: &[Runs], average: Average, paired: bool) -> Cell {
         let replicates = runs.first().map_or(0, |runs| runs.replicates);
         let tables = Metric::ALL.map(|metric| runs.iter().map(|runs| Table::new(runs, metric)).collect::<Vec<_>>());
@@ -170,7 +171,7 @@ impl Cell {
         cell
     }
 
-    /// The best average of an optimizer over its learning rates.
+    /// Returns the best average of an optimizer over its learning rates.
     pub fn score(&self, optimizer: usize, metric: Metric) -> Score {
         let values = self.averages[optimizer].iter().map(|averages| averages[metric as usize]);
         let mut best = Score { value: metric.worst(), best_rate: 0 };
@@ -182,7 +183,7 @@ impl Cell {
         best
     }
 
-    /// The population standard deviation of an optimizer's metric at its best learning rate.
+    /// Returns the population standard deviation of an optimizer's metric at its best learning rate.
     pub fn score_deviation(&self, optimizer: usize, metric: Metric) -> f64 {
         self.deviations[optimizer][self.score(optimizer, metric).best_rate][metric as usize]
     }
@@ -191,7 +192,7 @@ impl Cell {
         &self.comparisons[metric as usize]
     }
 
-    /// The optimizer whose score is better than all others'; none where the best scores are equal.
+    /// Returns the optimizer whose score is better than all others'; none if the best scores are equal.
     pub fn winner(&self, metric: Metric) -> Option<usize> {
         let scores: Vec<f64> = (0..self.averages.len()).map(|index| self.score(index, metric).value).collect();
         let ahead_of_all = |index: &usize| {
@@ -204,11 +205,11 @@ impl Cell {
 
 const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new() };
 
-/// One metric of an optimizer's runs.
+/// The values of one metric of an optimizer's runs.
 pub(super) struct Table {
     pub metric: Metric,
     pub replicates: usize,
-    /// Learning rates before replicates.
+    /// The values, learning rates before replicates.
     values: Vec<f64>,
 }
 
@@ -216,7 +217,7 @@ impl Table {
     fn new(runs: &Runs, metric: Metric) -> Table {
         let values = runs.metrics.iter().map(|run| match metric {
             Metric::FinalLoss => run.final_loss,
-            // A run whose final loss is not finite has lost, whatever it reached before.
+            // A run whose final loss is not finite has lost, whatever its earlier losses.
             _ if !run.final_loss.is_finite() => f64::NAN,
             Metric::SmallestLoss => run.smallest_loss,
             Metric::Depth => run.depth,

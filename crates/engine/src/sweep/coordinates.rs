@@ -1,4 +1,4 @@
-//! All coordinates of a parameter as one number of a step, for rules that see the parameter as a whole.
+//! All coordinates of a parameter as one number of a step, for rules that treat the parameter as a whole.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -6,7 +6,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::lanes::Real;
 use crate::optimizer::{Algebra, Function, RatioCorrection, Relation, orthogonal_column};
 
-/// Where the numbers of a step are kept.
+/// The memory of a step's numbers.
 pub(super) struct Arena<V> {
     dimension: usize,
     values: RefCell<Vec<V>>,
@@ -17,12 +17,12 @@ impl<V: Real> Arena<V> {
         Arena { dimension, values: RefCell::default() }
     }
 
-    /// Forgets all numbers.
+    /// Removes all numbers.
     pub(super) fn clear(&self) {
         self.values.borrow_mut().clear();
     }
 
-    /// A number with these values for the coordinates.
+    /// Creates a number with these values of the coordinates.
     pub(super) fn number(&self, values: &[V]) -> Coordinates<'_, V> {
         let mut all = self.values.borrow_mut();
         let start = all.len();
@@ -31,13 +31,13 @@ impl<V: Real> Arena<V> {
     }
 }
 
-/// A number for each coordinate.
+/// A number with a value for each coordinate.
 #[derive(Clone, Copy)]
 pub(super) enum Coordinates<'a, V> {
     Same(V),
     Each {
         arena: &'a Arena<V>,
-        /// Of the first coordinate's value in the arena.
+        /// The place of the first coordinate's value in the arena.
         start: usize,
     },
 }
@@ -58,7 +58,7 @@ impl<'a, V: Real> Coordinates<'a, V> {
         }
     }
 
-    /// The value of a coordinate.
+    /// Returns the value of a coordinate.
     #[inline(always)]
     pub(super) fn value(self, coordinate: usize) -> V {
         match self {
@@ -78,8 +78,8 @@ impl<'a, V: Real> Coordinates<'a, V> {
     }
 }
 
-/// What an expression comes to in every coordinate. No closure: its body would not be compiled for the vector instructions
-/// of the function around it.
+/// Computes an expression in every coordinate. Not a closure, whose body would not be compiled for the vector
+/// instructions of the function around it.
 macro_rules! in_each {
     ($($number:ident),+ => $value:expr) => {{
         let Some(arena) = None$(.or($number.arena()))+ else {
@@ -300,7 +300,7 @@ mod tests {
         (after.as_ref().iter().map(|state| pair(*state)).collect(), theta)
     }
 
-    /// A step of two coordinates here and on the plane.
+    /// Compares a step of two coordinates with the step on the plane.
     #[test]
     fn every_rule_takes_the_same_step_as_on_the_plane() {
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-15 * b.abs().max(1.0);

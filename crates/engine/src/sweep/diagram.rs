@@ -1,4 +1,4 @@
-//! The diagram that a sweep fills in.
+//! The diagram of a sweep, filled in while it is computed.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::spec::SweepSpec;
 use super::tasks::{center, centers, coarsest_block, first_picture_block};
 
-/// The pixels of a sweep that are known so far.
+/// A diagram with the pixels of a sweep that are known so far.
 #[derive(Clone, Debug)]
 pub struct Diagram {
     spec: Arc<SweepSpec>,
@@ -19,7 +19,7 @@ pub struct Diagram {
 }
 
 impl Diagram {
-    /// A diagram without known pixels.
+    /// Creates a diagram without known pixels.
     pub fn new(spec: Arc<SweepSpec>) -> Self {
         let [rows, columns] = spec.shape();
         Diagram {
@@ -42,7 +42,7 @@ impl Diagram {
         self.spec = spec;
     }
 
-    /// The values of the rows, the first at the bottom of a picture.
+    /// Returns the values of the rows, the first at the bottom of a picture.
     pub fn rows(&self) -> &[f64] {
         &self.rows
     }
@@ -51,12 +51,12 @@ impl Diagram {
         &self.columns
     }
 
-    /// The learning rates of each optimizer; none where the learning rate is an axis.
+    /// Returns the learning rates of each optimizer; none if the learning rate is an axis.
     pub fn learning_rates(&self) -> &[Vec<f64>] {
         &self.learning_rates
     }
 
-    /// The learning rate of an index at a pixel.
+    /// Returns the learning rate with an index at a pixel.
     pub fn learning_rate(&self, [row, column]: [usize; 2], optimizer: usize, index: usize) -> f64 {
         match self.learning_rates[optimizer].get(index) {
             Some(rate) => *rate,
@@ -81,13 +81,13 @@ impl Diagram {
         }
     }
 
-    /// The number of pixels.
+    /// Returns the number of pixels.
     pub fn cell_count(&self) -> usize {
         self.cells.len()
     }
 
-    /// The pixel itself where it is known; else the middle of the smallest square block around it whose middle is
-    /// known. This is how a sweep from coarse to fine is displayed.
+    /// Returns the pixel itself if it is known, else the middle of the smallest square block around it whose middle is
+    /// known. So a sweep from coarse to fine is displayed.
     pub fn known_near(&self, pixel: [usize; 2]) -> Option<[usize; 2]> {
         let shape = self.spec.shape();
         let (largest, finest) = (2 * shape[0].max(shape[1]), first_picture_block(shape));
@@ -95,12 +95,12 @@ impl Diagram {
         blocks.map(|block| center(shape, pixel, block, finest)).find(|middle| self.cell(*middle).is_some())
     }
 
-    /// Whether the coarsest picture of a sweep from coarse to fine is complete.
+    /// Returns whether the coarsest picture of a sweep from coarse to fine is complete.
     pub fn has_coarse_picture(&self) -> bool {
         self.knows_blocks_of(coarsest_block(self.spec.shape()))
     }
 
-    /// Whether the first picture is complete, which a sweep from coarse to fine computes before whole pixels.
+    /// Returns whether the first picture is complete, which a sweep from coarse to fine computes before whole pixels.
     pub fn has_first_picture(&self) -> bool {
         self.knows_blocks_of(first_picture_block(self.spec.shape()))
     }
@@ -109,7 +109,7 @@ impl Diagram {
         centers(self.spec.shape(), block).all(|pixel| self.cell(pixel).is_some())
     }
 
-    /// The diagram with every unknown pixel like the known one near it.
+    /// Returns the diagram with every unknown pixel replaced by the known one near it.
     pub fn filled(&self) -> Diagram {
         let cells: Vec<_> = self.spec.pixels().map(|pixel| self.cell(self.known_near(pixel)?).cloned()).collect();
         let all = self.spec.replicates.get();
@@ -123,7 +123,7 @@ impl Diagram {
         }
     }
 
-    /// The number of pixels computed from all their replicates.
+    /// Returns the number of pixels computed from all their replicates.
     pub fn complete(&self) -> usize {
         self.complete
     }

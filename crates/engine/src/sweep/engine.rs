@@ -7,12 +7,12 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::backend::Backend;
 use super::cell::Cell;
-use super::machine::Machine;
 use super::pixel_runs::pixel_runs;
 use super::runs::Runs;
 use super::spec::SweepSpec;
-use super::tasks::{Part, Task, Work, tasks};
+use super::tasks::{Part, PixelOrder, Task, tasks};
 
 /// The thread pool of sweeps, separate from all other threads.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ pub struct Sweep {
 
 struct Shared {
     spec: Arc<SweepSpec>,
-    machine: Machine,
+    machine: Backend,
     tasks: Vec<Task>,
     keep_runs: bool,
     next: AtomicUsize,
@@ -95,8 +95,8 @@ impl Sweep {
     pub fn start(
         pool: &Pool,
         spec: Arc<SweepSpec>,
-        machine: Machine,
-        work: Work,
+        machine: Backend,
+        work: PixelOrder,
         keep_runs: bool,
         known: impl Fn([usize; 2]) -> bool,
         wake: impl Fn() + Send + Sync + 'static,

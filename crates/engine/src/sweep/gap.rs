@@ -1,11 +1,11 @@
-//! The gap between the winner and each other optimizer, by runs that had no part in the choice of learning rates.
+//! The gap between the winner and each other optimizer, from runs that had no part in the choice of learning rates.
 //!
 //! The best of 20 noisy averages is biased towards better scores. So the replicates are split into two halves, each
-//! optimizer's learning rate is chosen on one half, and the optimizers are compared on the other; then the halves change
-//! places. The two differences rest on different runs, and their mean is one estimate of the gap.
+//! optimizer's learning rate is chosen on one half, and the optimizers are compared on the other; then the halves
+//! change roles. The two differences rest on different runs, and their mean is one estimate of the gap.
 //!
-//! One split leaves much to its luck, so the estimate is that of the median of several, by the gap in standard errors. A
-//! split in which a learning rate is chosen that diverges in the other half does not decide alone, as it would in a mean.
+//! One split depends much on chance, so the estimate is the median of several, by the gap in standard errors. A split
+//! in which a learning rate is chosen that diverges in the other half does not decide alone, as it would in a mean.
 //! Choosing on more than half of the replicates, as cross-validation with 5 or 10 folds does, would make the error too
 //! small: its folds choose on nearly the same runs.
 
@@ -15,19 +15,19 @@ use crate::random::Key;
 
 /// The number of splits of the replicates into halves.
 const SPLITS: usize = 9;
-/// The halves of all splits: those of split `s` are `2 s` and `2 s + 1`.
+/// The number of halves of all splits: those of split `s` are `2 s` and `2 s + 1`.
 const HALVES: usize = 2 * SPLITS;
 
 /// Splits of the replicates into random halves, the same everywhere.
 pub(super) struct Splits {
     /// The replicates of each half, in ascending order.
     halves: [Vec<usize>; HALVES],
-    /// For each replicate 1 for the halves that it is in, and 0 for others.
+    /// For each replicate 1 for the halves that contain it, and 0 for the others.
     membership: Vec<[f64; HALVES]>,
 }
 
 impl Splits {
-    /// The splits of so many replicates, by a hash of each split's number; none where the replicates are too few.
+    /// Splits this number of replicates by a hash of each split's number; none if there are too few.
     pub(super) fn of(replicates: usize) -> Option<Splits> {
         if replicates < Cell::FEWEST_TO_BE_SURE {
             return None;
@@ -51,7 +51,7 @@ impl Splits {
         Some(Splits { halves, membership })
     }
 
-    /// The average over each half of a learning rate's values.
+    /// Returns the average over each half of a learning rate's values.
     fn averages(&self, values: &[f64], table: &Table, average: Average) -> [f64; HALVES] {
         match average {
             Average::Mean => self.means(values, table.metric.worst()),
@@ -59,7 +59,8 @@ impl Splits {
         }
     }
 
-    /// The means over all halves in one pass; a value that is not finite makes those that it is in `worst`.
+    /// Returns the means over all halves in one pass; a value that is not finite makes the means that contain it
+    /// `worst`.
     fn means(&self, values: &[f64], worst: f64) -> [f64; HALVES] {
         let (mut sums, mut not_finite) = ([0.0; HALVES], [0.0; HALVES]);
         for (value, membership) in values.iter().zip(&self.membership) {
@@ -70,12 +71,12 @@ impl Splits {
         std::array::from_fn(|half| if not_finite[half] > 0.0 { worst } else { mean(half) })
     }
 
-    /// The values of a half.
+    /// Returns the values of a half.
     fn part(&self, values: &[f64], half: usize) -> Vec<f64> {
         self.halves[half].iter().map(|replicate| values[*replicate]).collect()
     }
 
-    /// For each half its values at the learning rate that is best on the other half of its split.
+    /// Returns for each half its values at the learning rate that is best on the other half of its split.
     fn held_out(&self, table: &Table, average: Average) -> [Vec<f64>; HALVES] {
         let mut best = [(table.metric.worst(), 0); HALVES];
         for rate in 0..table.rates() {
@@ -89,7 +90,7 @@ impl Splits {
         std::array::from_fn(|half| self.part(table.values(best[half ^ 1].1), half))
     }
 
-    /// The gap by which the winner is ahead of each optimizer; unknown for the winner itself. With `paired`, runs of the
+    /// Returns the gap between the winner and each optimizer; unknown for the winner itself. With `paired`, runs of the
     /// same replicate share their noise.
     pub(super) fn gaps(&self, tables: &[Table], winner: usize, average: Average, paired: bool) -> Vec<Gap> {
         let held_out: Vec<[Vec<f64>; HALVES]> = tables.iter().map(|table| self.held_out(table, average)).collect();
@@ -107,8 +108,8 @@ impl Splits {
     }
 }
 
-/// The difference of the averages of two optimizers over the same replicates, and the independent estimates behind it.
-/// `None` where its error is unknown.
+/// Returns the difference of the averages of two optimizers over the same replicates, and the independent estimates
+/// behind it. `None` if its error is unknown.
 fn difference(
     table: &Table,
     this: &[f64],

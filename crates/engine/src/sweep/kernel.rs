@@ -38,14 +38,14 @@ impl<R> Metrics<R> {
 #[derive(Clone, Copy)]
 pub(super) struct RunBatch<V: Planar> {
     learning_rate: V::Both,
-    /// x and y
+    /// The parameters x and y.
     theta: V::Both,
     valley: Valley<V>,
     metrics: Metrics<V>,
 }
 
 impl<V: Planar> RunBatch<V> {
-    /// The runs before the first step.
+    /// Creates the runs before the first step.
     #[inline(always)]
     pub(super) fn new(landscape: &Landscape, theta: [V; 2], learning_rate: V) -> Self {
         let valley = landscape.uv_from_xy(theta);
@@ -60,7 +60,7 @@ impl<V: Planar> RunBatch<V> {
 }
 
 /// The number of steps whose noise is drawn at once, which fits into the L1 cache. Drawing and stepping in two loops
-/// keeps the processor busy: in one, every step would wait for its draws.
+/// keeps the processor busy: in one loop, every step would wait for its draws.
 pub(super) const NOISE_BLOCK: usize = 32;
 
 /// Draws from Normal(0, 1) for x and y at each step of a block.
@@ -73,7 +73,7 @@ impl<V: Real> Noise<V> {
         Noise([[V::splat(0.0); 2]; NOISE_BLOCK])
     }
 
-    /// Draws for `steps` steps, at most a block of noise.
+    /// Draws the noise of `steps` steps, at most a block.
     #[inline(always)]
     pub(super) fn draw<const N: usize>(&mut self, generator: &mut V::Generator, steps: usize)
     where
@@ -83,7 +83,7 @@ impl<V: Real> Noise<V> {
     }
 }
 
-/// `1 + σ n` for draws n from Normal(0, 1).
+/// Returns `1 + σ n` for draws n from Normal(0, 1).
 #[inline(always)]
 fn noise_factors<V: Planar>(noise: f64, draws: [V; 2]) -> V::Both {
     V::both(draws).mul_add(V::Both::splat(noise), V::Both::splat(1.0))
@@ -93,13 +93,13 @@ fn noise_factors<V: Planar>(noise: f64, draws: [V; 2]) -> V::Both {
 #[derive(Clone, Copy)]
 pub(super) struct ToyProblem {
     pub landscape: Landscape,
-    /// σ
+    /// The standard deviation σ of the noise.
     pub noise: f64,
 }
 
 impl ToyProblem {
-    /// Takes a step for each pair of draws with the rule `R`, which is that of the optimizer; returns the bias correction
-    /// after them. The noise of the curvature is used by rules that need it.
+    /// Takes a step for each pair of draws with the rule `R` of the optimizer; returns the bias correction after them.
+    /// Only rules that need it use the noise of the curvature.
     #[inline(always)]
     pub(super) fn advance<const N: usize, V: Vector<N> + Planar, R: Rule>(
         &self,
@@ -173,7 +173,7 @@ impl ToyProblem {
     }
 }
 
-/// The steps of a run in blocks, with a check for cancellation before each.
+/// Splits the steps of a run into blocks, with a check for cancellation before each.
 ///
 /// It is used in a loop rather than calling a closure: code in a closure would not be compiled for the vector
 /// instructions of the enclosing function.
@@ -188,7 +188,7 @@ impl<'a> StepBlocks<'a> {
         StepBlocks { left: steps, longest, cancelled }
     }
 
-    /// The length of the next block; 0 after the last and when cancelled.
+    /// Returns the length of the next block; 0 after the last and when cancelled.
     #[inline(always)]
     pub(super) fn next(&mut self) -> usize {
         if self.cancelled.load(Ordering::Relaxed) {
@@ -199,7 +199,7 @@ impl<'a> StepBlocks<'a> {
         next
     }
 
-    /// Whether all steps were taken.
+    /// Returns whether all steps were taken.
     pub(super) fn are_through(&self) -> bool {
         self.left == 0
     }

@@ -6,17 +6,17 @@
 //! with the best score wins the pixel.
 //!
 //! [`tile`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes all
-//! pixels in a thread pool; a [`Diagram`] is the whole. A run draws its random numbers from a stream of its own, so
+//! pixels in a thread pool; a [`Diagram`] holds all pixels. A run draws its random numbers from a stream of its own, so
 //! that the result is the same in any order, on any number of threads, and in parts.
 
 mod axis;
+mod backend;
 mod cell;
 mod coordinates;
 mod diagram;
 mod engine;
 mod gap;
 mod kernel;
-mod machine;
 mod names;
 mod nd_batch;
 mod part;
@@ -30,11 +30,11 @@ mod statistics;
 mod tasks;
 
 pub use axis::{Axis, Quantity, Spacing};
+pub use backend::{Backend, Precision};
 pub use cell::{Average, Cell, Comparison, Metric, Score};
 pub use diagram::Diagram;
 pub use engine::{Finished, Pool, Progress, Sweep};
 pub use kernel::Metrics;
-pub use machine::{Machine, Precision};
 pub use part::{PartError, PartLabel, SweepPart};
 pub use pixel_key::PixelKey;
 pub use pixel_runs::pixel_runs;
@@ -42,4 +42,4 @@ pub use point::{Point, PointOptimizer};
 pub use runs::Runs;
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
 pub use statistics::Gap;
-pub use tasks::Work;
+pub use tasks::PixelOrder;

@@ -6,9 +6,9 @@ use crate::quantity::number_text;
 use crate::simulation::is_given;
 
 impl SweepSpec {
-    /// The names of the optimizers where they are shown together, in their order: their labels, each with the settings that
-    /// differ among them. A setting that an axis varies has no value to be named; a name that the user has given stays as it
-    /// is.
+    /// Returns the names of the optimizers for showing them together, in their order: their labels, each with the
+    /// settings that differ among them. A setting that an axis varies has no value to show; a name given by the user
+    /// stays unchanged.
     pub fn shown_names(&self) -> Vec<String> {
         let settings: Vec<_> = self.optimizers.iter().map(|optimizer| self.settings(optimizer)).collect();
         let named = self.optimizers.iter().zip(differing(&settings)).map(|(optimizer, words)| {

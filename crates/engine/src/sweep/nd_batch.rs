@@ -11,7 +11,7 @@ use super::point::{Point, PointOptimizer};
 use super::runs::{Runs, append};
 use super::spec::SweepSpec;
 use crate::instructions::{OwnFunction, VectorSet};
-use crate::landscape::{Place, ValleyInSpace};
+use crate::landscape::{ValleyInSpace, ValleyTerms};
 use crate::lanes::{Lanes, Real};
 use crate::optimizer::{
     Batch, BiasCorrection, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule, zero_state,
@@ -25,7 +25,7 @@ pub(super) struct NdProblem<'a> {
     valley: ValleyInSpace,
 }
 
-/// Steps between two checks for cancellation.
+/// The number of steps between two checks for cancellation.
 const STEP_BLOCK: usize = 16;
 
 impl<'a> NdProblem<'a> {
@@ -137,21 +137,21 @@ struct Job<'a> {
 
 /// A vector of runs.
 struct NdBatch<const N: usize, V: Normals<N>, R: Rule> {
-    /// With the base of the learning rate, that without its schedule.
+    /// The rates, with the base of the learning rate, which is that without its schedule.
     rates: Rates<V>,
     bias: BiasCorrection,
     theta: Vec<V>,
     /// The states of each coordinate.
     states: Vec<R::State<V>>,
-    /// Of each coordinate, for rules that are not element-wise: the gradient, and the factors that made it and the
-    /// curvature noisy.
+    /// The gradient of each coordinate, for rules that are not element-wise; the noise factors of gradient and
+    /// curvature follow.
     gradient: Vec<V>,
     noise: Vec<V>,
     curvature_noise: Vec<V>,
     curvature_generator: Option<V::Generator>,
-    /// Room for one of the states, and for where the gradient is taken if that is not at θ.
+    /// A buffer for one of the states, and for the parameters at which the gradient is computed, if not at θ.
     column: Vec<V>,
-    place: Place<V>,
+    terms: ValleyTerms<V>,
     metrics: Metrics<V>,
 }
 
@@ -172,7 +172,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
         theta.truncate(dimension);
         let metrics =
             Metrics { final_loss: V::splat(f64::NAN), smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
-        let place = problem.valley.place(&theta);
+        let terms = problem.valley.terms(&theta);
         let states = vec![zero_state::<R, V>(); dimension];
         let [gradient, noise, curvature_noise, column] = [(); 4].map(|()| vec![V::splat(0.0); dimension]);
         let bias = BiasCorrection::START;
@@ -186,7 +186,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             curvature_noise,
             curvature_generator,
             column,
-            place,
+            terms,
             metrics,
         }
     }
@@ -210,9 +210,9 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let toward = self.states[coordinate].as_ref()[index];
                 self.column[coordinate] = Real::mul_add(toward, part, self.theta[coordinate]);
             }
-            self.place = valley.place(&self.column);
+            self.terms = valley.terms(&self.column);
         }
-        let slopes = valley.slopes(self.place);
+        let slopes = valley.slopes(self.terms);
         let is_of_elements = rule.needs_gradient_only();
         for (pair, thetas) in self.theta.chunks_mut(2).enumerate() {
             let draws = V::normal_pair(generator);
@@ -243,12 +243,12 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
         if !is_of_elements {
             self.step_whole(valley, rule, rates, arena);
         }
-        self.place = valley.place(&self.theta);
-        let loss = valley.loss(self.place);
+        self.terms = valley.terms(&self.theta);
+        let loss = valley.loss(self.terms);
         self.metrics = Metrics {
             final_loss: loss,
             smallest_loss: loss.smaller(self.metrics.smallest_loss),
-            depth: self.place.u.larger(self.metrics.depth),
+            depth: self.terms.u.larger(self.metrics.depth),
         };
     }
 
@@ -268,7 +268,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             valley,
             arena,
             theta,
-            place: self.place,
+            terms: self.terms,
             noise: arena.number(&self.noise),
             curvature_noise: arena.number(&self.curvature_noise),
         };
@@ -292,10 +292,10 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
 struct SpaceBatch<'a, V> {
     valley: &'a ValleyInSpace,
     arena: &'a Arena<V>,
-    /// θ before the step, and its place.
+    /// The parameters θ before the step, and their terms.
     theta: Coordinates<'a, V>,
-    place: Place<V>,
-    /// The factors of each coordinate of the gradient, and of the curvature.
+    terms: ValleyTerms<V>,
+    /// The noise factors of each coordinate of the gradient, and of the curvature.
     noise: Coordinates<'a, V>,
     curvature_noise: Coordinates<'a, V>,
 }
@@ -305,7 +305,7 @@ impl<'a, V: Real> Batch<Coordinates<'a, V>> for SpaceBatch<'a, V> {
     fn gradient_at(self, theta: Coordinates<'a, V>) -> Coordinates<'a, V> {
         let mut values = vec![V::splat(0.0); self.valley.direction.len()];
         theta.write(&mut values);
-        let slopes = self.valley.slopes(self.valley.place(&values));
+        let slopes = self.valley.slopes(self.valley.terms(&values));
         for (coordinate, value) in values.iter_mut().enumerate() {
             *value = self.valley.gradient(slopes, coordinate, *value);
         }
@@ -317,13 +317,13 @@ impl<'a, V: Real> Batch<Coordinates<'a, V>> for SpaceBatch<'a, V> {
         let mut values = vec![V::splat(0.0); self.valley.direction.len()];
         self.theta.write(&mut values);
         for (coordinate, value) in values.iter_mut().enumerate() {
-            *value = self.valley.hessian_diagonal(self.place, coordinate, *value);
+            *value = self.valley.hessian_diagonal(self.terms, coordinate, *value);
         }
         self.arena.number(&values) * self.curvature_noise
     }
 }
 
-/// The valley's direction in a sweep with this seed, uniform on the sphere.
+/// Returns the valley's direction in a sweep with this seed, uniform on the sphere.
 fn direction(seed: u64, dimension: usize) -> Vec<f64> {
     let mut generator = Lanes::<f64, 8>::generator(&std::array::from_fn(|_| Key::new(seed).at(u64::MAX)));
     let mut draws: Vec<f64> = Vec::with_capacity(dimension + 1);

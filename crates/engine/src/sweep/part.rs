@@ -1,7 +1,7 @@
-//! Parts of a sweep, to be computed apart from each other.
+//! Parts of a sweep that are computed separately.
 //!
-//! Each pixel, the costliest first, goes to the part that costs least so far. So parts differ by one pixel at most,
-//! and each is spread over the diagram. The file of a part is a checkpoint whose text also names the part and the
+//! Each pixel, the costliest first, is assigned to the cheapest part so far. So parts differ by one pixel at most, and
+//! each is spread over the diagram. The file of a part is a checkpoint whose text also describes the part and the
 //! whole.
 
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::SweepSpec;
 
-/// A part of a sweep's pixels: its number, counted from 1, and how many parts there are.
+/// A part of a sweep's pixels: its number, counted from 1, and the number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SweepPart {
@@ -21,7 +21,7 @@ pub struct SweepPart {
     number: u32,
 }
 
-/// A part, with the words for the whole sweep's results.
+/// A part, with a label for the whole sweep's results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartLabel {
     pub part: SweepPart,
@@ -29,7 +29,7 @@ pub struct PartLabel {
     pub description: String,
 }
 
-/// Why a text names no part.
+/// Why a text is not a part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
     #[error("expected a part and the number of parts, such as 3/8, found {0:?}")]
@@ -56,17 +56,17 @@ impl SweepPart {
         self.number
     }
 
-    /// The number of parts.
+    /// Returns the number of parts.
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// All parts of a sweep that has so many, in order.
+    /// Lists all parts of a sweep with `count` parts, in order.
     pub fn all(count: u32) -> impl Iterator<Item = SweepPart> {
         (1..=count).map(move |number| SweepPart { count, number })
     }
 
-    /// The number of the part of each pixel, row by row, with so many parts.
+    /// Returns the number of the part of each pixel, row by row, for `count` parts.
     pub fn numbers(count: u32, spec: &SweepSpec) -> Vec<u32> {
         let cost = spec.costs();
         let [rows, columns] = spec.shape();
@@ -74,10 +74,10 @@ impl SweepPart {
         SweepPart::divide(count, &costs)
     }
 
-    /// The number of the part of each piece of work, by their costs, with so many parts.
+    /// Returns the number of the part of each piece of work, by their costs, for `count` parts.
     ///
-    /// Each piece, the costliest first, is of the part that costs least so far, the first of equals. So parts differ in
-    /// cost by that of one piece at most, and where costs are equal, neighbours are of different parts.
+    /// Each piece, the costliest first, is assigned to the cheapest part so far, the first of equals. So parts differ
+    /// in cost by that of one piece at most, and with equal costs, neighbours are in different parts.
     pub fn divide(count: u32, costs: &[u64]) -> Vec<u32> {
         let mut order: Vec<usize> = (0..costs.len()).collect();
         order.sort_by_key(|&index| Reverse(costs[index]));
@@ -91,17 +91,17 @@ impl SweepPart {
         numbers
     }
 
-    /// The name of its file.
+    /// Returns the name of the part's file.
     pub fn file_name(self) -> String {
         self.stem() + ".bin"
     }
 
-    /// What files and folders of it are called, such as `part-3-of-8`.
+    /// Returns the stem of the names of the part's files and folders, such as `part-3-of-8`.
     pub fn stem(self) -> String {
         format!("part-{}-of-{}", self.number, self.count)
     }
 
-    /// Whether this may be the name of a part's file.
+    /// Returns whether this may be the name of a part's file.
     pub fn is_file_name(name: &str) -> bool {
         name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".bin")).is_some_and(|rest| rest.contains("-of-"))
     }

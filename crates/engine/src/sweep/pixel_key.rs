@@ -1,4 +1,4 @@
-//! The keys of the random streams of runs.
+//! Keys of the random streams of runs.
 
 use super::spec::SweepSpec;
 use crate::random::Key;
@@ -7,7 +7,7 @@ use crate::random::Key;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PixelKey {
     key: Key,
-    /// Whether optimizer and learning rate are left out of a run's key.
+    /// Whether a run's key omits optimizer and learning rate.
     pub(super) common: bool,
 }
 
@@ -17,13 +17,13 @@ impl PixelKey {
         PixelKey { key, common: spec.common_random_numbers }
     }
 
-    /// The key of the stream that a run draws from: its start, then a pair for the noise of the gradient in each step.
+    /// Returns the key of a run's stream, which has its start, then a pair for the noise of the gradient in each step.
     pub fn of_run(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
         let key = self.key.at(replicate as u64);
         if self.common { key } else { key.at(u64::from(optimizer)).at(learning_rate as u64) }
     }
 
-    /// The key of the stream from which the noise of the curvature is drawn in such a run, a pair for each step.
+    /// Returns the key of a run's stream for the noise of the curvature, which has a pair for each step.
     pub(super) fn of_curvature(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
         self.of_run(optimizer, learning_rate, replicate).at(u64::MAX)
     }

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
+use super::backend::Backend;
 use super::kernel::{Metrics, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem};
-use super::machine::Machine;
 use super::nd_batch::NdProblem;
 use super::pixel_key::PixelKey;
 use super::point::Point;
@@ -17,10 +17,10 @@ use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
 use crate::random::Normals;
 
-/// The runs of some replicates at a pixel, for each optimizer in the order of the spec, or `None` when
+/// Computes the runs of some replicates at a pixel, for each optimizer in the order of the spec. Returns `None` if
 /// `cancelled` before the end.
 pub fn pixel_runs(
-    machine: Machine,
+    machine: Backend,
     spec: &SweepSpec,
     [row, column]: [usize; 2],
     replicates: Range<usize>,
@@ -95,7 +95,8 @@ impl PixelRuns<'_> {
         ToyProblem { landscape: self.point.landscape.landscape(), noise: self.point.noise.get() }
     }
 
-    /// All runs of an optimizer, each with noise of its own. Lanes hold runs of any learning rate and replicate.
+    /// Computes all runs of an optimizer, each with noise of its own. Lanes hold runs of any learning rate and
+    /// replicate.
     #[inline(always)]
     fn independent<const N: usize, V, R: Rule>(&self, index: usize) -> Option<Runs>
     where
@@ -150,7 +151,7 @@ impl PixelRuns<'_> {
         Some(Runs { replicates: self.replicates.len(), metrics })
     }
 
-    /// All runs of all optimizers, with noise that is drawn once for each replicate.
+    /// Computes all runs of all optimizers, with noise that is drawn once for each replicate.
     #[inline(always)]
     fn common<S: VectorSet, const N: usize, V>(&self) -> Option<Vec<Runs>>
     where

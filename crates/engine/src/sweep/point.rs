@@ -20,6 +20,6 @@ pub struct PointOptimizer {
     pub id: u32,
     pub rule: RuleSpec,
     pub learning_rates: Vec<f64>,
-    /// Over the steps of the point.
+    /// The schedule over the steps of the point.
     pub schedule: Schedule,
 }

@@ -9,12 +9,12 @@ use crate::random::Normals;
 pub struct Runs {
     /// The number of replicates of each learning rate.
     pub replicates: usize,
-    /// `[learning rate × replicates + replicate]`
+    /// The metrics, at the index `learning rate × replicates + replicate`.
     pub metrics: Vec<Metrics<f64>>,
 }
 
 impl Runs {
-    /// These replicates and then those of `later`.
+    /// Appends the replicates of `later` to those of these runs.
     pub(super) fn followed_by(&self, later: &Runs) -> Runs {
         let rates = self.metrics.chunks(self.replicates).zip(later.metrics.chunks(later.replicates));
         let metrics = rates.flat_map(|(these, those)| these.iter().chain(those)).copied().collect();

@@ -18,18 +18,18 @@ pub(super) struct LaneAssignment {
 }
 
 impl LaneAssignment {
-    /// The arrangement for as many of these replicates as fit into a vector of `N` numbers.
+    /// Arranges as many of these replicates as fit into a vector of `N` numbers.
     pub(super) fn new<const N: usize>(replicates: usize) -> Self {
         let replicates = replicates.min(N);
         LaneAssignment { replicates, rates: N / replicates }
     }
 
-    /// From 0.
+    /// Returns the replicate of a lane, from 0.
     pub(super) fn replicate(self, lane: usize) -> usize {
         lane % self.replicates
     }
 
-    /// From 0. Lanes that are left over repeat runs with the last one.
+    /// Returns the learning rate of a lane, from 0. Left-over lanes repeat runs with the last one.
     fn rate(self, lane: usize) -> usize {
         (lane / self.replicates).min(self.rates - 1)
     }
@@ -45,7 +45,7 @@ pub(super) struct SharedNoiseBatch<'a, V: Planar> {
 }
 
 impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
-    /// All runs at `start`.
+    /// Creates all runs at `start`.
     #[inline(always)]
     pub(super) fn new<const N: usize>(
         point: &'a PointOptimizer,
@@ -100,7 +100,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
         }
     }
 
-    /// The metrics of each batch so far.
+    /// Returns the metrics of each batch so far.
     pub(super) fn metrics(&self) -> Vec<Metrics<V>> {
         self.batches.iter().map(RunBatch::metrics).collect()
     }

@@ -10,27 +10,28 @@ use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Re
 use crate::simulation::LandscapeSpec;
 use crate::spec_error::SpecError;
 
-/// A whole sweep, everything needed to repeat it.
+/// A whole sweep: everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepSpec {
     #[serde(default)]
     pub landscape: LandscapeSpec,
-    /// d. In two dimensions the valley is turned by φ; in more, it has a random direction, one a sweep.
-    #[serde(default = "two_dimensions")]
+    /// The dimension d. In two dimensions the valley is turned by φ; in more, it has a random direction, one for the
+    /// sweep.
+    #[serde(default = "Dimension::of::<2>")]
     pub dimension: Dimension,
-    /// σ
+    /// The noise σ.
     pub noise: Noise,
     #[serde(default)]
     pub seed: u64,
-    #[serde(default = "thousand_steps")]
+    #[serde(default = "StepCount::of::<1000>")]
     pub steps: StepCount,
-    #[serde(default = "fifty_replicates")]
+    #[serde(default = "Replicates::of::<50>")]
     pub replicates: Replicates,
-    /// Each coordinate starts at a draw from Normal(0, spread).
+    /// The standard deviation of the start: each coordinate is a draw from Normal(0, spread).
     #[serde(default = "start_spread")]
     pub start_spread: StartSpread,
-    /// The same noise for all optimizers and learning rates of a pixel and replicate.
+    /// Whether all optimizers and learning rates of a pixel and replicate share their noise.
     #[serde(default)]
     pub common_random_numbers: bool,
     /// The metric by which optimizers are compared.
@@ -41,20 +42,8 @@ pub struct SweepSpec {
     pub average: Average,
     pub rows: Axis,
     pub columns: Axis,
-    /// 2 to [`SweepSpec::MAX_OPTIMIZERS`], each with an id of its own.
+    /// The optimizers, 2 to [`SweepSpec::MAX_OPTIMIZERS`], each with an id of its own.
     pub optimizers: Vec<SweepOptimizer>,
-}
-
-fn two_dimensions() -> Dimension {
-    Dimension::clamped(2)
-}
-
-fn thousand_steps() -> StepCount {
-    StepCount::clamped(1000)
-}
-
-fn fifty_replicates() -> Replicates {
-    Replicates::clamped(50)
 }
 
 fn start_spread() -> StartSpread {
@@ -65,19 +54,20 @@ fn start_spread() -> StartSpread {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepOptimizer {
-    /// Part of the key of the optimizer's random streams; unique within a sweep.
+    /// The id, part of the key of the optimizer's random streams; unique within a sweep.
     pub id: u32,
     /// The name in legends; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Red, green, blue; without it, the rule's colour in the paper, or a shade of it where an earlier one has that.
+    /// The colour as red, green, blue; without it, the rule's colour in the paper, or a shade of it if an earlier
+    /// optimizer has that.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_on_plane")]
     pub rule: RuleSpec,
     #[serde(default)]
     pub learning_rates: LearningRates,
-    /// How each of them changes over a run.
+    /// The schedule of each learning rate over a run.
     #[serde(default)]
     pub schedule: Schedule,
 }
@@ -98,7 +88,7 @@ pub struct LearningRates {
 }
 
 impl Default for LearningRates {
-    /// The paper's: 20 from 0.001 to 1.
+    /// Returns the paper's learning rates: 20 from 0.001 to 1.
     fn default() -> Self {
         LearningRates {
             from: LearningRate::clamped(1e-3),
@@ -122,8 +112,8 @@ impl SweepSpec {
     pub const MAX_OPTIMIZERS: usize = 16;
     /// The largest number of pixels of a diagram.
     pub const MAX_PIXELS: usize = 1_000_000;
-    /// The largest number of averages of a diagram: one for each pixel, optimizer and learning rate, where every
-    /// optimizer counts as having as many learning rates as the one that has most.
+    /// The largest number of averages of a diagram: one for each pixel, optimizer and learning rate, with the largest
+    /// number of learning rates counted for every optimizer.
     pub const MAX_AVERAGES: usize = 20_000_000;
 
     /// The largest number of runs of a pixel, all of which are held in memory at once.
@@ -132,18 +122,18 @@ impl SweepSpec {
     /// The largest number of optimizer steps: some years of computation.
     pub const MAX_STEPS: f64 = 1e18;
 
-    /// Rows and columns.
+    /// Returns the numbers of rows and columns.
     pub fn shape(&self) -> [usize; 2] {
         [self.rows.count.get(), self.columns.count.get()]
     }
 
-    /// Row and column of every pixel, row by row.
+    /// Lists row and column of every pixel, row by row.
     pub fn pixels(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
         let [rows, columns] = self.shape();
         (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
     }
 
-    /// A quick version of the sweep: at most 24 × 25 pixels and 10 replicates.
+    /// Returns a quick version of the sweep: at most 24 × 25 pixels and 10 replicates.
     pub fn quick(&self) -> SweepSpec {
         let mut quick = self.clone();
         quick.rows.count = quick.rows.count.min(PointCount::clamped(24));
@@ -152,7 +142,7 @@ impl SweepSpec {
         quick
     }
 
-    /// Whether both have the same results: they are equal but for the colours of the optimizers.
+    /// Returns whether both have the same results: they differ in the colours of the optimizers only.
     pub fn is_alike_but_for_colors(&self, other: &SweepSpec) -> bool {
         let mut recolored = other.clone();
         for (optimizer, own) in recolored.optimizers.iter_mut().zip(&self.optimizers) {
@@ -161,7 +151,7 @@ impl SweepSpec {
         *self == recolored
     }
 
-    /// The learning rates of each optimizer; none where the learning rate is an axis.
+    /// Returns the learning rates of each optimizer; none if the learning rate is an axis.
     pub fn learning_rates(&self) -> Vec<Vec<f64>> {
         self.optimizers
             .iter()
@@ -173,7 +163,7 @@ impl SweepSpec {
             .collect()
     }
 
-    /// The number of learning rates at each pixel, for each optimizer.
+    /// Returns the number of learning rates at each pixel, for each optimizer.
     pub fn rate_counts(&self) -> Vec<usize> {
         self.learning_rates().iter().map(|rates| rates.len().max(1)).collect()
     }
@@ -182,7 +172,7 @@ impl SweepSpec {
         self.rows.varies_rate_of(optimizer) || self.columns.varies_rate_of(optimizer)
     }
 
-    /// The settings of the runs at a pixel. The spec must be free of faults.
+    /// Returns the settings of the runs at a pixel. The spec must be free of faults.
     pub fn point(&self, row: usize, column: usize) -> Point {
         let (rows, columns) = (self.rows.values(), self.columns.values());
         self.point_at(rows[row], columns[column]).expect("values between the ends of a checked axis are in range")
@@ -220,7 +210,7 @@ impl SweepSpec {
         Ok(point)
     }
 
-    /// The number of steps of each run at a pixel.
+    /// Returns the number of steps of each run at a pixel.
     pub(super) fn steps_of_runs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
         let along = |axis: &Axis| (axis.of == Quantity::Steps).then(|| axis.values());
         let (rows, columns, steps) = (along(&self.rows), along(&self.columns), self.steps.get() as u64);
@@ -231,7 +221,7 @@ impl SweepSpec {
         }
     }
 
-    /// What each run at a pixel costs: its steps times its dimensions. All pixels have as many runs.
+    /// Returns the cost of each run at a pixel: its steps times its dimensions. All pixels have equally many runs.
     pub(super) fn costs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
         let along = |axis: &Axis| (axis.of == Quantity::Dimension).then(|| axis.values());
         let (rows, columns, dimension) = (along(&self.rows), along(&self.columns), self.dimension.get() as u64);
@@ -246,7 +236,7 @@ impl SweepSpec {
         }
     }
 
-    /// The optimizer steps of the whole sweep, each being one step of one run.
+    /// Returns the optimizer steps of the whole sweep, each of which is a step of one run.
     pub fn total_steps(&self) -> f64 {
         let [rows, columns] = self.shape().map(|count| count as f64);
         let along = |axis: &Axis| axis.values().iter().sum::<f64>();
@@ -258,12 +248,12 @@ impl SweepSpec {
         of_pixels * self.runs_of_pixel() as f64
     }
 
-    /// The number of runs at each pixel.
+    /// Returns the number of runs at each pixel.
     fn runs_of_pixel(&self) -> usize {
         self.rate_counts().iter().sum::<usize>() * self.replicates.get()
     }
 
-    /// The first fault of the spec, of those that its types do not exclude.
+    /// Returns the first fault of the spec that its types do not exclude.
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_optimizers()?;
         self.check_axis("rows", &self.rows)?;
@@ -280,7 +270,7 @@ impl SweepSpec {
         Ok(())
     }
 
-    /// Checks that each optimizer has a step in as many dimensions as there are at a point.
+    /// Checks that each optimizer has a step in the number of dimensions at a point.
     fn check_dimension(&self, point: &Point) -> Result<(), SpecError> {
         let is_of_plane = |optimizer: &SweepOptimizer| optimizer.rule.info().needs(Need::Axes);
         match (point.dimension.get(), self.optimizers.iter().position(is_of_plane)) {

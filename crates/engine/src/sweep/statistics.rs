@@ -1,17 +1,17 @@
-//! Averages over replicates, and the certainty of a difference of two averages.
+//! Averages over replicates, and the certainty of a difference between two averages.
 
-/// The number itself, or NaN with the same bits everywhere: the bits of NaNs differ between processors.
+/// Returns the number, or a NaN with the same bits everywhere: the bits of NaNs differ between processors.
 pub(super) fn with_one_nan(number: f64) -> f64 {
     if number.is_nan() { f64::NAN } else { number }
 }
 
-/// Mean, summed up in the values' order. A value that is not finite makes it `worst`.
+/// Returns the mean, summed up in the values' order. A value that is not finite makes it `worst`.
 pub(super) fn mean_or(values: &[f64], worst: f64) -> f64 {
     if values.iter().all(|value| value.is_finite()) { mean(values) } else { worst }
 }
 
-/// Mean and population standard deviation, summed up in the values' order. A value that is not finite
-/// makes the mean `worst` and the deviation NaN.
+/// Returns mean and population standard deviation, summed up in the values' order. A value that is not finite makes the
+/// mean `worst` and the deviation NaN.
 pub(super) fn mean_and_deviation(values: &[f64], worst: f64) -> [f64; 2] {
     if values.iter().any(|value| !value.is_finite()) {
         return [worst, f64::NAN];
@@ -28,11 +28,11 @@ fn sum_of_squares(values: &[f64], mean: f64) -> f64 {
     values.iter().map(|value| (value - mean) * (value - mean)).sum()
 }
 
-/// The middle value, or the mean of the two middle values. Values that are not finite count as worst.
+/// Returns the middle value, or the mean of the two middle values. Values that are not finite count as worst.
 pub(super) fn median(values: &[f64], worst: f64) -> f64 {
     let sorted = sorted(values, worst);
     let half = sorted.len() / 2;
-    // Two infinite ones have no mean.
+    // Two infinite values have no mean.
     if sorted.len() % 2 == 1 || sorted[half - 1] == sorted[half] {
         sorted[half]
     } else {
@@ -50,14 +50,14 @@ fn sorted(values: &[f64], worst: f64) -> Vec<f64> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     pub value: f64,
-    /// Square of the standard error.
+    /// The square of the standard error.
     pub variance: f64,
-    /// Degrees of freedom behind the variance.
+    /// The degrees of freedom behind the variance.
     pub freedom: f64,
 }
 
 impl Estimate {
-    /// The mean of at least two values.
+    /// Estimates the mean of at least two values.
     pub(super) fn of_mean(values: &[f64], worst: f64) -> Option<Estimate> {
         let count = values.len();
         if count < 2 {
@@ -71,8 +71,8 @@ impl Estimate {
         Some(Estimate { value: mean, variance: sum_of_squares(values, mean) / freedom / count as f64, freedom })
     }
 
-    /// The median of at least two values; its standard error from the distance between two order statistics (McKean and
-    /// Schrader 1984). `None` where too many are not finite.
+    /// Estimates the median of at least two values, with its standard error from the distance between two order
+    /// statistics (McKean and Schrader 1984). `None` if too many values are not finite.
     pub(super) fn of_median(values: &[f64], worst: f64) -> Option<Estimate> {
         let count = values.len();
         if count < 2 {
@@ -90,21 +90,21 @@ impl Estimate {
     }
 }
 
-/// The difference of two averages, or a mean of several differences.
+/// The difference between two averages, or a mean of several differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// Positive where the first is better.
+    /// The difference; positive if the first average is better.
     pub value: f64,
-    /// Its standard error.
+    /// The standard error.
     pub error: f64,
-    /// Degrees of freedom, by Welch and Satterthwaite.
+    /// The degrees of freedom, by Welch and Satterthwaite.
     pub freedom: f64,
 }
 
 impl Gap {
     pub(super) const UNKNOWN: Gap = Gap { value: f64::NAN, error: f64::NAN, freedom: f64::NAN };
 
-    /// The mean of differences whose parts are independent of each other.
+    /// Returns the mean of differences whose parts are independent of each other.
     pub(super) fn mean_of_independent(differences: &[(f64, &[Estimate])]) -> Gap {
         let count = differences.len() as f64;
         let value = differences.iter().map(|(difference, _)| difference).sum::<f64>() / count;
@@ -116,8 +116,8 @@ impl Gap {
         Gap { value, error, freedom }
     }
 
-    /// The gap in the middle of several, by their values in standard errors; of two middle ones the smaller. `UNKNOWN`
-    /// where fewer than half of them are known.
+    /// Returns the median gap of several, by their values in standard errors; of two middle ones the smaller. `UNKNOWN`
+    /// if fewer than half of them are known.
     pub(super) fn median(mut gaps: Vec<Gap>) -> Gap {
         let all = gaps.len();
         gaps.retain(|gap| gap.certainty().is_some());
@@ -129,8 +129,8 @@ impl Gap {
         gaps.get(gaps.len().saturating_sub(1) / 2).copied().unwrap_or(Gap::UNKNOWN)
     }
 
-    /// The probability that the true difference is positive: Student's distribution at the gap over its
-    /// error. `None` where there are too few replicates to tell.
+    /// Returns the probability that the true difference is positive: Student's distribution at the gap over its error.
+    /// `None` if there are too few replicates.
     pub fn certainty(&self) -> Option<f64> {
         use statrs::distribution::{ContinuousCDF, StudentsT};
         if self.value.is_nan() || self.error.is_nan() {

@@ -1,19 +1,19 @@
 //! The tasks of a sweep, and their order.
 //!
-//! From coarse to fine, 8 replicates of the middle pixel of each block are computed first, from few large blocks to
-//! the first picture's 12 × 13 or more, then the missing replicates, then finer blocks. Nothing is computed twice.
+//! From coarse to fine, 8 replicates of the middle pixel of each block are computed first, from few large blocks to the
+//! first picture's 12 × 13 or more; then the missing replicates, then finer blocks. Nothing is computed twice.
 
 use std::ops::Range;
 
 use super::spec::SweepSpec;
 
-/// The order of the pixels. The result is the same.
+/// The order in which pixels are computed. It does not change the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// Pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
-    /// picture; then still finer, until every pixel is exact.
+pub enum PixelOrder {
+    /// Compute pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
+    /// picture; then still finer ones, until every pixel is exact.
     CoarseToFine,
-    /// One row after another.
+    /// Compute one row after another.
     RowByRow,
 }
 
@@ -22,7 +22,7 @@ pub enum Work {
 pub(super) struct Task {
     pub pixel: [usize; 2],
     pub part: Part,
-    /// Optimizer steps that it takes.
+    /// The number of optimizer steps of the task.
     pub steps: u64,
 }
 
@@ -31,18 +31,18 @@ pub(super) struct Task {
 pub(super) enum Part {
     /// The first replicates, for a first picture.
     Preview,
-    /// The replicates that the preview left out.
+    /// The replicates without those of the preview.
     Rest,
     Whole,
 }
 
-/// Replicates of a first picture.
+/// The number of replicates of a first picture.
 const PREVIEW: usize = 8;
 /// The largest number of pixels of a first picture: their runs are kept until the rest of them is done.
 const MOST_PREVIEWS: usize = 10_000;
-/// The fewest rows and columns of a first picture, where the diagram has so many.
+/// The smallest number of rows and columns of a first picture, if the diagram has that many.
 const PREVIEW_SHAPE: [usize; 2] = [12, 13];
-/// The fewest blocks of the coarser pictures before it, where the diagram has so many pixels.
+/// The smallest number of blocks of the coarser pictures before it, if the diagram has that many pixels.
 const COARSEST: usize = 9;
 
 impl Part {
@@ -57,8 +57,8 @@ impl Part {
     }
 }
 
-/// The tasks, in order.
-pub(super) fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+/// Lists the tasks, in order.
+pub(super) fn tasks(spec: &SweepSpec, work: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape @ [rows, columns] = spec.shape();
     let steps = spec.steps_of_runs();
     let runs: usize = spec.rate_counts().iter().sum();
@@ -72,7 +72,7 @@ pub(super) fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> 
     let mut planned = vec![false; rows * columns];
     let mut is_new = |[row, column]: [usize; 2]| !std::mem::replace(&mut planned[row * columns + column], true);
     let mut block = 1;
-    if work == Work::CoarseToFine {
+    if work == PixelOrder::CoarseToFine {
         let first_picture = first_picture_block(shape);
         let blocks = halved(coarsest_block(shape)).take_while(|block| *block >= first_picture);
         let pixels: Vec<_> = blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it)).collect();
@@ -89,12 +89,12 @@ pub(super) fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> 
     tasks
 }
 
-/// A block's side, half of it, and so on to 1.
+/// Returns a block's side, half of it, and so on to 1.
 fn halved(block: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(block), |block| Some(block / 2)).take_while(|block| *block > 0)
 }
 
-/// The side of the square blocks of the first picture, which has one pixel of each.
+/// Returns the side of the square blocks of the first picture, which has one pixel of each.
 pub(super) fn first_picture_block(shape: [usize; 2]) -> usize {
     doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
 }
@@ -104,7 +104,7 @@ pub(super) fn coarsest_block(shape: [usize; 2]) -> usize {
     doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
 }
 
-/// A block's side, doubled while there are enough rows and columns of blocks.
+/// Doubles a block's side while there are enough rows and columns of blocks.
 fn doubled(mut block: usize, shape: [usize; 2], is_enough: impl Fn([usize; 2]) -> bool) -> usize {
     while is_enough(shape.map(|side| side.div_ceil(2 * block))) {
         block *= 2;
@@ -112,7 +112,7 @@ fn doubled(mut block: usize, shape: [usize; 2], is_enough: impl Fn([usize; 2]) -
     block
 }
 
-/// The pixel that represents each square block, row by row.
+/// Lists the pixels that represent the square blocks, row by row.
 pub(super) fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
     let finest = first_picture_block(shape);
     let [rows, columns] = shape;
@@ -121,8 +121,8 @@ pub(super) fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [
         .flat_map(move |row| (0..columns).step_by(block).map(move |column| center(shape, [row, column], block, finest)))
 }
 
-/// The pixel that represents the square block around a pixel: its middle. That of a block larger than those of the
-/// first picture, whose side is `finest`, is moved to the nearest pixel of that picture.
+/// Returns the pixel that represents the square block around a pixel: its middle. For a block larger than those of the
+/// first picture, whose side is `finest`, it is moved to the nearest pixel of that picture.
 pub(super) fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest: usize) -> [usize; 2] {
     [0, 1].map(|side| {
         let last = shape[side] - 1;

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use valleyscope_runs::plain_file;
 
-/// The interval between checks whether the other process has ended.
+/// The interval at which the lock is tried.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Waits until no other process holds the lock, and holds it until the file is dropped. The file stays there, empty.
-/// `waiting` is called again and again meanwhile. `None` when cancelled.
+/// Waits until no other process holds the lock, and holds it until the file is dropped. The empty file is not removed.
+/// `waiting` is called repeatedly meanwhile. `None` when cancelled.
 pub(super) fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) -> io::Result<Option<File>> {
     let lock = plain_file::open_to_write(path)?;
     loop {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The variable that names a folder with data.
 pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";
 
-/// The folder that the variable names, if it names one.
+/// Returns the folder that the variable names, if it names one.
 pub fn named_folder() -> Option<PathBuf> {
     std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }

@@ -19,7 +19,7 @@ macro_rules! files {
     };
 }
 
-/// All built-in presets, in the best order for teaching.
+/// Returns all built-in presets, in the best order for teaching.
 pub fn built_ins() -> &'static [BuiltIn] {
     static BUILT_INS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
         let files = files![

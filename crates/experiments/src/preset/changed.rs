@@ -10,9 +10,9 @@ use super::{LandscapePreset, Preset};
 use crate::workload;
 
 impl Preset {
-    /// The preset with a title and a description that are made from its settings, where these differ from the ones of the
-    /// preset `before` that it was made of. Words that differ from that preset's are the user's own, and stay. A run whose
-    /// name speaks of other settings is left without one.
+    /// Returns the preset with a title and a description made from its settings, where these differ from those of
+    /// `before`, the preset that it was derived from. Words that differ from that preset's are the user's own and stay.
+    /// A run's name that describes other settings is removed.
     ///
     /// A phase diagram is returned as it is: [`crate::figure::as_changed`] is for those.
     pub fn as_changed_from(mut self, before: &Preset) -> Preset {
@@ -39,8 +39,8 @@ impl Preset {
         self
     }
 
-    /// The trainings of the preset, each with a title and a description of its own changes against the one in its place among
-    /// `before`.
+    /// Returns the trainings of the preset, each with a title and a description of its changes against the training of
+    /// the same index in `before`.
     pub fn trainings_as_changed_from(&self, before: &[Preset]) -> Vec<Preset> {
         let named = |(index, training): (usize, Preset)| match before.get(index) {
             Some(before) => training.as_changed_from(before),
@@ -49,7 +49,7 @@ impl Preset {
         self.trainings().into_iter().enumerate().map(named).collect()
     }
 
-    /// The values without fields of their own, with their paths in the file.
+    /// Returns the values without fields of their own, with their paths in the file.
     pub fn leaves(&self) -> Vec<(String, String)> {
         let text = self.to_ron();
         let leaves = Outline::of(&text).leaves().into_iter();
@@ -57,7 +57,7 @@ impl Preset {
     }
 }
 
-/// A title with as many changes as fit behind its beginning.
+/// Returns a title: its beginning, followed by as many changes as fit.
 pub fn with_changes(head: &str, changes: &[String]) -> String {
     let with = |shown: usize| {
         let more = changes.len() - shown;
@@ -70,7 +70,7 @@ pub fn with_changes(head: &str, changes: &[String]) -> String {
     title.unwrap_or_else(|| shortened(with(1), Preset::LONGEST_TITLE))
 }
 
-/// The description of a preset with changes.
+/// Returns the description of a preset with changes.
 pub fn description(title: &str, changes: &[String]) -> String {
     shortened(format!("“{title}”, changed: {}.", changes.join("; ")), Preset::LONGEST_DESCRIPTION)
 }
@@ -82,7 +82,7 @@ fn shortened(text: String, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// The settings of a landscape that differ from another's.
+/// Returns the settings of a landscape that differ from another's.
 fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
     let mut changes = Vec::new();
     let plain = |preset: &LandscapePreset| {
@@ -132,7 +132,8 @@ fn of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes: &mut V
     }
 }
 
-/// The settings of `this` that `before` has with another value, and those unusual ones that it does not have, in words.
+/// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
+/// defaults, in words.
 pub fn changed_words(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
     let is_changed = |own: &&ShownSetting| match before.iter().find(|old| old.meaning == own.meaning) {
         Some(old) => old.words != own.words,

@@ -11,7 +11,7 @@ pub enum PresetError {
     Read { path: PathBuf, source: io::Error },
     #[error("{} is a folder; a preset is a file, usually with the extension .ron", path.display())]
     Folder { path: PathBuf },
-    #[error("{} is longer than {} MiB, which no preset is", path.display(), Preset::LONGEST >> 20)]
+    #[error("{} is longer than {} MiB, the limit for presets", path.display(), Preset::LONGEST >> 20)]
     TooLarge { path: PathBuf },
     #[error("{origin} is not a text file in UTF-8: {what}")]
     NotText { origin: String, what: String },

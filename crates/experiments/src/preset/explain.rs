@@ -64,13 +64,13 @@ pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) ->
     }
 }
 
-/// The bytes of the text where the RON reader found an error.
+/// Returns the bytes of the text where the RON reader found an error.
 pub(super) fn span_of(text: &str, error: &SpannedError) -> Range<usize> {
     let start = offset(text, error.span.start);
     start..offset(text, error.span.end).max(start)
 }
 
-/// The fault in the name of a field or of a variant.
+/// Returns the message for an unknown name of a field or of a variant.
 fn of_names(
     text: &str,
     outline: Outline<'_>,
@@ -98,7 +98,7 @@ fn of_names(
     })
 }
 
-/// The text that the RON reader expected, as written in a preset.
+/// Returns the text that the RON reader expected, as written in a preset.
 fn wanted(error: &RonError) -> &'static str {
     match error {
         RonError::TrailingCharacters => "the end of the file after the preset",
@@ -124,7 +124,7 @@ fn wanted(error: &RonError) -> &'static str {
     }
 }
 
-/// A type's name in the reader's messages, in words.
+/// Returns a type's name in the reader's messages, in words.
 fn kind_of(expected: &str) -> &'static str {
     match expected {
         "f64" | "f32" => "a number",
@@ -138,7 +138,7 @@ fn kind_of(expected: &str) -> &'static str {
     }
 }
 
-/// The byte offset of a position that counts lines and characters from 1.
+/// Returns the byte offset of a position that counts lines and characters from 1.
 fn offset(text: &str, Position { line, col }: Position) -> usize {
     let line_start = if line <= 1 {
         0
@@ -148,7 +148,7 @@ fn offset(text: &str, Position { line, col }: Position) -> usize {
     text[line_start..].char_indices().nth(col - 1).map_or(text.len(), |(at, _)| line_start + at)
 }
 
-/// The name, number or sign at `at`.
+/// Returns the name, number or sign at `at`.
 fn token(text: &str, at: usize) -> Range<usize> {
     let rest = &text[at..];
     let words = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
@@ -163,7 +163,7 @@ fn describe(text: &str, token: Range<usize>) -> String {
     }
 }
 
-/// The word, shortened where it is long.
+/// Returns the word, shortened where it is long.
 pub(super) fn shortened(word: &str) -> Cow<'_, str> {
     match word.char_indices().nth(60) {
         Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
@@ -177,18 +177,18 @@ fn not_whole(text: &str, at: usize) -> (Range<usize>, String) {
     (number, message)
 }
 
-/// The number around `at`, with its sign.
+/// Returns the number around `at`, with its sign.
 fn number_around(text: &str, at: usize) -> Range<usize> {
     let before = text[..at].char_indices().rev().find(|&(_, c)| !is_word(c));
     before.map_or(0, |(last, c)| last + c.len_utf8())..token(text, at).end
 }
 
-/// Whether an integer was read that continues with a fraction or an exponent.
+/// Returns whether an integer was read that continues with a fraction or an exponent.
 fn is_fraction(text: &str, at: usize) -> bool {
     text[..at].ends_with(|c: char| c.is_ascii_digit()) && text[at..].starts_with(['.', 'e', 'E'])
 }
 
-/// The name of the group around `at` in messages.
+/// Returns the name of the group around `at` in messages.
 fn place(outline: Outline<'_>, at: usize) -> String {
     match outline.path_at(at) {
         Some(path) => format!("`{path}`"),

@@ -10,9 +10,9 @@ use valleyscope_engine::terminal_escape::{is_unseen, visible};
 pub struct Fault {
     /// The file, or the name of a built-in preset.
     pub origin: String,
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
     pub message: String,
     excerpt: Excerpt,
@@ -30,7 +30,7 @@ struct Excerpt {
 const REACH: usize = 60;
 
 impl Fault {
-    /// A fault at the bytes `span` of `text`.
+    /// Returns a fault at the bytes `span` of `text`.
     pub(super) fn new(origin: &str, text: &str, span: Range<usize>, message: String) -> Fault {
         let line_start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[span.start..].find('\n').map_or(text.len(), |newline| span.start + newline);
@@ -54,7 +54,7 @@ impl Fault {
     }
 }
 
-/// The character, or a replacement for one that cannot be seen: it would move the mark, or do worse to a terminal.
+/// Returns the character, or a replacement for an invisible one, which would move the mark or control the terminal.
 fn printable(c: char) -> char {
     match c {
         '\t' => ' ',

@@ -7,7 +7,7 @@ pub(super) enum Token {
     Word,
     Colon,
     Comma,
-    /// An opening bracket; of a list or not.
+    /// An opening bracket; true for that of a list.
     Open(bool),
     Close,
     Number,
@@ -29,7 +29,7 @@ impl<'t> Lexer<'t> {
         Lexer { text, at: 0, open_comment: None }
     }
 
-    /// The start of an unterminated comment; known once the whole text is split.
+    /// Returns the start of an unterminated comment, once the whole text is split.
     pub(super) fn open_comment(&self) -> Option<usize> {
         self.open_comment
     }
@@ -75,7 +75,7 @@ impl Lexer<'_> {
         self.at += self.rest().find(|c| !wanted(c)).unwrap_or(self.rest().len());
     }
 
-    /// Spaces, comments, and attributes like `#![enable(implicit_some)]`.
+    /// Skips spaces, comments, and attributes like `#![enable(implicit_some)]`.
     fn skip_trivia(&mut self) {
         loop {
             self.skip_while(char::is_whitespace);
@@ -91,7 +91,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Block comments nest.
+    /// Skips a block comment, which may contain others.
     fn skip_block_comment(&mut self) {
         let start = self.at;
         let mut depth = 0_usize;
@@ -118,7 +118,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A text in quotes, with its escapes.
+    /// Skips a text in quotes, with its escapes.
     fn skip_text(&mut self) {
         let mut escaped = false;
         let end = self.rest().char_indices().skip(1).find(|&(_, c)| {
@@ -142,7 +142,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Whether the character can be part of a name or a number.
+/// Returns whether the character can be part of a name or a number.
 pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-')
 }

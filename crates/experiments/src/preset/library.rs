@@ -18,7 +18,7 @@ pub struct Library {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     pub preset: Preset,
-    /// With the comments.
+    /// The text of the file, with its comments.
     pub text: String,
     pub source: PresetSource,
 }
@@ -35,31 +35,31 @@ pub enum PresetSource {
 pub struct UserPreset {
     pub name: String,
     pub path: PathBuf,
-    /// A broken one is listed too, so that it can be found and mended.
+    /// The preset, or why it cannot be read: broken ones are listed too.
     pub preset: Result<Preset, PresetError>,
 }
 
 const EXTENSION: &str = "ron";
 
 impl Library {
-    /// The library with the user's presets in the platform's folder for settings.
+    /// Returns the library with the user's presets in the platform's folder for settings.
     pub fn open() -> Library {
         let folder =
             directories::ProjectDirs::from("", "", "valleyscope").map(|dirs| dirs.config_dir().join("presets"));
         Library { folder }
     }
 
-    /// The library with the user's presets in `folder`.
+    /// Returns the library with the user's presets in `folder`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Library {
         Library { folder: Some(folder.into()) }
     }
 
-    /// The folder of the user's presets, which may not exist yet.
+    /// Returns the folder of the user's presets, which may not exist yet.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// The user's own presets by name.
+    /// Returns the user's own presets by name.
     pub fn user_presets(&self) -> Result<Vec<UserPreset>, PresetError> {
         let Some(folder) = &self.folder else { return Ok(Vec::new()) };
         let failed = |source| PresetError::ReadFolder { folder: folder.clone(), source };
@@ -83,7 +83,7 @@ impl Library {
         Ok(presets)
     }
 
-    /// The preset that a user means by a name or a path: an existing file, or any argument that looks like a path; else
+    /// Loads the preset that a name or a path refers to: an existing file, or any argument that looks like a path; else
     /// a built-in preset; else one of the user's own.
     pub fn load(&self, name_or_file: &OsStr) -> Result<Loaded, PresetError> {
         let path = Path::new(name_or_file);
@@ -106,14 +106,14 @@ impl Library {
         Err(PresetError::NotFound { closest: self.closest(&name), name: name.into_owned() })
     }
 
-    /// The preset in a file that a user has named. It need not be a regular file: `/dev/stdin` is waited for; a FIFO in
-    /// a folder is refused.
+    /// Loads the preset in a file that a user has named. It need not be a regular file: `/dev/stdin` is read to its
+    /// end; a FIFO in a folder is refused.
     pub fn load_file(path: &Path) -> Result<Loaded, PresetError> {
         loaded(read::text_of_file(path)?, path, PresetSource::File(path.to_owned()))
     }
 
-    /// Whether one of the user's own presets can have this name. It must work as a file's name on every
-    /// system, and lead back to the file.
+    /// Checks that one of the user's own presets can have this name, which must be valid as a file's name on every
+    /// system and identify the file.
     pub fn check_name(name: &str) -> Result<(), PresetError> {
         fault_of_name(name).map_or(Ok(()), |reason| Err(PresetError::BadName { name: name.to_owned(), reason }))
     }
@@ -123,7 +123,7 @@ impl Library {
         Some(self.folder.as_ref()?.join(name).with_added_extension(EXTENSION))
     }
 
-    /// Up to three names of which `name` may be a misspelling.
+    /// Returns up to three names of which `name` may be a misspelling.
     fn closest(&self, name: &str) -> Vec<String> {
         let own = self.user_presets().unwrap_or_default().into_iter().map(|preset| preset.name);
         let mut ranked: Vec<(f64, String)> = built_ins()
@@ -143,7 +143,7 @@ fn loaded(text: String, path: &Path, source: PresetSource) -> Result<Loaded, Pre
     Ok(Loaded { preset, text, source })
 }
 
-/// Why a preset cannot have this name, if it cannot.
+/// Returns the reason why a preset cannot have this name.
 fn fault_of_name(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         return Some("it is empty");

@@ -1,4 +1,4 @@
-//! Limits on the size of a preset's text. They are checked before it is parsed, as it may come from anybody.
+//! Limits on the size of a preset's text. They are checked before it is parsed, as anybody may have written it.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ const LONGEST_TEXT: usize = 1 << 16;
 /// The largest number of elements of a list, except for the changes of a recorded session.
 const MOST_ELEMENTS: usize = 10_000;
 
-/// The first text that exceeds a limit, with its message.
+/// Returns the first text that exceeds a limit, with its message.
 pub(super) fn exceeded(text: &str) -> Option<(Range<usize>, String)> {
     long_line(text).or_else(|| {
         let mut walk = Walk::new(text);

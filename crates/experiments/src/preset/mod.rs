@@ -29,8 +29,8 @@ mod library;
 mod limits;
 mod outline;
 mod read;
-mod rules;
 mod set;
+mod validate;
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ macro_rules! define_preset {
             /// The kinds of presets that a worker trains.
             pub const WORKLOADS: &[&str] = &[$(stringify!($kind)),+];
 
-            /// The kind of experiment, which is the first word of its file.
+            /// Returns the kind of experiment, which is the first word of its file.
             pub fn kind(&self) -> &'static str {
                 match self {
                     Preset::Landscape(_) => "Landscape",
@@ -91,7 +91,7 @@ macro_rules! define_preset {
                 }
             }
 
-            /// The title and the description, mutable.
+            /// Returns the title and the description, mutable.
             pub fn words_mut(&mut self) -> [&mut String; 2] {
                 match self {
                     Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
@@ -100,7 +100,7 @@ macro_rules! define_preset {
                 }
             }
 
-            /// The workload that a worker trains; none where it is another kind.
+            /// Returns the workload that a worker trains; none for another kind of preset.
             pub fn workload(&self) -> Option<&dyn Workload> {
                 match self {
                     Preset::Landscape(_) | Preset::Sweep(_) => None,
@@ -108,7 +108,7 @@ macro_rules! define_preset {
                 }
             }
 
-            /// The same, mutable.
+            /// Returns the workload that a worker trains, mutable; none for another kind of preset.
             pub fn workload_mut(&mut self) -> Option<&mut dyn Workload> {
                 match self {
                     Preset::Landscape(_) | Preset::Sweep(_) => None,
@@ -131,9 +131,9 @@ for_each_workload!(define_preset);
 #[serde(deny_unknown_fields)]
 pub struct LandscapePreset {
     pub version: FormatVersion,
-    /// Shown in menus; one line.
+    /// The title in menus, one line.
     pub title: String,
-    /// A sentence about what there is to see.
+    /// One sentence that describes what can be seen.
     #[serde(default)]
     pub description: String,
     pub simulation: SimulationSpec,
@@ -153,9 +153,9 @@ pub struct LandscapePreset {
 #[serde(deny_unknown_fields)]
 pub struct SweepPreset {
     pub version: FormatVersion,
-    /// Shown in menus; one line.
+    /// The title in menus, one line.
     pub title: String,
-    /// A sentence about what there is to see.
+    /// One sentence that describes what can be seen.
     #[serde(default)]
     pub description: String,
     pub sweep: SweepSpec,
@@ -167,11 +167,12 @@ pub struct SweepPreset {
 pub struct LessonStep {
     /// One or two sentences about what to look at.
     pub text: String,
-    /// Settings applied when the step is shown, on top of those of the previous steps. The run then restarts, unless they
-    /// only say where it pauses: with nothing but [`Setting::Steps`], the run of the previous step goes on.
+    /// Settings applied when the step is shown, on top of those of the previous steps. The run then restarts, unless
+    /// they only determine where it pauses: with nothing but [`Setting::Steps`], the run of the previous step
+    /// continues.
     #[serde(default)]
     pub set: Vec<Setting>,
-    /// Whether the run plays when the step is shown; else it plays on or stays paused, as before.
+    /// Whether the run plays when the step is shown; otherwise it continues to play or stays paused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub play: bool,
     /// The plots that the text points at, which a presentation shows too.
@@ -180,7 +181,7 @@ pub struct LessonStep {
 }
 
 impl LessonStep {
-    /// Whether the step goes on with the run of the previous one: it only sets where that pauses.
+    /// Returns whether the step continues the run of the previous one and only sets where it pauses.
     pub fn goes_on(&self) -> bool {
         !self.set.is_empty() && self.set.iter().all(|setting| matches!(setting, Setting::Steps(_)))
     }
@@ -210,7 +211,7 @@ impl<'de> Deserialize<'de> for FormatVersion {
 }
 
 impl LandscapePreset {
-    /// A preset of just a simulation.
+    /// Returns a preset of just a simulation.
     pub fn new(title: impl Into<String>, simulation: SimulationSpec) -> Self {
         LandscapePreset {
             version: FormatVersion,
@@ -223,12 +224,12 @@ impl LandscapePreset {
         }
     }
 
-    /// The simulation with its recorded changes.
+    /// Returns the simulation with its recorded changes.
     pub fn record(&self) -> Record {
         Record { spec: self.simulation.clone(), changes: self.changes.clone() }
     }
 
-    /// The steps after which the recorded session finally pauses; `None` where it continues.
+    /// Returns the steps after which the recorded session finally pauses; `None` where it continues.
     pub fn planned_steps(&self) -> Option<u64> {
         let mut planned = self.simulation.steps;
         for change in &self.changes {
@@ -242,7 +243,7 @@ impl LandscapePreset {
         planned
     }
 
-    /// The simulation with the settings in force at a step of the lesson, counted from 0: those of all
+    /// Returns the simulation with the settings in force at a step of the lesson, counted from 0: those of all
     /// steps up to it, so that going back in a lesson undoes what a step has set.
     pub fn simulation_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
         let mut simulation = self.simulation.clone();
@@ -252,7 +253,7 @@ impl LandscapePreset {
         Ok(simulation)
     }
 
-    /// The error of a lesson that does not fit the simulation, if it does not.
+    /// Returns the error of a lesson that does not fit the simulation, if it does not.
     pub fn lesson_misfit(&self) -> Option<SettingError> {
         self.simulation_at(self.lesson.len()).err()
     }
@@ -267,33 +268,33 @@ impl Preset {
     /// The largest number of characters of a description.
     pub const LONGEST_DESCRIPTION: usize = 1000;
 
-    /// Its trainings, each as a preset of its own that a worker can train; none where it is another kind.
+    /// Returns its trainings, each as a preset of its own that a worker can train; none where it is another kind.
     pub fn trainings(&self) -> Vec<Preset> {
         self.workload().map_or_else(Vec::new, Workload::trainings)
     }
 
-    /// The source of the data of its first training; none where it is another kind.
+    /// Returns the source of the data of its first training; none where it is another kind.
     pub fn data(&self) -> Option<&DataChoice> {
         self.workload().map(|workload| workload.data(0))
     }
 
-    /// The device of its training; none where it is another kind.
+    /// Returns the device of its training; none where it is another kind.
     pub fn device(&self) -> Option<DeviceChoice> {
         self.workload().map(Workload::device)
     }
 
-    /// The preset written in `text`. Errors name `origin`, usually a file, as the place.
+    /// Returns the preset written in `text`. Errors name `origin`, usually a file, as the place.
     pub fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
         read::parse(text, origin)
     }
 
-    /// The preset in a regular file, or one that a link leads to. For a path that a user has named, see
+    /// Returns the preset in a regular file, or one that a link leads to. For a path that a user has named, see
     /// [`Library::load_file`].
     pub fn read(path: &Path) -> Result<Preset, PresetError> {
         Preset::parse(&read::text_of_plain_file(path)?, &path.display().to_string())
     }
 
-    /// The preset as a file's text, which [`Preset::parse`] turns into an equal preset, bit for bit.
+    /// Returns the preset as a file's text, which [`Preset::parse`] turns into an equal preset, bit for bit.
     pub fn to_ron(&self) -> String {
         let layout = ron::ser::PrettyConfig::new().new_line("\n").escape_strings(false);
         let body = read::format()
@@ -310,7 +311,7 @@ impl Preset {
     /// Writes the preset to a file, as a whole or not at all. A preset that could not be read again is
     /// refused.
     pub fn write(&self, path: &Path, overwrite: Overwrite) -> Result<(), PresetError> {
-        rules::check(self).map_err(|broken| PresetError::Invalid(broken.to_string()))?;
+        validate::check(self).map_err(|broken| PresetError::Invalid(broken.to_string()))?;
         write_file(path, overwrite, self.to_ron().as_bytes()).map_err(|source| match source.kind() {
             std::io::ErrorKind::AlreadyExists => PresetError::Exists { path: path.to_owned() },
             _ => PresetError::Write { path: path.to_owned(), source },

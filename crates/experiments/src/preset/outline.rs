@@ -1,6 +1,6 @@
 //! The positions of a preset's fields in its text.
 //!
-//! The RON reader knows positions only while it reads. The outline finds them by a field's path, for rules that are
+//! The RON reader reports positions only while it reads. The outline finds them by a field's path, for rules that are
 //! checked afterwards, and conversely finds the field at a position. Each query scans the text again and stores only
 //! the current path, as the text may come from anybody.
 
@@ -23,7 +23,7 @@ impl<'t> Outline<'t> {
         Outline { text }
     }
 
-    /// The name before the outermost parenthesis.
+    /// Returns the name before the outermost parenthesis.
     pub(super) fn kind(&self) -> Option<Range<usize>> {
         let mut walk = Walk::new(self.text);
         loop {
@@ -35,27 +35,27 @@ impl<'t> Outline<'t> {
         }
     }
 
-    /// The start of an unterminated comment.
+    /// Returns the start of an unterminated comment.
     pub(super) fn open_comment(&self) -> Option<usize> {
         let mut lexer = Lexer::new(self.text);
         lexer.by_ref().for_each(drop);
         lexer.open_comment()
     }
 
-    /// The value at `path`, such as `simulation.optimizers[1].id`, or where that is missing, at the nearest enclosing
-    /// path.
+    /// Returns the value at `path`, such as `simulation.optimizers[1].id`, or where that is missing, at the nearest
+    /// enclosing path.
     pub(super) fn value(&self, path: &str) -> Option<Range<usize>> {
         self.nearest(&keys(path)).map(|(_, span)| span)
     }
 
-    /// The value at exactly this path.
+    /// Returns the value at exactly this path.
     pub(super) fn exact(&self, path: &str) -> Option<Range<usize>> {
         let keys = keys(path);
         self.nearest(&keys).filter(|(length, _)| *length == keys.len()).map(|(_, span)| span)
     }
 
-    /// The value at the longest prefix of a path that is in the text: the prefix's number of keys, and the value's
-    /// position.
+    /// Returns the value at the longest prefix of a path that is in the text: the prefix's number of keys, and the
+    /// value's position.
     fn nearest(&self, path: &[Key<'_>]) -> Option<(usize, Range<usize>)> {
         let mut best: Option<(usize, Range<usize>)> = None;
         // The group that contains the value, until the value ends.
@@ -84,7 +84,7 @@ impl<'t> Outline<'t> {
         best
     }
 
-    /// The values without fields, with their paths: numbers, texts, and names, also those before fields.
+    /// Returns the values without fields, with their paths: numbers, texts, and names, also those before fields.
     pub(super) fn leaves(&self) -> Vec<(String, &'t str)> {
         let (mut walk, mut leaves) = (Walk::new(self.text), Vec::new());
         while let Some(step) = walk.next() {
@@ -95,7 +95,7 @@ impl<'t> Outline<'t> {
         leaves
     }
 
-    /// The path of the innermost value that `offset` is in.
+    /// Returns the path of the innermost value that `offset` is in.
     pub(super) fn path_at(&self, offset: usize) -> Option<String> {
         let mut walk = Walk::new(self.text);
         while let Some(step) = walk.next() {
@@ -114,7 +114,7 @@ enum Key<'t> {
     Index(usize),
 }
 
-/// The keys of a path like `simulation.optimizers[1].id`.
+/// Returns the keys of a path like `simulation.optimizers[1].id`.
 fn keys(path: &str) -> Vec<Key<'_>> {
     let mut keys = Vec::new();
     for part in path.split('.') {
@@ -141,7 +141,7 @@ pub(super) struct Walk<'t> {
 struct Group<'t> {
     /// The index of the next element, in a list.
     next: Option<usize>,
-    /// The key of the value that comes next.
+    /// The key of the next value.
     pending: Option<Key<'t>>,
     /// The value that is being read.
     open: Option<Open<'t>>,
@@ -205,17 +205,17 @@ impl<'t> Walk<'t> {
         Some(step)
     }
 
-    /// The number of open brackets.
+    /// Returns the number of open brackets.
     pub(super) fn depth(&self) -> usize {
         self.groups.len()
     }
 
-    /// The number of elements of the innermost list that a comma has ended; none in another group.
+    /// Returns the number of elements of the innermost list that a comma has ended; none in another group.
     pub(super) fn elements(&self) -> Option<usize> {
         self.groups.last()?.next.map(|next| next - 1)
     }
 
-    /// The path of the innermost value that began no later than at `offset`.
+    /// Returns the path of the innermost value that began no later than at `offset`.
     pub(super) fn path(&self, offset: usize) -> Option<String> {
         let mut path = String::new();
         for open in self.groups.iter().filter_map(|group| group.open.as_ref()).filter(|open| open.start <= offset) {

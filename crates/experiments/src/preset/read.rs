@@ -13,20 +13,20 @@ use super::error::PresetError;
 use super::explain::{explain, list, span_of};
 use super::fault::Fault;
 use super::outline::Outline;
-use super::{FormatVersion, Preset, limits, rules};
+use super::{FormatVersion, Preset, limits, validate};
 
-/// The RON options of presets: values of optional fields and of settings are written without wrappers, like
+/// Returns the RON options of presets: values of optional fields and of settings are written without wrappers, like
 /// `steps: 3000` and `Noise(1.5)`.
 pub(super) fn format() -> ron::Options {
     ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES)
 }
 
-/// The text of the preset in the regular file at `path`, or in one that a link leads to.
+/// Reads the text of the preset in the regular file at `path`; a link is followed.
 pub(super) fn text_of_plain_file(path: &Path) -> Result<String, PresetError> {
     text_of(path, plain_file::read(path, Links::Followed, Preset::LONGEST))
 }
 
-/// The text of the preset in whatever is at `path`, unless it is a FIFO that nobody may write.
+/// Reads the text of the preset in any file at `path`, except for a FIFO without a writer.
 pub(super) fn text_of_file(path: &Path) -> Result<String, PresetError> {
     let mut bytes = Vec::new();
     let opened = plain_file::refuse_fifo(path).and_then(|()| File::open(path));
@@ -61,18 +61,18 @@ fn text_of_bytes(bytes: Vec<u8>, origin: &str) -> Result<String, PresetError> {
     })
 }
 
-/// The preset in `text`; errors name `origin` as the file.
+/// Parses and validates the preset in `text`; errors name `origin` as the file.
 pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let preset = parse_fields(text, origin)?;
     let text = without_mark(text);
-    rules::check(&preset).map_err(|broken| {
+    validate::check(&preset).map_err(|broken| {
         let span = Outline::of(text).value(&broken.path).unwrap_or(0..0);
         PresetError::Content(Box::new(Fault::new(origin, text, span, broken.to_string())))
     })?;
     Ok(preset)
 }
 
-/// The same, without checking that the fields fit each other.
+/// Parses the preset in `text` without checking that the fields fit each other.
 pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let text = without_mark(text);
     let fault = |span, message| PresetError::Content(Box::new(Fault::new(origin, text, span, message)));
@@ -88,7 +88,8 @@ pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetErr
     })
 }
 
-/// The first error of the RON reader in a text, and its place; none in a text that exceeds the limits of a preset.
+/// Returns the first error of the RON reader in a text, and its place; none in a text that exceeds the limits of a
+/// preset.
 pub(super) fn complaint(text: &str) -> Option<(Range<usize>, RonError)> {
     if limits::exceeded(text).is_some() {
         return None;

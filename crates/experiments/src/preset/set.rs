@@ -8,7 +8,7 @@ use super::outline::Outline;
 use super::{Preset, PresetError, read};
 
 impl Preset {
-    /// The preset with the field at `path` set to `value`.
+    /// Returns the preset with the field at `path` set to `value`.
     ///
     /// The syntax of a value depends on the field. A text field takes the value as it is, without quotation marks. Any
     /// other field takes a value as written in a preset's file, with two exceptions: names of choices need not have the
@@ -20,13 +20,13 @@ impl Preset {
     ///
     /// # Errors
     ///
-    /// [`PresetError::CannotSet`], which names the setting, what was expected and what was found: unknown fields, and
-    /// values that do not fit.
+    /// Returns [`PresetError::CannotSet`], which names the setting, what was expected and what was found: unknown
+    /// fields, and values that do not fit.
     pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
         self.with_all([(path, value)])
     }
 
-    /// The same for several fields, which must fit each other when all are set.
+    /// Returns the preset with several fields set, which must fit each other when all are set.
     pub fn with_all<'s>(&self, settings: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<Preset, PresetError> {
         let (mut preset, mut origin) = (self.clone(), Vec::new());
         for (path, value) in settings {
@@ -48,7 +48,7 @@ impl Preset {
         read::parse_fields(&text.map_err(cannot)?, &origin).map_err(|error| cannot_set(&origin, error))
     }
 
-    /// The paths in the file for a path on the command line.
+    /// Returns the paths in the file for a path on the command line.
     fn paths(&self, path: &str) -> Vec<String> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let of_file: &[&str] = match self {
@@ -67,7 +67,7 @@ impl Preset {
         places.iter().map(|place| format!("{place}.{path}")).collect()
     }
 
-    /// The command that runs a preset of this kind without a window, after `valleyscope`.
+    /// Returns the command that runs a preset of this kind without a window, after `valleyscope`.
     pub fn command(&self, name: &str) -> String {
         match self {
             Preset::Landscape(_) => format!("simulate {name}"),
@@ -84,7 +84,7 @@ struct Field<'p> {
 }
 
 impl Field<'_> {
-    /// The preset's text with the value as written in a file, or the reason why it cannot be placed.
+    /// Returns the preset's text with the value as written in a file, or the reason why it cannot be placed.
     fn text_with(&self, value: &str) -> Result<String, String> {
         self.paths.iter().try_fold(self.preset.to_ron(), |text, path| {
             let value = completed_rule(&text, path, value).unwrap_or_else(|| value.to_owned());
@@ -92,19 +92,19 @@ impl Field<'_> {
         })
     }
 
-    /// Whether a text is expected, which the reader reports for a value that is not a text.
+    /// Returns whether a text is expected, which the reader reports for a value that is not a text.
     fn takes_text(&self) -> Result<bool, String> {
         Ok(matches!(read::complaint(&self.text_with("()")?), Some((_, RonError::ExpectedString))))
     }
 
-    /// The preset's text with this text as the value. A value that is already in quotation marks, and `None` for an
-    /// optional text, are taken as in a file.
+    /// Returns the preset's text with this text as the value. A value that is already in quotation marks, and `None`
+    /// for an optional text, are taken as in a file.
     fn with_text(&self, value: &str) -> Result<String, String> {
         let as_in_file = self.text_with(value.trim()).ok().filter(|text| read::complaint(text).is_none());
         as_in_file.map_or_else(|| self.text_with(&ron::to_string(value).expect("a text can be expressed")), Ok)
     }
 
-    /// The preset's text with a value whose names are corrected as the reader reaches them.
+    /// Returns the preset's text with a value whose names are corrected one after another as the reader refuses them.
     fn with_value(&self, value: &str) -> Result<String, String> {
         // No name in a file has a `-`.
         let is_word = |value: &str| {
@@ -114,7 +114,7 @@ impl Field<'_> {
         let mut value = if is_word(value) { value.replace('-', "_") } else { value.trim().to_owned() };
         for _ in 0..MOST_NAMES {
             let text = self.text_with(&value)?;
-            // The first of the paths is the first that is read.
+            // The reader reaches the first path first.
             let start = Outline::of(&text).exact(&self.paths[0]).map_or(0, |span| span.start);
             let Some((span, complaint)) = read::complaint(&text) else { break };
             let (Some(from), Some(to)) = (span.start.checked_sub(start), span.end.checked_sub(start)) else { break };
@@ -134,13 +134,13 @@ impl Field<'_> {
 /// The largest number of names in a value that are written differently from a file.
 const MOST_NAMES: usize = 32;
 
-/// A name without the differences that are allowed on a command line.
+/// Returns a name without the differences that are allowed on a command line.
 fn folded(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
-/// A rule as a value, with the fields that it does not give, and that it has like the rule at the path; none where either is
-/// no rule. Positions in the value stay.
+/// Completes a rule with the fields that it omits and has in common with the rule at the path; none if either is not a
+/// rule. Positions within the value do not change.
 fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
     let before = &text[Outline::of(text).exact(path)?];
     let (old, rule) = (rule_kind(before)?, rule_kind(value)?);
@@ -162,7 +162,7 @@ fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
     Some(format!("{given}{comma}{})", kept.join(", ")))
 }
 
-/// The kind of the rule that is written in this value: its name alone, or with fields.
+/// Returns the kind of the rule that is written in this value: its name alone, or with fields.
 fn rule_kind(value: &str) -> Option<RuleKind> {
     let value = value.trim();
     let name = &value[..value.find('(').unwrap_or(value.len())];
@@ -174,12 +174,12 @@ fn rule_kind(value: &str) -> Option<RuleKind> {
     RuleKind::ALL.iter().copied().find(|kind| folded(kind.key()) == name || folded(kind.info().name) == name)
 }
 
-/// The value of a field of a value.
+/// Returns the value of a field of a value.
 fn field<'t>(value: &'t str, key: &str) -> Option<&'t str> {
     Some(&value[Outline::of(value).exact(key)?])
 }
 
-/// The error without a place: the user who sets a field has not seen the text in which it is set.
+/// Returns the error without its position in the text, which a user who sets a field does not see.
 fn cannot_set(assignment: &str, error: PresetError) -> PresetError {
     match error {
         PresetError::Content(fault) => {
@@ -189,8 +189,8 @@ fn cannot_set(assignment: &str, error: PresetError) -> PresetError {
     }
 }
 
-/// The text with another value at a path; a missing field is added to the enclosing group. Else the reason why that is
-/// not possible.
+/// Returns the text with another value at a path, or the reason why that is not possible. A missing field is added to
+/// the enclosing group.
 fn replace(mut text: String, path: &str, value: &str) -> Result<String, String> {
     let outline = Outline::of(&text);
     if let Some(span) = outline.exact(path) {
@@ -207,7 +207,7 @@ fn replace(mut text: String, path: &str, value: &str) -> Result<String, String> 
         let Some(open) = open else { return Err(format!("`{}` has no fields", shortened(parent))) };
         text.insert_str(open, &format!("{field}: {value}, "));
     }
-    // A value that contains several would change other fields too.
+    // A value with several fields in it would change others too.
     match Outline::of(&text).exact(path) {
         Some(span) if text[span.clone()] == *value.trim() => Ok(text),
         _ => Err(format!("expected a single value for `{}`", shortened(path))),

@@ -17,7 +17,7 @@ pub struct SystemMemory {
 }
 
 impl SystemMemory {
-    /// The main memory, known only where the system has `/proc/meminfo`.
+    /// Returns main memory of this machine; none where the system has no `/proc/meminfo`.
     pub fn here() -> Option<SystemMemory> {
         let text = fs::read_to_string("/proc/meminfo").ok()?;
         let bytes = |name: &str| {
@@ -50,16 +50,16 @@ const LONG_STEP: f64 = 60.0;
 /// The requirements of a training and whether they are met, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityReport {
-    /// Such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
+    /// The requirements in words, such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
     pub needs: String,
-    /// Why it would not fit, if it would not, with a remedy.
+    /// Why the training would not fit, with a remedy; none if it fits.
     pub lacks: Option<String>,
     /// A warning before its start.
     pub warning: Option<String>,
 }
 
 impl CapacityReport {
-    /// The report for the first run of a preset, with its folder in `runs`, where its requirements are known
+    /// Returns the report for the first run of a preset, with its folder in `runs`, where its requirements are known
     /// beforehand.
     pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<CapacityReport> {
         let workload = training.workload()?;
@@ -68,16 +68,18 @@ impl CapacityReport {
         let needs = needs.of_processes(processes);
         let fits = capacity.memory.filter(|_| processes == 1);
         let fits = fits.and_then(|memory| workload.fitting(0, memory, capacity.is_gpu()));
+        let with = workload.with_smaller_batches();
+        let fits = fits.map(|fits| format!("a batch_size of at most {fits}{with}"));
         Some(CapacityReport {
             needs: capacity.words(&needs),
-            lacks: capacity.lacks(&needs, fits),
+            lacks: capacity.lacks(&needs, fits.as_deref()),
             warning: capacity.warns(&needs),
         })
     }
 }
 
 impl Capacity {
-    /// The resources for a training on a device of the worker, with its folder in `runs`.
+    /// Returns the resources for a training on a device of the worker, with its folder in `runs`.
     pub fn look(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Capacity {
         let cards = has.devices.iter().filter(|device| device.name != "cpu");
         let device = match choice {
@@ -96,19 +98,17 @@ impl Capacity {
         Capacity { device, memory, disk: free_disk(runs), threads }
     }
 
-    /// Why a training would not fit, if it would not, with a remedy; `fits` is the largest `batch_size` that fits into
-    /// memory, if there is one.
-    pub fn lacks(&self, needs: &Needs, fits: Option<u64>) -> Option<String> {
+    /// Why a training would not fit, if it would not, with a remedy; `fits` is a `batch_size` that fits into memory in
+    /// words, if there is one.
+    pub fn lacks(&self, needs: &Needs, fits: Option<&str>) -> Option<String> {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         let memory = needs.memory(self.is_gpu());
         if is_less(self.memory, memory) {
             let ([needed, there], of) = (sizes(memory, self.memory?), self.device_words());
-            let change = fits.map_or_else(
-                || "a smaller model".to_owned(),
-                |fits| format!("a batch_size of at most {fits} (of GPT-2 with more accumulation), a smaller model"),
-            );
+            let batch = fits.map_or_else(String::new, |fits| format!("{fits}, "));
             return Some(format!(
-                "the training needs about {needed} of memory, and {of} has {there}; take {change}, or another device"
+                "the training needs about {needed} of memory, and {of} has {there}; take {batch}a smaller model, or \
+                 another device"
             ));
         }
         if is_less(self.disk, needs.disk) {
@@ -125,7 +125,7 @@ impl Capacity {
         self.device.is_some()
     }
 
-    /// A warning that a step takes long on the processor, where it does.
+    /// Returns a warning if a step would take long on the processor.
     pub fn warns(&self, needs: &Needs) -> Option<String> {
         let seconds = needs.step_operations / (f64::from(self.threads) * THREAD_RATE);
         (self.device.is_none() && seconds > LONG_STEP).then(|| {
@@ -134,7 +134,7 @@ impl Capacity {
         })
     }
 
-    /// The requirements of a training and the available resources, in words.
+    /// Returns the requirements of a training and the available resources, in words.
     pub fn words(&self, needs: &Needs) -> String {
         let of = |needed: u64, there: Option<u64>| match there {
             Some(there) => sizes(needed, there).join(" of "),
@@ -165,8 +165,8 @@ fn free_disk(folder: &Path) -> Option<u64> {
     }
 }
 
-/// A requirement and what is there of it, in words. Requirements are rounded up, and what does not suffice is rounded
-/// down, so that the words never contradict the comparison.
+/// Returns a requirement and the available amount, in words. Requirements are rounded up, and what does not suffice is
+/// rounded down, so that the words never contradict the comparison.
 fn sizes(needed: u64, there: u64) -> [String; 2] {
     [size(needed, f64::ceil), size(there, if there < needed { f64::floor } else { f64::ceil })]
 }

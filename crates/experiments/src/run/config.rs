@@ -40,7 +40,7 @@ pub enum ConfigError {
     )]
     Changed {
         differences: Vec<Difference>,
-        /// Whether the events hold the config that the run was begun with.
+        /// Whether the events contain the config with which the run began.
         kept: bool,
     },
 }
@@ -55,7 +55,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// A difference of values from files, which may hold anything.
+    /// Returns a difference of values from files, which may hold anything.
     fn new(field: &str, before: &str, now: &str) -> Difference {
         const LONGEST: usize = 300;
         let [before, now] = [before, now].map(|value| match visible(value) {
@@ -76,12 +76,12 @@ fn list(differences: &[Difference]) -> String {
     differences.iter().map(Difference::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// How to restore the old values.
+/// Returns advice on how to restore the old values.
 fn how(kept: bool) -> &'static str {
     if kept { " (`valleyscope runs check --mend` does that)" } else { "" }
 }
 
-/// Advice on a changed field that may be changed by a command.
+/// Returns advice on a changed field that may be changed by a command.
 fn advice(differences: &[Difference]) -> String {
     let steps = differences.iter().find(|difference| difference.field == "steps");
     steps.map_or_else(String::new, |Difference { now, .. }| {
@@ -93,13 +93,13 @@ fn advice(differences: &[Difference]) -> String {
     })
 }
 
-/// The SHA-256 of a config's text, in hexadecimal digits.
+/// Returns the SHA-256 of a config's text, in hexadecimal digits.
 fn sha256(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl RunConfig {
-    /// Reads the config of a run.
+    /// Reads the `config.ron` of a run.
     pub fn read(run: &RunFolder) -> Result<RunConfig, ConfigError> {
         let path = run.config();
         let text = run.config_text().map_err(|source| PresetError::Read { path: path.clone(), source })?;
@@ -107,8 +107,8 @@ impl RunConfig {
         Ok(RunConfig { preset, text })
     }
 
-    /// The config that a run with this history was begun with: that in its events or, where an older version did not
-    /// record it there, its `config.ron`.
+    /// Returns the config with which a run with this history began: the one in its events or, where an older version
+    /// did not record it there, its `config.ron`.
     pub fn begun(run: &RunFolder, history: &RunHistory) -> Result<RunConfig, ConfigError> {
         match history.started().map(|started| &started.config).filter(|config| !config.is_empty()) {
             None => RunConfig::read(run),
@@ -122,17 +122,18 @@ impl RunConfig {
         Ok(RunConfig { preset, text: text.to_owned() })
     }
 
-    /// The text as in the file.
+    /// Returns the text as in the file.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it computes the same as a training, with the differences that [`RunConfig::check`] allows.
+    /// Returns whether the config computes the same as a training, apart from the differences that [`RunConfig::check`]
+    /// allows.
     pub fn computes_the_same_as(&self, training: &Preset) -> bool {
         differing_fields(training, &self.preset).is_empty()
     }
 
-    /// The description of the run, for its first event.
+    /// Returns the description of the run, for its first event.
     pub fn started(&self) -> Started {
         let text = &self.text;
         let (config, config_sha256) = (text.clone(), sha256(text));
@@ -146,38 +147,34 @@ impl RunConfig {
 
     /// Checks that a run with this history can resume with the config, which must compute the same as the one that the
     /// run was begun with. Comments, the title, the description, the place of the data (which have a fingerprint of
-    /// their own) and the device may differ. For a run of an older version, whose events do not hold the config, only
-    /// the facts in its events are compared.
+    /// their own) and the device may differ.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::Changed`] with the fields that differ.
+    /// Returns [`ConfigError::Changed`] with the fields that differ.
     pub fn check(&self, history: &RunHistory) -> Result<(), ConfigError> {
-        let now = self.started();
-        let differences = match history.started() {
-            None => Vec::new(),
-            Some(before) if before.config.is_empty() => facts_that_differ(before, &now),
-            Some(before) if before.config == self.text => Vec::new(),
-            Some(before) => differing_fields(&RunConfig::parse_begun(&before.config)?.preset, &self.preset),
+        let begun = history.started().map(|started| started.config.as_str()).filter(|text| !text.is_empty());
+        let differences = match begun {
+            Some(begun) if begun != self.text => differing_fields(&RunConfig::parse_begun(begun)?.preset, &self.preset),
+            _ => Vec::new(),
         };
         if !differences.is_empty() {
-            let kept = history.started().is_some_and(|before| !before.config.is_empty());
-            return Err(ConfigError::Changed { differences, kept });
+            return Err(ConfigError::Changed { differences, kept: true });
         }
-        let differences = points_that_differ(history, now.scan.as_ref());
+        let differences = points_that_differ(history, self.started().scan.as_ref());
         if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, kept: false }) }
     }
 
-    /// Checks that a run has the config that it was begun with, as far as its events can be read
-    /// ([`RunConfig::check`]).
+    /// Checks that a run's config computes the same as the one with which it began ([`RunConfig::check`]), as far as
+    /// its events can be read.
     pub fn check_run(run: &RunFolder) -> Result<(), ConfigError> {
         let mut reader = RunReader::brief(run.clone());
         reader.poll().map_err(|source| PresetError::Read { path: run.events(), source })?;
         RunConfig::read(run)?.check(reader.history())
     }
 
-    /// The identity of the run's checkpoints: the hash of the config that the run was begun with, to which this one is
-    /// equal.
+    /// Returns the identity of the run's checkpoints: the hash of the config that the run was begun with, to which this
+    /// one is equal.
     pub fn identity(&self, history: &RunHistory) -> String {
         let begun = history.started().map(|started| started.config_sha256.clone());
         begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
@@ -209,42 +206,10 @@ impl ConfigReader for PresetConfigs {
     }
 }
 
-/// Whether two texts are configs that compute the same ([`RunConfig::check`]).
+/// Returns whether two texts are configs that compute the same ([`RunConfig::check`]).
 pub fn compute_the_same(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(|text| Preset::parse(text, RunFolder::CONFIG));
     matches!((one, other), (Ok(one), Ok(other)) if differing_fields(&one, &other).is_empty())
-}
-
-/// The facts of the config in the first event of a run that differ from the current ones, as far as they are recorded.
-fn facts_that_differ(before: &Started, now: &Started) -> Vec<Difference> {
-    let mut differences = Vec::new();
-    let mut compare = |field: &str, before: String, now: String| {
-        if !before.is_empty() && before != now {
-            differences.push(Difference::new(field, &before, &now));
-        }
-    };
-    fn text(value: Option<impl ToString>) -> String {
-        value.map_or_else(String::new, |value| value.to_string())
-    }
-    compare("kind", before.kind.clone(), now.kind.clone());
-    compare("precision", before.precision.clone(), now.precision.clone());
-    compare("seed", text(before.seed), text(now.seed));
-    match (&before.scan, &now.scan) {
-        (Some(before), Some(now)) => {
-            compare("optimizers", before.optimizers.join(", "), now.optimizers.join(", "));
-            compare("batch_sizes", format!("{:?}", before.batch_sizes), format!("{:?}", now.batch_sizes));
-            compare("learning_rates", rounded(&before.learning_rates), rounded(&now.learning_rates));
-            compare("replicates", before.replicates.to_string(), now.replicates.to_string());
-            compare("steps", before.steps.to_string(), now.steps.to_string());
-        }
-        _ => {
-            compare("optimizer", before.optimizer.clone(), now.optimizer.clone());
-            compare("learning_rate", text(before.learning_rate), text(now.learning_rate));
-            compare("batch_size", text(before.batch_size), text(now.batch_size));
-            compare("steps", text(Some(before.steps).filter(|&steps| steps > 0)), now.steps.to_string());
-        }
-    }
-    differences
 }
 
 /// The differences shown by a scan's finished grid points, which record their settings, also where the first event is
@@ -277,16 +242,10 @@ fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Diff
     differences.into_iter().collect()
 }
 
-/// Numbers rounded for comparison: powers may differ in their last digits between machines.
-fn rounded(numbers: &[f64]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(|number| format!("{number:.9e}")).collect();
-    format!("[{}]", numbers.join(", "))
-}
-
 /// The fields that need not be equal for a run to resume. The data have a fingerprint.
 const FREE: [&str; 6] = ["title", "description", "data", "device", "processes", "shard_optimizer"];
 
-/// The fields in which two configs differ, so that they do not compute the same.
+/// Returns the fields in which two configs differ, so that they do not compute the same.
 pub fn differing_fields(before: &Preset, now: &Preset) -> Vec<Difference> {
     if before.kind() != now.kind() {
         return vec![Difference::new("kind", before.kind(), now.kind())];
@@ -340,7 +299,7 @@ fn compare(path: &str, before: &Value, now: &Value, differences: &mut Vec<Differ
     }
 }
 
-/// A value about as written in the file.
+/// Formats a value approximately as in the file.
 fn written(value: &Value) -> String {
     match value {
         Value::Null => "not given".to_owned(),

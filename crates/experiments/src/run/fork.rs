@@ -15,7 +15,7 @@ use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{ChoiceError, first_usable};
 use valleyscope_runs::{Event, EventRecord};
 use valleyscope_runs::{FolderError, RunFolder};
-use valleyscope_runs::{Forked, link_checkpoint, seal};
+use valleyscope_runs::{Forked, link_checkpoint, with_crc};
 
 use super::config::{ConfigError, RunConfig};
 use crate::preset::Preset;
@@ -41,11 +41,6 @@ pub enum ForkError {
     #[error(transparent)]
     Choice(#[from] ChoiceError),
     #[error(
-        "the checkpoint of step {step} of the run {run} does not say how it was trained, as a version before has written \
-         it; resume that run, which then saves one that does"
-    )]
-    Untold { run: String, step: u64 },
-    #[error(
         "the run {run} is of the kind {expected}, and the settings are of the kind {found}; a fork goes on with the same model"
     )]
     Kind { run: String, expected: &'static str, found: &'static str },
@@ -61,12 +56,12 @@ pub enum ForkError {
 }
 
 impl Fork {
-    /// The training of the run itself, for a fork without changes.
+    /// Returns the training of the run itself, for a fork without changes.
     pub fn training(&self) -> Result<Preset, ForkError> {
         self.config().map(|(config, _)| config.preset)
     }
 
-    /// The config that the run was begun with, and its hash.
+    /// Returns the config with which the run began, and its hash.
     fn config(&self) -> Result<(RunConfig, String), ForkError> {
         let mut reader = RunReader::brief(self.run.clone());
         reader.poll().map_err(|source| ForkError::File { path: self.run.events(), source })?;
@@ -84,8 +79,8 @@ impl Fork {
     ///
     /// # Errors
     ///
-    /// Where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder cannot
-    /// be written. Then nothing of it is left. The other run is never changed.
+    /// Returns an error where there is no such checkpoint, it is damaged, or is not of the training's model, and where
+    /// the folder cannot be written. Then nothing of it is left. The other run is never changed.
     pub fn create(&self, parent: &Path, stem: &str, training: &Preset) -> Result<(RunFolder, Forked), ForkError> {
         let (_, config_sha256) = self.config()?;
         let mut forked = Forked::default();
@@ -104,7 +99,7 @@ impl Fork {
             let record =
                 EventRecord { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
             write(&folder.config(), &training.to_ron())?;
-            write(&folder.events(), &(seal(&record.to_line(), 1) + "\n"))
+            write(&folder.events(), &(with_crc(&record.to_line(), 1) + "\n"))
         })?;
         Ok((run, forked))
     }
@@ -112,9 +107,6 @@ impl Fork {
     /// Checks that a training can continue from the checkpoint; returns whether it has the same update rule.
     fn check(&self, training: &Preset, checkpoint: &Checkpoint) -> Result<bool, ForkError> {
         let (run, step) = (self.run.name(), checkpoint.step);
-        if checkpoint.preset.is_empty() {
-            return Err(ForkError::Untold { run, step });
-        }
         // The run may be a fork itself, with other settings than those that the checkpoint was trained with.
         let before = Preset::parse(&checkpoint.preset, &Checkpoint::file_name(step));
         let before = before.map_err(|error| ForkError::Config { run: run.clone(), source: error.into() })?;

@@ -1,4 +1,4 @@
-//! Runs of presets: their configs, forks of them, checks of their folders, and whether a machine can train them.
+//! Runs of presets: configs, forks, checks of folders, and estimates of whether a machine can train them.
 
 mod capacity;
 mod config;

@@ -18,7 +18,7 @@ pub struct AutoScale {
 }
 
 impl AutoScale {
-    /// The scale for what `viewport` shows of the landscape.
+    /// Returns the scale for the part of the landscape that `viewport` shows.
     ///
     /// The end of the colours is about the highest loss in view, except for the highest tenth. Linear is a twelfth of
     /// the deepest descent in view, so that the gentle slope −cu takes a good part of the colours however high the
@@ -43,7 +43,7 @@ fn keep_or_round(current: f64, wanted: f64) -> f64 {
     if (wanted / current).ln().abs() <= TOLERANCE.ln() { current } else { nice_step(wanted) }
 }
 
-/// The unrounded scale for the losses on a coarse grid over the view.
+/// Returns the unrounded scale for the losses on a coarse grid over the view.
 fn suitable(landscape: &Landscape, viewport: &Viewport) -> SymLog {
     let [width, height] = viewport.size_px;
     let mut losses = Vec::with_capacity(COLUMNS * ROWS);

@@ -1,23 +1,23 @@
-//! How values lie along an axis, in the window and in figures alike.
+//! Scales of axes, in the window and in figures.
 
-/// The scale of an axis. A place on it is a value, or what the scale makes of it.
+/// The scale of an axis, which maps a value to a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AxisScale {
     Linear,
-    /// Of parts of 1, shown in %.
+    /// Linear, for fractions of 1 shown in %.
     Percent,
-    /// By the decimal logarithm; only what is positive has a place.
+    /// The decimal logarithm; only positive values have a place.
     Log,
     /// `sign(x) log₁₀(1 + |x|/linear)`: linear about 0, logarithmic far from it.
     SymLog {
         linear: f64,
     },
-    /// Of seconds since 1970.
+    /// Linear, for seconds since 1970 shown as times of day.
     Clock,
 }
 
 impl AxisScale {
-    /// Where a value lies on the axis; not finite where it has no place.
+    /// Returns the place of a value on the axis; not finite where it has none.
     pub fn place(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => value,
@@ -27,7 +27,7 @@ impl AxisScale {
         }
     }
 
-    /// The value at a place; the inverse of [`AxisScale::place`].
+    /// Returns the value at a place; the inverse of [`AxisScale::place`].
     pub fn value(self, place: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => place,
@@ -36,7 +36,7 @@ impl AxisScale {
         }
     }
 
-    /// The axis for a quantity that may be negative, logarithmic below the sizes that it takes: linear
+    /// Returns the axis for a quantity that may be negative, logarithmic below the sizes that it takes: linear
     /// within a thousandth of the largest, or within the smallest where that is larger.
     pub fn symlog_for(values: impl Iterator<Item = f64>) -> Self {
         let sizes = values.map(f64::abs).filter(|size| *size > 0.0 && size.is_finite());

@@ -30,7 +30,7 @@ impl Viewport {
         self.camera.width / f64::from(self.size_px[0].max(1.0))
     }
 
-    /// The position on the canvas of a point of the plane.
+    /// Returns the position on the canvas of a point of the plane.
     pub fn px_from_xy(&self, [x, y]: [f64; 2]) -> [f32; 2] {
         let [width, height] = self.size_px;
         let scale = 1.0 / self.units_per_px();
@@ -40,7 +40,7 @@ impl Viewport {
         ]
     }
 
-    /// The point of the plane under a pixel.
+    /// Returns the point of the plane under a pixel.
     pub fn xy_from_px(&self, [px, py]: [f32; 2]) -> [f64; 2] {
         let [width, height] = self.size_px;
         let scale = self.units_per_px();

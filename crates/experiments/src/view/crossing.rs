@@ -8,9 +8,9 @@ pub struct Crossing {
     pub wall_s: f64,
 }
 
-/// The first place where a curve, of points `[step, wall_s, value]` in their order, is at a level or below. Between two
-/// points the curve is a straight line; points that are not finite, and the lines to them, are left out. None where it
-/// stays above.
+/// Finds the first place where a curve of points `[step, wall_s, value]`, in their order, is at a level or below.
+/// Between two points the curve is a straight line; points that are not finite, and the lines to them, are left out.
+/// None where it stays above.
 pub fn first_crossing(points: impl IntoIterator<Item = [f64; 3]>, level: f64) -> Option<Crossing> {
     let mut above: Option<[f64; 3]> = None;
     for point in points {
@@ -26,7 +26,8 @@ pub fn first_crossing(points: impl IntoIterator<Item = [f64; 3]>, level: f64) ->
     None
 }
 
-/// The lowest level that all curves reach: the largest of their smallest finite values. None where one has none.
+/// Returns the lowest level that all curves reach: the largest of their smallest finite values. None where a curve has
+/// no finite value.
 pub fn common_level<P: IntoIterator<Item = [f64; 3]>>(curves: impl IntoIterator<Item = P>) -> Option<f64> {
     let mut level: Option<f64> = None;
     for curve in curves {
@@ -37,8 +38,8 @@ pub fn common_level<P: IntoIterator<Item = [f64; 3]>>(curves: impl IntoIterator<
     level
 }
 
-/// The factor between a baseline and the number taken, in words, such as `1.80 × fewer`; `more` is the word where more
-/// are taken. Empty where one of them is 0, as at the first step.
+/// Returns the ratio of a baseline and another number in words, such as `1.80 × fewer`; `more` is the word where the
+/// other number is larger. Empty where one of them is 0, as at the first step.
 pub fn speedup(baseline: f64, taken: f64, [fewer, more]: [&str; 2]) -> String {
     let ratio = baseline / taken;
     match ratio {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::{Bucket, BucketSpread};
 
-/// A quantity with a plot of its own.
+/// A quantity of a simulation that has its own plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DiagnosticMetric {
     Loss,
@@ -20,19 +20,19 @@ pub struct DiagnosticValue {
     pub mean_low: f64,
     pub mean: f64,
     pub mean_high: f64,
-    /// Over the particles; NaN for a metric of the ensemble as a whole.
+    /// The standard deviation over the particles; NaN for a metric of the ensemble as a whole.
     pub std: f64,
     pub min: f64,
     pub max: f64,
 }
 
-/// How the spread over particles is drawn.
+/// The drawing of the spread over particles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Band {
     /// Mean ± standard deviation.
     #[default]
     Deviation,
-    /// From the smallest to the largest of any particle.
+    /// From the smallest to the largest value of any particle.
     Extremes,
     Hidden,
 }
@@ -46,17 +46,17 @@ impl DiagnosticMetric {
         DiagnosticMetric::FreeEnergy,
     ];
 
-    /// The plot's title.
+    /// Returns the plot's title.
     pub fn title(self) -> &'static str {
         self.info().title
     }
 
-    /// A short name for switches.
+    /// Returns a short name for switches.
     pub fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// The name in files.
+    /// Returns the name in files.
     pub fn key(self) -> &'static str {
         self.info().key
     }
@@ -65,17 +65,17 @@ impl DiagnosticMetric {
         self.info().explanation
     }
 
-    /// Whether values are never negative, so that a logarithmic axis is a plain logarithm.
+    /// Returns whether values are never negative, so that a logarithmic axis is a plain logarithm.
     pub fn is_positive(self) -> bool {
         self.info().is_positive
     }
 
-    /// The metric over a bucket.
+    /// Returns the metric over a bucket.
     pub fn value(self, bucket: &Bucket) -> DiagnosticValue {
         (self.info().value)(bucket)
     }
 
-    /// The one place that describes a metric.
+    /// Describes the metric, in one place.
     fn info(self) -> MetricInfo {
         match self {
             DiagnosticMetric::Loss => MetricInfo {
@@ -136,7 +136,7 @@ struct MetricInfo {
 }
 
 impl DiagnosticValue {
-    /// The value of a metric that each particle has.
+    /// Returns the value of a metric that each particle has.
     fn of_particles(spread: &BucketSpread) -> DiagnosticValue {
         DiagnosticValue {
             mean_low: spread.mean_low,
@@ -148,7 +148,7 @@ impl DiagnosticValue {
         }
     }
 
-    /// The value of a metric that only the ensemble as a whole has.
+    /// Returns the value of a metric that only the ensemble as a whole has.
     fn of_ensemble(mean: f64) -> DiagnosticValue {
         DiagnosticValue { mean_low: mean, mean, mean_high: mean, std: f64::NAN, min: f64::NAN, max: f64::NAN }
     }
@@ -165,7 +165,7 @@ impl Band {
         }
     }
 
-    /// The band's ends, if it has any here.
+    /// Returns the band's ends, if the value has a band.
     pub fn of(self, value: &DiagnosticValue) -> Option<[f64; 2]> {
         let ends = match self {
             Band::Deviation => [value.mean - value.std, value.mean + value.std],

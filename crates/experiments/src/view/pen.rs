@@ -35,13 +35,13 @@ impl Pen {
     /// The number of distinct pens of one colour.
     pub const COUNT: usize = SHADES * Dash::ALL.len();
 
-    /// One of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
+    /// Returns one of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
     pub fn new(color: [u8; 3], number: usize) -> Pen {
         let number = number % Self::COUNT;
         Pen { color, shade: number % SHADES, dash: Dash::ALL[number / SHADES] }
     }
 
-    /// The colour of its line on a background, as red, green and blue.
+    /// Returns the colour of its line on a background, as red, green and blue.
     pub fn color_on(self, background: Background) -> [u8; 3] {
         let own = contrasting(self.color, background);
         match (self.shade, background) {
@@ -63,7 +63,7 @@ mod tests {
 
     const BACKGROUNDS: [Background; 2] = [Background::Light, Background::Dark];
 
-    /// The angle of a colour on the wheel, in degrees.
+    /// Returns the angle of a colour on the wheel, in degrees.
     fn hue(color: [u8; 3]) -> f64 {
         let [red, green, blue] = color.map(f64::from);
         let (x, y) = (red - 0.5 * (green + blue), 0.75_f64.sqrt() * (green - blue));

@@ -1,4 +1,4 @@
-//! A range of an axis suitable for most curves, robust against a few outliers and against what has diverged.
+//! Ranges of axes that suit most curves, robust against a few outliers and diverged curves.
 
 use super::AxisScale;
 
@@ -8,7 +8,8 @@ pub type Extent = [f64; 2];
 /// A curve that needs this many times the range of all smaller ones has run away: it would leave them less than a pixel
 /// or two.
 const RUNAWAY: f64 = 100.0;
-/// The same for the band around a curve, which is paler and matters less than the curve itself.
+/// A band that needs this many times the range of all smaller ones has run away. It is paler and matters less than the
+/// curve itself.
 const WIDE: f64 = 20.0;
 
 /// The places up to which curves that have blown up determine the range of their plot.
@@ -21,15 +22,15 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// For the losses of trainings: one above ten times the largest initial loss has diverged, and determines the range
-    /// up to that initial loss. An untrained model has about the loss of guessing, which no useful training exceeds for
-    /// long. `None` without a positive initial loss.
+    /// Returns the ceiling for losses of trainings: one above ten times the largest initial loss has diverged, and
+    /// determines the range up to that initial loss. An untrained model has about the loss of guessing, which no useful
+    /// training exceeds for long. `None` without a positive initial loss.
     pub fn of_losses(initial: impl Iterator<Item = f64>, scale: AxisScale) -> Option<Ceiling> {
         Ceiling::above(initial, 10.0, scale)
     }
 
-    /// For norms of gradients and other quantities that may well grow: one above a thousand
-    /// times the largest initial value has blown up, and determines the range up to that value.
+    /// Returns the ceiling for norms of gradients and other quantities that may well grow: one above a thousand times
+    /// the largest initial value has blown up, and determines the range up to that value.
     pub fn of_sizes(initial: impl Iterator<Item = f64>, scale: AxisScale) -> Option<Ceiling> {
         Ceiling::above(initial, 1e3, scale)
     }
@@ -37,19 +38,19 @@ impl Ceiling {
     fn above(initial: impl Iterator<Item = f64>, factor: f64, scale: AxisScale) -> Option<Ceiling> {
         let initial: Vec<f64> = initial.filter(|value| value.is_finite() && *value > 0.0).collect();
         let smallest = initial.iter().copied().reduce(f64::min)?;
-        // A run that diverges before it first records anything is no measure for others.
+        // A run that diverges before its first record must not determine the ceiling of others.
         let largest = initial.into_iter().filter(|value| *value <= 100.0 * smallest).fold(smallest, f64::max);
         let [blown_up, kept] = [factor * largest, largest].map(|value| scale.place(value));
         (blown_up.is_finite() && kept.is_finite()).then_some(Ceiling { blown_up, kept })
     }
 
-    /// The highest place that determines the range, of a curve with these places.
+    /// Returns the highest place that determines the range, of a curve with these places.
     pub fn of_curve(self, places: impl Iterator<Item = f64>) -> f64 {
         if places.fold(f64::NEG_INFINITY, f64::max) > self.blown_up { self.kept } else { f64::INFINITY }
     }
 }
 
-/// The smallest extent that holds both.
+/// Returns the smallest extent that holds both.
 pub fn union(a: Extent, b: Extent) -> Extent {
     [a[0].min(b[0]), a[1].max(b[1])]
 }
@@ -58,8 +59,8 @@ fn length([low, high]: Extent) -> f64 {
     high - low
 }
 
-/// The curves that determine a range: all, except where a minority needs more than `factor` times the range of the
-/// others.
+/// Returns the curves that determine a range: all, except where a minority needs more than `factor` times the range of
+/// the others.
 fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..extents.len()).collect();
     order.sort_by(|&a, &b| length(extents[a]).total_cmp(&length(extents[b])));
@@ -79,14 +80,14 @@ fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
     keep
 }
 
-/// The vertical range of a plot of these curves: the extent that suits them, with a margin.
+/// Returns the vertical range of a plot of these curves: the extent that suits them, with a margin.
 pub fn with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
     let Some([low, high]) = suiting(curves) else { return [0.0, 1.0] };
     let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
     [low - margin, high + margin]
 }
 
-/// The extent that suits these curves, given the extent of each one's means and, if shown, of its band.
+/// Returns the extent that suits these curves, given the extent of each one's means and, if shown, of its band.
 /// A minority that would flatten the others is left out. `None` without a curve.
 pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
     let means: Vec<Extent> = curves.iter().map(|(mean, _)| *mean).collect();
@@ -98,7 +99,7 @@ pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
     parts.reduce(union)
 }
 
-/// The horizontal range of a plot of curves over this extent: a margin keeps points at its ends fully visible.
+/// Returns the horizontal range of a plot of curves over this extent: a margin keeps points at its ends fully visible.
 pub fn across(extent: Option<Extent>) -> Extent {
     const MARGIN: f64 = 0.02;
     match extent {

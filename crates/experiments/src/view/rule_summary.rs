@@ -1,4 +1,4 @@
-//! What is known of a rule, for the help in the window and on the command line.
+//! Summaries of rules for the help in the window and on the command line.
 
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::optimizer::{
@@ -12,12 +12,12 @@ use super::formula::{Formula, step_formulas};
 #[derive(Clone, Debug)]
 pub struct RuleSummary {
     pub kind: RuleKind,
-    /// The formulas of a step with the choices that hold where nothing is said.
+    /// The formulas of a step with the default choices.
     pub formulas: Vec<Formula>,
     pub variants: Vec<Variant>,
 }
 
-/// What another choice of a hyperparameter changes.
+/// The changes that another choice of a hyperparameter makes.
 #[derive(Clone, Debug)]
 pub struct Variant {
     pub of: &'static Hyperparameter,
@@ -48,7 +48,7 @@ impl RuleSummary {
     }
 }
 
-/// The formulas of a step. The numbers in them are of no importance.
+/// Returns the formulas of a step. The numbers in them are of no importance.
 fn formulas(rule: RuleSpec) -> Vec<Formula> {
     let landscape: Landscape = LandscapeSpec::default().landscape();
     let theta = [0.5, 0.25];
@@ -61,24 +61,24 @@ fn formulas(rule: RuleSpec) -> Vec<Formula> {
     step_formulas(&trace(&inputs, batch), rule.info())
 }
 
-/// A step in which everything happens that does not happen in all: one after an interval of any hyperparameter that counts
-/// steps, and not the first.
+/// Returns a step in which everything happens that happens only in some: one after an interval of any hyperparameter
+/// that counts steps, and not the first.
 fn complete_step(rule: &RuleSpec) -> u64 {
     let intervals = rule.hyperparameters().filter(|(of, value)| of.is_whole() && *value > 0.0);
     intervals.map(|(_, value)| value as u64).product::<u64>().max(2) + 1
 }
 
-/// The values of a hyperparameter where nothing is said, on the plane and in training.
+/// Returns the defaults of a hyperparameter, on the plane and in training.
 pub fn defaults(of: &Hyperparameter) -> [String; 2] {
     [of.on_plane, of.in_training].map(|value| match of.choices().get(value as usize) {
         Some(choice) => choice.key.to_owned(),
-        // As it can be typed.
+        // Very small numbers are written as they can be typed.
         None if value != 0.0 && value.abs() < 1e-4 => format!("{value:e}"),
         None => value.to_string(),
     })
 }
 
-/// The values that a hyperparameter can have: `0 to 1`, or choices.
+/// Returns the values that a hyperparameter can have: `0 to 1`, or choices.
 pub fn values(of: &Hyperparameter) -> String {
     match of.range() {
         Some(range) if of.is_whole() => format!("{} to {}, whole", range.min, range.max),

@@ -17,7 +17,7 @@ impl SymLog {
     /// The number of equal parts of the colours at whose ends contour lines lie.
     pub const CONTOURS: u32 = 24;
 
-    /// The values at which contour lines lie, from the lowest to the highest.
+    /// Returns the values at which contour lines lie, from the lowest to the highest.
     pub fn contour_levels(&self) -> impl Iterator<Item = f64> + use<> {
         let scale = *self;
         (0..=Self::CONTOURS).map(move |level| scale.value(f64::from(level) / f64::from(Self::CONTOURS)))
@@ -29,13 +29,13 @@ impl SymLog {
         0.5 + 0.5 * size.copysign(value)
     }
 
-    /// The value at a position on the colour bar; the inverse of [`SymLog::position`].
+    /// Returns the value at a position on the colour bar; the inverse of [`SymLog::position`].
     pub fn value(&self, position: f64) -> f64 {
         let size = 2.0 * position - 1.0;
         (self.linear * (size.abs() * (self.max / self.linear).ln_1p()).exp_m1()).copysign(size)
     }
 
-    /// The derivative of [`SymLog::position`] with respect to the value.
+    /// Returns the derivative of [`SymLog::position`] with respect to the value.
     pub fn slope(&self, value: f64) -> f64 {
         0.5 / ((self.linear + value.abs()) * (self.max / self.linear).ln_1p())
     }
@@ -57,7 +57,7 @@ impl Colormap {
     pub const ALL: [Colormap; 5] =
         [Colormap::Viridis, Colormap::Cividis, Colormap::Magma, Colormap::Inferno, Colormap::Plasma];
 
-    /// The sRGB colour at a position from 0 to 1.
+    /// Returns the sRGB colour at a position from 0 to 1.
     pub fn rgb(self, position: f64) -> [u8; 3] {
         let gradient = match self {
             Colormap::Viridis => colorous::VIRIDIS,

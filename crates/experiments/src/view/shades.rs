@@ -28,10 +28,11 @@ const CLEARLY: f32 = 0.16;
 /// The fractions of its colour that a less certain winner of a map keeps, for which colours are compared.
 const FADED: [f32; 3] = [0.75, 0.5, 0.25];
 /// The factor of distances in a map: its areas are as easily distinguished as lines that are so much further apart.
-const OF_AREAS: f32 = 3.0;
+const AREA_WEIGHT: f32 = 3.0;
 
-/// The colours of optimizers that are shown together, each with the colour that it was given, if any, and its rule's.
-/// A given colour is used as it is, and a rule's colour by the first optimizer that has it; the others get shades of it.
+/// Returns the colours of optimizers that are shown together, each with the colour that it was given, if any, and its
+/// rule's. A given colour is used as it is, and a rule's colour by the first optimizer that has it; the others get
+/// shades of it.
 pub fn distinct_colors(optimizers: &[(Option<[u8; 3]>, [u8; 3])]) -> Vec<[u8; 3]> {
     let mut taken: Vec<[u8; 3]> = optimizers.iter().filter_map(|(given, _)| *given).collect();
     let mut firsts = Vec::with_capacity(optimizers.len());
@@ -50,14 +51,14 @@ pub fn distinct_colors(optimizers: &[(Option<[u8; 3]>, [u8; 3])]) -> Vec<[u8; 3]
     firsts.iter().zip(optimizers).map(|(first, (_, of_rule))| first.unwrap_or_else(|| shade(*of_rule))).collect()
 }
 
-/// A colour for a copy: a shade of `own` that is clearly unlike all that are taken, or else the one of a fixed list that
-/// is the least like them. They are compared as lines on both backgrounds, as seen without the receptors for green (by
-/// far the most frequent deficiency together with that for red, which is alike), and as cells of a map, where a winner's
-/// colour is the paler the less certain it is.
+/// Returns a colour for a copy: a shade of `own` that is clearly unlike all that are taken, or else the one of a fixed
+/// list that is the least like them. They are compared as lines on both backgrounds, as seen without the receptors for
+/// green (by far the most frequent deficiency together with that for red, which is alike), and as cells of a map, where
+/// a winner's colour is the paler the less certain it is.
 pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
-    let taken: Vec<Seen> = taken.iter().map(|color| Seen::new(*color)).collect();
+    let taken: Vec<PerceivedColor> = taken.iter().map(|color| PerceivedColor::new(*color)).collect();
     let apart = |color: [u8; 3]| {
-        let seen = Seen::new(color);
+        let seen = PerceivedColor::new(color);
         (color, taken.iter().map(|other| seen.difference(other)).fold(f32::INFINITY, f32::min))
     };
     let shades = SHADES.map(|black| apart(mixed(own, 0.0, black)));
@@ -67,8 +68,8 @@ pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
     chosen.map_or(own, |(color, _)| color)
 }
 
-/// The distance of two colours in OKLab, about as large as it looks: black and white are 1 apart, and 0.02 is about the
-/// least that is seen.
+/// Returns the distance of two colours in OKLab, about as large as it looks: black and white are 1 apart, and 0.02 is
+/// about the least visible distance.
 pub fn color_distance(a: [u8; 3], b: [u8; 3]) -> f32 {
     distance(oklab(a.map(linear)), oklab(b.map(linear)))
 }
@@ -77,49 +78,49 @@ fn mixed(color: [u8; 3], towards: f32, part: f32) -> [u8; 3] {
     color.map(|channel| (f32::from(channel) * (1.0 - part) + towards * part).round() as u8)
 }
 
-/// A colour in OKLab as it is seen in drawings.
-struct Seen {
-    /// As a line on a dark and a light background, by all receptors and without those for green.
+/// A colour in OKLab as it is perceived in drawings.
+struct PerceivedColor {
+    /// The colour of a line on a dark and a light background, seen with all receptors and without those for green.
     lines: [[f32; 3]; 4],
     full: [f32; 3],
-    /// As that of a less certain winner of a map.
+    /// The colour of a less certain winner of a map.
     faded: [[f32; 3]; 3],
 }
 
-impl Seen {
-    fn new(color: [u8; 3]) -> Seen {
+impl PerceivedColor {
+    fn new(color: [u8; 3]) -> PerceivedColor {
         let [dark, light] =
             [Background::Dark, Background::Light].map(|background| contrasting(color, background).map(linear));
-        Seen {
+        PerceivedColor {
             lines: [dark, light, without_green(dark), without_green(light)].map(oklab),
             full: oklab(color.map(linear)),
             faded: FADED.map(|part| oklab(mixed(color, 255.0, 1.0 - part).map(linear))),
         }
     }
 
-    /// The distance of two colours where they are most alike.
-    fn difference(&self, other: &Seen) -> f32 {
+    /// Returns the distance of two colours where they are most alike.
+    fn difference(&self, other: &PerceivedColor) -> f32 {
         let lines = self.lines.iter().zip(&other.lines).map(|(a, b)| distance(*a, *b));
-        let mine = self.faded.iter().map(|faded| OF_AREAS * distance(*faded, other.full));
-        let others = other.faded.iter().map(|faded| OF_AREAS * distance(self.full, *faded));
+        let mine = self.faded.iter().map(|faded| AREA_WEIGHT * distance(*faded, other.full));
+        let others = other.faded.iter().map(|faded| AREA_WEIGHT * distance(self.full, *faded));
         lines.chain(mine).chain(others).fold(f32::INFINITY, f32::min)
     }
 }
 
-/// The distance of two colours in OKLab.
+/// Returns the distance of two colours in OKLab.
 fn distance(a: [f32; 3], b: [f32; 3]) -> f32 {
     a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt()
 }
 
-/// Linear red, green and blue as a deuteranope sees them (Viénot, Brettel and Mollon 1999).
+/// Returns linear red, green and blue as a deuteranope sees them (Viénot, Brettel and Mollon 1999).
 fn without_green([red, green, blue]: [f32; 3]) -> [f32; 3] {
     let yellow = 0.29275 * red + 0.70725 * green;
     let blue = -0.02234 * red + 0.02234 * green + blue;
     [yellow, yellow, blue.clamp(0.0, 1.0)]
 }
 
-/// Linear red, green and blue as lightness and two opponent colours, in which distances are about as large
-/// as they look (Ottosson 2020).
+/// Converts linear red, green and blue to lightness and two opponent colours, in which distances are about as large as
+/// they look (Ottosson 2020).
 fn oklab([red, green, blue]: [f32; 3]) -> [f32; 3] {
     let l = (0.412_221_47 * red + 0.536_332_54 * green + 0.051_445_995 * blue).cbrt();
     let m = (0.211_903_5 * red + 0.680_699_5 * green + 0.107_396_96 * blue).cbrt();
@@ -133,14 +134,14 @@ fn oklab([red, green, blue]: [f32; 3]) -> [f32; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Seen, copy_color, distinct_colors};
+    use super::{PerceivedColor, copy_color, distinct_colors};
 
     const ADAM: [u8; 3] = [244, 111, 67];
     const FOCUS: [u8; 3] = [128, 166, 226];
     const SIGNUM: [u8; 3] = [251, 221, 133];
 
     fn difference(a: [u8; 3], b: [u8; 3]) -> f32 {
-        Seen::new(a).difference(&Seen::new(b))
+        PerceivedColor::new(a).difference(&PerceivedColor::new(b))
     }
 
     #[test]

@@ -15,19 +15,19 @@ pub struct Tick {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ticks {
     pub ticks: Vec<Tick>,
-    /// What the labels leave out, such as `×10⁻⁷ + 0.866`: a factor by which to multiply them and an
-    /// offset to add.
+    /// The part that the labels leave out, such as `×10⁻⁷ + 0.866`: a factor by which to multiply them and an offset to
+    /// add.
     pub note: Option<String>,
 }
 
-/// Seconds between marks of a clock: what people count in.
+/// Seconds between marks of a clock: round times.
 const CLOCK_STEPS: [f64; 17] = [
     1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0, 43_200.0, 86_400.0,
     172_800.0,
 ];
 /// Significant digits that labels may need before the part they share is moved into the note.
 const LABEL_DIGITS: i32 = 5;
-/// Axes never get more marks than this, whatever is asked for.
+/// The largest number of marks of an axis, whatever is requested.
 const MOST_TICKS: f64 = 64.0;
 /// Round values within a decade, from few to many, and the smallest distance between two of them.
 const DIGITS: [(&[f64], f64); 5] = [
@@ -39,15 +39,15 @@ const DIGITS: [(&[f64], f64); 5] = [
 ];
 /// The smallest distance of 1, 2 and 5, which are taken where there is room for them.
 const USUAL_GAP: f64 = 0.301;
-/// With fewer marks there are more round values between them.
+/// The number of marks below which more round values are added.
 const ENOUGH: usize = 4;
-/// The exponents of all numbers.
+/// The smallest and the largest exponent of a normal number.
 const EXPONENTS: [f64; 2] = [-307.0, 308.0];
 
 impl Ticks {
-    /// Marks at multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most` of them.
+    /// Returns marks at multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most` of them.
     ///
-    /// There are none where the range is empty, not finite, or finer than the numbers can tell apart.
+    /// There are none where the range is empty, not finite, or finer than the resolution of the numbers.
     pub fn linear(low: f64, high: f64, most: usize) -> Ticks {
         let range = high - low;
         let largest = low.abs().max(high.abs());
@@ -63,16 +63,16 @@ impl Ticks {
         Labels::new(step, low, high).ticks(values)
     }
 
-    /// Marks of parts of 1, labelled in per cent.
+    /// Returns marks of fractions of 1, labelled in per cent.
     pub fn percent(low: f64, high: f64, most: usize) -> Vec<Tick> {
         let ticks = Ticks::linear(100.0 * low, 100.0 * high, most).whole();
         ticks.into_iter().map(|tick| Tick { value: tick.value / 100.0, ..tick }).collect()
     }
 
-    /// Marks of an axis of some length between two places, not much closer than `apart`, with labels that leave
-    /// nothing out. A single one would say nothing of the scale: there are at least two wherever values can be told apart.
+    /// Returns marks of an axis of some length between two places, not much closer than `apart`, with complete labels.
+    /// There are at least two wherever values can be distinguished, as a single one does not show the scale.
     pub fn placed(scale: AxisScale, [low, high]: [f64; 2], length: f64, apart: f64) -> Vec<Tick> {
-        /// Times are longer than numbers.
+        /// Labels of times are longer than those of numbers.
         const TIME: f64 = 1.6;
         let fitting = (length / apart).max(2.0) as usize;
         let gap = (high - low) * apart / length;
@@ -90,7 +90,7 @@ impl Ticks {
         tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(fitting))
     }
 
-    /// The marks, each labelled with what all of them share.
+    /// Returns the marks with labels that include the note that they share.
     fn whole(self) -> Vec<Tick> {
         let Some(note) = self.note else { return self.ticks };
         let [first, second, last] = [0, 1, self.ticks.len().saturating_sub(1)]
@@ -105,21 +105,22 @@ impl Ticks {
         self.ticks.into_iter().map(|tick| Tick { value: tick.value, label: label(tick) }).collect()
     }
 
-    /// The marks, each labelled in full where labels would leave something out.
+    /// Returns the marks with complete labels.
     pub fn in_full(self) -> Vec<Tick> {
         let is_whole = self.note.is_none();
         let full = |tick: Tick| if is_whole { tick } else { Tick { label: short(tick.value), ..tick } };
         self.ticks.into_iter().map(full).collect()
     }
 
-    /// Marks at round times of the day (UTC) from `low` to `high`, in seconds since 1970, no closer than `least` seconds.
+    /// Returns marks at round times of the day (UTC) from `low` to `high`, in seconds since 1970, no closer than
+    /// `least` seconds.
     pub fn clock(low: f64, high: f64, least: f64) -> Ticks {
         let days = || 86_400.0 * (least / 86_400.0).ceil();
         let step = CLOCK_STEPS.into_iter().find(|step| *step >= least).unwrap_or_else(days);
         let count = ((high - low) / step).clamp(0.0, MOST_TICKS) as usize + 1;
         let first = (low / step).ceil();
         let values = (0..count).map(|index| (first + index as f64) * step).take_while(|value| *value <= high);
-        // Midnight says which day begins.
+        // At midnight the label is the day that begins.
         let format = |value: f64| match step {
             _ if value.rem_euclid(86_400.0) == 0.0 => "%m-%d",
             60.0.. => "%H:%M",
@@ -129,14 +130,14 @@ impl Ticks {
         Ticks { ticks: ticks.collect(), note: None }
     }
 
-    /// Marks of a logarithmic axis from `low` to `high`, both positive: powers of ten, at most about `most` of
-    /// them; 1, 2 and 5 times powers of ten where the range has few decades; as on a linear axis where it has
-    /// not even those.
+    /// Returns marks of a logarithmic axis from `low` to `high`, both positive: powers of ten, at most about `most` of
+    /// them; 1, 2 and 5 times powers of ten where the range has few decades; as on a linear axis where it has not even
+    /// those.
     pub fn log(low: f64, high: f64, most: usize) -> Ticks {
         if !(low > 0.0 && high > low && high.is_finite()) {
             return Ticks::default();
         }
-        // The tolerance lets an end count that is a power of ten but for rounding.
+        // The tolerance includes an end that is a power of ten up to rounding.
         let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
         if last - first >= 2 || (last > first && most < 4) {
             let exponents = (first..=last).step_by(((last - first + 1) as usize).div_ceil(most.max(1)));
@@ -169,15 +170,15 @@ impl Ticks {
         let decimal = decades > 0;
         let below = sizes.iter().rev().map(|size| -size);
         let values = below.chain([0.0]).chain(sizes.iter().copied());
-        // One way of writing a bar: powers of ten wherever one of its labels needs them.
+        // All labels of a bar are powers of ten if one of them needs to be.
         let powers = decimal && (lowest < -3 || highest >= 5);
         let label = |value: f64| if powers { power_of_ten(value) } else { short(value) };
         Ticks { ticks: values.map(|value| Tick { value, label: label(value) }).collect(), note: None }
     }
 }
 
-/// Marks of a logarithmic axis between two places, at least `gap` apart: at 1, 2 and 5 times powers of ten, at more round
-/// values where that makes few marks, and at fewer where there is no room.
+/// Returns marks of a logarithmic axis between two places, at least `gap` apart: at 1, 2 and 5 times powers of ten, at
+/// more round values where that makes few marks, and at fewer where there is no room.
 fn log_placed([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     let at_digits = |digits: &[f64]| -> Vec<Tick> {
         let decades = exponents(low.floor(), high.floor());
@@ -202,10 +203,10 @@ fn log_placed([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     exponents.map(|exponent| 10_f64.powi(exponent)).map(|value| Tick { value, label: short(value) }).collect()
 }
 
-/// Marks of a symmetric logarithmic axis between two places: 0 and powers of ten on both sides, or round values where
-/// few of these are in view.
+/// Returns marks of a symmetric logarithmic axis between two places: 0 and powers of ten on both sides, or round values
+/// where few of these are in view.
 fn symlog_placed(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
-    /// What is closer to 0, compared with other marks, goes.
+    /// Marks closer to 0 than this fraction of the gap are removed.
     const CLOSEST: f64 = 0.4;
     let scale = AxisScale::SymLog { linear };
     let largest = scale.value(low.abs().max(high.abs()));
@@ -224,20 +225,20 @@ fn symlog_placed(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> V
     ticks
 }
 
-/// The whole numbers between two ends that are exponents of numbers.
+/// Returns the whole numbers between two ends that are exponents of numbers.
 fn exponents(first: f64, last: f64) -> impl Iterator<Item = i32> {
     let [first, last] = [first, last].map(|end| end.clamp(EXPONENTS[0], EXPONENTS[1]) as i32);
     first..=last
 }
 
-/// A moment in seconds since 1970, in words.
+/// Returns a moment in seconds since 1970, in words.
 pub fn moment(seconds: f64, format: &str) -> String {
     let time = Timestamp::from_millisecond((seconds * 1e3).round() as i64);
     time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
 }
 
-/// What stands before the best of several values that were tried: ≤ where it is their least and ≥ where it is their
-/// greatest, as a better one may lie beyond; nothing before others, and where there is but one.
+/// Returns the sign before the best of several tried values: ≤ where it is the least of them and ≥ where it is the
+/// greatest, as a better one may lie beyond; none before others, and where only one was tried.
 pub fn beyond(best: f64, tried: impl IntoIterator<Item = f64>) -> &'static str {
     let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
     match tried.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends) {
@@ -248,7 +249,7 @@ pub fn beyond(best: f64, tried: impl IntoIterator<Item = f64>) -> &'static str {
     }
 }
 
-/// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
+/// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 pub fn nice_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     // The tolerance lets 0.2 pass as 2 × 0.1.
@@ -257,7 +258,7 @@ pub fn nice_step(least: f64) -> f64 {
     nice * power
 }
 
-/// How the labels of one axis are written.
+/// The format of one axis' labels.
 struct Labels {
     offset: f64,
     factor_exponent: i32,
@@ -295,14 +296,14 @@ impl Labels {
     }
 }
 
-/// A number with this many decimals and a true minus sign; never "−0".
+/// Returns a number with this many decimals and a true minus sign; never "−0".
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     if value < 0.0 && !zero { format!("−{text}") } else { text }
 }
 
-/// A number with about this many significant digits: plain where that is short, else with a power of ten.
+/// Returns a number with about this many significant digits: plain where that is short, else with a power of ten.
 pub fn significant(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -326,7 +327,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// A round number in few characters: 0.001, 10, −10⁵.
+/// Returns a round number in few characters: 0.001, 10, −10⁵.
 pub fn short(value: f64) -> String {
     let size = value.abs();
     let sign = if value < 0.0 { "−" } else { "" };
@@ -347,7 +348,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// 0, or a power of ten with its sign, always written as one: 10⁻², −10⁵. 1 stays 1.
+/// Formats 0, or a power of ten with its sign, always written as one: 10⁻², −10⁵. 1 stays 1.
 fn power_of_ten(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 || size == 1.0 {
@@ -358,7 +359,7 @@ fn power_of_ten(value: f64) -> String {
     format!("{sign}10{}", superscript(exponent))
 }
 
-/// A whole number as an exponent.
+/// Returns a whole number as an exponent.
 pub fn superscript(number: i32) -> String {
     number
         .to_string()
@@ -373,12 +374,12 @@ pub fn superscript(number: i32) -> String {
         .collect()
 }
 
-/// A whole number with a thin space between groups of three digits.
+/// Returns a whole number with a thin space between groups of three digits.
 pub fn grouped(number: u64) -> String {
     in_groups(&number.to_string())
 }
 
-/// A decimal number with a thin space between groups of three digits of its whole part.
+/// Returns a decimal number with a thin space between groups of three digits of its whole part.
 fn in_groups(text: &str) -> String {
     let sign = text.len() - text.trim_start_matches('−').len();
     let end = text.find('.').unwrap_or(text.len());

@@ -18,23 +18,19 @@ pub enum DeviceChoice {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sharing {
     pub processes: Processes,
-    /// Whether each keeps the optimizer's memory for a part of the parameters only, and steps these.
+    /// Whether each process keeps the optimizer's memory for a part of the parameters only, and steps these.
     pub shard_optimizer: bool,
 }
 
 impl Sharing {
-    /// A process alone.
+    /// Returns the settings of a single process.
     pub fn none() -> Sharing {
-        Sharing { processes: one_process(), shard_optimizer: false }
+        Sharing { processes: Processes::of::<1>(), shard_optimizer: false }
     }
 }
 
-pub(super) fn one_process() -> Processes {
-    Processes::clamped(1)
-}
-
 pub(super) fn is_one(processes: &Processes) -> bool {
-    *processes == one_process()
+    *processes == Processes::of::<1>()
 }
 
 /// Floating-point precision of the parameters and of everything computed with them.
@@ -47,7 +43,7 @@ pub enum FloatType {
 }
 
 impl FloatType {
-    /// The name in the events of a run.
+    /// Returns the name in the events of a run.
     pub fn name(self) -> &'static str {
         match self {
             FloatType::Float32 => "float32",
@@ -59,14 +55,12 @@ impl FloatType {
 /// The source of the training data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataChoice {
-    /// The cache; else the folder that `VALLEYSCOPE_DATA` names; for MNIST else a download; and where nothing is found
-    /// synthetic data.
+    /// The cache; else the folder that `VALLEYSCOPE_DATA` names; else, for MNIST, a download; else synthetic data.
     #[default]
     Automatic,
     /// A folder that holds the files.
     Folder(String),
     /// Synthetic digits or text. They are not MNIST, and not a real corpus.
-    #[serde(rename = "StandIn")]
     Synthetic,
 }
 
@@ -83,7 +77,7 @@ pub enum TokenizerKind {
 impl TokenizerKind {
     pub const ALL: [TokenizerKind; 2] = [TokenizerKind::Gpt2, TokenizerKind::Char];
 
-    /// The name on the command line and in `meta.json`.
+    /// Returns the name on the command line and in `meta.json`.
     pub fn name(self) -> &'static str {
         match self {
             TokenizerKind::Gpt2 => "gpt2",
@@ -91,7 +85,7 @@ impl TokenizerKind {
         }
     }
 
-    /// The tokenizer of this name.
+    /// Returns the tokenizer of this name.
     pub fn from_name(name: &str) -> Option<TokenizerKind> {
         TokenizerKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -100,9 +94,9 @@ impl TokenizerKind {
 /// The action of a run when its loss is no longer finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotFinite {
-    /// It continues, and the curve shows it.
+    /// The run continues, and the curve shows the loss.
     #[default]
     GoOn,
-    /// It stops with a checkpoint.
+    /// The run stops with a checkpoint.
     Stop,
 }

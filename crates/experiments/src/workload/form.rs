@@ -10,9 +10,9 @@ pub type Form<'a> = Vec<Section<'a>>;
 
 /// A group of fields.
 pub struct Section<'a> {
-    /// Empty for a section without one.
+    /// The heading; empty for a section without one.
     pub heading: &'static str,
-    /// Whether it is initially closed.
+    /// Whether the section is initially closed.
     pub folded: bool,
     pub fields: Vec<Field<'a>>,
 }
@@ -31,7 +31,7 @@ impl<'a> Section<'a> {
 pub struct Field<'a> {
     pub name: &'static str,
     pub help: &'static str,
-    /// Its path in the run, for errors of the rules between fields; empty for a field that no rule refuses.
+    /// The field's path in the run, for errors of rules between fields; empty for a field that no rule refuses.
     pub path: &'static str,
     pub value: Value<'a>,
 }
@@ -65,7 +65,7 @@ impl<'a> Field<'a> {
         Field { name, help, path: "", value }
     }
 
-    /// The same field, at this path in the run.
+    /// Returns the field with this path in the run.
     pub fn at(self, path: &'static str) -> Field<'a> {
         Field { path, ..self }
     }
@@ -78,7 +78,7 @@ impl<'a> Field<'a> {
         Field::new(name, help, Value::Whole(value))
     }
 
-    /// One of `choices`, which come with their names.
+    /// Returns a choice between values with names.
     pub fn choice<T: Copy + PartialEq>(
         name: &'static str,
         help: &'static str,
@@ -99,7 +99,8 @@ impl<'a> Field<'a> {
         Field::new("Device", "What the worker has found on this machine", Value::Device(value)).at("device")
     }
 
-    /// The number of processes, and where there are several, whether they divide the optimizer's memory.
+    /// Returns the fields for the number of processes and, where there are several, for dividing the optimizer's
+    /// memory.
     pub fn sharing(processes: &'a mut Processes, shard_optimizer: &'a mut bool) -> Vec<Field<'a>> {
         const PROCESSES: &str = "Processes on this machine that share each batch. Each has a part of the processor, or a GPU \
             of its own; the losses are those of one process, up to rounding.";

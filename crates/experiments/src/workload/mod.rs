@@ -21,12 +21,12 @@ mod scan;
 mod settings;
 
 pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, Sharing, TokenizerKind};
-pub use dataset::{Dataset, Outlook, OutlookResult, without_folder};
+pub use dataset::{Dataset, DatasetFiles, Outlook, OutlookResult, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
-pub use scan::NOT_TOGETHER;
+pub use scan::ONE_PROCESS_ONLY;
 pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer, ScanPart};
 pub use settings::{BATCH, STEPS, changes, shown_settings};
 
@@ -53,86 +53,92 @@ macro_rules! for_each_workload {
 }
 pub use for_each_workload;
 
+/// The datasets of all workloads.
+pub static DATASETS: [&Dataset; 2] = [&mnist::MNIST, &gpt2::TEXT];
+
 /// A preset that a worker trains.
 pub trait Workload {
-    /// The name for users, such as `MNIST classifier`.
+    /// Returns the name for users, such as `MNIST classifier`.
     fn name(&self) -> &'static str;
 
-    /// The name that distinguishes its runs from those of other workloads, such as `MNIST`.
+    /// Returns the name that distinguishes its runs from those of other workloads, such as `MNIST`.
     fn family(&self) -> &'static str;
 
-    /// Shown in menus; one line.
+    /// The title in menus, one line.
     fn title(&self) -> &str;
 
-    /// A sentence about the experiment.
+    /// One sentence about the experiment.
     fn description(&self) -> &str;
 
-    /// The title and the description, mutable.
+    /// Returns the title and the description, mutable.
     fn words_mut(&mut self) -> [&mut String; 2];
 
-    /// The first rule between fields that the preset breaks.
+    /// Checks the rules between fields, and returns the first that the preset breaks.
     fn check(&self) -> Result<(), SpecError>;
 
-    /// The name of each of its runs in lists and legends; one name for a scan.
+    /// Returns the name of each of its runs in lists and legends; one name for a scan.
     fn labels(&self) -> Vec<String>;
 
-    /// The paths of its runs in the preset: `runs[0]`, `runs[1]` …, or `scan`.
+    /// Returns the paths of its runs in the preset: `runs[0]`, `runs[1]` …, or `scan`.
     fn places(&self) -> Vec<String>;
 
-    /// Its runs, each as a preset of its own that a worker can train.
+    /// Returns its runs, each as a preset of its own that a worker can train.
     fn trainings(&self) -> Vec<Preset>;
 
-    /// The fields common to all trainings; none for a scan, and for a preset of several runs.
+    /// Returns the fields common to all trainings; none for a scan, and for a preset of several runs.
     fn training(&self) -> Option<Common<'_>>;
 
-    /// The model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's checkpoints.
-    /// None for a scan, and for a preset of several runs.
+    /// Returns the model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's
+    /// checkpoints. None for a scan, and for a preset of several runs.
     fn model(&self) -> Option<String>;
 
-    /// The settings of a training's evaluations, besides model and data: losses of equal ones can be compared. None for
-    /// a scan, and for a preset of several runs.
+    /// Returns the settings of a training's evaluations, besides model and data: losses of equal ones can be compared.
+    /// None for a scan, and for a preset of several runs.
     fn evaluation(&self) -> Option<String>;
 
-    /// The optimizers of a scan; none for other workloads.
+    /// Returns the optimizers of a scan; none for other workloads.
     fn scanned(&self) -> &[ScanOptimizer];
 
-    /// The part of a scan that it is; none for a whole scan, and for other workloads.
+    /// Returns the part of a scan that the preset is; none for a whole scan, and for other workloads.
     fn part(&self) -> Option<ScanPart>;
 
-    /// The dataset, in words.
+    /// Returns the dataset, in words.
     fn dataset(&self) -> &'static Dataset;
 
-    /// The source of the data of a run.
+    /// Returns the source of the data of a run.
     fn data(&self, run: usize) -> &DataChoice;
 
     /// Sets the source of the data of all runs.
     fn set_data(&mut self, data: &DataChoice);
 
-    /// The data that the first run would use if it began now, without reading them all.
+    /// Returns the data that the first run would use if it began now, without reading them all.
     ///
     /// # Errors
     ///
-    /// Where the names, lengths and headers of files show that it could not begin.
+    /// Returns an error where the names, lengths and headers of files show that it could not begin.
     fn outlook(&self) -> OutlookResult;
 
-    /// The device of the first run.
+    /// Returns the device of the first run.
     fn device(&self) -> DeviceChoice;
 
-    /// The processes of the first run on a machine.
+    /// Returns the processes of the first run on a machine.
     fn sharing(&self) -> Sharing;
 
     /// Checks that as many processes can train each of its runs together.
     ///
     /// # Errors
     ///
-    /// A sentence with the largest number that can.
+    /// Returns a sentence with the largest number that can.
     fn check_processes(&self, processes: usize) -> Result<(), String>;
 
-    /// The requirements of a run on the machine, where they are known beforehand.
+    /// Returns the requirements of a run on the machine, where they are known beforehand.
     fn needs(&self, run: usize) -> Option<Needs>;
 
-    /// The largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
+    /// Returns the largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
+
+    /// [`RunSpec::WITH_SMALLER_BATCHES`]; empty for a scan.
+    fn with_smaller_batches(&self) -> &'static str;
 
     /// Removes the names of runs and of scanned optimizers that are those of another preset, with other settings.
     fn forget_names_of(&mut self, other: &dyn Workload);
@@ -143,9 +149,9 @@ pub trait Workload {
     /// Adds the workload's description of a run to that of all runs.
     fn describe(&self, started: Started) -> Started;
 
-    /// The preset as a text without the fields that may differ between replicates; none for a scan.
+    /// Returns the preset's text without the fields that may differ between replicates; none for a scan.
     fn replicate_key(&self) -> Option<String>;
 
-    /// The fields of a run, mutable.
+    /// Returns the fields of a run, mutable.
     fn form(&mut self, run: usize) -> Form<'_>;
 }

@@ -24,9 +24,10 @@ pub struct Needs {
 const LIBRARY: u64 = 150 << 20;
 
 impl Needs {
-    /// The requirements of a model with so many parameter tensors of these shapes and a number of bytes for each parameter, a
-    /// gradient for each, the rule's states and what it asks of a batch; `activations` are the bytes of everything else that is in
-    /// memory at once, and `step_operations` those of a step.
+    /// Returns the requirements of a model with parameter tensors of these shapes and numbers, a number of bytes for
+    /// each parameter, a gradient for each, the rule's states and the tensors that the rule needs of a batch;
+    /// `activations` are the bytes of everything else in memory at once, and `step_operations` the operations of a
+    /// step.
     pub(super) fn of_model(
         tensors: &[(u64, Vec<i64>)],
         bytes: u64,
@@ -45,22 +46,23 @@ impl Needs {
                 largest = square.max(largest);
             }
         }
-        // Of each axis with a statistic that, and its root or eigenvectors, beside averages of the gradient and of squares.
+        // Each axis with a statistic has that, and its root or eigenvectors, besides averages of the gradient and of
+        // squares.
         let remembered = match info.needs(Need::Axes) {
             true => 2 * parameters + 2 * statistics,
             false => info.states.len() as u64 * parameters,
         };
         // Eigenvectors are found in double precision, with room for five matrices.
         let activations = activations.max(5 * 8 * largest);
-        // What is kept while gradients are computed again, and their result.
+        // Tensors kept while gradients are computed again, and the result.
         let asked = match rule.gradient_toward() {
-            // The parameters, while those are in their place where the gradient is taken.
+            // A copy of the parameters, while others are in their place for the gradient.
             Some(_) => 1,
             None if info.needs(Need::GradientElsewhere) => 3,
             None => 2 * u64::from(info.needs(Need::Curvature)),
         };
         let flat = parameters * bytes;
-        // The last two, the best and the next checkpoint, and those that are kept at multiples of `keep_every`.
+        // The disk holds the last two, the best and the next checkpoint, and those kept at multiples of `keep_every`.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
         let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
         let checkpoint = flat + remembered * bytes;
@@ -73,12 +75,13 @@ impl Needs {
         }
     }
 
-    /// The least that so many processes on one processor need: each keeps a model, and they share a batch.
+    /// Returns the least requirements of `count` processes on one processor: each keeps a model, and they share a
+    /// batch.
     pub fn of_processes(self, count: usize) -> Needs {
         Needs { kept: self.kept.saturating_mul(count as u64), ..self }
     }
 
-    /// Bytes on the device, at the most.
+    /// Returns the bytes on the device, at the most.
     pub fn memory(&self, on_gpu: bool) -> u64 {
         // The file of a checkpoint is built in main memory, at a time without activations.
         let passing = if on_gpu { self.activations } else { self.activations.max(self.checkpoint) };
@@ -86,7 +89,7 @@ impl Needs {
     }
 }
 
-/// The greatest common divisor of two numbers, of which none is 0.
+/// Returns the greatest common divisor of two numbers, of which none is 0.
 fn greatest_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { greatest_divisor(b, a % b) }
 }

@@ -16,12 +16,12 @@ use crate::preset::{FormatVersion, Preset};
 #[serde(deny_unknown_fields)]
 pub struct RunsPreset<S> {
     pub version: FormatVersion,
-    /// Shown in menus; one line.
+    /// The title in menus, one line.
     pub title: String,
-    /// A sentence about the experiment.
+    /// One sentence about the experiment.
     #[serde(default)]
     pub description: String,
-    /// 1 to [`RunsPreset::MOST_RUNS`].
+    /// The trainings, 1 to [`RunsPreset::MOST_RUNS`] of them.
     pub runs: Vec<S>,
 }
 
@@ -32,19 +32,21 @@ pub trait RunSpec: Clone {
     /// The name that distinguishes its runs from those of other workloads.
     const FAMILY: &'static str;
     const DATASET: &'static Dataset;
+    /// What is changed with a smaller `batch_size` so that the same is learned, in words after a batch size.
+    const WITH_SMALLER_BATCHES: &'static str = "";
 
-    /// The fields that trainings of all workloads have.
+    /// Returns the fields that trainings of all workloads have.
     fn common(&self) -> Common<'_>;
 
-    /// Some of them, mutable.
+    /// Returns the fields that are changed from outside of the workload, mutable.
     fn common_mut(&mut self) -> CommonMut<'_>;
 
-    /// The first rule between fields that the spec breaks, with the path from the spec.
+    /// Checks the rules between fields, and returns the first that the spec breaks, with the path from the spec.
     fn check(&self) -> Result<(), SpecError> {
         Ok(())
     }
 
-    /// The largest number of processes that share a step, as far as it does not depend on the data, and why.
+    /// Returns the largest number of processes that share a step, as far as it does not depend on the data, and why.
     fn most_processes(&self) -> (usize, &'static str);
 
     /// Checks that as many processes can share a step.
@@ -56,13 +58,13 @@ pub trait RunSpec: Clone {
         Err(format!("expected at most {most} processes, {why}, found {processes}"))
     }
 
-    /// The number of samples that the passes take at once.
+    /// Returns the number of samples that the passes take at once.
     fn samples_at_once(&self) -> u64;
 
-    /// Its requirements on the machine with this number of samples at once.
+    /// Returns its requirements on the machine with this number of samples at once.
     fn needs(&self, samples_at_once: u64) -> Needs;
 
-    /// The largest number of samples at once, up to its own, with which it needs at most `memory` bytes.
+    /// Returns the largest number of samples at once, up to its own, with which it needs at most `memory` bytes.
     fn fitting(&self, memory: u64, on_gpu: bool) -> Option<u64> {
         let [mut fits, mut most] = [0, self.samples_at_once()];
         while fits < most {
@@ -72,18 +74,19 @@ pub trait RunSpec: Clone {
         (fits > 0).then_some(fits)
     }
 
-    /// The data that it would use if it began now; see [`Workload::outlook`].
+    /// Returns the data that the training would use if it began now; see [`Workload::outlook`].
     fn outlook(&self) -> OutlookResult;
 
-    /// The model's settings in words, without its kind: a training continues only from checkpoints of an equal model.
+    /// Returns the model's settings in words, without its kind: a training continues only from checkpoints of an equal
+    /// model.
     fn model(&self) -> String;
 
-    /// The settings of its evaluations, besides model and data: losses of equal ones can be compared.
+    /// Returns the settings of its evaluations, besides model and data: losses of equal ones can be compared.
     fn evaluation(&self) -> String {
         String::new()
     }
 
-    /// Adds to the description of a run what [`RunSpec::common`] does not cover.
+    /// Completes the description of a run by the facts that [`RunSpec::common`] does not cover.
     fn describe(&self, started: Started) -> Started;
 
     fn form(&mut self) -> Form<'_>;
@@ -121,7 +124,7 @@ pub struct Course {
     pub log_every: u64,
     pub eval_every: u64,
     pub checkpoint_every: u64,
-    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    /// The interval of checkpoints that are kept, beside the last two and the best.
     pub keep_every: Option<u64>,
     /// The interval of text samples, where there are any.
     pub sample_every: Option<u64>,
@@ -129,7 +132,7 @@ pub struct Course {
 }
 
 impl Common<'_> {
-    /// The name in lists and legends: the training's own or, without one, the optimizer's.
+    /// Returns the name in lists and legends: the training's own or, without one, the optimizer's.
     pub fn label(&self) -> &str {
         self.name.unwrap_or(self.rule.name())
     }
@@ -252,6 +255,10 @@ where
 
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64> {
         self.runs.get(run)?.fitting(memory, on_gpu)
+    }
+
+    fn with_smaller_batches(&self) -> &'static str {
+        S::WITH_SMALLER_BATCHES
     }
 
     fn forget_names_of(&mut self, other: &dyn Workload) {

@@ -10,7 +10,7 @@ pub const MOST_SCANNED: usize = 64;
 pub const LARGEST_STACK: usize = 10_000;
 
 /// Why a scan is not trained by several processes.
-pub const NOT_TOGETHER: &str =
+pub const ONE_PROCESS_ONLY: &str =
     "expected a run of one training, found a scan, which several processes cannot train together";
 
 /// An optimizer of a scan.

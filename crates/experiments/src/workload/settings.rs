@@ -7,8 +7,8 @@ use super::ScanOptimizer;
 use crate::preset::{Preset, changed_words};
 use crate::view::ticks::grouped;
 
-/// The fields that no title or legend names, as they distinguish replicates or do not change what is learned.
-const UNTOLD: [&str; 16] = [
+/// The fields that titles and legends omit, as they distinguish replicates or do not affect learning.
+const UNNAMED_FIELDS: [&str; 16] = [
     "name",
     "seed",
     "data",
@@ -23,12 +23,12 @@ const UNTOLD: [&str; 16] = [
     "keep_every",
     "sample",
     "not_finite",
-    // The number of samples of a step is told.
+    // The number of samples of a step replaces it.
     "batch_size",
     "accumulation",
 ];
 
-/// The settings of a preset of one training, or of a scan without its optimizers.
+/// Returns the settings of a preset of one training, or of a scan without its optimizers.
 pub fn shown_settings(preset: &Preset) -> Vec<ShownSetting> {
     let Some(training) = preset.workload().and_then(|workload| workload.training()) else { return others(preset) };
     let mut settings = training.rule.shown_in_training();
@@ -43,13 +43,13 @@ pub const BATCH: &str = "batch";
 /// The meaning of the number of steps among [`shown_settings`].
 pub const STEPS: &str = "steps";
 
-/// The settings besides optimizer, learning rate and batch size.
+/// Returns the settings besides optimizer, learning rate and batch size.
 fn others(preset: &Preset) -> Vec<ShownSetting> {
     let mut values: Vec<(String, String)> = Vec::new();
     for (path, value) in preset.leaves() {
         let Some(path) = path.strip_prefix("runs[0].").or(path.strip_prefix("scan.")) else { continue };
         let root = path.split(['.', '[']).next().unwrap_or(path);
-        if UNTOLD.contains(&root) || ["optimizer", "optimizers", ShownSetting::LEARNING_RATE].contains(&root) {
+        if UNNAMED_FIELDS.contains(&root) || ["optimizer", "optimizers", ShownSetting::LEARNING_RATE].contains(&root) {
             continue;
         }
         let value = value.parse::<f64>().map_or(value, number_text);
@@ -87,8 +87,8 @@ fn in_words(key: &str, value: &str) -> String {
     }
 }
 
-/// The settings of a preset of trainings that differ from another's, in words. The first names the rule, where one training
-/// is described.
+/// Returns the settings of a preset of trainings that differ from another's, in words. The first names the rule, where
+/// one training is described.
 pub fn changes(this: &Preset, before: &Preset) -> Vec<String> {
     let [own, old] = [this, before].map(Preset::trainings);
     match (&own[..], &old[..]) {

@@ -1,7 +1,7 @@
 //! Shampoo and SOAP as tensor operations: rules with statistics of the axes of each parameter tensor.
 //!
-//! They go from segment to segment of the layout. A segment is a batch of matrices, one for each model of a stack; a vector is
-//! a matrix of one column. What is computed of eigenvalues is computed in double precision.
+//! They step the layout segment by segment. A segment is a batch of matrices, one for each model of a stack; a vector
+//! is a matrix of one column. Results of eigendecompositions are computed in double precision.
 
 mod shampoo;
 mod soap;
@@ -21,12 +21,12 @@ use valleyscope_engine::optimizer::{BiasCorrection, LEAST_MEAN_OF_MASK, RuleKind
 enum Side {
     /// The rows: its statistic is the product of the gradient with its transpose.
     Left,
-    /// The columns: that of the transpose with the gradient.
+    /// The columns: its statistic is the product of the gradient's transpose with the gradient.
     Right,
 }
 
-/// What is remembered, with names for a checkpoint: the averages of the gradient and of squares, as long as the parameters, and
-/// for each axis with a statistic that, and its root or its eigenvectors.
+/// Returns the initial states, with names for a checkpoint: the averages of the gradient and of squares, as long as the
+/// parameters, and for each axis with a statistic the statistic and its root or eigenvectors.
 pub(super) fn states(
     rule: RuleKind,
     layout: &ParameterLayout,
@@ -49,7 +49,8 @@ pub(super) fn states(
     Ok((names, states))
 }
 
-/// A step of a rule with statistics, `bias` being that of this step: changes the parameters and the [`states`].
+/// Takes a step of a rule with statistics: changes the parameters and the [`states`]. `bias` is the bias correction of
+/// this step.
 pub(super) fn step(
     rule: &RuleSpec,
     bias: &BiasCorrection,
@@ -79,7 +80,7 @@ pub(super) fn step(
     Ok(())
 }
 
-/// A step with what all segments share.
+/// The data of a step that all segments share.
 struct Step<'a> {
     rule: &'a RuleSpec,
     bias: &'a BiasCorrection,
@@ -88,7 +89,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// The direction of the step, with the mask of a cautious one ([`Rates::masked`]).
+    /// Applies a cautious rule's mask to the direction of the step ([`Rates::masked`]).
     fn masked(&self, direction: Tensor) -> Result<Tensor, TchError> {
         if !self.rule.is_cautious() {
             return Ok(direction);
@@ -103,7 +104,7 @@ impl Step<'_> {
         Ok(direction)
     }
 
-    /// The matrices of a segment in a flat tensor, `[models, rows, columns]`.
+    /// Returns the matrices of a segment in a flat tensor, `[models, rows, columns]`.
     fn matrices(&self, flat: &Tensor, segment: usize) -> Result<Tensor, TchError> {
         let shape = &self.layout.segments()[segment].shape;
         let view = self.layout.view(flat, segment);
@@ -111,21 +112,21 @@ impl Step<'_> {
     }
 }
 
-/// The axes of a parameter tensor that have a statistic, with their lengths.
+/// Returns the axes of a parameter tensor that have a statistic, with their lengths.
 fn sides(rule: RuleKind, shape: &[i64]) -> Vec<(Side, i64)> {
     let [left, right] = rule.statistics(shape);
     let left = left.map(|length| (Side::Left, length));
     left.into_iter().chain(right.map(|length| (Side::Right, length))).collect()
 }
 
-/// `average ← β average + (1 − β) input`
+/// Updates a running average: `average ← β average + (1 − β) input`.
 fn average(average: &mut Tensor, beta: f64, input: &Tensor) -> Result<(), TchError> {
     let _ = average.f_mul_scalar_(beta)?.f_add_(&input.f_mul_scalar(1.0 - beta)?)?;
     Ok(())
 }
 
 impl Side {
-    /// `kept statistic + added g gᵗ`, or gᵗ g.
+    /// Computes `kept statistic + added g gᵗ`, or gᵗ g for the columns.
     fn with_gradient(self, statistic: &Tensor, kept: f64, added: f64, gradient: &Tensor) -> Result<Tensor, TchError> {
         let transposed = gradient.f_transpose(1, 2)?;
         match self {
@@ -134,7 +135,7 @@ impl Side {
         }
     }
 
-    /// Matrices multiplied by others on this side.
+    /// Multiplies matrices by others on this side.
     fn multiplied(self, matrices: &Tensor, by: &Tensor) -> Result<Tensor, TchError> {
         match self {
             Side::Left => by.f_bmm(matrices),
@@ -143,8 +144,8 @@ impl Side {
     }
 }
 
-/// Eigenvalues of symmetric matrices, rising, and eigenvectors as columns, in double precision; NaN for a matrix that has
-/// numbers that are not finite, which libtorch refuses.
+/// Computes the eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns, in double
+/// precision. Returns NaN for a matrix with numbers that are not finite, which libtorch refuses.
 fn eigen(matrices: &Tensor) -> Result<(Tensor, Tensor), TchError> {
     let is_finite = matrices.f_isfinite()?.f_all_dims(&[1_i64, 2][..], true)?;
     let finite = matrices.f_to_kind(Kind::Double)?.f_where_scalarother(&is_finite, 0.0)?;

@@ -1,15 +1,15 @@
-//! Shampoo: [`valleyscope_engine::optimizer::Shampoo`] has its formulas.
+//! Shampoo, whose formulas are in [`valleyscope_engine::optimizer::Shampoo`].
 
 use tch::{TchError, Tensor};
 use valleyscope_engine::optimizer::{Elapsed, RuleKind, Shampoo};
 
 use super::{Step, average, eigen, sides};
 
-/// What keeps a grafted step finite where the momentum is 0.
+/// Keeps a grafted step finite if the momentum is 0.
 const NO_LENGTH: f64 = 1e-16;
 
 impl Step<'_> {
-    /// The direction of Shampoo's step, a flat tensor.
+    /// Returns the direction of Shampoo's step, a flat tensor.
     pub(super) fn shampoo(&self, states: &mut [Tensor]) -> Result<Tensor, TchError> {
         let hyper = self.rule.hyper::<Shampoo>();
         let Elapsed { t, power, .. } = self.bias.elapsed::<Shampoo>(self.rule);
@@ -29,7 +29,7 @@ impl Step<'_> {
         for (index, segment) in self.layout.segments().iter().enumerate() {
             let gradient = self.matrices(self.gradients, index)?;
             let momentum = self.matrices(&momentum, index)?;
-            // −1/(2 × order) of a tensor, whether or not all of its axes have a statistic.
+            // −1/(2 × order) of a tensor, even if only some of its axes have a statistic.
             let exponent = if segment.shape.len() == 2 { -0.25 } else { -0.5 };
             let mut direction = momentum.shallow_clone();
             for (side, length) in sides(RuleKind::Shampoo, &segment.shape) {
@@ -53,15 +53,15 @@ impl Step<'_> {
     }
 }
 
-/// Positive semidefinite matrices plus ε I, to a negative power.
+/// Raises positive semidefinite matrices plus ε I to a negative power.
 fn inverse_root(matrices: &Tensor, epsilon: f64, exponent: f64) -> Result<Tensor, TchError> {
     let (values, vectors) = eigen(matrices)?;
-    // Rounding makes the smallest ones negative.
+    // Rounding makes the smallest eigenvalues negative.
     let powers = values.f_clamp_min(0.0)?.f_add_scalar_(epsilon)?.f_pow_tensor_scalar(exponent)?;
     vectors.f_mul(&powers.f_unsqueeze(1)?)?.f_bmm(&vectors.f_transpose(1, 2)?)
 }
 
-/// Matrices with the directions of some and the norms of others.
+/// Returns matrices with the directions of `direction` and the norms of `other`.
 fn with_norm_of(direction: &Tensor, other: &Tensor) -> Result<Tensor, TchError> {
     let norm = |matrices: &Tensor| matrices.f_norm_scalaropt_dim(2.0, [1_i64, 2], true);
     direction.f_mul(&norm(other)?.f_div(&norm(direction)?.f_add_scalar_(NO_LENGTH)?)?)

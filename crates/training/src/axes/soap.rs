@@ -1,11 +1,11 @@
-//! SOAP: [`valleyscope_engine::optimizer::Soap`] has its formulas.
+//! SOAP, whose formulas are in [`valleyscope_engine::optimizer::Soap`].
 
 use tch::{Kind, TchError, Tensor};
 use valleyscope_engine::optimizer::{Elapsed, RuleKind, Soap};
 
 use super::{Side, Step, average, eigen, sides};
 
-/// An axis with its statistic and the eigenvectors of that, as columns.
+/// An axis with its statistic and the statistic's eigenvectors, as columns.
 struct Axis<'a> {
     side: Side,
     statistic: &'a mut Tensor,
@@ -13,7 +13,7 @@ struct Axis<'a> {
 }
 
 impl Step<'_> {
-    /// The direction of SOAP's step, a flat tensor; none in the first one.
+    /// Returns the direction of SOAP's step, a flat tensor; none in the first step.
     pub(super) fn soap(&self, states: &mut [Tensor]) -> Result<Option<Tensor>, TchError> {
         let hyper = self.rule.hyper::<Soap>();
         let Elapsed { t, power, .. } = self.bias.elapsed::<Soap>(self.rule);
@@ -41,7 +41,7 @@ impl Step<'_> {
             for Axis { side, statistic, vectors } in &mut axes {
                 **statistic = side.with_gradient(statistic, hyper.beta2, 1.0 - hyper.beta2, &gradient)?;
                 if is_first {
-                    // They come with rising eigenvalues.
+                    // Eigenvectors are sorted by rising eigenvalues.
                     vectors.f_copy_(&eigen(statistic)?.1.f_flip([2_i64])?)?;
                 } else if steps % hyper.interval == 0.0 {
                     refresh(*side, statistic, vectors, &mut self.matrices(s, index)?)?;
@@ -55,7 +55,7 @@ impl Step<'_> {
     }
 }
 
-/// Matrices in the eigenvectors of their axes.
+/// Rotates matrices into the eigenvectors of their axes.
 fn turned(axes: &[Axis<'_>], matrices: &Tensor) -> Result<Tensor, TchError> {
     axes.iter().try_fold(matrices.shallow_clone(), |matrices, axis| match axis.side {
         Side::Left => axis.side.multiplied(&matrices, &axis.vectors.f_transpose(1, 2)?),
@@ -63,7 +63,7 @@ fn turned(axes: &[Axis<'_>], matrices: &Tensor) -> Result<Tensor, TchError> {
     })
 }
 
-/// The opposite of [`turned`].
+/// Rotates matrices back: the inverse of [`turned`].
 fn turned_back(axes: &[Axis<'_>], matrices: &Tensor) -> Result<Tensor, TchError> {
     axes.iter().try_fold(matrices.shallow_clone(), |matrices, axis| match axis.side {
         Side::Left => axis.side.multiplied(&matrices, axis.vectors),
@@ -71,8 +71,8 @@ fn turned_back(axes: &[Axis<'_>], matrices: &Tensor) -> Result<Tensor, TchError>
     })
 }
 
-/// One step of orthogonal iteration: the eigenvectors in the falling order of their parts of the statistic, and the squares in
-/// the same order; and then the orthogonal factor of the statistic times the eigenvectors.
+/// Takes a step of orthogonal iteration: sorts the eigenvectors by falling diagonal of the statistic in their basis,
+/// and the squares likewise; then takes the orthogonal factor of the statistic times the eigenvectors.
 fn refresh(side: Side, statistic: &Tensor, vectors: &mut Tensor, squares: &mut Tensor) -> Result<(), TchError> {
     let [statistic, old] = [statistic, &*vectors].map(|tensor| tensor.f_to_kind(Kind::Double));
     let (statistic, old) = (statistic?, old?);

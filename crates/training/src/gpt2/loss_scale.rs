@@ -1,10 +1,11 @@
 /// The factor by which the loss is multiplied so that gradients do not underflow in float16.
 ///
-/// It is halved whenever a gradient is not finite, and doubled after [`LossScale::PATIENCE`] steps without that.
+/// The factor is halved whenever a gradient is not finite, and doubled after [`LossScale::PATIENCE`] steps without
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LossScale {
     pub factor: f64,
-    /// Steps with finite gradients since it was changed.
+    /// Steps with finite gradients since the last change of the factor.
     good: u64,
     /// Skipped steps, whose gradients were not finite.
     pub skipped: u64,
@@ -29,12 +30,12 @@ impl LossScale {
         }
     }
 
-    /// As numbers for a checkpoint.
+    /// Returns the numbers for a checkpoint.
     pub(super) fn to_numbers(self) -> [f64; 3] {
         [self.factor, self.good as f64, self.skipped as f64]
     }
 
-    /// The loss scale after `step` steps from these numbers; `None` where they are impossible.
+    /// Restores the loss scale after `step` steps from these numbers; `None` if they are impossible.
     pub(super) fn from_numbers([factor, good, skipped]: [f64; 3], step: u64) -> Option<LossScale> {
         let is_count = |number: f64, most: u64| (0.0..=most as f64).contains(&number);
         let fits = factor.is_normal() && factor > 0.0 && is_count(good, Self::PATIENCE - 1) && is_count(skipped, step);
@@ -47,7 +48,7 @@ mod tests {
     use super::LossScale;
 
     #[test]
-    fn it_backs_off_at_once_and_grows_after_two_thousand_good_steps() {
+    fn halves_at_once_and_doubles_after_two_thousand_good_steps() {
         let mut scale = LossScale::new(65536.0);
         scale.update(false);
         assert_eq!((scale.factor, scale.skipped), (32768.0, 1));

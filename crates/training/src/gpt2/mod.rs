@@ -1,4 +1,4 @@
-//! The libtorch half: one training of a GPT-2.
+//! A training of a GPT-2 with libtorch.
 
 mod loss_scale;
 mod model;
@@ -20,12 +20,12 @@ use valleyscope_runs::{MetricId, MetricValues};
 
 use crate::group::Group;
 use crate::{
-    Answers, Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained,
-    OptimizerProgress, ParameterLayout, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, at_place,
-    restore_tensors, uniforms,
+    Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
+    ParameterLayout, QueryResults, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, restore_tensors,
+    uniforms, with_parameters,
 };
 
-/// Streams of a training.
+/// Purposes of a training's random streams.
 mod purpose {
     pub(super) const WEIGHTS: u64 = 0;
     pub(super) const SEQUENCES: u64 = 1;
@@ -64,7 +64,7 @@ struct SincePoint {
     clipped: Tensor,
 }
 
-/// The loss scale before the first step.
+/// Returns the loss scale before the first step.
 fn first_scale(precision: Gpt2Precision) -> LossScale {
     LossScale::new(if precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 })
 }
@@ -80,7 +80,8 @@ impl Differentiable for Gpt2Run {
 }
 
 impl Gpt2Run {
-    /// A training before its first step, whose weights are zero until [`Training::start`] or [`Training::restore`].
+    /// Creates a training before its first step, whose weights are zero until [`Training::start`] or
+    /// [`Training::restore`].
     pub fn new(spec: &Gpt2Spec, corpus: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
         spec.check_vocabulary(corpus.tokenizer.vocabulary_size()).map_err(TrainError::Refused)?;
         let key = |purpose| Key::new(spec.seed).at(purpose);
@@ -107,7 +108,7 @@ impl Gpt2Run {
         Ok(run)
     }
 
-    /// Tokens of sequences and the following tokens, on the device.
+    /// Returns the tokens of sequences and the following tokens, on the device.
     fn batch(&self, split: Split, offsets: &[u64]) -> Result<[Tensor; 2], TrainError> {
         let sequences =
             self.corpus.sequences(split, offsets).map_err(|error| TrainError::Refused(error.to_string()))?;
@@ -119,7 +120,7 @@ impl Gpt2Run {
         Ok([tensor(&sequences.inputs)?, tensor(&sequences.targets)?])
     }
 
-    /// The gradients of a step's global batch, and its mean loss.
+    /// Computes the gradients of a step's global batch, and its mean loss.
     ///
     /// Each process computes those of a part of the batch's sequences, a micro-batch or a part of one at a time.
     fn differentiate(&mut self, labels: Labels, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
@@ -151,19 +152,20 @@ impl Gpt2Run {
         Ok(loss)
     }
 
-    /// The answers to the questions of the optimizer's next step. The gradient at other parameters is clipped like a
-    /// step's, by its own norm; the curvature is that of the loss and is not clipped.
-    fn answers(&mut self, check: &mut Check<'_>) -> Result<Answers, TrainError> {
+    /// Computes the results of the queries of the optimizer's next step. The gradient at other parameters is clipped by
+    /// its own norm, like a step's; the curvature is that of the loss and is not clipped.
+    fn query_results(&mut self, check: &mut Check<'_>) -> Result<QueryResults, TrainError> {
         let tokens = self.spec.tokens_per_step() as f64;
         let (scale, most) = (self.scale.factor, self.spec.clip.map(|clip| clip.get()));
-        Answers::find(self.optimizer.questions(), self, tokens, |run, labels| {
+        QueryResults::compute(self.optimizer.queries(), self, tokens, |run, labels| {
             let _ = run.differentiate(labels, check)?;
             let most = most.filter(|_| labels == Labels::OfData);
             run.model.clip(most, scale).map(drop)
         })
     }
 
-    /// The mean loss over the batches of an evaluation, which are the same every time. Each process does some of them.
+    /// Computes the mean loss over the batches of an evaluation, which are always the same. Each process computes some
+    /// of them.
     fn evaluate_on(&self, split: Split, check: &mut Check<'_>) -> Result<f64, TrainError> {
         let offsets = self.corpus.evaluation_offsets(split);
         let (batches, size) = (self.spec.eval_batches.get(), self.spec.batch_size.get());
@@ -230,16 +232,16 @@ impl Training for Gpt2Run {
 
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let place = self.optimizer.gradient_place(self.model.parameters())?;
-        let loss = at_place(self, place, |run| run.differentiate(Labels::OfData, check))?;
+        let loss = with_parameters(self, place, |run| run.differentiate(Labels::OfData, check))?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let is_scaled = self.spec.precision == Gpt2Precision::Float16;
         // A step with gradients that are not finite must not be taken, so the device is waited for here.
         let mut finite = !is_scaled || norm.f_double_value(&[])?.is_finite();
-        // Before anything changes, as this can be interrupted.
-        let answers = if finite { self.answers(check)? } else { Answers::default() };
+        // Computed before anything changes, as this can be interrupted.
+        let query_results = if finite { self.query_results(check)? } else { QueryResults::default() };
         if is_scaled {
-            finite &= answers.are_finite()?;
+            finite &= query_results.are_finite()?;
             self.scale.update(finite);
         }
         if let Some(most) = most {
@@ -247,7 +249,7 @@ impl Training for Gpt2Run {
         }
         if finite {
             self.optimizer.set_learning_rate(self.learning_rate(self.step));
-            self.model.update(&mut self.optimizer, &answers)?;
+            self.model.update(&mut self.optimizer, &query_results)?;
             self.group.gather(self.model.parameters_mut())?;
         }
         self.gradient_norm = norm;

@@ -1,11 +1,11 @@
-//! libtorch's c10d, through the functions of `c10d.cpp`.
+//! Bindings to libtorch's c10d, through the functions of `c10d.cpp`.
 //!
-//! tch does not bind c10d, so a shim of C++ with a C interface is compiled by `build.rs`. Headers of Gloo that
-//! PyTorch does not ship are replaced by empty ones (`gloo/`). The part for NCCL is compiled where libtorch is one
-//! for CUDA and the headers of NCCL and CUDA are found.
+//! tch does not bind c10d, so `build.rs` compiles a shim of C++ with a C interface. Empty headers (`gloo/`) replace
+//! those of Gloo that PyTorch does not ship. The part for NCCL is compiled if libtorch is one for CUDA and the headers
+//! of NCCL and CUDA are found.
 //!
-//! Operations over NCCL are waited for on the processor, so that they can be given up. c10d's own handling of errors
-//! is off unless the environment has it on, as it would end the process before the lost rank can be named.
+//! The processor waits for operations over NCCL, so that they can be abandoned. c10d's own handling of errors is off
+//! unless the environment turns it on, as it would end the process before the lost rank can be named.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tch::Tensor;
 
-/// Why an operation of c10d fails, in its words.
+/// The error of an operation of c10d, with its message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct C10dError(pub(super) String);
@@ -71,7 +71,7 @@ unsafe extern "C" {
     fn valleyscope_work_free(work: *mut Handle);
 }
 
-/// Takes over a text of the C functions.
+/// Copies and frees a text of the C functions.
 fn taken(text: *mut c_char) -> Option<String> {
     let text = NonNull::new(text)?;
     // SAFETY: a text of the C functions ends with 0 and is the caller's to free.
@@ -84,13 +84,13 @@ fn taken(text: *mut c_char) -> Option<String> {
 
 fn checked(error: *mut c_char) -> Result<(), C10dError> {
     let Some(error) = taken(error) else { return Ok(()) };
-    // The first line says what is wrong; what is before it, and other lines, are of use for c10d's authors.
+    // The first line has the reason; the rest is for c10d's authors.
     let first = error.lines().next().unwrap_or_default();
     let plain = first.strip_prefix("[/").and_then(|rest| Some(rest.split_once("] ")?.1));
     Err(C10dError(plain.unwrap_or(first).to_owned()))
 }
 
-/// Calls a function that sets a handle.
+/// Calls a function that sets a handle, and returns the handle.
 fn made(make: impl FnOnce(*mut *mut Handle) -> *mut c_char) -> Result<NonNull<Handle>, C10dError> {
     let mut out = null_mut();
     checked(make(&raw mut out))?;
@@ -101,13 +101,13 @@ fn c_text(text: &str) -> Result<CString, C10dError> {
     CString::new(text).map_err(|_| C10dError(format!("expected a text without a zero byte, found {text:?}")))
 }
 
-/// Gives a socket away.
+/// Gives up ownership of a socket.
 #[cfg(unix)]
 fn descriptor(listener: TcpListener) -> c_int {
     std::os::fd::IntoRawFd::into_raw_fd(listener)
 }
 
-/// Gives a socket away.
+/// Gives up ownership of a socket.
 #[cfg(windows)]
 fn descriptor(listener: TcpListener) -> c_int {
     std::os::windows::io::IntoRawSocket::into_raw_socket(listener) as c_int
@@ -123,8 +123,8 @@ unsafe impl Send for Store {}
 unsafe impl Sync for Store {}
 
 impl Store {
-    /// A client of the store at an address; with a listener there, this process serves it. Operations fail after
-    /// `timeout`.
+    /// Opens a client of the store at an address; with a listener, this process serves the store there. Operations fail
+    /// after `timeout`.
     pub(super) fn open(
         host: &str,
         port: u16,
@@ -146,7 +146,7 @@ impl Store {
         checked(unsafe { valleyscope_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr()) })
     }
 
-    /// The value of a key that was set.
+    /// Returns the value of a key, if it was set.
     pub(super) fn get(&self, key: &str) -> Result<Option<String>, C10dError> {
         let (key, mut value) = (c_text(key)?, null_mut());
         // SAFETY: as above.
@@ -157,12 +157,12 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // SAFETY: the handle is of a store, and used no more.
+        // SAFETY: the handle is of a store, and not used afterwards.
         unsafe { valleyscope_store_free(self.0.as_ptr()) }
     }
 }
 
-/// The network that a process's connections to the others use.
+/// The network of a process's connections to the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bind {
     /// An address of this machine.
@@ -171,13 +171,13 @@ pub enum Bind {
     Interface(String),
 }
 
-/// Whether this libtorch has NCCL, for tensors on GPUs.
+/// Returns whether this libtorch has NCCL, for tensors on GPUs.
 pub(super) fn has_nccl() -> bool {
     // SAFETY: the function only returns a constant.
     unsafe { valleyscope_has_nccl() }
 }
 
-/// A group of processes over Gloo or NCCL. It is never freed, as that waits for operations which may not end.
+/// A group of processes over Gloo or NCCL. It is never freed, as that blocks on operations which may not end.
 #[derive(Debug)]
 pub(super) struct ProcessGroup(NonNull<Handle>);
 
@@ -207,7 +207,7 @@ impl ProcessGroup {
         made.map(ProcessGroup)
     }
 
-    /// A group over NCCL, for tensors on the CUDA device with this number. It waits for the other processes.
+    /// Joins a group over NCCL, for tensors on the CUDA device with this number. Blocks until the other processes join.
     pub(super) fn join_nccl(store: &Store, rank: usize, size: usize, device: usize) -> Result<ProcessGroup, C10dError> {
         let [rank, size, device] = [rank, size, device].map(|number| number as c_int);
         // SAFETY: the handle is of a store, which the group keeps.
@@ -215,7 +215,7 @@ impl ProcessGroup {
         made.map(ProcessGroup)
     }
 
-    /// Ends its operations, after which it is of no use.
+    /// Aborts its operations; the group is unusable afterwards.
     pub(super) fn abort(&self) -> Result<(), C10dError> {
         // SAFETY: the handle is of a group.
         checked(unsafe { valleyscope_group_abort(self.0.as_ptr()) })
@@ -235,8 +235,8 @@ impl ProcessGroup {
         })
     }
 
-    /// Begins to fill a tensor of process 0 with the parts of all processes, equally long, in the order of their ranks. For the
-    /// others `whole` is not used.
+    /// Begins to fill a tensor of rank 0 with the parts of all processes, equally long, in the order of their ranks.
+    /// The other ranks ignore `whole`.
     pub(super) fn gather_to_first<'a>(
         &self,
         rank: usize,
@@ -253,7 +253,7 @@ impl ProcessGroup {
     }
 }
 
-/// An operation on tensors, which belong to it until it has ended.
+/// An operation on tensors, which it borrows until it has ended.
 pub(super) struct Operation<'a> {
     handle: NonNull<Handle>,
     _tensors: std::marker::PhantomData<&'a mut Tensor>,
@@ -264,7 +264,7 @@ impl Operation<'_> {
         Ok(Operation { handle: made(make)?, _tensors: std::marker::PhantomData })
     }
 
-    /// Waits for its end for a time at most; returns whether it has ended.
+    /// Blocks until the operation has ended, or for `timeout`; returns whether it has ended.
     pub(super) fn wait(&self, timeout: Duration) -> Result<bool, C10dError> {
         let mut ended = false;
         // SAFETY: the handle is of an operation.
@@ -275,7 +275,8 @@ impl Operation<'_> {
 
 impl Drop for Operation<'_> {
     fn drop(&mut self) {
-        // SAFETY: the handle is of an operation, and used no more. c10d itself keeps it, and its tensors, to its end.
+        // SAFETY: the handle is of an operation, and not used afterwards. c10d itself keeps it, and its tensors, to its
+        // end.
         unsafe { valleyscope_work_free(self.handle.as_ptr()) }
     }
 }

@@ -1,4 +1,4 @@
-//! The connections of a process to the others of its training, and waiting on them.
+//! Connections of a process to the others of its training, and waiting on them.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 use tch::{Device, Tensor};
 
 use super::c10d::{C10dError, Operation, ProcessGroup, Store};
-use super::place::Place;
+use super::rank_env::RankEnv;
 use super::watch::{Watch, briefly};
 use crate::error::TrainError;
 
-/// The time for all processes to find each other: those of a cluster do not start at once.
+/// The time limit for all processes to connect: those of a cluster do not start at once.
 pub(super) const MEETING: Duration = Duration::from_secs(300);
-/// The time for which a process that ends waits for the others to know it.
+/// The time for which an ending process waits for the others to notice.
 const LEAVING: Duration = Duration::from_secs(10);
-/// The interval between two looks at the others while an operation lasts.
+/// The interval between two checks of the others during an operation.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The connections to the other processes.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// For tensors in the processor's memory.
+    /// The group for tensors in the processor's memory.
     pub(super) group: ProcessGroup,
-    /// For tensors on a GPU, once all processes are known to have one and NCCL.
+    /// The group for tensors on a GPU, once all processes have reported one and NCCL.
     pub(super) device_group: OnceLock<Arc<ProcessGroup>>,
     pub(super) store: Arc<Store>,
     pub(super) watch: Watch,
@@ -40,7 +40,7 @@ pub(super) fn lost(why: String) -> TrainError {
     TrainError::Lost(why)
 }
 
-/// Does work that may block in a thread of its own, which is left behind where `check` fails meanwhile.
+/// Does work that may block in a thread of its own, which is abandoned if `check` fails meanwhile.
 pub(super) fn patiently<V: Send + 'static>(
     work: impl FnOnce() -> V + Send + 'static,
     mut check: impl FnMut() -> Result<(), TrainError>,
@@ -53,23 +53,23 @@ pub(super) fn patiently<V: Send + 'static>(
     Ok(working.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-/// Connections to the store at a place, which this process serves where it has a listener: for what the group says, for the
-/// watch, and for last words. c10d reports why they cannot be made within `limit`; where something listens there and says
-/// nothing, it never does, and is given up somewhat later.
+/// Opens three connections to the store: for the group's texts, for the watch, and for final messages. A process with a
+/// listener serves the store. c10d reports a failure within `limit`; if a silent program listens there, it never does,
+/// and is given up somewhat later.
 pub(super) fn open_stores(
-    place: &Place,
+    rank_env: &RankEnv,
     listener: Option<TcpListener>,
     limit: Duration,
     check: &mut dyn FnMut() -> Result<(), TrainError>,
 ) -> Result<[Store; 3], TrainError> {
-    let (host, port, prefix) = (place.host.clone(), place.port, place.prefix.clone());
+    let (host, port, prefix) = (rank_env.host.clone(), rank_env.port, rank_env.prefix.clone());
     let open = move || {
         let open = |of, listener| Store::open(&host, port, listener, &format!("{prefix}/{of}"), limit);
         Ok([open("group", listener)?, open("watch", None)?, open("watch", None)?])
     };
     let not_reached = |why: &str| {
-        let (host, port) = (&place.host, place.port);
-        lost(format!("the processes meet at {host}:{port}, and that is not reached: {why}"))
+        let (host, port) = (&rank_env.host, rank_env.port);
+        lost(format!("cannot reach {host}:{port}, where the processes meet: {why}"))
     };
     let begun = Instant::now();
     // c10d, which gives up at `limit`, has 5 % more (15 s of `MEETING`) to report why.
@@ -88,12 +88,12 @@ pub(super) fn open_stores(
     opened?.map_err(|C10dError(error)| not_reached(&error))
 }
 
-/// The key that is set when a process is there.
+/// Returns the key that a process sets when it has connected.
 pub(super) fn here(rank: usize) -> String {
     format!("here/{rank}")
 }
 
-/// Waits until all processes are there.
+/// Blocks until all processes have connected.
 pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
     let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
     store.set(&here(rank), "").map_err(failed)?;
@@ -102,7 +102,7 @@ pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainE
         while store.get(&here(other)).map_err(failed)?.is_none() {
             if begun.elapsed() > MEETING {
                 let seconds = MEETING.as_secs();
-                return Err(lost(format!("rank {other} of {size} processes did not come within {seconds} s")));
+                return Err(lost(format!("rank {other} of {size} processes did not join within {seconds} s")));
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -110,8 +110,8 @@ pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainE
     Ok(())
 }
 
-/// Waits until the others of so many processes have set their keys, for some seconds at most: the store ends with the process
-/// that serves it.
+/// Blocks until the others of `size` processes have set their keys, for some seconds at most: the store ends with the
+/// process that serves it.
 pub(super) fn wait_for_others(store: &Store, size: usize, key: impl Fn(usize) -> String) {
     let begun = Instant::now();
     let is_set = |rank| store.get(&key(rank)).is_ok_and(|value| value.is_some());
@@ -121,7 +121,7 @@ pub(super) fn wait_for_others(store: &Store, size: usize, key: impl Fn(usize) ->
 }
 
 impl Link {
-    /// Waits until a key is set.
+    /// Blocks until a key is set.
     pub(super) fn wait_for_text(&self, key: &str) -> Result<String, TrainError> {
         let (store, key) = (Arc::clone(&self.store), key.to_owned());
         let wait = move || loop {
@@ -134,7 +134,7 @@ impl Link {
         patiently(wait, || self.watch.check())?.map_err(|C10dError(error)| self.failed(&error))
     }
 
-    /// Does the work with a tensor, or with a copy of it in the processor's memory, which Gloo needs.
+    /// Runs an operation on a tensor, or on a copy of it in the processor's memory, which Gloo needs.
     pub(super) fn exchange(
         &self,
         tensor: &mut Tensor,
@@ -152,13 +152,13 @@ impl Link {
         Ok(tensor.f_copy_(&host)?)
     }
 
-    /// Ends what GPUs still exchange, as a process cannot end before.
+    /// Aborts the operations of GPUs, as a process cannot end before.
     pub(super) fn abort(&self) {
         let Some(group) = self.device_group.get().cloned() else { return };
         briefly(Duration::from_secs(5), move || group.abort());
     }
 
-    /// Waits for an operation, and looks at the other processes meanwhile. They may take longer than this one, as their
+    /// WaitMetrics for an operation, and checks the other processes meanwhile. They may take longer than this one, as their
     /// parts of a step can be larger.
     pub(super) fn complete(
         &self,
@@ -194,10 +194,10 @@ mod tests {
     use crate::group::Bind;
 
     #[test]
-    fn a_listener_that_says_nothing_is_not_waited_for_without_end() {
+    fn gives_up_on_a_silent_listener() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
-        let place = Place {
+        let rank_env = RankEnv {
             rank: 1,
             size: 2,
             local_rank: 0,
@@ -208,12 +208,12 @@ mod tests {
             listener: None,
         };
         let begun = Instant::now();
-        let refused = open_stores(&place, None, Duration::from_secs(1), &mut || Ok(()));
+        let refused = open_stores(&rank_env, None, Duration::from_secs(1), &mut || Ok(()));
         let error = refused.err().unwrap().to_string();
-        assert!(error.contains(&format!("meet at 127.0.0.1:{port}, and that is not reached")), "{error}");
+        assert!(error.contains(&format!("cannot reach 127.0.0.1:{port}, where the processes meet")), "{error}");
         assert!(error.contains("within 1 s") && error.contains("MASTER_PORT"), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
-        // It was connected: the listener has a connection to accept.
+        // The connection succeeded: the listener has one to accept.
         assert!(silent.accept().is_ok());
     }
 }

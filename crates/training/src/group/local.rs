@@ -1,4 +1,4 @@
-//! Other processes of a training on this machine, which rank 0 starts by itself.
+//! Other processes of a training on this machine, started by rank 0.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -8,12 +8,12 @@ use valleyscope_runs::RunFolder;
 use valleyscope_runs::plain_file;
 
 use super::c10d::Bind;
-use super::place::{LOOPBACK, Place};
+use super::rank_env::{LOOPBACK, RankEnv};
 
-/// The time for them to end by themselves.
+/// The time for the processes to end by themselves.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// Why they could not be started.
+/// Why the processes could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start {count} more processes: {source}")]
 pub struct StartError {
@@ -21,21 +21,21 @@ pub struct StartError {
     source: std::io::Error,
 }
 
-/// The processes of ranks 1 and up, which end with this.
+/// The processes of ranks 1 and up, which end when this is dropped.
 #[derive(Debug)]
 pub struct LocalProcesses {
     children: Vec<Child>,
 }
 
 impl LocalProcesses {
-    /// Starts the other processes of a training by `count` in all, each with `arguments` and so many threads, and returns the
-    /// place of this one.
+    /// Starts the other processes of a training by `count` in all, each with `arguments` and this number of threads.
+    /// Returns the environment of this process's rank.
     pub fn start(
         run: &RunFolder,
         count: usize,
         threads: Option<usize>,
         arguments: &[String],
-    ) -> Result<(LocalProcesses, Place), StartError> {
+    ) -> Result<(LocalProcesses, RankEnv), StartError> {
         let failed = |source| StartError { count: count - 1, source };
         let listener = TcpListener::bind((LOOPBACK, 0)).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
@@ -56,11 +56,11 @@ impl LocalProcesses {
             processes.children.push(command.spawn().map_err(failed)?);
         }
         let (host, bind) = (LOOPBACK.to_owned(), Bind::Address(LOOPBACK.to_owned()));
-        let (prefix, listener) = (Place::PREFIX.to_owned(), Some(listener));
-        Ok((processes, Place { rank: 0, size: count, local_rank: 0, host, port, bind, prefix, listener }))
+        let (prefix, listener) = (RankEnv::PREFIX.to_owned(), Some(listener));
+        Ok((processes, RankEnv { rank: 0, size: count, local_rank: 0, host, port, bind, prefix, listener }))
     }
 
-    /// What is to be said of one that has ended by itself.
+    /// Returns a message if a process has ended by itself.
     pub fn ended(&mut self) -> Option<String> {
         self.children.iter_mut().zip(1..).find_map(|(child, rank)| match child.try_wait() {
             Ok(Some(status)) => Some(format!("rank {rank} (process {}) ended with {status}; see its log", child.id())),
@@ -69,7 +69,7 @@ impl LocalProcesses {
     }
 }
 
-/// Has the process end when this one does, also when this one is killed.
+/// Makes the process end when this one does, even when this one is killed.
 #[cfg(target_os = "linux")]
 fn end_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt;
@@ -87,7 +87,7 @@ fn end_with_parent(command: &mut Command) {
     }
 }
 
-/// Elsewhere it notices that rank 0 does not answer.
+/// Does nothing: on other systems the process notices that rank 0 does not answer.
 #[cfg(not(target_os = "linux"))]
 fn end_with_parent(_: &mut Command) {}
 
@@ -100,7 +100,7 @@ impl Drop for LocalProcesses {
             std::thread::sleep(Duration::from_millis(20));
         }
         for child in &mut self.children {
-            // One that has ended cannot be killed, and need not be.
+            // A process that has ended cannot be killed, and need not be.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -6,7 +6,7 @@
 mod c10d;
 mod link;
 mod local;
-mod place;
+mod rank_env;
 mod watch;
 
 use std::ops::Range;
@@ -21,15 +21,15 @@ pub use self::c10d::Bind;
 use self::c10d::{C10dError, ProcessGroup, Store};
 use self::link::{Link, MEETING, here, lost, meet, open_stores, patiently, wait_for_others};
 pub use self::local::{LocalProcesses, StartError};
-pub use self::place::{Place, PlaceError};
+pub use self::rank_env::{RankEnv, RankEnvError};
 pub use self::watch::Wait;
 use self::watch::Watch;
 use super::error::TrainError;
 
-/// How processes exchange tensors that are on GPUs.
+/// The transport of tensors between GPUs of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
-    /// From GPU to GPU, where libtorch has it.
+    /// From GPU to GPU, if libtorch has NCCL.
     #[default]
     Nccl,
     /// Through the processor's memory.
@@ -45,26 +45,26 @@ impl Backend {
     }
 }
 
-/// How a process joins the others.
+/// Settings with which a process joins the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Joining {
-    /// A process that does not answer for so long ends the training, and so does one that does not come to the end of its part
-    /// of a step for this and twice the time that another has taken for its own.
+    /// The longest silence of a process; a longer one ends the training. A process that takes this time plus twice that
+    /// of another for its part of a step ends the training too.
     pub patience: Duration,
     pub backend: Backend,
-    /// Whether the optimizer's memory is divided; rank 0 says it for all.
+    /// Whether the optimizer's states are divided; rank 0's value applies to all.
     pub divides_optimizer: bool,
 }
 
-/// What rank 0 has all processes do next.
+/// The next action of all processes, chosen by rank 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Step,
     Evaluate,
-    /// Put the parts of the optimizer's memory together.
+    /// Gather the parts of the optimizer's states.
     Gather,
     End,
-    /// The same, where the run has failed.
+    /// End, as the run has failed.
     Fail,
 }
 
@@ -77,36 +77,36 @@ impl Order {
 pub struct Group {
     rank: usize,
     size: usize,
-    /// Whether each process keeps the optimizer's memory for a part of the parameters only, and steps these.
+    /// Whether each process keeps the optimizer's states of a part of the parameters only, and steps only these.
     divides_optimizer: bool,
-    /// How this process would exchange tensors on a GPU.
+    /// The transport for tensors on a GPU.
     backend: Backend,
     link: Option<Link>,
 }
 
 impl Group {
-    /// A process without others.
+    /// Creates a group of a single process.
     pub fn alone() -> Group {
         Group { rank: 0, size: 1, divides_optimizer: false, backend: Backend::Gloo, link: None }
     }
 
-    /// Meets the other processes. `check` is asked again and again meanwhile, and its error ends the attempt.
+    /// Joins the other processes. `check` is called repeatedly meanwhile, and its error ends the attempt.
     ///
     /// # Errors
     ///
-    /// Where they do not all come.
+    /// Fails if some of them do not join.
     pub fn join(
-        mut place: Place,
+        mut rank_env: RankEnv,
         joining: Joining,
         check: &mut dyn FnMut() -> Result<(), TrainError>,
     ) -> Result<Group, TrainError> {
         let Joining { patience, backend, divides_optimizer } = joining;
-        let Place { rank, size, .. } = place;
-        let listener = place.listener.take();
-        let [store, beats, last_words] = open_stores(&place, listener, MEETING, check)?;
+        let RankEnv { rank, size, .. } = rank_env;
+        let listener = rank_env.listener.take();
+        let [store, beats, last_words] = open_stores(&rank_env, listener, MEETING, check)?;
         let (store, last_words) = (Arc::new(store), Arc::new(last_words));
         let watch = Watch::begin(beats, last_words, rank, size, patience);
-        let met = Group::meet(&place, &store, &watch, check);
+        let met = Group::meet(&rank_env, &store, &watch, check);
         let group = met.inspect_err(|error| watch.end(&error.to_string()))?;
         let link = Link {
             group,
@@ -123,14 +123,14 @@ impl Group {
         Ok(group)
     }
 
-    /// Waits for the other processes, and connects them to each other.
+    /// WaitMetrics for the other processes, and connects them to each other.
     fn meet(
-        place: &Place,
+        rank_env: &RankEnv,
         store: &Arc<Store>,
         watch: &Watch,
         check: &mut dyn FnMut() -> Result<(), TrainError>,
     ) -> Result<ProcessGroup, TrainError> {
-        let (rank, size, bind) = (place.rank, place.size, place.bind.clone());
+        let (rank, size, bind) = (rank_env.rank, rank_env.size, rank_env.bind.clone());
         let mut check = || {
             check()?;
             watch.check()
@@ -143,26 +143,26 @@ impl Group {
         joined.map_err(|C10dError(error)| lost(watch.inquire(&format!("cannot join the other processes: {error}"))))
     }
 
-    /// Tells the processes that come to a place why they are not to wait for this one, which has not joined them.
-    pub fn refuse(mut place: Place, why: &str) {
-        let listener = place.listener.take();
+    /// Reports to the processes that join at `place` why they should not wait for this one, which has not joined.
+    pub fn refuse(mut rank_env: RankEnv, why: &str) {
+        let listener = rank_env.listener.take();
         let serves = listener.is_some();
-        // Where it cannot be told, they learn it when they have waited for long enough.
-        let Ok([store, beats, _]) = open_stores(&place, listener, MEETING, &mut || Ok(())) else { return };
+        // If the report fails, they give up after the time limit.
+        let Ok([store, beats, _]) = open_stores(&rank_env, listener, MEETING, &mut || Ok(())) else { return };
         let told = beats.set(watch::TROUBLE, why);
         // The store ends with the process that serves it.
         if serves && told.is_ok() {
-            wait_for_others(&store, place.size, here);
+            wait_for_others(&store, rank_env.size, here);
             thread::sleep(2 * watch::BEAT);
         }
     }
 
-    /// Has the processes exchange tensors from GPU to GPU, where each has one and NCCL. `device` is that of this process's
-    /// tensors. Returns how they do it.
+    /// Switches to exchanges from GPU to GPU if each process has a GPU and NCCL. `device` is the device of this
+    /// process's tensors. Returns the backend in use.
     ///
     /// # Errors
     ///
-    /// Where NCCL fails, as on GPUs that two processes share.
+    /// Fails if NCCL fails, as on GPUs that two processes share.
     pub fn meet_on_devices(&self, device: Device) -> Result<Backend, TrainError> {
         let Some(link) = &self.link else { return Ok(Backend::Gloo) };
         let device = match device {
@@ -181,7 +181,7 @@ impl Group {
         let (store, rank, size) = (Arc::clone(&link.store), self.rank, self.size);
         let joined = patiently(move || ProcessGroup::join_nccl(&store, rank, size, number), || link.watch.check())?;
         let explain =
-            |C10dError(error)| lost(format!("NCCL fails between the processes: {error}; --backend gloo does without"));
+            |C10dError(error)| lost(format!("NCCL fails between the processes: {error}; use --backend gloo instead"));
         let joined = joined.map_err(explain)?;
         link.device_group.set(Arc::new(joined)).expect("a training begins once");
         Ok(Backend::Nccl)
@@ -191,7 +191,7 @@ impl Group {
         self.rank
     }
 
-    /// The number of processes.
+    /// Returns the number of processes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -200,24 +200,24 @@ impl Group {
         self.link.is_none()
     }
 
-    /// Whether this process writes the run.
+    /// Returns whether this process writes the run.
     pub fn leads(&self) -> bool {
         self.rank == 0
     }
 
-    /// This process's part of `count` things: parts differ by one at most, and follow each other in the order of ranks.
+    /// Returns this process's part of `count` items: parts differ by one at most, in the order of ranks.
     pub fn part(&self, count: usize) -> Range<usize> {
         let start = |rank: usize| count * rank / self.size;
         start(self.rank)..start(self.rank + 1)
     }
 
-    /// The elements, of so many, for which this process keeps the optimizer's memory, and which it steps: where they are
-    /// divided, as many for each process, and the rest for the last one.
+    /// Returns the elements, of `count`, that this process steps and whose optimizer's states it keeps: if they are
+    /// divided, equally many for each process, and the rest for the last one.
     pub fn optimized(&self, count: usize) -> Range<usize> {
         if self.divides_optimizer { self.optimized_by(self.rank, count) } else { 0..count }
     }
 
-    /// The same for the process of some rank, where they are divided.
+    /// Returns the elements that the process of a rank steps, if they are divided.
     fn optimized_by(&self, rank: usize, count: usize) -> Range<usize> {
         let each = count / self.size;
         let end = if rank + 1 == self.size { count } else { (rank + 1) * each };
@@ -228,9 +228,8 @@ impl Group {
         self.divides_optimizer
     }
 
-    /// Gives all processes the elements of a flat tensor that each has ([`Group::optimized`]). Nothing is done where each has
-    /// all. Each process sends its part from its place to the same place of the others: Gloo's all-gather would make a copy
-    /// of the whole.
+    /// Sends each process's elements of a flat tensor ([`Group::optimized`]) to all others. Does nothing if each
+    /// process has all. Each part is sent in place: Gloo's all-gather would make a copy of the whole.
     pub fn gather(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
         let Some(link) = self.link.as_ref().filter(|_| self.divides_optimizer) else { return Ok(()) };
         link.exchange(tensor, |group, tensor| {
@@ -246,7 +245,7 @@ impl Group {
         })
     }
 
-    /// Puts a flat tensor of `count` elements together, of which each process has a part ([`Group::optimized`]): for rank 0, in
+    /// Gathers a flat tensor of `count` elements, of which each process has a part ([`Group::optimized`]), on rank 0 in
     /// the processor's memory.
     pub fn gather_to_first(&self, part: &Tensor, count: i64) -> Result<Option<Tensor>, TrainError> {
         let part = part.f_to_device(Device::Cpu)?.f_contiguous()?;
@@ -274,7 +273,7 @@ impl Group {
         Ok(whole)
     }
 
-    /// Replaces a tensor by its sum over all processes, the same bits for all of them.
+    /// Replaces a tensor by its sum over all processes, with the same bits for all of them.
     pub fn sum(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
         let Some(link) = &self.link else { return Ok(()) };
         link.exchange(tensor, |group, tensor| link.complete(group.sum(tensor), Some(link.patience)))
@@ -283,11 +282,11 @@ impl Group {
     /// Replaces a tensor by that of rank 0.
     pub fn share(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
         let Some(link) = &self.link else { return Ok(()) };
-        // The others wait while rank 0 makes what it shares.
+        // The others wait while rank 0 makes the tensor.
         link.exchange(tensor, |group, tensor| link.complete(group.send(tensor, 0), None))
     }
 
-    /// Replaces a text by that of rank 0, which gives it under a key.
+    /// Replaces a text by that of rank 0, which stores it under a key.
     pub fn share_text(&self, key: &str, text: &str) -> Result<String, TrainError> {
         let Some(link) = &self.link else { return Ok(text.to_owned()) };
         if self.leads() {
@@ -297,41 +296,40 @@ impl Group {
         link.wait_for_text(key)
     }
 
-    /// Rank 0 tells all processes what to do next, and each whether it was asked to stop: returns the order, and whether any
-    /// was.
+    /// Broadcasts an order from rank 0, and whether any process was asked to stop; returns both.
     pub fn order(&self, order: Order, is_asked_to_stop: bool) -> Result<(Order, bool), TrainError> {
         let Some(link) = &self.link else { return Ok((order, is_asked_to_stop)) };
         let index = Order::ALL.iter().position(|other| *other == order).expect("it is one of all");
         let own = if self.leads() { index as i64 } else { 0 };
         let mut numbers = Tensor::f_from_slice(&[own, i64::from(is_asked_to_stop)])?;
-        // The others wait for as long as rank 0 has other things to do.
+        // The others wait for as long as rank 0 does other work.
         link.is_in_step.store(false, Ordering::Relaxed);
         link.complete(link.group.sum(&mut numbers), self.leads().then_some(link.patience))?;
         let numbers = Vec::<i64>::try_from(&numbers)?;
         let order = usize::try_from(numbers[0]).ok().and_then(|index| Order::ALL.get(index));
-        let order = order.ok_or_else(|| lost(format!("rank 0 gave an order that is none: {}", numbers[0])))?;
+        let order = order.ok_or_else(|| lost(format!("rank 0 sent an invalid order: {}", numbers[0])))?;
         link.is_in_step.store(*order == Order::Step, Ordering::Relaxed);
         Ok((*order, numbers[1] > 0))
     }
 
-    /// For how long each process has waited for the others within steps so far, as far as rank 0 knows.
+    /// Returns the time for which each process has waited for the others within steps so far, as reported to rank 0.
     pub fn waits(&self) -> Vec<Wait> {
         self.link.as_ref().map_or_else(Vec::new, |link| link.watch.waits())
     }
 
-    /// Waits until all processes have come to this point, for some seconds at most, as the store ends with the process that
-    /// serves it.
+    /// WaitMetrics until all processes have reached this point, for some seconds at most, as the store ends with the process
+    /// that serves it.
     pub fn leave_together(&self) {
         let Some(link) = &self.link else { return };
         let key = |rank| format!("left/{rank}");
-        // What cannot be said is not waited for without an end.
+        // A process whose store fails does not wait forever.
         let _ = link.store.set(&key(self.rank), "");
         if self.leads() {
             wait_for_others(&link.store, self.size, key);
         }
     }
 
-    /// Tells the other processes why this one ends; without a reason, all have come to the end.
+    /// Reports to the other processes why this one ends; without a reason, all have reached the end.
     pub fn end(&self, why: Option<&str>) {
         let Some(link) = &self.link else { return };
         match why {
@@ -353,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_follow_each_other_and_differ_by_one() {
+    fn parts_are_in_the_order_of_ranks_and_differ_by_one() {
         for (count, size) in [(0, 1), (7, 3), (8, 4), (2, 5), (1000, 7)] {
             let mut end = 0;
             for rank in 0..size {
@@ -368,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_the_optimizer_are_equally_long_and_the_last_has_the_rest() {
+    fn optimizer_parts_are_equal_and_the_last_rank_has_the_rest() {
         for (count, size) in [(0, 2), (7, 3), (8, 4), (2, 5), (1000, 7)] {
             let of = |rank, divides_optimizer| {
                 Group { rank, size, divides_optimizer, backend: Backend::Gloo, link: None }.optimized(count)

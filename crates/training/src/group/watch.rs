@@ -1,4 +1,4 @@
-//! Watches the processes of a training: each says in the store once a second that it lives, and how far it is.
+//! Watches the processes of a training: each reports to the store once a second that it is alive, and its progress.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,59 +11,59 @@ use valleyscope_runs::host;
 use super::c10d::{C10dError, Store};
 use crate::error::TrainError;
 
-/// The interval between two beats.
+/// The interval between two reports.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
-/// A process whose connections are lost and that was not heard from for so long has ended.
+/// The silence after which a process whose connections are lost counts as ended.
 const SILENT: Duration = Duration::from_secs(4);
-/// The time for finding out why a connection was lost.
+/// The time limit for finding out why a connection was lost.
 const INQUIRY: Duration = Duration::from_secs(12);
-/// The time for saying something to a store, which nobody else does where it does not answer.
+/// The time limit for a final message to the store, which may not answer.
 const SAYING: Duration = Duration::from_secs(2);
-/// The key under which the leader says why the training ends.
+/// The key under which rank 0 stores why the training ends.
 pub(super) const TROUBLE: &str = "trouble";
 
-/// For how long a process has waited for others, in seconds, at some time of its own clock.
+/// The time for which a process has waited for others, in seconds, at a time of its own clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
     pub waited_s: f64,
     pub at_s: f64,
 }
 
-/// What a process says of itself.
+/// The report of a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Beat {
     host: String,
     pid: u32,
-    /// Grows with each beat.
+    /// The number of reports so far.
     count: u64,
-    /// Operations with the others that it has begun.
+    /// Operations with the others that the process has begun.
     operations: u64,
-    /// For how long it has waited for the others within steps.
+    /// The time for which the process has waited for the others within steps.
     wait: Wait,
-    /// Why it ends, where it does.
+    /// Why the process ends, if it does.
     last_words: Option<String>,
 }
 
-/// The last beat of a process, and when it came.
+/// The last report of a process, and when it arrived.
 #[derive(Clone, Debug)]
-struct Heard {
+struct LastBeat {
     beat: Option<Beat>,
     at: Instant,
 }
 
 #[derive(Debug)]
 struct Board {
-    /// All processes for the leader, which knows of all, and rank 0 for the others.
-    heard: Vec<Heard>,
-    /// Whether all have come, so that one that says nothing is missed.
+    /// The last reports: of all processes on rank 0, of rank 0 on the others.
+    last: Vec<LastBeat>,
+    /// Whether all ranks have joined; from then on silence is a failure.
     expects_all: bool,
-    /// When the store answered last.
+    /// The time of the store's last answer.
     answered: Instant,
     /// Why the training ends.
     trouble: Option<String>,
 }
 
-/// What the threads of this process share.
+/// State shared by the threads of this process.
 #[derive(Debug)]
 struct Shared {
     begun: Instant,
@@ -73,13 +73,13 @@ struct Shared {
     operations: AtomicU64,
     waited_us: AtomicU64,
     last_words: Mutex<Option<String>>,
-    /// Held while a beat is made and said, so that none takes the place of a later one.
+    /// Held while a report is made and sent, so that none replaces a later one.
     speaking: Mutex<()>,
     board: Mutex<Board>,
     ends: AtomicBool,
 }
 
-/// The watch of a process over the others.
+/// Watches the other processes from this one.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
@@ -91,12 +91,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Begins to watch: `own` is a connection for its thread alone, which may be blocked by a store that does not answer,
-    /// and `store` one for the last words.
+    /// Starts to watch. `own` is a connection for its thread alone, which may block on a store that does not answer;
+    /// `store` is the connection for a final message.
     pub(super) fn begin(own: Store, store: Arc<Store>, rank: usize, size: usize, patience: Duration) -> Watch {
-        let heard = Heard { beat: None, at: Instant::now() };
-        let heard = vec![heard; if rank == 0 { size } else { 1 }];
-        let board = Board { heard, expects_all: false, answered: Instant::now(), trouble: None };
+        let last = LastBeat { beat: None, at: Instant::now() };
+        let last = vec![last; if rank == 0 { size } else { 1 }];
+        let board = Board { last, expects_all: false, answered: Instant::now(), trouble: None };
         let shared = Arc::new(Shared {
             begun: Instant::now(),
             rank,
@@ -114,12 +114,12 @@ impl Watch {
         Watch { shared, store }
     }
 
-    /// From now on all processes are expected to beat.
+    /// Expects reports of all processes from now on.
     pub(super) fn begin_to_expect_all(&self) {
         let mut board = locked(&self.shared.board);
         board.expects_all = true;
-        for heard in board.heard.iter_mut().filter(|heard| heard.beat.is_none()) {
-            heard.at = Instant::now();
+        for last in board.last.iter_mut().filter(|last| last.beat.is_none()) {
+            last.at = Instant::now();
         }
     }
 
@@ -128,51 +128,51 @@ impl Watch {
         self.shared.operations.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts the time for which this process has waited for others.
+    /// Adds to the time for which this process has waited for others.
     pub(super) fn add_wait(&self, waited: Duration) {
         self.shared.waited_us.fetch_add(waited.as_micros() as u64, Ordering::Relaxed);
     }
 
-    /// For how long each process has waited for the others, as far as the leader has heard.
+    /// Returns the time for which each process has waited for the others, as reported to rank 0.
     pub(super) fn waits(&self) -> Vec<Wait> {
         let board = locked(&self.shared.board);
-        let heard = board.heard.iter().skip(1);
-        let others = heard.map(|heard| heard.beat.as_ref().map_or_else(Wait::default, |beat| beat.wait));
+        let last = board.last.iter().skip(1);
+        let others = last.map(|last| last.beat.as_ref().map_or_else(Wait::default, |beat| beat.wait));
         std::iter::once(self.shared.wait()).chain(others).collect()
     }
 
-    /// Whether the training may go on.
+    /// Fails if the training must end.
     pub(super) fn check(&self) -> Result<(), TrainError> {
         self.trouble().map_or(Ok(()), |trouble| Err(TrainError::Lost(trouble)))
     }
 
-    /// Why the training must end, if it must.
+    /// Returns why the training must end, if it must.
     fn trouble(&self) -> Option<String> {
         self.shared.trouble()
     }
 
-    /// Who holds up an operation in which this process has waited for so long.
+    /// Describes which processes hold up an operation in which this process has waited for so long.
     pub(super) fn late(&self, waited: Duration) -> String {
         let seconds = waited.as_secs();
         let own = self.shared.operations.load(Ordering::Relaxed);
         let late = {
             let board = locked(&self.shared.board);
-            let late = board.heard.iter().enumerate().skip(1);
-            let late = late.filter(|(_, heard)| heard.beat.as_ref().is_none_or(|beat| beat.operations < own));
-            late.map(|(rank, heard)| named(rank, heard)).collect::<Vec<_>>()
+            let late = board.last.iter().enumerate().skip(1);
+            let late = late.filter(|(_, last)| last.beat.as_ref().is_none_or(|beat| beat.operations < own));
+            late.map(|(rank, last)| named(rank, last)).collect::<Vec<_>>()
         };
         match (self.shared.rank, &late[..]) {
             (0, [_, ..]) => {
-                format!("{} did not come to the end of a step's part, {seconds} s after the others", late.join(" and "))
+                format!("{} did not finish its part of a step within {seconds} s after the others", late.join(" and "))
             }
-            (0, []) => format!("an exchange between the processes took more than {seconds} s, for all of them"),
+            (0, []) => format!("an exchange between all processes took more than {seconds} s"),
             _ => self.inquire(&format!(
-                "the other processes did not come to the end of a step's part, {seconds} s after this one"
+                "the other processes did not finish their parts of a step within {seconds} s after this one"
             )),
         }
     }
 
-    /// Why a connection to others was lost, as far as it can be found out.
+    /// Describes why a connection to others was lost, as far as it can be determined.
     pub(super) fn inquire(&self, error: &str) -> String {
         let begun = Instant::now();
         while begun.elapsed() < INQUIRY {
@@ -180,9 +180,9 @@ impl Watch {
                 return trouble;
             }
             let board = locked(&self.shared.board);
-            let silent = board.heard.iter().enumerate().skip(usize::from(self.shared.rank == 0));
-            let silent = silent.filter(|(_, heard)| heard.at.elapsed() > SILENT);
-            let silent: Vec<String> = silent.map(|(rank, heard)| named(rank, heard)).collect();
+            let silent = board.last.iter().enumerate().skip(usize::from(self.shared.rank == 0));
+            let silent = silent.filter(|(_, last)| last.at.elapsed() > SILENT);
+            let silent: Vec<String> = silent.map(|(rank, last)| named(rank, last)).collect();
             if !silent.is_empty() {
                 return format!("{} ended, or lost its connection ({error})", silent.join(" and "));
             }
@@ -192,7 +192,7 @@ impl Watch {
         format!("a connection between the processes was lost, and all of them still answer ({error})")
     }
 
-    /// Says why this process ends, to the others too: the leader for all, another for itself.
+    /// Reports why this process ends: rank 0 for all processes, another rank for itself.
     pub(super) fn end(&self, why: &str) {
         self.shared.ends.store(true, Ordering::Relaxed);
         if self.shared.rank == 0 {
@@ -200,7 +200,7 @@ impl Watch {
             briefly(SAYING, move || store.set(TROUBLE, &why));
             return;
         }
-        // What the leader has found out is known to all.
+        // A failure that rank 0 has found is reported already.
         if self.trouble().is_none() {
             *locked(&self.shared.last_words) = Some(why.to_owned());
             let (shared, store) = (Arc::clone(&self.shared), Arc::clone(&self.store));
@@ -208,13 +208,13 @@ impl Watch {
         }
     }
 
-    /// Ends without complaint: the training has ended for all.
+    /// Stops watching without a report: the training has ended for all.
     pub(super) fn rest(&self) {
         self.shared.ends.store(true, Ordering::Relaxed);
     }
 }
 
-/// Does work that may block in a thread of its own, which is left behind after a time.
+/// Does work that may block in a thread of its own, which is abandoned after a time.
 pub(super) fn briefly<V: Send + 'static>(limit: Duration, work: impl FnOnce() -> V + Send + 'static) {
     let working = thread::spawn(work);
     let begun = Instant::now();
@@ -227,9 +227,9 @@ fn key(rank: usize) -> String {
     format!("beat/{rank}")
 }
 
-/// A rank, and the process that has it.
-fn named(rank: usize, heard: &Heard) -> String {
-    match &heard.beat {
+/// Names a rank, with its process if it has reported one.
+fn named(rank: usize, last: &LastBeat) -> String {
+    match &last.beat {
         Some(Beat { host, pid, .. }) => format!("rank {rank} (process {pid} on {host})"),
         None => format!("rank {rank}"),
     }
@@ -269,7 +269,7 @@ impl Shared {
         store.set(&key(self.rank), &beat)
     }
 
-    /// Says what there is to say, and reads what the others have said.
+    /// Sends this process's report, and reads those of the others.
     fn exchange(&self, store: &Store, count: u64) -> Result<(), C10dError> {
         self.say_beat(store, count)?;
         let ranks = if self.rank == 0 { 1..self.size } else { 0..1 };
@@ -277,9 +277,9 @@ impl Shared {
             let said = store.get(&key(rank))?;
             let beat: Option<Beat> = said.and_then(|said| serde_json::from_str(&said).ok());
             let mut board = locked(&self.board);
-            let heard = &mut board.heard[rank];
-            if heard.beat != beat {
-                *heard = Heard { beat, at: Instant::now() };
+            let last = &mut board.last[rank];
+            if last.beat != beat {
+                *last = LastBeat { beat, at: Instant::now() };
             }
         }
         let trouble = store.get(TROUBLE)?;
@@ -292,15 +292,15 @@ impl Shared {
     fn trouble(&self) -> Option<String> {
         let seconds = self.patience.as_secs();
         let mut board = locked(&self.board);
-        let watched = board.heard.iter().enumerate().skip(usize::from(self.rank == 0));
-        let found = watched.clone().find_map(|(rank, heard)| {
-            let last_words = heard.beat.as_ref()?.last_words.as_ref()?;
-            Some(format!("{} ended: {last_words}", named(rank, heard)))
+        let watched = board.last.iter().enumerate().skip(usize::from(self.rank == 0));
+        let found = watched.clone().find_map(|(rank, last)| {
+            let last_words = last.beat.as_ref()?.last_words.as_ref()?;
+            Some(format!("{} ended: {last_words}", named(rank, last)))
         });
         let silent = || {
-            let is_expected = |heard: &Heard| board.expects_all || heard.beat.is_some();
-            let silent = watched.filter(|(_, heard)| is_expected(heard) && heard.at.elapsed() > self.patience);
-            let silent: Vec<String> = silent.map(|(rank, heard)| named(rank, heard)).collect();
+            let is_expected = |last: &LastBeat| board.expects_all || last.beat.is_some();
+            let silent = watched.filter(|(_, last)| is_expected(last) && last.at.elapsed() > self.patience);
+            let silent: Vec<String> = silent.map(|(rank, last)| named(rank, last)).collect();
             let many = (!silent.is_empty()).then(|| silent.join(" and "))?;
             Some(format!("{many} did not answer for {seconds} s: it was stopped, or has lost its network"))
         };
@@ -308,7 +308,7 @@ impl Shared {
             let is_mute = board.answered.elapsed() > self.patience;
             is_mute.then(|| format!("the store where the processes meet did not answer for {seconds} s"))
         };
-        // Rank 0 has the store, and is named first.
+        // Rank 0 serves the store, and is named first.
         let trouble = board.trouble.clone().or(found).or_else(silent).or_else(mute);
         board.trouble.clone_from(&trouble);
         trouble

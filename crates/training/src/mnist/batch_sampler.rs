@@ -11,14 +11,14 @@ pub struct BatchSampler {
     images: u32,
     batch: u32,
     epoch: u64,
-    /// The images of the epoch; the first `shuffled` are in their final places.
+    /// The images of the epoch, of which the first `shuffled` are in their final places.
     permutation: Vec<u32>,
     shuffled: usize,
     stream: Stream,
 }
 
 impl BatchSampler {
-    /// Batches of `batch` images out of `images`.
+    /// Creates a sampler of batches of `batch` images out of `images`.
     pub fn new(key: Key, images: u32, batch: u32) -> BatchSampler {
         assert!(images > 0 && batch > 0, "there is nothing to order");
         let mut sampler = BatchSampler {
@@ -34,7 +34,7 @@ impl BatchSampler {
         sampler
     }
 
-    /// The images of the batch of a step, which is counted from 0.
+    /// Returns the images of the batch of a step, counted from 0.
     pub fn batch(&mut self, step: u64) -> &[u32] {
         let batches = u64::from(self.images.div_ceil(self.batch));
         let epoch = step / batches;

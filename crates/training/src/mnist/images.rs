@@ -32,7 +32,7 @@ pub struct Batch {
 }
 
 impl Images {
-    /// Images of `size` bytes each, 0 to 255, which are scaled to 0 to 1.
+    /// Creates images of `size` bytes each, 0 to 255, which are scaled to 0 to 1.
     pub fn new(pixels: &[u8], labels: &[u8], kind: Kind, device: Device) -> Result<Images, TrainError> {
         assert!(!labels.is_empty() && pixels.len().is_multiple_of(labels.len()), "each image has a label");
         let size = pixels.len() / labels.len();
@@ -53,7 +53,7 @@ impl Images {
         }
     }
 
-    /// One batch for each model of a stack; `indices` holds them one model after another.
+    /// Returns one batch for each model of a stack; `indices` lists them one model after another.
     pub fn batch(&self, indices: &[u32], models: usize, kind: Kind) -> Result<Batch, TrainError> {
         let (models_i, batch) = (models as i64, (indices.len() / models) as i64);
         match self {
@@ -73,7 +73,7 @@ impl Images {
         }
     }
 
-    /// Consecutive images as a batch for a single model.
+    /// Returns consecutive images as a batch for a single model.
     pub fn range(&self, range: std::ops::Range<usize>, kind: Kind) -> Result<Batch, TrainError> {
         match self {
             Images::Processor { .. } => {

@@ -1,4 +1,4 @@
-//! The libtorch half: one training of the classifier, and a scan of many.
+//! A training of the classifier with libtorch, and a scan of many.
 //!
 //! All trainings use a **stack** of models of one shape, which are trained side by side: products have a leading axis
 //! over the models. A single run is a stack of one. Forward and backward pass are written out, not recorded: the model
@@ -26,17 +26,17 @@ use valleyscope_runs::{MetricId, MetricValues};
 use crate::group::Group;
 use crate::{
     Check, Differentiable, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
-    ParameterLayout, TrainError, TrainedSpec, Training, at_place, restore_tensors,
+    ParameterLayout, TrainError, TrainedSpec, Training, restore_tensors, with_parameters,
 };
 
-/// Streams of a training.
+/// Purposes of a training's random streams.
 pub(super) mod purpose {
     pub(crate) const WEIGHTS: u64 = 0;
     pub(crate) const ORDER: u64 = 1;
     pub(crate) const LABELS: u64 = 2;
 }
 
-/// The key of one of a seed's trainings. In a scan each learning rate and replicate is a training of its own,
+/// Returns the key of one of a seed's trainings. In a scan each learning rate and replicate is a training of its own,
 /// the same for all optimizers and batch sizes; a single run is the first.
 pub(super) fn key(seed: u64, purpose: u64, learning_rate: u64, replicate: u64) -> Key {
     Key::new(seed).at(purpose).at(learning_rate).at(replicate)
@@ -80,7 +80,8 @@ pub struct MnistRun {
 }
 
 impl MnistRun {
-    /// A training before its first step, whose weights are zero until [`Training::start`] or [`Training::restore`].
+    /// Creates a training before its first step, whose weights are zero until [`Training::start`] or
+    /// [`Training::restore`].
     pub fn new(spec: &MnistSpec, data: &Mnist, device: Device) -> Result<MnistRun, TrainError> {
         let (kind, batch_size) = (kind(spec.precision), spec.batch_size.get());
         let images = data.train.labels.len();
@@ -149,10 +150,10 @@ impl Training for MnistRun {
         let indices = &indices[self.group.part(indices.len())];
         let batch = || self.train.batch(indices, 1, kind);
         let place = self.optimizer.gradient_place(self.mlp.parameters())?;
-        let loss = at_place(&mut self.mlp, place, |mlp| mlp.differentiate(batch()?))?;
+        let loss = with_parameters(&mut self.mlp, place, |mlp| mlp.differentiate(batch()?))?;
         let labels = key(self.seed, purpose::LABELS, 0, 0).at(self.step);
-        let answers = self.mlp.answers(self.optimizer.questions(), &[labels], batch)?;
-        self.mlp.update(&mut self.optimizer, &answers)?;
+        let query_results = self.mlp.query_results(self.optimizer.queries(), &[labels], batch)?;
+        self.mlp.update(&mut self.optimizer, &query_results)?;
         self.group.gather(self.mlp.parameters_mut())?;
         self.step += 1;
         Ok(loss)

@@ -1,4 +1,4 @@
-//! One point of the scan: all learning rates and replicates of an optimizer and a batch size, as stacks.
+//! A point of the scan: all learning rates and replicates of an optimizer and a batch size, as stacks.
 //!
 //! On the processor each thread trains stacks of its own, small enough for the cache, with libtorch on one thread.
 //! The event of a grid point holds all its results, so a scan needs no checkpoint, and its figure, table and arrays
@@ -15,7 +15,8 @@ use valleyscope_experiments::workload::{MnistScanPreset, MnistScanSpec};
 
 use super::{BatchSampler, Evaluation, Images, Mlp, check_batch, key, kind, obtain_mnist, purpose};
 use crate::{
-    Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work, at_place,
+    Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work,
+    with_parameters,
 };
 
 /// The data of a scan on its device, and its division among threads.
@@ -27,11 +28,11 @@ pub struct Scan<'a> {
     train: Images,
     test: Images,
     learning_rates: Vec<f64>,
-    /// On the processor, each thread trains stacks of its own.
+    /// The threads on the processor, each of which trains stacks of its own.
     threads: Option<rayon::ThreadPool>,
 }
 
-/// One training of a point.
+/// A training of a point.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     learning_rate: usize,
@@ -39,9 +40,11 @@ struct Member {
 }
 
 impl<'a> Scan<'a> {
+    /// Prepares a scan.
+    ///
     /// # Errors
     ///
-    /// Where a batch size does not fit the number of images, or the device has too little memory for them.
+    /// Fails if a batch size does not fit the number of images, or the device has too little memory for them.
     pub fn new(spec: &'a MnistScanSpec, data: &Mnist, device: Device) -> Result<Scan<'a>, TrainError> {
         let images = data.train.labels.len();
         for batch_size in &spec.batch_sizes {
@@ -64,7 +67,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Trains a point; returns `None` when it was stopped before its end.
+    /// Trains a point; returns `None` if it was stopped before the end.
     pub fn point(
         &self,
         rule: &RuleSpec,
@@ -78,7 +81,7 @@ impl<'a> Scan<'a> {
         let mut stack = stack_size(self.device, batch_size, members.len());
         let outcomes = loop {
             match self.stacks(rule, batch_size, &members, stack, stop) {
-                // The memory that fits on a GPU can only be found by trying.
+                // The stack size that fits into a GPU's memory can only be found by trying.
                 Err(TrainError::OutOfMemory { .. }) if stack > 1 => stack = stack.div_ceil(2),
                 outcomes => break outcomes?,
             }
@@ -94,7 +97,7 @@ impl<'a> Scan<'a> {
         }))
     }
 
-    /// Trains the members of a point in stacks of a size: last training loss and evaluation of each.
+    /// Trains the members of a point in stacks of a size; returns the last training loss and the evaluation of each.
     fn stacks(
         &self,
         rule: &RuleSpec,
@@ -114,7 +117,7 @@ impl<'a> Scan<'a> {
         Ok(outcomes.map(|outcomes| outcomes.concat()))
     }
 
-    /// Trains some members of a point side by side: last training loss and evaluation of each.
+    /// Trains some members of a point side by side; returns the last training loss and the evaluation of each.
     fn stack(
         &self,
         rule: &RuleSpec,
@@ -148,11 +151,11 @@ impl<'a> Scan<'a> {
             }
             let batch = || self.train.batch(&indices, members.len(), self.kind);
             let place = optimizer.gradient_place(mlp.parameters())?;
-            losses = Some(at_place(&mut mlp, place, |mlp| mlp.differentiate(batch()?))?);
+            losses = Some(with_parameters(&mut mlp, place, |mlp| mlp.differentiate(batch()?))?);
             let labels = |member| member_key(purpose::LABELS, member).at(step);
             let labels: Vec<Key> = members.iter().map(labels).collect();
-            let answers = mlp.answers(optimizer.questions(), &labels, batch)?;
-            mlp.update(&mut optimizer, &answers)?;
+            let query_results = mlp.query_results(optimizer.queries(), &labels, batch)?;
+            mlp.update(&mut optimizer, &query_results)?;
         }
         let losses = losses.expect("a scan has steps");
         let losses = Vec::<f64>::try_from(losses.f_to_kind(Kind::Double)?.f_to_device(Device::Cpu)?)?;
@@ -191,13 +194,13 @@ impl Trained for MnistScanPreset {
     }
 }
 
-/// The number of models that are trained side by side.
+/// Returns the number of models that are trained side by side.
 fn stack_size(device: Device, batch_size: usize, members: usize) -> usize {
     match device {
-        // Parameters, gradients and the optimizer's states of a model are some 2.7 MB. Two share the overhead of each
-        // operation; with more of them less stays in the caches (`cargo bench --bench training`).
+        // Parameters, gradients and the optimizer's states of a model are some 2.7 MB. Two models share the overhead of
+        // each operation; with more of them, less stays in the caches (`cargo bench -p valleyscope-training`).
         Device::Cpu => 2.min(members),
-        // A GPU is kept busy by many; the tensors stored for the backward pass must fit.
+        // Many models keep a GPU busy; the tensors stored for the backward pass must fit.
         _ => ((1 << 17) / batch_size).clamp(1, members),
     }
 }

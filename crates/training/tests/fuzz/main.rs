@@ -1,4 +1,4 @@
-//! Fuzzing of training checkpoints, as that of other files in the `fuzz` program of the workspace's root.
+//! Fuzzing of training checkpoints; the workspace root's `fuzz` program has that of other files.
 
 mod checkpoints;
 #[path = "../../../../tests/fuzz/driver.rs"]
@@ -7,8 +7,3 @@ mod driver;
 mod memory;
 #[path = "../../../../tests/fuzz/mutate.rs"]
 mod mutate;
-
-#[test]
-fn training_checkpoints() {
-    checkpoints::checkpoints();
-}

@@ -26,7 +26,7 @@ proptest! {
 }
 
 #[test]
-fn epochs_and_keys_have_orders_of_their_own() {
+fn epochs_and_keys_have_different_orders() {
     let epoch = |seed, epoch| BatchSampler::new(Key::new(seed), 1000, 1000).batch(epoch).to_vec();
     assert_ne!(epoch(0, 0), epoch(0, 1));
     assert_ne!(epoch(0, 0), epoch(1, 0));

@@ -5,7 +5,7 @@ use valleyscope_training::checkpoint;
 use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
 
-use crate::small::{config, mnist, spec};
+use crate::small_mnist::{config, mnist, spec};
 
 fn advance(run: &mut MnistRun, steps: usize) -> Vec<u64> {
     (0..steps).map(|_| run.advance(&mut || Ok(())).unwrap().double_value(&[0]).to_bits()).collect()
@@ -30,7 +30,7 @@ fn save(folder: &RunFolder, step: u64, run: &MnistRun, progress: OptimizerProgre
     checkpoint::save(checkpoint, folder, run.tensors()).unwrap();
 }
 
-/// The checkpoint of a step of such a training.
+/// Loads the checkpoint of a step of a training.
 fn load(folder: &RunFolder, step: u64, run: &MnistRun) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
     checkpoint::load(folder, step, &origin(), &run.state())
 }
@@ -40,7 +40,7 @@ fn complaint(folder: &RunFolder, step: u64, run: &MnistRun) -> String {
 }
 
 #[test]
-fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
+fn continues_bit_for_bit_from_a_loaded_checkpoint() {
     let data = mnist();
     for kind in RuleKind::ALL {
         let rule = kind.info().name;
@@ -62,7 +62,7 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
 }
 
 #[test]
-fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
+fn draws_weights_for_a_new_run_but_not_for_a_resumed_one() {
     let data = mnist();
     let norm = |run: &MnistRun| run.mlp.parameters().norm().double_value(&[]);
     let [mut begun, restored] = [0, 1].map(|_| MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap());
@@ -72,7 +72,7 @@ fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
 }
 
 #[test]
-fn a_checkpoint_of_another_training_is_refused() {
+fn refuses_a_checkpoint_of_another_training() {
     let data = mnist();
     let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
@@ -83,7 +83,7 @@ fn a_checkpoint_of_another_training_is_refused() {
 }
 
 #[test]
-fn damage_is_noticed_wherever_it_is() {
+fn detects_damage_at_any_byte() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
@@ -106,35 +106,21 @@ fn damage_is_noticed_wherever_it_is() {
 }
 
 #[test]
-fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
+fn a_checkpoint_of_another_version_of_the_format_is_refused() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
-    let tensors = folder.path().join("checkpoint-00000005.safetensors");
-    let about = tensors.with_extension("ron");
-    let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
-    let old = std::fs::read_to_string(&about).unwrap().replace("version: 7", "version: 1");
-    // The products of two decay rates had fields of their own.
-    let (before, after) = old.split_once("    powers: {").unwrap();
-    let (_, after) = after.split_once("},\n").unwrap();
-    let old = format!("{before}    beta1_power: 0.59,\n    beta2_power: 0.0,\n{after}");
-    let old = old.replace("    optimizer_steps: 0,\n", "");
-    let old = old.replace("    config: \"config\",\n", "");
-    let old: String = old.split_inclusive('\n').filter(|line| !line.contains("text_sum: ")).collect();
-    let (before, after) = old.split_once("crc32: ").unwrap();
-    let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
-    std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
-    let checkpoint = load(&folder, 5, &run).unwrap().0;
-    assert_eq!(checkpoint.progress().steps, 5, "the optimizer has taken the training's steps");
-    assert_eq!((checkpoint.step, checkpoint.progress().powers["beta1"]), (5, 0.59));
-    let without = std::fs::read_to_string(&about).unwrap().replace("    beta2_power: 0.0,\n", "");
-    std::fs::write(&about, without).unwrap();
-    let error = complaint(&folder, 5, &run);
-    assert!(error.contains("beta2_power"), "{error}");
+    let about = folder.path().join("checkpoint-00000005.ron");
+    for version in [0, 2, 7] {
+        std::fs::write(&about, format!("(version: {version}, other: true)")).unwrap();
+        let error = complaint(&folder, 5, &run);
+        let expected = format!("expected version 1 of the format, found {version}");
+        assert!(error.contains("checkpoint-00000005.ron") && error.contains(&expected), "{error}");
+    }
 }
 
 #[test]
-fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
+fn refuses_a_checkpoint_without_a_product_of_decay_rates() {
     let run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     let mut one = progress(&run);
@@ -150,14 +136,13 @@ fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
     let (before, after) = text.split_once("    powers: {").unwrap();
     let (_, after) = after.split_once("},\n").unwrap();
     let without = format!("{before}{after}");
-    let sum = without.rsplit_once("text_sum: ").unwrap().1.split(',').next().unwrap();
-    std::fs::write(&about, without.replace(&format!("text_sum: {sum}"), "text_sum: 0")).unwrap();
+    std::fs::write(&about, with_text_sum(&without)).unwrap();
     let error = complaint(&folder, 5, &run);
     assert!(error.contains("powers"), "{error}");
 }
 
 #[test]
-fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
+fn tidying_removes_checkpoints_of_later_steps_first() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [70, 80] {
@@ -171,7 +156,7 @@ fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
 }
 
 #[test]
-fn the_last_two_the_best_and_some_are_kept() {
+fn tidying_keeps_the_last_two_the_best_and_every_nth() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
@@ -179,13 +164,13 @@ fn the_last_two_the_best_and_some_are_kept() {
         checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
     }
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
-    // Tensors without what makes them a checkpoint are none.
+    // Tensors without a description are no checkpoint.
     std::fs::write(folder.path().join("checkpoint-00000070.safetensors"), b"cut").unwrap();
     assert_eq!(checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
 }
 
 #[test]
-fn a_checkpoint_of_another_run_or_step_is_not_used() {
+fn refuses_a_checkpoint_of_another_run_or_step() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 20, &run, progress(&run));
@@ -206,24 +191,32 @@ fn a_checkpoint_of_another_run_or_step_is_not_used() {
     load(&folder, 20, &run).unwrap();
 }
 
-/// Writes tensors as a checkpoint's, with the right length and checksum.
+/// A text with another number in a field.
+fn with_field(text: &str, name: &str, value: &str) -> String {
+    let (before, after) = text.rsplit_once(&format!("{name}: ")).unwrap();
+    format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
+/// The text of a checkpoint with the right checksum of itself.
+fn with_text_sum(text: &str) -> String {
+    let text = with_field(text, "text_sum", "0");
+    with_field(&text, "text_sum", &crc32fast::hash(text.as_bytes()).to_string())
+}
+
+/// Writes tensors as a checkpoint's, with the right length and checksums.
 fn put(folder: &RunFolder, step: u64, file: &[u8]) {
     let tensors = folder.path().join(format!("checkpoint-{step:08}.safetensors"));
     let about = tensors.with_extension("ron");
     let text = std::fs::read_to_string(&about).unwrap();
-    let field = |text: &str, name: &str, value: &str| {
-        let (before, after) = text.split_once(&format!("{name}: ")).unwrap();
-        format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
-    };
-    let text = field(&field(&text, "bytes", &file.len().to_string()), "text_sum", "0");
-    let text = field(&text, "crc32", "0");
+    let text = with_field(&with_field(&text, "bytes", &file.len().to_string()), "text_sum", "0");
+    let text = with_field(&text, "crc32", "0");
     let sum = crc32fast::hash(&[file, text.as_bytes()].concat());
-    std::fs::write(about, field(&text, "crc32", &sum.to_string())).unwrap();
+    std::fs::write(about, with_text_sum(&with_field(&text, "crc32", &sum.to_string()))).unwrap();
     std::fs::write(tensors, file).unwrap();
 }
 
 #[test]
-fn crafted_tensors_are_refused_before_they_are_tensors() {
+fn refuses_crafted_tensors_before_allocating_them() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 5, &run, progress(&run));
@@ -257,11 +250,11 @@ fn crafted_tensors_are_refused_before_they_are_tensors() {
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("expected `parameters` of F32"), "{dtype:?} {shape:?}: {error}");
     }
-    // More than the model has numbers is not even read.
+    // More numbers than the model has are not even read.
     put(&folder, 5, &craft(U8, vec![50 << 20], 50 << 20));
     let error = complaint(&folder, 5, &run);
     assert!(error.contains("expected at most"), "{error}");
-    // A file that ends within its header, and one whose header says that it is huge.
+    // A file that ends within its header, and one whose header declares a huge length.
     for file in [&good[..100], &[0xff; 300]] {
         put(&folder, 5, file);
         complaint(&folder, 5, &run);
@@ -270,7 +263,7 @@ fn crafted_tensors_are_refused_before_they_are_tensors() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_neither_written_through_nor_read() {
+fn neither_writes_through_nor_reads_links() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     for extension in ["safetensors", "ron"] {
         let (place, folder) = folder();

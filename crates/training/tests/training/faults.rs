@@ -1,4 +1,4 @@
-//! The worker's program, stopped, killed and starved.
+//! The worker's program when it is stopped or killed, or lacks resources.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -16,7 +16,7 @@ use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{CheckpointOrigin, Training, checkpoint};
 
 use crate::programs::{WORKER, valleyscope_program};
-use crate::small::{config, mnist, rate, spec, uniform, write};
+use crate::small_mnist::{config, mnist, rate, spec, uniform, write};
 
 /// A folder with data and runs.
 pub struct Stage {
@@ -36,7 +36,7 @@ impl Stage {
         self.place.path().join("data")
     }
 
-    /// Makes another label of the last image.
+    /// Changes the label of the last image.
     fn change_data(&self) {
         let labels = self.data().join("train-labels-idx1-ubyte");
         let mut bytes = std::fs::read(&labels).unwrap();
@@ -61,7 +61,7 @@ pub fn quick(steps: u64) -> MnistSpec {
 pub fn worker(run: &RunFolder, resume: bool) -> Command {
     let mut command = Command::new(WORKER);
     command.arg("run").arg(run.path()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // Sums over many threads depend on how many there are.
+    // Sums over many threads depend on their number.
     command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1");
     if resume {
         command.arg("--resume");
@@ -80,7 +80,7 @@ pub fn valleyscope(stage: &Stage, args: &[&str]) -> Output {
     command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").output().unwrap()
 }
 
-/// Expects an exit code, and words on either output.
+/// Checks the exit code, and words on either output.
 #[track_caller]
 pub fn expect(output: &Output, code: i32, said: &[&str]) {
     let all = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
@@ -90,7 +90,7 @@ pub fn expect(output: &Output, code: i32, said: &[&str]) {
     }
 }
 
-/// Ends a worker with no chance to say goodbye.
+/// Kills a worker.
 pub fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -106,12 +106,12 @@ pub fn status(run: &RunFolder) -> Status {
     RunReader::new(run.clone()).status(Timestamp::now()).unwrap()
 }
 
-/// Waits until the run has got so far.
+/// Waits until the run has reached a step.
 pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
     wait_until(run, child, |history| history.step() >= step);
 }
 
-/// Waits until the run's events say so. A worker may be slow, on a busy machine, but has to get on.
+/// Waits until the run's events meet a condition. A worker may be slow, on a busy machine, but must make progress.
 pub fn wait_until(run: &RunFolder, child: &mut Child, say: impl Fn(&RunHistory) -> bool) {
     let mut progress = (0, Instant::now());
     let mut reader = RunReader::new(run.clone());
@@ -128,14 +128,14 @@ pub fn wait_until(run: &RunFolder, child: &mut Child, say: impl Fn(&RunHistory) 
     }
 }
 
-/// Begins a run, and ends its worker when it has got so far.
+/// Begins a run, and kills its worker at a step.
 pub fn kill_at(run: &RunFolder, step: u64) {
     let mut child = worker(run, false).spawn().unwrap();
     wait_for(run, &mut child, step);
     kill(child);
 }
 
-/// Steps and losses of the training curve, as bits.
+/// Returns steps and losses of the training curve, as bits.
 pub fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
     let history = history(run);
     let curve = history.curve(MetricId::LOSS);
@@ -180,7 +180,7 @@ fn a_killed_run_resumes_without_gap_repeat_or_jump() {
 }
 
 #[test]
-fn a_run_stops_when_asked_and_goes_on_as_if_it_had_not() {
+fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
     let stage = Stage::new();
     let whole = stage.run(quick(60));
     assert!(to_the_end(&whole, false).status.success());
@@ -224,7 +224,7 @@ fn two_workers_never_train_one_run() {
 }
 
 #[test]
-fn a_damaged_checkpoint_gives_way_to_the_one_before() {
+fn resumes_from_the_checkpoint_before_a_damaged_one() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -240,7 +240,7 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
 }
 
 #[test]
-fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
+fn refuses_to_restart_a_run_with_only_unusable_checkpoints() {
     let stage = Stage::new();
     let run = stage.run(quick(400));
     kill_at(&run, 32);
@@ -269,7 +269,7 @@ fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
 }
 
 #[test]
-fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
+fn resumes_from_the_newest_checkpoint_when_events_are_damaged() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -308,7 +308,7 @@ fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
 }
 
 #[test]
-fn what_was_evaluated_last_and_is_lost_is_evaluated_again() {
+fn repeats_a_lost_last_evaluation() {
     let stage = Stage::new();
     let run = stage.run(quick(60));
     assert!(to_the_end(&run, false).status.success());
@@ -325,12 +325,12 @@ fn what_was_evaluated_last_and_is_lost_is_evaluated_again() {
 }
 
 #[test]
-fn checkpoints_are_known_by_what_the_config_computes() {
+fn accepts_checkpoints_of_a_config_that_computes_the_same() {
     let stage = Stage::new();
     let run = stage.run(quick(400));
     kill_at(&run, 32);
     let newest = *checkpoint::steps(&run).unwrap().last().unwrap();
-    // A comment is added, and the line that holds the config as it was is lost.
+    // A comment is added, and the line that holds the original config is lost.
     let config = std::fs::read_to_string(run.config()).unwrap();
     std::fs::write(run.config(), format!("// A comment.\n{config}")).unwrap();
     let events = std::fs::read_to_string(run.events()).unwrap();
@@ -341,19 +341,19 @@ fn checkpoints_are_known_by_what_the_config_computes() {
     assert!(output.status.success(), "{output:?}");
     let events = std::fs::read_to_string(run.events()).unwrap();
     assert!(events.contains(&format!("\"from_step\":{newest},")), "it goes on from {newest}");
-    // Now the events say another hash than the older checkpoints.
+    // Now the events have another hash than the older checkpoints.
     let check = run.check(false, &PresetConfigs).unwrap();
     assert!(!check.list().iter().any(|found| found.words.contains("another run")), "{:?}", check.list());
 }
 
-/// What a checkpoint's text says of where it is from.
+/// Returns the origin recorded in a checkpoint's text.
 fn origin_in(text: &str) -> CheckpointOrigin {
     let field = |name: &str| text.split(&format!("{name}: \"")).nth(1).unwrap().split('"').next().unwrap().to_owned();
     CheckpointOrigin { data: field("data"), config: field("config"), preset: String::new() }
 }
 
 #[test]
-fn every_changed_digit_of_a_checkpoint_is_noticed() {
+fn detects_every_changed_digit_of_a_checkpoint() {
     let stage = Stage::new();
     let run = stage.run(quick(10));
     assert!(to_the_end(&run, false).status.success());
@@ -376,7 +376,7 @@ fn every_changed_digit_of_a_checkpoint_is_noticed() {
 }
 
 #[test]
-fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
+fn a_diverging_run_continues_or_stops_by_its_config() {
     let stage = Stage::new();
     let wild = |not_finite| MnistSpec { learning_rate: rate(10.0), not_finite, ..MnistSpec { ..quick(60) } };
     let wild = |not_finite| {
@@ -392,10 +392,10 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
     assert!(history(&on).warnings().iter().any(|warning| warning.message.contains("diverged")));
     let ended = stage.run(wild(NotFinite::Stop));
     assert!(!to_the_end(&ended, false).status.success());
-    assert!(matches!(status(&ended), Status::Failed(message) if message.contains("not a finite number")));
+    assert!(matches!(status(&ended), Status::Failed(message) if message.contains("no longer finite")));
     let step = history(&ended).step();
     assert!(step < 60);
-    // What was saved before is kept, however often it is tried again.
+    // Earlier checkpoints are kept, however often the run is resumed.
     let saved = ended.checkpoints().unwrap();
     assert!(saved.last().is_some_and(|newest| *newest < step), "{saved:?} {step}");
     assert!(!to_the_end(&ended, true).status.success());
@@ -403,7 +403,7 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
 }
 
 #[test]
-fn data_that_cannot_be_read_are_named() {
+fn an_error_names_unreadable_data() {
     let stage = Stage::new();
     let images = stage.data().join("train-images-idx3-ubyte");
     let bytes = std::fs::read(&images).unwrap();
@@ -421,7 +421,7 @@ fn data_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn changed_data_are_noticed_when_a_run_goes_on() {
+fn resuming_detects_changed_data() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));
     kill_at(&run, 12);
@@ -443,18 +443,18 @@ fn points_of_several_steps_are_the_same_after_a_stop_between_them() {
     kill_at(&cut, 22);
     assert!(checkpoint::steps(&cut).unwrap().last().is_some_and(|step| step % 11 != 0), "it goes on between points");
     assert!(to_the_end(&cut, true).status.success());
-    // The last point is that of the end.
+    // The last point is at the end.
     assert_eq!(curve(&cut).len(), 40);
     assert_eq!(curve(&cut), curve(&whole));
 }
 
 #[test]
-fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_not_missed() {
+fn resuming_removes_half_saved_files_and_tolerates_missing_ones() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 25);
-    // Somebody makes room.
+    // The disk has space again.
     let oldest = checkpoint::steps(&run).unwrap()[0];
     let _ = std::fs::remove_file(run.path().join(format!("checkpoint-{oldest:08}.safetensors")));
     let step = history(&run).step();
@@ -471,7 +471,7 @@ fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_n
     assert!(left.iter().all(|path| !path.exists()));
 }
 
-/// A scan of eight grid points, so small that each takes an instant.
+/// Returns a scan of eight grid points, so small that each takes an instant.
 pub fn scan(stage: &Stage) -> RunFolder {
     let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
     let text = format!(
@@ -484,7 +484,7 @@ pub fn scan(stage: &Stage) -> RunFolder {
     RunFolder::create(&stage.place.path().join("runs"), "scan", &text).unwrap()
 }
 
-/// Grid points in order, with their losses as bits.
+/// Returns the grid points in order, with their losses as bits.
 pub fn points(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
     let bits = |losses: &[Vec<f64>]| losses.concat().iter().map(|loss| loss.to_bits()).collect();
     let history = history(run);
@@ -494,7 +494,7 @@ pub fn points(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
 }
 
 #[test]
-fn a_scan_goes_on_point_by_point() {
+fn a_scan_resumes_with_its_next_point() {
     let stage = Stage::new();
     let [whole, cut] = [scan(&stage), scan(&stage)];
     assert!(to_the_end(&whole, false).status.success());
@@ -510,7 +510,7 @@ fn a_scan_goes_on_point_by_point() {
     assert_eq!(status(&cut), Status::Finished);
     assert_eq!(points(&cut), expected);
 
-    // A line that cannot be read any more: that grid point and those after it are trained again.
+    // With an unreadable line, that grid point and those after it are trained again.
     let events = std::fs::read_to_string(cut.events()).unwrap();
     let damaged = events.replacen(r#""event":"pixel","step":2"#, r#""event":"pi"#, 1);
     assert_ne!(damaged, events);
@@ -520,7 +520,7 @@ fn a_scan_goes_on_point_by_point() {
 }
 
 #[test]
-fn a_scan_goes_on_with_the_same_data_only() {
+fn a_scan_resumes_only_with_the_same_data() {
     let stage = Stage::new();
     let run = scan(&stage);
     kill_at(&run, 1);
@@ -530,7 +530,7 @@ fn a_scan_goes_on_with_the_same_data_only() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_named() {
+fn an_error_names_a_missing_device() {
     let stage = Stage::new();
     let device = valleyscope_experiments::workload::DeviceChoice::Cuda(99);
     let run = stage.run(MnistSpec { device, ..quick(10) });
@@ -539,8 +539,8 @@ fn a_device_that_is_not_there_is_named() {
 }
 
 #[test]
-fn the_worker_says_what_it_is() {
-    // With nothing set by hand.
+fn the_handshake_has_versions_and_devices() {
+    // Without any settings.
     let output = Command::new(WORKER).arg("--handshake").env_clear().output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
@@ -553,7 +553,7 @@ fn the_worker_says_what_it_is() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn beside_other_work_threads_wait_only_briefly_with_the_same_results() {
+fn threads_spin_briefly_beside_other_work_with_the_same_results() {
     let stage = Stage::new();
     let busy = Arc::new(AtomicBool::new(true));
     let others: Vec<_> = (0..2)
@@ -595,10 +595,10 @@ fn beside_other_work_threads_wait_only_briefly_with_the_same_results() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_and_loses_nothing() {
+fn a_full_disk_is_reported_and_loses_nothing() {
     let stage = Stage::new();
     let run = stage.run(quick(60));
-    // A limit on the size of files stands for a full disk: the first checkpoint does not fit.
+    // A limit on the size of files simulates a full disk: the first checkpoint does not fit.
     let script = format!("ulimit -f 1000; exec '{WORKER}' run '{}'", run.path().display());
     let output = Command::new("bash").args(["-c", &script]).stdout(Stdio::null()).output().unwrap();
     assert!(!output.status.success());

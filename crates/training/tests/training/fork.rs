@@ -20,9 +20,9 @@ use crate::faults::{
 };
 use crate::gpt2_run::tiny;
 use crate::programs::WORKER;
-use crate::small::{mnist, rate, spec};
+use crate::small_mnist::{mnist, rate, spec};
 
-/// A fork of a run with other settings.
+/// Returns a fork of a run with other settings.
 fn fork(run: &RunFolder, step: Option<u64>, settings: &[(&str, &str)]) -> Result<RunFolder, String> {
     let fork = Fork { run: run.clone(), step };
     let training = fork.training().map_err(|error| error.to_string())?;
@@ -35,14 +35,14 @@ fn forked(run: &RunFolder, step: u64, settings: &[(&str, &str)]) -> RunFolder {
     fork(run, Some(step), settings).unwrap()
 }
 
-/// A run that has come to its end, with checkpoints of its last two multiples of 10.
+/// Returns a finished run, with checkpoints of its last two multiples of 10.
 fn trained(stage: &Stage, steps: u64) -> RunFolder {
     let run = stage.run(quick(steps));
     assert!(to_the_end(&run, false).status.success());
     run
 }
 
-/// All files of a folder.
+/// Returns all files of a folder.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
@@ -59,7 +59,7 @@ fn count(folder: &Path) -> usize {
 }
 
 #[test]
-fn a_fork_that_changes_nothing_goes_on_as_the_other_run_did_bit_for_bit() {
+fn an_unchanged_fork_continues_like_the_other_run_bit_for_bit() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let before = content(run.path());
@@ -99,7 +99,7 @@ fn a_fork_of_gpt2_goes_on_bit_for_bit_with_what_it_counts() {
 }
 
 #[test]
-fn a_fork_that_is_killed_before_its_first_checkpoint_goes_on_from_that_of_the_other_run() {
+fn a_fork_killed_before_its_first_checkpoint_resumes_from_the_other_runs() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let fork = forked(&run, 50, &[("checkpoint_every", "1000"), ("eval_every", "1000"), ("steps", "400")]);
@@ -122,7 +122,7 @@ fn a_fork_that_is_killed_before_its_first_checkpoint_goes_on_from_that_of_the_ot
 }
 
 #[test]
-fn another_rule_begins_afresh_on_the_same_parameters() {
+fn a_fork_with_another_rule_has_fresh_states_and_the_same_parameters() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let fork = forked(&run, 50, &[("optimizer", "Adam"), ("checkpoint_every", "5"), ("steps", "55")]);
@@ -149,7 +149,7 @@ fn another_rule_begins_afresh_on_the_same_parameters() {
         let (loss, by_hand) = (f64::from_bits(loss), expected.advance(&mut || Ok(())).unwrap().double_value(&[0]));
         assert!((loss - by_hand).abs() < 1e-4 * by_hand, "{step}: {loss} {by_hand}");
     }
-    // Its bias correction goes on from there, as a run that is resumed shows.
+    // Its bias correction continues from there, as a resumed run shows.
     let again = forked(&fork, 55, &[("steps", "60")]);
     assert!(history(&again).forked().is_some_and(|forked| forked.keeps_optimizer));
     assert!(to_the_end(&again, true).status.success());
@@ -176,7 +176,7 @@ fn a_fork_may_change_between_half_and_single_precision() {
 }
 
 #[test]
-fn rules_that_remember_alike_are_not_taken_for_each_other() {
+fn distinguishes_rules_with_equal_states() {
     let stage = Stage::new();
     let run = stage.run(MnistSpec { optimizer: spec("Signum").optimizer, ..quick(30) });
     assert!(to_the_end(&run, false).status.success());
@@ -199,7 +199,7 @@ fn a_fork_of_a_fork_shows_the_whole_line_of_descent_also_after_all_runs_were_mov
     assert_eq!(of_third.len(), 80);
     assert_eq!((&of_third[..50], &of_third[50..70]), (&of_first[..50], &of_second[50..70]));
     assert_ne!(of_third[70..], of_second[70..], "another seed meets other batches");
-    // A fork of the second at the step where that was forked itself has the first one's checkpoint.
+    // A fork of the second run, at the step where that was forked itself, has the first run's checkpoint.
     let twin = forked(&second, 60, &[]);
     assert!(to_the_end(&twin, true).status.success());
     assert_eq!(curve(&twin), of_second);
@@ -210,7 +210,7 @@ fn a_fork_of_a_fork_shows_the_whole_line_of_descent_also_after_all_runs_were_mov
     fs::remove_dir_all(moved.join(first.name())).unwrap();
     assert_eq!(curve(&third), of_third[50..]);
     assert!(history(&third).missing().is_some_and(|missing| missing.contains(&first.name())));
-    // Another run of that name is not taken for it.
+    // Another run with that name is distinguished from it.
     let unlike = stage.run(MnistSpec { learning_rate: rate(0.5), ..quick(60) });
     assert!(to_the_end(&unlike, false).status.success());
     fs::rename(unlike.path(), moved.join(first.name())).unwrap();
@@ -230,7 +230,7 @@ fn a_checkpoint_is_linked_and_copied_only_to_another_file_system() {
     let number = |run: &RunFolder| fs::metadata(file(run)).map(|data| (data.dev(), data.ino())).unwrap();
     let linked = forked(&run, 20, &[("steps", "30")]);
     assert_eq!(number(&linked), number(&run));
-    // Of memory, where there is such a place.
+    // A file system in memory, if there is one.
     let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else { return };
     let fork = Fork { run: run.clone(), step: None };
     let (far, _) =
@@ -261,7 +261,7 @@ fn a_run_that_is_being_trained_can_be_forked_at_any_moment() {
 }
 
 #[test]
-fn what_cannot_be_forked_is_refused_and_leaves_nothing() {
+fn a_refused_fork_leaves_nothing() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let (runs, before) = (run.path().parent().unwrap().to_owned(), content(run.path()));
@@ -284,7 +284,7 @@ fn what_cannot_be_forked_is_refused_and_leaves_nothing() {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap();
     let other = Fork { run: gpt2.clone(), step: None }.create(&runs, "fork", &mnist.preset).unwrap_err().to_string();
     assert!(other.contains("kind Gpt2") && other.contains("kind Mnist"), "{other}");
-    // The newest is damaged: the one before it is taken, unless that step was asked for.
+    // The newest is damaged: the one before it is used, unless that step was requested.
     let newest = run.path().join("checkpoint-00000060.safetensors");
     let mut bytes = fs::read(&newest).unwrap();
     let middle = bytes.len() / 2;
@@ -310,7 +310,7 @@ fn a_fork_without_its_checkpoint_does_not_begin_at_step_0() {
     let run = trained(&stage, 60);
     let fork = forked(&run, 50, &[("optimizer", "Adam")]);
     let path = |extension: &str| fork.path().join(format!("checkpoint-00000050.{extension}"));
-    // That of another step, or of another run, is not taken for it.
+    // A checkpoint of another step, or of another run, is not used.
     let other = stage.run(MnistSpec { learning_rate: rate(0.01), ..quick(50) });
     assert!(to_the_end(&other, false).status.success());
     for extension in ["safetensors", "ron"] {
@@ -332,7 +332,7 @@ fn a_fork_without_its_checkpoint_does_not_begin_at_step_0() {
     assert_eq!(curve(&fork).len(), 50);
 }
 
-/// Changes a byte of a file, which then looks as old as before.
+/// Changes a byte of a file, and keeps its time.
 fn rot(path: &Path, at: usize) {
     let time = fs::metadata(path).unwrap().modified().unwrap();
     let mut bytes = fs::read(path).unwrap();
@@ -342,11 +342,11 @@ fn rot(path: &Path, at: usize) {
 }
 
 #[test]
-fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
+fn a_fork_refuses_tensors_that_the_disk_has_lost() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let about = run.path().join("checkpoint-00000060.ron");
-    // A text that was changed is found at once, whatever its time says.
+    // A changed text is found at once, whatever its time.
     let text = fs::read_to_string(&about).unwrap();
     rot(&about, text.find("wall_s: ").unwrap() + "wall_s: ".len());
     assert_eq!(history(&fork(&run, None, &[]).unwrap()).forked().unwrap().from_step, 50);
@@ -354,7 +354,7 @@ fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
     let tensors = run.path().join("checkpoint-00000050.safetensors");
     let length = fs::metadata(&tensors).unwrap().len() as usize;
     rot(&tensors, length / 2);
-    // Nothing shows it without reading them all.
+    // Only reading all tensors reveals it.
     let fork = forked(&run, 50, &[]);
     let output = to_the_end(&fork, true);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -367,7 +367,7 @@ fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
 }
 
 #[test]
-fn the_best_loss_of_the_other_run_counts_where_evaluations_can_be_compared() {
+fn a_fork_keeps_the_best_loss_if_evaluations_are_comparable() {
     let stage = Stage::new();
     let run = tiny(&stage, &[]);
     assert!(to_the_end(&run, false).status.success());
@@ -386,7 +386,7 @@ fn the_best_loss_of_the_other_run_counts_where_evaluations_can_be_compared() {
 }
 
 #[test]
-fn a_fork_learns_from_other_data_where_it_is_told_to() {
+fn a_fork_may_change_its_data() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let other = Stage::new();
@@ -404,7 +404,7 @@ fn a_fork_learns_from_other_data_where_it_is_told_to() {
 }
 
 #[test]
-fn the_end_of_a_finished_run_is_trained_again_where_its_checkpoint_is_damaged() {
+fn resuming_a_finished_run_with_a_damaged_last_checkpoint_trains_its_end_again() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let (losses, path) = (curve(&run), run.path().join("checkpoint-00000060.safetensors"));
@@ -427,7 +427,7 @@ fn the_end_of_a_finished_run_is_trained_again_where_its_checkpoint_is_damaged() 
 }
 
 #[test]
-fn the_commands_fork_and_speak_of_forks() {
+fn commands_make_and_describe_forks() {
     let stage = Stage::new();
     let run = trained(&stage, 60);
     let runs = run.path().parent().unwrap();
@@ -447,7 +447,7 @@ fn the_commands_fork_and_speak_of_forks() {
     let output = train(&point, &["--set", "learning_rate=0.01"]);
     expect(&output, 0, &[&format!("forked from {name} at step 50, with its optimizer's state"), "finished"]);
     let fork = RunFolder::list(runs).unwrap().into_iter().find(|other| *other != run).unwrap();
-    // Into a folder that is not there yet.
+    // Into a new folder.
     let new = stage.place.path().join("forks").join("runs");
     let point = format!("{}@50", run.path().display());
     let arguments = ["--runs", new.to_str().unwrap(), "--fork", &point, "--set", "steps=52"];
@@ -458,7 +458,7 @@ fn the_commands_fork_and_speak_of_forks() {
     let config = Preset::read(&fork.config()).unwrap();
     assert_eq!(config.title(), "MNIST classifier · FOCUS, η 0.01");
     assert_eq!(config.description(), "“A small training”, changed: FOCUS; η 0.01.");
-    // With a preset its settings hold, on the data that the command line names.
+    // With a preset its settings apply, on the data that the command line names.
     let data = stage.data();
     let by_preset = ["mnist", "--device", "cpu", "--data", data.to_str().unwrap(), "--set", "steps=55"];
     expect(&train(&format!("{}@50", run.path().display()), &by_preset), 0, &["with its optimizer's state"]);

@@ -5,13 +5,13 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::random::Key;
 use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 use valleyscope_training::gpt2::Gpt2;
-use valleyscope_training::{Answers, FlatOptimizer, TrainError, drawn_labels, uniforms};
+use valleyscope_training::{FlatOptimizer, QueryResults, TrainError, drawn_labels, uniforms};
 
-use crate::small::uniform;
+use crate::small_mnist::uniform;
 
 const ATTENTIONS: [Attention; 2] = [Attention::Fused, Attention::Explicit];
 
-/// Sizes that no vector is as long as; a vocabulary whose logits are made in parts would be much larger.
+/// Returns a shape whose sizes are no multiples of a vector's length. Its vocabulary is too small for logits in parts.
 fn shape(bias: bool) -> Gpt2Shape {
     Gpt2Shape {
         layers: 2,
@@ -25,7 +25,7 @@ fn shape(bias: bool) -> Gpt2Shape {
     }
 }
 
-/// A model in which everything does something.
+/// Returns a model in which every parameter has an effect.
 fn model(shape: Gpt2Shape, precision: Gpt2Precision, attention: Attention) -> Gpt2 {
     let gpt2 = Gpt2::new(shape, precision, attention, Device::Cpu).unwrap();
     for (index, segment) in gpt2.layout().segments().iter().enumerate() {
@@ -56,7 +56,7 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
 }
 
 #[test]
-fn gradients_are_differences_of_the_loss() {
+fn gradients_equal_central_differences_of_the_loss() {
     const STEP: f64 = 1e-5;
     for (bias, attention) in [false, true].iter().flat_map(|&bias| ATTENTIONS.map(|attention| (bias, attention))) {
         for tensors in [false, true] {
@@ -111,7 +111,7 @@ fn both_forms_and_both_attentions_agree() {
 }
 
 #[test]
-fn threads_leave_the_loops_as_they_are() {
+fn loops_give_the_same_bits_with_any_number_of_threads() {
     // Wide enough that there are several parts, and so that logits of all tokens are not made at once.
     let shape = Gpt2Shape { layers: 1, heads: 2, width: 64, context: 64, vocabulary: 300_000, ..shape(true) };
     let (inputs, targets) = tokens(3, 64, 300_000, 3);
@@ -143,7 +143,7 @@ fn half_precision_stays_near_single() {
                     gpt2.forget_gradients();
                     let loss = gpt2.differentiate(&inputs, &targets, 1.0, scale, &mut || Ok(())).unwrap();
                     let norm = gpt2.clip(Some(1.0), scale).unwrap();
-                    gpt2.update(&mut optimizer, &Answers::default()).unwrap();
+                    gpt2.update(&mut optimizer, &QueryResults::default()).unwrap();
                     assert!(number(&norm) > 0.1 && number(&norm) < 5.0, "{precision:?}: norm {norm:?}");
                     number(&loss)
                 };
@@ -166,7 +166,7 @@ fn micro_batches_add_up_to_a_batch() {
         };
         let (mut whole, mut parts) = (fresh(), fresh());
         let loss = number(&whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
-        // What was there before the step must not count.
+        // Gradients from before the step must not count.
         let _loss = parts.differentiate(&targets, &inputs, 1.0, 1.0, &mut || Ok(())).unwrap();
         parts.forget_gradients();
         let losses = [0, 2].map(|start| {
@@ -216,7 +216,7 @@ fn an_interrupted_step_leaves_no_trace() {
 }
 
 #[test]
-fn what_is_not_finite_is_found_and_named() {
+fn names_the_first_tensor_that_is_not_finite() {
     let mut gpt2 = model(shape(true), Gpt2Precision::Float32, Attention::Fused);
     let (inputs, targets) = tokens(2, 7, 11, 6);
     let _loss = gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap();
@@ -267,7 +267,7 @@ fn a_start_depends_on_its_key_only_and_has_the_papers_deviations() {
 }
 
 #[test]
-fn text_follows_what_was_learned_and_depends_on_the_key_only() {
+fn text_follows_the_training_and_depends_on_the_key_only() {
     let mut gpt2 = model(shape(false), Gpt2Precision::Float32, Attention::Fused);
     let rule = RuleSpec::in_training(RuleKind::Adam);
     let mut optimizer = FlatOptimizer::new(rule, &[1e-2], gpt2.layout(), Kind::Float, Device::Cpu).unwrap();
@@ -276,7 +276,7 @@ fn text_follows_what_was_learned_and_depends_on_the_key_only() {
     for step in 0..150 {
         gpt2.forget_gradients();
         let _loss = gpt2.differentiate(&part(step % 11), &part(step % 11 + 1), 1.0, 1.0, &mut || Ok(())).unwrap();
-        gpt2.update(&mut optimizer, &Answers::default()).unwrap();
+        gpt2.update(&mut optimizer, &QueryResults::default()).unwrap();
     }
     let expected: Vec<i64> = (4..24).map(|at| at % 11).collect();
     assert_eq!(gpt2.generate(&[2, 3], 20, 0.0, None, Key::new(1), &mut || Ok(())).unwrap(), expected);
@@ -293,7 +293,7 @@ fn text_follows_what_was_learned_and_depends_on_the_key_only() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn refuses_tokens_and_shapes_out_of_range() {
     let mut gpt2 = model(shape(false), Gpt2Precision::Float32, Attention::Fused);
     for (sequences, length, vocabulary, expected) in
         [(1, 8, 11, "[sequences, 1 to 7]"), (1, 7, 40, "tokens from 0 to 10"), (0, 7, 11, "[sequences, 1 to 7]")]
@@ -316,9 +316,9 @@ fn what_does_not_fit_is_refused() {
     assert_eq!((Gpt2Shape::SMALL.parameters(), Gpt2Shape::CHARACTERS.parameters()), (124_373_760, 804_096));
 }
 
-/// Each drawn token is that of the predictions after the tokens up to its place.
+/// Each drawn token follows the predictions after the tokens up to its place.
 #[test]
-fn drawn_targets_are_those_of_the_models_predictions() {
+fn draws_targets_from_the_models_predictions() {
     let gpt2 = model(shape(true), Gpt2Precision::Float64, Attention::Explicit);
     let (tokens, _) = tokens(3, 7, 11, 1);
     let uniforms = uniforms(&[Key::new(3)], 21, Device::Cpu).unwrap();

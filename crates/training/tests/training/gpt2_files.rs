@@ -1,4 +1,4 @@
-//! GPT-2 as files of Hugging Face's `transformers`: `pytorch_gpt2.py --transformers` has made those in `data`.
+//! GPT-2 as files of Hugging Face's `transformers`. `pytorch_gpt2.py --transformers` wrote the files in `data`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn golden(bias: bool) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/data").join(name)
 }
 
-/// That of the script.
+/// Returns the shape of the script's model.
 fn shape(bias: bool) -> Gpt2Shape {
     Gpt2Shape {
         layers: 2,
@@ -32,7 +32,7 @@ fn model(shape: Gpt2Shape, precision: Gpt2Precision) -> Gpt2 {
 }
 
 #[test]
-fn logits_are_those_of_transformers() {
+fn imported_models_have_the_logits_of_transformers() {
     for bias in [false, true] {
         let golden = golden(bias);
         let text = std::fs::read_to_string(golden.join("logits.json")).unwrap();
@@ -51,7 +51,7 @@ fn logits_are_those_of_transformers() {
 }
 
 #[test]
-fn what_is_exported_is_what_transformers_wrote() {
+fn exports_the_tensors_that_transformers_wrote() {
     for bias in [false, true] {
         let mut gpt2 = model(shape(bias), Gpt2Precision::Float32);
         gpt2.import(&golden(bias)).unwrap();
@@ -85,7 +85,7 @@ fn what_is_exported_is_what_transformers_wrote() {
 }
 
 #[test]
-fn files_of_other_models_are_refused_and_change_nothing() {
+fn a_refused_file_of_another_model_changes_nothing() {
     let with = |change: fn(&mut Gpt2Shape)| {
         let mut shape = shape(true);
         change(&mut shape);
@@ -108,7 +108,7 @@ fn files_of_other_models_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn damaged_and_crafted_files_are_refused() {
+fn refuses_damaged_and_crafted_files() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("model.safetensors");
     let whole = std::fs::read(golden(true).join("model.safetensors")).unwrap();
@@ -136,9 +136,9 @@ fn damaged_and_crafted_files_are_refused() {
     assert!(error.contains("nothing"), "{error}");
 }
 
-/// Tensors do not show the number of heads, nor what is done with them.
+/// Tensors do not show the number of heads, nor how they are used.
 #[test]
-fn models_whose_description_is_of_another_are_refused() {
+fn refuses_a_file_whose_config_describes_another_model() {
     let place = tempfile::tempdir().unwrap();
     let config = place.path().join("config.json");
     let mut gpt2 = model(shape(true), Gpt2Precision::Float32);
@@ -178,7 +178,7 @@ fn models_whose_description_is_of_another_are_refused() {
             assert!(parts.iter().all(|part| error.contains(part)) && error.contains("config.json"), "{error}");
         }
     }
-    // What `transformers` assumes where nothing is said.
+    // The defaults of `transformers`.
     let error = import("n_head", None, place.path()).unwrap_err();
     assert!(error.contains("`n_head` 3, as `shape.heads` is, found none, which transformers takes for 12"), "{error}");
     assert_eq!(import("model_type", None, place.path()), Ok(()));
@@ -198,7 +198,7 @@ fn models_whose_description_is_of_another_are_refused() {
 }
 
 #[test]
-fn a_config_of_another_program_beside_a_model_is_ignored() {
+fn ignores_a_config_of_another_program() {
     let place = tempfile::tempdir().unwrap();
     let config = place.path().join("config.json");
     model(shape(true), Gpt2Precision::Float32).export(place.path(), Overwrite::No).unwrap();

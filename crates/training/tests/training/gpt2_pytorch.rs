@@ -1,20 +1,20 @@
-//! GPT-2 against PyTorch's: `pytorch_gpt2.py` has made the losses in `data/pytorch_gpt2.json`.
+//! GPT-2 against PyTorch's. `pytorch_gpt2.py` wrote the losses in `data/pytorch_gpt2.json`.
 
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 use valleyscope_training::gpt2::Gpt2;
-use valleyscope_training::{Answers, FlatOptimizer};
+use valleyscope_training::{FlatOptimizer, QueryResults};
 
-use crate::small::uniform;
+use crate::small_mnist::uniform;
 
 const BATCH: u64 = 3;
 const MICRO_BATCHES: u64 = 2;
 const CONTEXT: u64 = 12;
 const VOCABULARY: u64 = 31;
 
-/// The script's model, in whose parameters the last normalisation comes before no other.
+/// Sets the parameters to those of the script's model, in which the last normalisation comes last.
 fn start(gpt2: &Gpt2) {
     let mut counter = 1_000_000;
     for (index, segment) in gpt2.layout().segments().iter().enumerate() {
@@ -27,7 +27,7 @@ fn start(gpt2: &Gpt2) {
     }
 }
 
-/// The script's tokens and what follows them.
+/// Returns the script's tokens and the following tokens.
 fn tokens(step: u64, micro: u64) -> [Tensor; 2] {
     let counter = 7_000_000 + (step * MICRO_BATCHES + micro) * BATCH * (CONTEXT + 1);
     let mut rows = Vec::new();
@@ -96,7 +96,7 @@ fn losses_and_norms_follow_pytorch() {
                         found += weight * loss.double_value(&[]);
                     }
                     let found_norm = gpt2.clip(Some(0.5), 1.0).unwrap().double_value(&[]);
-                    gpt2.update(&mut optimizer, &Answers::default()).unwrap();
+                    gpt2.update(&mut optimizer, &QueryResults::default()).unwrap();
                     for (found, expected) in [(found, loss), (found_norm, norm)] {
                         let off = (found - expected.as_f64().unwrap()).abs();
                         assert!(off < limit, "{about}, step {step}: {found}, PyTorch {expected}");

@@ -1,4 +1,4 @@
-//! Runs of GPT-2 by the worker's program: killed, asked for text, in half precision, with what cannot be trained.
+//! Runs of GPT-2 by the worker's program: kills, text on command, half precision, refused data.
 
 use std::process::Command;
 
@@ -9,13 +9,13 @@ use valleyscope_runs::{self as run, MetricId, RunFolder, Status};
 
 use crate::faults::{Stage, curve, history, kill, kill_at, status, tensors, to_the_end, wait_for, wait_until, worker};
 
-/// A very small model on the text that the program makes up, with other settings too.
+/// Begins a run of a very small model on generated text, with further settings.
 pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let built_in = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").unwrap();
     let shape = "(layers: 2, heads: 2, width: 32, context: 32, vocabulary: 128)";
     let usual = [
         ("shape", shape),
-        ("data", "StandIn"),
+        ("data", "Synthetic"),
         ("device", "Cpu"),
         ("batch_size", "4"),
         ("accumulation", "2"),
@@ -33,15 +33,15 @@ pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
 }
 
 #[test]
-fn a_killed_run_of_gpt2_goes_on_bit_for_bit() {
+fn a_killed_run_of_gpt2_resumes_bit_for_bit() {
     go_on_after_kills(&[]);
-    // In float16 the scale of the loss goes on too, and what is counted between points of the curve.
+    // In float16 the scale of the loss and the counts between points of the curve continue too.
     go_on_after_kills(&[("precision", "Float16"), ("clip", "0.5"), ("log_every", "7")]);
 }
 
-/// What these rules ask of a batch, and steps over matrices, are the same after a kill.
+/// Queries to a batch, and steps over matrices, are the same after a kill.
 #[test]
-fn a_killed_run_of_a_rule_that_is_not_element_wise_goes_on_bit_for_bit() {
+fn a_killed_run_with_a_rule_that_is_not_element_wise_resumes_bit_for_bit() {
     go_on_after_kills(&[("optimizer", "Mars(form: Exact)"), ("clip", "0.5")]);
     go_on_after_kills(&[("optimizer", "Sophia(interval: 4)")]);
     go_on_after_kills(&[("optimizer", "Muon"), ("learning_rate", "0.02")]);
@@ -71,11 +71,11 @@ pub fn go_on_after_kills(settings: &[(&str, &str)]) {
     };
     assert_eq!(texts(&killed), texts(&whole));
     assert_eq!(texts(&whole).iter().map(|(step, _)| *step).collect::<Vec<_>>(), [20, 40, 60]);
-    // It has learned something, and says what it logs.
+    // It has learned something, and describes its metrics.
     let losses = history(&whole).curve(MetricId::VAL_LOSS).value.to_vec();
     assert!(losses.len() == 3 && losses[2] < losses[0] && losses[0] < 128_f64.ln(), "{losses:?}");
     let started = history(&whole).started().unwrap().clone();
-    assert!(started.learns_from_synthetic_data() && started.tokens_per_step == Some(256));
+    assert!(started.synthetic && started.tokens_per_step == Some(256));
     assert!(started.metrics.iter().any(|info| info.metric() == Some(PARAM_NORM)));
     assert!(history(&whole).latest(PARAM_NORM).is_some_and(|norm| norm > 0.0));
 }
@@ -98,7 +98,7 @@ fn the_learning_rate_follows_the_schedule() {
 }
 
 #[test]
-fn text_is_written_when_it_is_asked_for() {
+fn writes_text_on_command() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("steps", "1000000"), ("sample.every", "1000000")]);
     let mut child = worker(&run, false).spawn().unwrap();
@@ -119,7 +119,7 @@ fn text_is_written_when_it_is_asked_for() {
 }
 
 #[test]
-fn long_work_is_left_when_a_run_is_to_stop() {
+fn a_stop_interrupts_long_work() {
     let shape = "(layers: 4, heads: 4, width: 128, context: 256, vocabulary: 128)";
     // Far more work than a test may wait for, after so many steps.
     let works = [
@@ -138,7 +138,7 @@ fn long_work_is_left_when_a_run_is_to_stop() {
         let history = history(&run);
         assert_eq!(history.answers()[0].message, format!("stopped after step {steps}"), "{what}");
         assert_eq!((status(&run), history.step()), (Status::Stopped, steps), "{what}");
-        // A run that goes on hears it too, here as a signal.
+        // A resumed run receives it too, here as a signal.
         let mut child = worker(&run, true).spawn().unwrap();
         wait_until(&run, &mut child, |history| history.sessions() == 2);
         if cfg!(unix) {
@@ -152,7 +152,7 @@ fn long_work_is_left_when_a_run_is_to_stop() {
 }
 
 #[test]
-fn half_precision_scales_the_loss_and_skips_what_overflows() {
+fn float16_scales_the_loss_and_skips_overflowing_steps() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("precision", "Float16"), ("attention", "Explicit"), ("steps", "20")]);
     assert!(to_the_end(&run, false).status.success());
@@ -163,7 +163,7 @@ fn half_precision_scales_the_loss_and_skips_what_overflows() {
 }
 
 #[test]
-fn text_of_more_tokens_than_the_model_knows_is_refused() {
+fn refuses_data_with_more_tokens_than_the_vocabulary() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("shape.vocabulary", "3")]);
     let output = to_the_end(&run, false);
@@ -173,7 +173,7 @@ fn text_of_more_tokens_than_the_model_knows_is_refused() {
 }
 
 #[test]
-fn progress_with_the_data_does_not_stay_in_the_log() {
+fn progress_lines_are_removed_from_the_log() {
     let stage = Stage::new();
     let text = stage.place.path().join("text.txt");
     std::fs::write(&text, synthetic_text()).unwrap();
@@ -184,7 +184,7 @@ fn progress_with_the_data_does_not_stay_in_the_log() {
     let cache = stage.place.path().join("cache");
     assert!(worker(&run, false).env("XDG_CACHE_HOME", &cache).stderr(log()).status().unwrap().success());
     assert_eq!(std::fs::read_to_string(run.log()).unwrap(), "said before\n");
-    // Elsewhere it stays, and the log is left alone.
+    // Elsewhere the lines stay, and the log is not changed.
     let again = tiny(&stage, &[("data", &data), ("steps", "3"), ("tokenizer", "Char")]);
     let output = worker(&again, false).env("XDG_CACHE_HOME", &cache).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("reading text: "));

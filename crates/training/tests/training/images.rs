@@ -1,7 +1,7 @@
 use tch::{Device, Kind};
 use valleyscope_training::mnist::Images;
 
-use crate::small::digits;
+use crate::small_mnist::digits;
 
 #[test]
 fn a_batch_holds_the_chosen_images_from_0_to_1() {

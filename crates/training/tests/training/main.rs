@@ -1,7 +1,7 @@
-//! The training: models and optimizers on tensors, runs that survive anything, the scan.
+//! Tests of training: models and optimizers on tensors, runs under faults, the scan.
 
-mod answers;
 mod batch_sampler;
+mod bytes;
 mod checkpoints;
 #[path = "../../../../tests/support/data_folder.rs"]
 mod data_folder;
@@ -13,6 +13,7 @@ mod gpt2;
 mod gpt2_files;
 mod gpt2_pytorch;
 mod gpt2_run;
+mod gradient_queries;
 mod images;
 #[path = "../../../../tests/numbers/laws.rs"]
 mod laws;
@@ -22,17 +23,17 @@ mod optimizers;
 #[allow(dead_code, reason = "the plane is of the other tests")]
 #[path = "../../../../tests/numbers/oracle/mod.rs"]
 mod oracle;
-mod parts;
 mod probe;
 mod programs;
 mod pytorch;
-mod real;
+mod ranks;
+mod real_mnist;
 mod resume;
 mod rules;
-mod saved;
+mod saved_model;
 mod scan;
+mod scan_parts;
 mod schedule_free;
-mod small;
+mod small_mnist;
 mod spikes;
-mod together;
 mod typed;

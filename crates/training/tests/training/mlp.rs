@@ -4,13 +4,13 @@ use tch::{Device, Kind, Tensor};
 use valleyscope_engine::random::Key;
 use valleyscope_training::mnist::{Batch, Images, Mlp};
 
-use crate::small::{digits, mnist, uniform};
+use crate::small_mnist::{digits, mnist, uniform};
 
 fn stack(models: usize, kind: Kind) -> Mlp {
     let mut mlp = Mlp::new(models, kind, Device::Cpu).unwrap();
     for model in 0..models {
         mlp.initialize(model, Key::new(5).at(model as u64)).unwrap();
-        // Batch normalisation that does something.
+        // Batch normalisation with an effect.
         let mut values = mlp.model(model).unwrap();
         for (at, value) in values.iter_mut().enumerate() {
             *value += 0.1 * (uniform(at as u64) - 0.5);
@@ -35,13 +35,13 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
     (a - b).abs().max().double_value(&[])
 }
 
-/// In full precision, which tch's own shorthand is not.
+/// Computes the cross entropy in full precision, unlike tch's own shorthand.
 fn cross_entropy(logits: &Tensor, labels: &Tensor) -> Tensor {
     logits.log_softmax(-1, None).nll_loss(labels)
 }
 
-/// The same model through libtorch's own layers and automatic differentiation: loss, gradients of all parameters
-/// in the order of the layout, and running averages.
+/// Returns the same model through libtorch's own layers and automatic differentiation: loss, gradients of all
+/// parameters in the order of the layout, and running averages.
 fn by_autograd(mlp: &Mlp, batch: &Batch) -> (f64, Vec<f64>, Vec<f64>) {
     let parameters: Vec<Tensor> = (0..mlp.layout().segments().len())
         .map(|index| mlp.layout().view(mlp.parameters(), index).get(0).copy().set_requires_grad(true))
@@ -70,7 +70,7 @@ fn of_model(layout: &valleyscope_training::ParameterLayout, flat: &Tensor, model
 }
 
 #[test]
-fn loss_gradients_and_running_averages_are_those_of_libtorchs_layers() {
+fn loss_gradients_and_running_averages_equal_those_of_libtorchs_layers() {
     for size in [2, 16, 60] {
         for tensors in [false, true] {
             let mut mlp = stack(1, Kind::Double);
@@ -93,7 +93,7 @@ fn loss_gradients_and_running_averages_are_those_of_libtorchs_layers() {
 }
 
 #[test]
-fn a_stack_does_what_its_models_do_alone() {
+fn a_stack_trains_like_its_models_alone() {
     for (kind, limit) in [(Kind::Double, 1e-12), (Kind::Float, 1e-4)] {
         for tensors in [false, true] {
             let mut together = stack(3, kind);
@@ -119,7 +119,7 @@ fn a_stack_does_what_its_models_do_alone() {
 }
 
 #[test]
-fn evaluation_takes_the_running_averages() {
+fn evaluation_uses_the_running_averages() {
     let mut mlp = stack(2, Kind::Double);
     for _ in 0..5 {
         let _losses = mlp.differentiate(batch(2, 30, Kind::Double)).unwrap();
@@ -155,7 +155,7 @@ fn evaluation_takes_the_running_averages() {
 }
 
 #[test]
-fn initial_weights_are_pytorchs_in_distribution_and_depend_on_the_key_only() {
+fn initial_weights_have_pytorchs_distribution_and_depend_on_the_key_only() {
     let mut mlp = Mlp::new(2, Kind::Double, Device::Cpu).unwrap();
     mlp.initialize(0, Key::new(1)).unwrap();
     mlp.initialize(1, Key::new(2)).unwrap();

@@ -1,4 +1,4 @@
-//! What a training needs of the machine, and what it says where there is less.
+//! A training's needs of the machine, and its errors when they are not met.
 
 use std::process::Command;
 
@@ -12,9 +12,9 @@ use crate::gpt2_run::tiny;
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_training_needs_what_is_said_beforehand() {
-    // With a single sequence the checkpoint needs more than the passes.
-    // And passes in half precision are slow on many processors.
+fn a_training_needs_the_estimated_memory_and_disk() {
+    // With a single sequence the checkpoint needs more than the passes. Passes in half precision are slow on many
+    // processors.
     for (precision, sequences) in [("Float32", "4"), ("BFloat16", "1"), ("Float32", "1")] {
         let stage = Stage::new();
         let shape = "(layers: 6, heads: 6, width: 384, context: 256, vocabulary: 20000)";
@@ -40,7 +40,7 @@ fn a_training_needs_what_is_said_beforehand() {
 }
 
 #[test]
-fn the_batch_that_fits_is_the_largest_that_needs_no_more() {
+fn finds_the_largest_batch_that_fits() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("shape", "(layers: 6, heads: 6, width: 384, context: 256, vocabulary: 20000)")]);
     let mut preset = RunConfig::read(&run).unwrap().preset;
@@ -63,13 +63,13 @@ fn the_batch_that_fits_is_the_largest_that_needs_no_more() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_device_without_enough_memory_ends_the_run_with_what_to_do() {
+fn a_run_without_enough_memory_fails_with_advice() {
     let stage = Stage::new();
     let shape = "(layers: 1, heads: 64, width: 512, context: 1024, vocabulary: 200)";
     let run =
         tiny(&stage, &[("shape", shape), ("batch_size", "100"), ("accumulation", "1"), ("attention", "Explicit")]);
     let worker = worker(&run, false);
-    // Of each sequence alone the scores are 256 MiB.
+    // The scores of each sequence alone take 256 MiB.
     let limited = "ulimit -v 12000000; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", limited]).arg(worker.get_program()).args(worker.get_args());

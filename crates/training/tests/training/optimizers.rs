@@ -1,4 +1,4 @@
-//! Each optimizer against the formulas as they stand in the books, and AdamW against libtorch's own.
+//! Each optimizer against the formulas of its source, and AdamW against libtorch's own.
 
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
@@ -6,17 +6,17 @@ use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, Need, Ru
 use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape, RunSpec};
 use valleyscope_training::gpt2::Gpt2;
 use valleyscope_training::mnist::Mlp;
-use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout, Questions};
+use valleyscope_training::{FlatOptimizer, GradientQueries, ParameterLayout, QueryResults};
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::law;
-use crate::oracle::{Parameter, Seen};
-use crate::small::{spec, uniform};
+use crate::oracle::{Parameter, StepInput};
+use crate::small_mnist::{spec, uniform};
 
 const MODELS: usize = 3;
 const RATES: [f64; MODELS] = [1e-3, 0.02, 0.3];
 
-/// A matrix and vectors. Of a rule with statistics of the axes, the matrix is such that its eigenvectors are all determined
+/// Returns a matrix and vectors. For a rule with statistics of the axes, the eigenvectors of the matrix are all determined
 /// after one step, up to their signs.
 fn layout(rule: &RuleSpec) -> ParameterLayout {
     let (matrix, last) = if rule.info().needs(Need::Axes) { (vec![6, 5], 10) } else { (vec![7, 5], 130) };
@@ -48,24 +48,24 @@ fn rules() -> Vec<RuleSpec> {
     rules
 }
 
-/// The gradient at another place is so many times the place.
+/// The gradient at other parameters, as a multiple of these.
 const SLOPE: f64 = 0.3;
 
-/// The curvature in a step, the same for all elements.
+/// Returns the curvature in a step, the same for all elements.
 fn curvature(step: u64) -> f64 {
     100.0 * uniform(step) - 20.0
 }
 
-/// The answers to what an optimizer asks before a step.
-fn answers(questions: Questions, like: &Tensor, step: u64) -> Answers {
-    let Questions { gradient_at, curvature: has_curvature } = questions;
-    Answers {
+/// Returns the results of an optimizer's queries before a step.
+fn answers(queries: GradientQueries, like: &Tensor, step: u64) -> QueryResults {
+    let GradientQueries { gradient_at, curvature: has_curvature } = queries;
+    QueryResults {
         gradient_elsewhere: gradient_at.map(|place| place * SLOPE),
         curvature: has_curvature.then(|| like.full_like(curvature(step))),
     }
 }
 
-/// Whether a number of the flat tensor is an element of a parameter, and in none of the gaps.
+/// Returns for each number of the flat tensor whether it is an element of a parameter, and not in a gap.
 fn elements(layout: &ParameterLayout) -> Vec<bool> {
     let mut elements = vec![false; layout.length()];
     for index in 0..layout.segments().len() {
@@ -93,9 +93,9 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
     Vec::try_from(tensor.to_kind(Kind::Double)).unwrap()
 }
 
-/// Where few of many elements move, a cautious step divides by 0.001 and not by their share.
+/// If few of many elements move, a cautious step divides by 0.001 and not by their share.
 #[test]
-fn the_mean_of_a_mask_has_a_least_value() {
+fn a_cautious_mask_has_a_smallest_mean() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![64, 64], true)], 1);
     for kind in [RuleKind::Signum, RuleKind::Shampoo] {
         let rule = [("mask", 1.0), ("beta1", 0.0), ("weight_decay", 0.0)]
@@ -107,7 +107,7 @@ fn the_mean_of_a_mask_has_a_least_value() {
             let mut theta = Tensor::zeros([layout.length() as i64], (Kind::Double, Device::Cpu));
             let mut gradients = vec![0.0; layout.length()];
             gradients[100] = 1.0;
-            optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &Answers::default()).unwrap();
+            optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &QueryResults::default()).unwrap();
             numbers(&theta)[100]
         };
         let (cautious, plain) = (moved(rule), moved(plain));
@@ -133,7 +133,7 @@ fn every_rule_follows_its_formulas_step_by_step() {
             for t in 1..=steps {
                 let gradients: Vec<f64> =
                     (0..layout.length()).map(|at| if elements[at] { gradient(&rule, t, at) } else { 0.0 }).collect();
-                let answers = answers(optimizer.questions(), &theta, t);
+                let answers = answers(optimizer.queries(), &theta, t);
                 optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &answers).unwrap();
                 let found = numbers(&theta);
                 for (index, segment) in layout.segments().iter().enumerate() {
@@ -141,7 +141,7 @@ fn every_rule_follows_its_formulas_step_by_step() {
                     for (model, rate) in RATES.into_iter().enumerate() {
                         let range = layout.range(index, model);
                         let parameter = &mut oracle[index][model];
-                        let seen = Seen {
+                        let seen = StepInput {
                             gradient: &gradients[range.clone()],
                             gradient_at: &|place| place.iter().map(|place| SLOPE * place).collect(),
                             curvature: &|| vec![curvature(t); range.len()],
@@ -160,7 +160,7 @@ fn every_rule_follows_its_formulas_step_by_step() {
     }
 }
 
-/// The parameters of each segment and model.
+/// Returns the parameters of each segment and model.
 fn oracles(layout: &ParameterLayout, start: &[f64]) -> Vec<Vec<Parameter>> {
     let segments = layout.segments().iter().enumerate().map(|(index, segment)| {
         let of = |model| {
@@ -178,7 +178,7 @@ fn oracles(layout: &ParameterLayout, start: &[f64]) -> Vec<Vec<Parameter>> {
 }
 
 #[test]
-fn adam_is_libtorchs_adamw() {
+fn adam_equals_libtorchs_adamw() {
     let (beta1, beta2) = (0.9, 0.999);
     let rule = RuleSpec::in_training(RuleKind::Adam).with("weight_decay", 0.1).unwrap();
     let layout = ParameterLayout::new([("weight".to_owned(), vec![200], true)], 1);
@@ -192,7 +192,7 @@ fn adam_is_libtorchs_adamw() {
     for t in 1..=100 {
         let gradients = Tensor::from_slice(&(0..layout.length()).map(|at| gradient(&rule, t, at)).collect::<Vec<_>>());
         theirs.backward_step(&(&variable * &gradients).sum(Kind::Double));
-        flat.step(&layout, &mut theta, &gradients, &Answers::default()).unwrap();
+        flat.step(&layout, &mut theta, &gradients, &QueryResults::default()).unwrap();
         let off = (&theta - &variable).narrow(0, 0, 200).abs().max().double_value(&[]);
         assert!(off < 1e-12, "step {t}: {off:e}");
     }
@@ -207,7 +207,7 @@ fn single_precision_follows_double() {
             let mut theta = Tensor::from_slice(&start(&layout)).to_kind(kind);
             for t in 1..=20 {
                 let gradients: Vec<f64> = (0..layout.length()).map(|at| gradient(&rule, t, at)).collect();
-                let answers = answers(optimizer.questions(), &theta, t);
+                let answers = answers(optimizer.queries(), &theta, t);
                 let gradients = Tensor::from_slice(&gradients).to_kind(kind);
                 optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
             }
@@ -219,7 +219,7 @@ fn single_precision_follows_double() {
 }
 
 #[test]
-fn what_is_no_number_stays_none() {
+fn keeps_nan() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![3], true)], 1);
     for rule in rules() {
         for tensors in [false, true] {
@@ -232,18 +232,18 @@ fn what_is_no_number_stays_none() {
             let _ = gradients.get(1).fill_(f64::NAN);
             // SOAP does not move in the first step, and Shampoo computes its root in the third.
             for t in 1..=3 {
-                let answers = answers(optimizer.questions(), &theta, t);
+                let answers = answers(optimizer.queries(), &theta, t);
                 optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
             }
             let theta = numbers(&theta);
-            // A mean spreads it over its block, and a root over its vector.
+            // A mean spreads NaN over its block, and a root over its vector.
             let others = ![RuleKind::AdamMini, RuleKind::Shampoo].contains(&rule.kind());
             assert!(theta[0].is_finite() == others && theta[1].is_nan() && theta[2].is_finite() == others, "{rule:?}");
         }
     }
 }
 
-/// The tensors of a golden that are stepped by the rule itself, with their shapes.
+/// Returns the tensors of a golden that are stepped by the rule itself, with their shapes.
 fn golden_tensors(kind: RuleKind) -> Vec<(&'static str, Vec<i64>)> {
     match kind {
         // Vectors have another rule.
@@ -260,7 +260,7 @@ fn golden_tensors(kind: RuleKind) -> Vec<(&'static str, Vec<i64>)> {
 
 /// Loops and tensor operations against the reference implementations, for matrices and vectors.
 #[test]
-fn every_rule_is_its_reference_implementation() {
+fn every_rule_follows_its_reference_implementation() {
     for &(kind, name, chosen) in GOLDENS {
         let golden = Golden::read(name);
         let rule = golden.rule(kind, chosen);
@@ -287,12 +287,12 @@ fn every_rule_is_its_reference_implementation() {
                 let mut theta = flat(golden.start(tensor));
                 for (step, of_golden) in golden.steps(tensor).enumerate() {
                     let GoldenStep { gradient, gradient_elsewhere, elsewhere, curvature, after, averaged } = of_golden;
-                    let Questions { gradient_at, curvature: has_curvature } = optimizer.questions();
+                    let GradientQueries { gradient_at, curvature: has_curvature } = optimizer.queries();
                     if let (Some(asked), Some(elsewhere)) = (&gradient_at, elsewhere) {
                         let off = deviation(&numbers(asked)[..elsewhere.len()], elsewhere);
-                        assert!(off < TOLERANCE, "{name}, {tensor}: asked at another place, off by {off:e}");
+                        assert!(off < TOLERANCE, "{name}, {tensor}: the queried parameters are off by {off:e}");
                     }
-                    let answers = Answers {
+                    let answers = QueryResults {
                         gradient_elsewhere: gradient_at.and(gradient_elsewhere).map(flat),
                         curvature: curvature.as_deref().filter(|_| has_curvature).map(flat),
                     };
@@ -326,7 +326,7 @@ fn set_eigenvectors(optimizer: &FlatOptimizer, golden: &Golden) {
 
 /// An axis that is too long has no statistic; the other one has.
 #[test]
-fn a_vocabulary_has_no_statistic() {
+fn an_axis_as_long_as_a_vocabulary_has_no_statistic() {
     let layout = ParameterLayout::new([("embedding".to_owned(), vec![1, 10_001], true)], 1);
     let start = Tensor::zeros([layout.length() as i64], (Kind::Double, Device::Cpu));
     let optimizer = |kind: RuleKind| {
@@ -345,16 +345,15 @@ fn a_vocabulary_has_no_statistic() {
     }
     let (mut theta, gradients) = (start.copy(), start.copy());
     let _ = gradients.narrow(0, 0, 10_001).fill_(0.01);
-    optimizer(RuleKind::Shampoo).step(&layout, &mut theta, &gradients, &Answers::default()).unwrap();
+    optimizer(RuleKind::Shampoo).step(&layout, &mut theta, &gradients, &QueryResults::default()).unwrap();
     // The statistic is the square of the norm, 1.0001.
     let expected = -0.01 / 1.0001_f64.powf(0.25);
     assert!((theta.double_value(&[10_000]) - expected).abs() < 1e-12, "{}", theta.double_value(&[10_000]));
 }
 
-/// What a rule for matrices takes for how many matrices: queries, keys and values are three, embeddings and output layers
-/// none.
+/// Rules for matrices treat queries, keys and values as three matrices, embeddings and output layers as none.
 #[test]
-fn the_models_layouts_name_their_matrices() {
+fn layouts_have_the_matrices_of_their_models() {
     let mlp = Mlp::new(1, Kind::Float, Device::Cpu).unwrap();
     for segment in mlp.layout().segments() {
         let is_matrix = segment.name.ends_with("linear.weight") && segment.name != "layers.5.linear.weight";
@@ -381,9 +380,9 @@ fn the_models_layouts_name_their_matrices() {
     assert_eq!(found, expected);
 }
 
-/// The states of rules with statistics are as large as is said before a training.
+/// The states of rules with statistics have the estimated size.
 #[test]
-fn statistics_need_what_is_said_beforehand() {
+fn statistics_need_the_estimated_memory() {
     for rule in ["Adam", "Shampoo", "SOAP"] {
         let spec = spec(rule);
         let mlp = Mlp::new(1, Kind::Float, Device::Cpu).unwrap();
@@ -396,7 +395,7 @@ fn statistics_need_what_is_said_beforehand() {
     }
 }
 
-/// A model that diverges takes no other model of its stack along, and its statistics fail nobody.
+/// A model that diverges affects no other model of its stack, and its statistics cause no error.
 #[test]
 fn a_diverged_model_leaves_the_others_of_its_stack_alone() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![4, 3], true)], 2);
@@ -412,7 +411,7 @@ fn a_diverged_model_leaves_the_others_of_its_stack_alone() {
                     _ => 0.0,
                 })
                 .collect();
-            optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &Answers::default()).unwrap();
+            optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &QueryResults::default()).unwrap();
         }
         let theta = numbers(&theta);
         assert!(theta[..12].iter().all(|value| value.is_nan()), "{kind:?} from step {from}: {theta:?}");

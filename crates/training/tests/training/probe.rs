@@ -1,12 +1,12 @@
-//! What is measured of an optimizer's steps, by hand.
+//! The metrics of an optimizer's steps, against computations by hand.
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_runs::MetricId;
 use valleyscope_training::probe::Probe;
-use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout};
+use valleyscope_training::{FlatOptimizer, ParameterLayout, QueryResults};
 
-use crate::small::uniform;
+use crate::small_mnist::uniform;
 
 fn layout() -> ParameterLayout {
     let tensors = [("layers.0.weight", vec![7, 5]), ("layers.0.bias", vec![7]), ("head.weight", vec![130])];
@@ -34,7 +34,7 @@ fn optimizer(name: &str) -> FlatOptimizer {
 }
 
 #[test]
-fn steps_of_focus() {
+fn measures_steps_of_focus() {
     let (layout, mut optimizer) = (layout(), optimizer("FOCUS"));
     let mut theta = flat(&layout, 1);
     let mut probe = Probe::new(&layout, &theta).unwrap();
@@ -42,7 +42,7 @@ fn steps_of_focus() {
     for step in 2..6 {
         let before = values(&theta);
         probe.begin(&theta).unwrap();
-        optimizer.step(&layout, &mut theta, &flat(&layout, step), &Answers::default()).unwrap();
+        optimizer.step(&layout, &mut theta, &flat(&layout, step), &QueryResults::default()).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
         let after = values(&theta);
         let memory: Vec<Vec<f64>> = optimizer.states().map(|(_, tensor)| values(tensor)).collect();
@@ -57,21 +57,21 @@ fn steps_of_focus() {
         }
         let all = places(&[0, 1, 2]);
         let opposed = all.iter().filter(|&&at| (before[at] - memory[1][at]).signum() * memory[0][at].signum() < 0.0);
-        // The average is the parameter itself at first, which pulls nowhere.
+        // The average is the parameter itself at first, so its pull is zero.
         let opposed = if step == 2 { 0 } else { opposed.count() };
         assert_eq!(metrics.get(MetricId::of("pull_opposes")), Some(opposed as f64 / all.len() as f64));
     }
 }
 
 #[test]
-fn steps_of_adam() {
+fn measures_steps_of_adam() {
     let (layout, mut optimizer) = (layout(), optimizer("Adam"));
     let (mut theta, gradient) = (flat(&layout, 1), flat(&layout, 2));
     let mut probe = Probe::new(&layout, &theta).unwrap();
     // One gradient, and then its opposite: m̂ = −g (1 − β₁) / (1 + β₁), ŝ = g².
     for (factor, expected) in [(1.0, 1.0), (-1.0, 0.1 / 1.9)] {
         probe.begin(&theta).unwrap();
-        optimizer.step(&layout, &mut theta, &(&gradient * factor), &Answers::default()).unwrap();
+        optimizer.step(&layout, &mut theta, &(&gradient * factor), &QueryResults::default()).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
         for metric in ["signal_q10", "signal_q50", "signal_q90"].map(MetricId::of) {
             let found = metrics.get(metric).unwrap();
@@ -82,7 +82,7 @@ fn steps_of_adam() {
 
 /// Statistics of axes have other shapes than the parameters, and nothing is sampled of them.
 #[test]
-fn steps_of_rules_with_statistics_of_axes() {
+fn measures_steps_of_rules_with_statistics_of_axes() {
     for name in ["SOAP", "Shampoo"] {
         let (layout, mut optimizer) = (layout(), optimizer(name));
         let mut theta = flat(&layout, 1);
@@ -90,7 +90,7 @@ fn steps_of_rules_with_statistics_of_axes() {
         for step in 2..5 {
             let before = values(&theta);
             probe.begin(&theta).unwrap();
-            optimizer.step(&layout, &mut theta, &flat(&layout, step), &Answers::default()).unwrap();
+            optimizer.step(&layout, &mut theta, &flat(&layout, step), &QueryResults::default()).unwrap();
             let metrics = probe.end(&theta, &optimizer).unwrap();
             let after = values(&theta);
             let norm = |of: &dyn Fn(usize) -> f64| layout.range(2, 0).map(|at| of(at).powi(2)).sum::<f64>().sqrt();
@@ -102,7 +102,7 @@ fn steps_of_rules_with_statistics_of_axes() {
 }
 
 #[test]
-fn each_rule_says_what_is_measured_of_it() {
+fn each_rule_lists_its_measured_metrics() {
     let layout = layout();
     let probe = Probe::new(&layout, &flat(&layout, 1)).unwrap();
     let names =

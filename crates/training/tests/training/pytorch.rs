@@ -1,15 +1,15 @@
-//! The training against PyTorch's: `pytorch.py` has made the losses in `data/pytorch.json`.
+//! The training against PyTorch's. `pytorch.py` wrote the losses in `data/pytorch.json`.
 
 use serde_json::Value;
 use tch::{Device, Kind};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::dataset::mnist;
 use valleyscope_training::mnist::{Images, Mlp};
-use valleyscope_training::{Answers, FlatOptimizer};
+use valleyscope_training::{FlatOptimizer, QueryResults};
 
-use crate::small::uniform;
+use crate::small_mnist::uniform;
 
-/// The script's start.
+/// Returns the script's initial parameters.
 fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
     let mut counter = start * 1_000_000;
     let mut values = Vec::new();
@@ -29,7 +29,7 @@ fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
 
 #[test]
 fn losses_follow_pytorch() {
-    // Several would divide the sums over a batch in another way, and PyTorch was given one.
+    // PyTorch used one thread; several divide the sums over a batch in another way.
     tch::set_num_threads(1);
     let golden: Value = serde_json::from_str(include_str!("data/pytorch.json")).unwrap();
     let batch = golden["batch"].as_u64().unwrap() as usize;
@@ -49,7 +49,7 @@ fn losses_follow_pytorch() {
             for (step, expected) in expected.iter().enumerate() {
                 let batch = images.range(step * batch..(step + 1) * batch, kind).unwrap();
                 let loss = mlp.differentiate(batch).unwrap().double_value(&[0]);
-                mlp.update(&mut optimizer, &Answers::default()).unwrap();
+                mlp.update(&mut optimizer, &QueryResults::default()).unwrap();
                 let off = (loss - expected.as_f64().unwrap()).abs();
                 assert!(off < limit, "{rule:?}, {precision}, step {step}: {loss}, PyTorch {expected}");
             }

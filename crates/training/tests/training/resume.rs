@@ -1,25 +1,23 @@
-//! What a run goes on with: its own config, its own checkpoints, and those of versions before.
+//! Resuming a run: with its own config, its own checkpoints, and those of older versions.
 
 use std::fs;
-use std::path::Path;
 
-use valleyscope_engine::quantity::TrainingSteps;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::MnistSpec;
-use valleyscope_runs::{Event, MetricId, RunFolder, RunReader, Status};
+use valleyscope_runs::{RunFolder, Status};
 use valleyscope_training::checkpoint;
 
 use crate::faults::{
     Stage, curve, history, kill, kill_at, points, quick, scan, status, tensors, to_the_end, wait_for, worker,
 };
-use crate::small::{rate, spec};
+use crate::small_mnist::rate;
 
 fn change(run: &RunFolder, path: &str, value: &str) {
     let changed = Preset::read(&run.config()).unwrap().with(path, value).unwrap();
     fs::write(run.config(), changed.to_ron()).unwrap();
 }
 
-/// What stands in a run's checkpoints.
+/// Returns the bytes of a run's checkpoints.
 fn saved(run: &RunFolder) -> Vec<(u64, Vec<u8>)> {
     checkpoint::steps(run).unwrap().into_iter().map(|step| (step, tensors(run, step))).collect()
 }
@@ -29,7 +27,7 @@ fn warnings(run: &RunFolder) -> String {
 }
 
 #[test]
-fn a_changed_config_is_refused_until_it_is_put_back() {
+fn refuses_a_changed_config_until_it_is_restored() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -62,7 +60,7 @@ fn a_changed_config_is_refused_until_it_is_put_back() {
     assert!(!warnings(&run).contains("cannot be used"), "{}", warnings(&run));
 }
 
-/// Goes on with a run, and ends its worker when it has got so far.
+/// Resumes a run, and kills its worker at a step.
 fn kill_at_resumed(run: &RunFolder, step: u64) {
     let mut child = worker(run, true).spawn().unwrap();
     wait_for(run, &mut child, step);
@@ -70,7 +68,7 @@ fn kill_at_resumed(run: &RunFolder, step: u64) {
 }
 
 #[test]
-fn a_scan_with_other_axes_is_refused() {
+fn refuses_a_scan_with_other_axes() {
     let stage = Stage::new();
     let run = scan(&stage);
     kill_at(&run, 1);
@@ -107,7 +105,7 @@ fn copy_checkpoint(from: (&RunFolder, u64), to: (&RunFolder, u64)) {
 }
 
 #[test]
-fn checkpoints_of_another_run_or_step_are_not_used() {
+fn resuming_skips_checkpoints_of_another_run_or_step() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
@@ -131,7 +129,7 @@ fn checkpoints_of_another_run_or_step_are_not_used() {
 
 #[cfg(unix)]
 #[test]
-fn a_checkpoint_is_not_written_through_a_link() {
+fn saving_does_not_write_through_a_link() {
     let stage = Stage::new();
     let run = stage.run(quick(20));
     let victim = stage.place.path().join("victim");
@@ -143,81 +141,4 @@ fn a_checkpoint_is_not_written_through_a_link() {
     assert!(!output.status.success() && said.contains("expected a plain file, found a symbolic link"), "{said}");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
     assert!(link.is_symlink());
-}
-
-/// A run as version 0.1 of the program wrote it before lines had numbers and checkpoints hashes, in a folder where its
-/// data are found. The tensors of its checkpoints are trained anew, as they are large.
-fn golden(stage: &Stage, name: &str) -> RunFolder {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/golden").join(name);
-    let to = stage.place.path().join("golden");
-    fs::create_dir(&to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let text = fs::read_to_string(entry.path()).unwrap().replace("DATA", stage.data().to_str().unwrap());
-        fs::write(to.join(entry.file_name()), text).unwrap();
-    }
-    RunFolder::open(&to).unwrap()
-}
-
-#[test]
-fn a_training_of_a_version_before_opens_and_goes_on() {
-    let stage = Stage::new();
-    let run = golden(&stage, "mnist");
-    let before = history(&run);
-    assert!(before.damage().is_none() && before.unreadable() == 0);
-    assert_eq!(before.curve(MetricId::LOSS).step, (1..=22).collect::<Vec<_>>());
-    assert_eq!((before.steps(), before.sessions(), before.answers().len()), (Some(60), 1, 1));
-    let signum = |steps| MnistSpec {
-        optimizer: spec("Signum").optimizer,
-        steps: TrainingSteps::new(steps).unwrap(),
-        ..quick(steps)
-    };
-    let [twin, whole] = [22, 60].map(|steps| {
-        let run = stage.run(signum(steps));
-        assert!(to_the_end(&run, false).status.success());
-        run
-    });
-    for step in [20, 22] {
-        let about = run.path().join(format!("checkpoint-{step:08}.ron"));
-        let (text, file) = (fs::read_to_string(&about).unwrap(), tensors(&twin, step));
-        let (head, sum) = text.split_once("crc32: ").unwrap();
-        let rest = sum.trim_start_matches(|c: char| c.is_ascii_digit());
-        let sum = crc32fast::hash(&[&file[..], head.as_bytes(), b"crc32: 0", rest.as_bytes()].concat());
-        fs::write(&about, format!("{head}crc32: {sum}{rest}")).unwrap();
-        fs::write(about.with_extension("safetensors"), file).unwrap();
-    }
-    let config = fs::read(run.config()).unwrap();
-    change(&run, "learning_rate", "0.5");
-    let refused = to_the_end(&run, true);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("`learning_rate` was 0.001 and is 0.5"), "{refused:?}");
-    fs::write(run.config(), config).unwrap();
-    let output = to_the_end(&run, true);
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(status(&run), Status::Finished);
-    let now = history(&run);
-    assert!(now.damage().is_none() && !warnings(&run).contains("cannot be used"), "{}", warnings(&run));
-    assert_eq!(now.sessions(), 2);
-    // From now on its config is known.
-    assert!(!now.started().unwrap().config.is_empty());
-    let steps: Vec<u64> = curve(&run).iter().map(|(step, _)| *step).collect();
-    assert_eq!(steps, (1..=60).collect::<Vec<_>>());
-    assert_eq!(curve(&run)[22..], curve(&whole)[22..]);
-    assert_eq!(tensors(&run, 60), tensors(&whole, 60));
-}
-
-#[test]
-fn a_scan_of_a_version_before_opens_and_goes_on() {
-    let stage = Stage::new();
-    let run = golden(&stage, "scan");
-    let before = points(&run);
-    assert_eq!(before.len(), 2);
-    let output = to_the_end(&run, true);
-    assert!(output.status.success(), "{output:?}");
-    let mut reader = RunReader::brief(run.clone());
-    reader.poll().unwrap();
-    assert!(reader.history().recent().any(|record| matches!(record.event, Event::Resumed { from_step: 2 })));
-    let after = points(&run);
-    assert_eq!(after.len(), 8);
-    assert!(before.iter().all(|point| after.contains(point)), "finished pixels are kept");
-    assert!(history(&run).damage().is_none());
 }

@@ -1,4 +1,4 @@
-//! Every rule in a training of every workload, as a user begins it.
+//! Every rule in a training of every workload, begun by `valleyscope train`.
 
 use std::fs::{self, File};
 use std::process::{Command, Output, Stdio};
@@ -10,23 +10,23 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_runs::{MetricId, RunFolder, Status};
 
 use crate::faults::{Stage, expect, history, kill, status};
-use crate::parts::named;
 use crate::programs::{WORKER, valleyscope_program};
+use crate::scan_parts::named;
 
-/// Steps to the second point of MNIST's curve with the costlier metrics, the first of GPT-2's, and beyond the tenth step, in
-/// which rules that compute something from time to time do so by their defaults.
+/// The number of steps: it includes the second point of MNIST's curve with the costlier metrics, the first of GPT-2's, and
+/// the tenth step, in which rules with periodic computations do them by default.
 const STEPS: u64 = 11;
 
-/// The time after which a run, of some seconds, counts as one that hangs, also where the processor is busy.
+/// The time after which a run, of some seconds, counts as hanging, even on a busy processor.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Settings that make a preset's run short; what it logs stays as the preset says.
+/// Settings that make a preset's run short, with the preset's metrics.
 const SHORT: [(&str, &[(&str, &str)]); 2] = [
     ("mnist", &[("batch_size", "32")]),
     (
         "gpt2-shakespeare",
         &[
-            ("data", "StandIn"),
+            ("data", "Synthetic"),
             ("shape.vocabulary", "128"),
             ("schedule.warmup", "2"),
             ("batch_size", "4"),
@@ -36,7 +36,7 @@ const SHORT: [(&str, &[(&str, &str)]); 2] = [
     ),
 ];
 
-/// A rule in a preset, and what is known of it.
+/// A rule in a preset, with its description.
 struct Asked {
     preset: &'static str,
     rule: String,
@@ -44,7 +44,7 @@ struct Asked {
 }
 
 #[test]
-fn every_rule_trains_every_workload_by_its_defaults() {
+fn every_rule_trains_every_workload_with_its_defaults() {
     let mut rules: Vec<(String, &RuleInfo)> =
         RuleKind::ALL.iter().map(|kind| (kind.key().to_owned(), kind.info())).collect();
     rules.push(typed_rule());
@@ -60,7 +60,7 @@ fn every_rule_trains_every_workload_by_its_defaults() {
     });
 }
 
-/// The typed rule of the preset that shows one.
+/// Returns the typed rule of the built-in preset that has one.
 fn typed_rule() -> (String, &'static RuleInfo) {
     let own_rule = built_ins().iter().find(|built_in| built_in.name == "own-rule").unwrap();
     let Preset::Landscape(preset) = &own_rule.preset else { panic!("it is no landscape") };
@@ -69,7 +69,7 @@ fn typed_rule() -> (String, &'static RuleInfo) {
     (format!("Typed(name: {:?}, text: {:?})", typed.name(), typed.text()), typed.info())
 }
 
-/// Trains a preset with a rule, in a folder of its own, and checks what it has logged.
+/// Trains a preset with a rule, in a folder of its own, and checks the logged metrics.
 fn trains(Asked { preset, rule, info }: &Asked) {
     let stage = Stage::new();
     let (data, steps) = (stage.data(), STEPS.to_string());
@@ -92,7 +92,7 @@ fn trains(Asked { preset, rule, info }: &Asked) {
     assert_eq!((status(run), history.step()), (Status::Finished, STEPS), "{preset}, {rule}");
     let losses = history.curve(MetricId::LOSS).value;
     assert!(!losses.is_empty() && losses.iter().all(|loss| loss.is_finite()), "{preset}, {rule}: {losses:?}");
-    // The costlier metrics: updates of layers, and what the rule has to show.
+    // The costlier metrics: updates of layers, and the rule's observed quantity.
     let logged = &history.started().unwrap().metrics;
     let observed = info.observed.map(|observed| observed.metric);
     let costlier =
@@ -107,7 +107,7 @@ fn trains(Asked { preset, rule, info }: &Asked) {
     }
 }
 
-/// Runs `valleyscope train` on one thread, and ends it and its worker where it hangs.
+/// Runs `valleyscope train` on one thread, and ends it and its worker if it hangs.
 fn train_in_time(stage: &Stage, args: &[&str]) -> Output {
     let place = stage.place.path();
     let [out, err] = ["stdout", "stderr"].map(|name| place.join(name));
@@ -133,7 +133,7 @@ fn train_in_time(stage: &Stage, args: &[&str]) -> Output {
     panic!("{args:?} has not ended within {LIMIT:?}, and was killed: {said}\n{}", logs.concat());
 }
 
-/// Kills the worker of a run, which lives on without the program that has started it, and returns its log.
+/// Kills the worker of a run, which outlives the program that started it, and returns its log.
 fn end_worker(run: &RunFolder) -> String {
     if let Status::Running(Some(worker)) = status(run) {
         Command::new("kill").args(["-KILL", &worker.pid.to_string()]).status().unwrap();

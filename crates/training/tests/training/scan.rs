@@ -9,7 +9,7 @@ use valleyscope_runs::MetricId;
 use valleyscope_training::Training;
 use valleyscope_training::mnist::{MnistRun, Scan};
 
-use crate::small::{mnist, rate, spec};
+use crate::small_mnist::{mnist, rate, spec};
 
 fn scan_spec(precision: FloatType) -> MnistScanSpec {
     let rules = RuleKind::ALL.iter().map(|&kind| RuleSpec::in_training(kind));
@@ -28,7 +28,7 @@ fn scan_spec(precision: FloatType) -> MnistScanSpec {
 }
 
 #[test]
-fn the_first_training_of_a_grid_point_is_that_of_a_single_run() {
+fn the_first_training_of_a_grid_point_equals_a_single_run() {
     let (spec_of_scan, data) = (scan_spec(FloatType::Float64), mnist());
     let scan = Scan::new(&spec_of_scan, &data, Device::Cpu).unwrap();
     for optimizer in &spec_of_scan.optimizers {
@@ -66,7 +66,7 @@ fn the_first_training_of_a_grid_point_is_that_of_a_single_run() {
 }
 
 #[test]
-fn a_grid_point_is_the_same_every_time_and_can_be_stopped() {
+fn a_grid_point_is_reproducible_and_stoppable() {
     let (spec, data) = (scan_spec(FloatType::Float32), mnist());
     let scan = Scan::new(&spec, &data, Device::Cpu).unwrap();
     let point = || scan.point(&spec.optimizers[2].rule, 8, &AtomicBool::new(false)).unwrap().unwrap();
@@ -75,7 +75,7 @@ fn a_grid_point_is_the_same_every_time_and_can_be_stopped() {
 }
 
 #[test]
-fn a_batch_of_one_image_is_refused() {
+fn refuses_a_batch_of_one_image() {
     let data = mnist();
     let spec = MnistScanSpec { batch_sizes: vec![BatchSize::new(333).unwrap()], ..scan_spec(FloatType::Float32) };
     let error = Scan::new(&spec, &data, Device::Cpu).unwrap_err().to_string();

@@ -6,25 +6,25 @@ use valleyscope_engine::random::Key;
 use valleyscope_experiments::workload::{FloatType, Gpt2Precision, MnistSpec};
 use valleyscope_runs::MetricId;
 use valleyscope_training::mnist::{BatchSampler, Images, Mlp, MnistRun};
-use valleyscope_training::{Answers, FlatOptimizer, OptimizerProgress, ParameterLayout, TrainError, Training};
+use valleyscope_training::{FlatOptimizer, OptimizerProgress, ParameterLayout, QueryResults, TrainError, Training};
 
-use crate::answers::gpt2;
 use crate::faults::{Stage, curve, kill, kill_at, quick, tensors, to_the_end, wait_for, worker};
 use crate::gpt2_run::go_on_after_kills;
-use crate::small::{mnist, rate, spec, uniform};
+use crate::gradient_queries::gpt2;
+use crate::small_mnist::{mnist, rate, spec, uniform};
 
 fn rule(values: &[(&str, f64)]) -> RuleSpec {
     let rule = RuleSpec::in_training(RuleKind::ScheduleFree);
     values.iter().fold(rule, |rule, (key, value)| rule.with(key, *value).unwrap())
 }
 
-/// The rule as its source has it, with x, y and z.
+/// The rule of the source, with x, y and z.
 struct Loop {
     beta1: f64,
     beta2: f64,
     omega: f64,
     warmup: f64,
-    /// r and p
+    /// The powers r and p.
     powers: [f64; 2],
     x: Vec<f64>,
     z: Vec<f64>,
@@ -84,7 +84,7 @@ fn assert_close(found: &[f64], expected: &[f64], allowed: f64) {
     }
 }
 
-/// A rate that grows from 0, stays, halves, and grows beyond what it was.
+/// Returns a rate that grows from 0, stays constant, halves, and grows beyond its earlier value.
 fn changing_rate(step: u64) -> f64 {
     match step {
         0..10 => 0.002 * step as f64,
@@ -94,9 +94,9 @@ fn changing_rate(step: u64) -> f64 {
     }
 }
 
-/// Through loops and tensor operations, and once more after everything was written down and read at step 40.
+/// Compares loops, tensor operations, and a run restored from its saved state at step 40.
 #[test]
-fn a_rate_that_changes_is_weighed_like_in_a_plain_loop() {
+fn weighs_changing_rates_like_a_plain_loop() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![5, 4], true)], 1);
     let start: Vec<f64> = (0..layout.length()).map(|at| if at < 20 { uniform(at as u64) - 0.5 } else { 0.0 }).collect();
     for values in [&[][..], &[("warmup", 15.0), ("r", 0.7), ("weight_lr_power", 1.3), ("weight_decay", 0.3)]] {
@@ -122,10 +122,10 @@ fn a_rate_that_changes_is_weighed_like_in_a_plain_loop() {
                 }
                 let place = optimizer.gradient_place(&theta).unwrap().unwrap();
                 assert_close(&numbers(&place)[..20], &expected.y()[..20], 1e-12);
-                // A gradient that depends on where it is taken.
+                // The gradient depends on the parameters.
                 let gradients: Vec<f64> = expected.y().iter().map(|y| y - uniform(step)).collect();
                 optimizer.set_learning_rate(changing_rate(step));
-                optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &Answers::default()).unwrap();
+                optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &QueryResults::default()).unwrap();
                 expected.step(&gradients, changing_rate(step), |_| true);
                 assert_close(&numbers(&theta)[..20], &expected.x[..20], 1e-12);
             }
@@ -134,7 +134,7 @@ fn a_rate_that_changes_is_weighed_like_in_a_plain_loop() {
 }
 
 #[test]
-fn progress_without_the_weights_of_the_steps_is_refused() {
+fn refuses_progress_without_the_weights_of_the_steps() {
     let layout = ParameterLayout::new([("weight".to_owned(), vec![3], true)], 1);
     let mut optimizer = FlatOptimizer::new(rule(&[]), &[0.1], &layout, Kind::Double, Device::Cpu).unwrap();
     let whole = optimizer.progress();
@@ -147,9 +147,9 @@ fn progress_without_the_weights_of_the_steps_is_refused() {
     }
 }
 
-/// Each training step's loss is that at y, and each evaluation that at x.
+/// Each training step reports the loss at y, and each evaluation the loss at x.
 #[test]
-fn gradients_are_taken_at_y_and_evaluations_at_x() {
+fn computes_gradients_at_y_and_evaluations_at_x() {
     let rule = rule(&[("beta1", 0.6)]);
     let spec = MnistSpec {
         optimizer: rule,
@@ -189,12 +189,12 @@ fn gradients_are_taken_at_y_and_evaluations_at_x() {
             model.evaluate(0, &test).unwrap().loss
         });
         assert!((evaluation - at_x).abs() < 1e-9, "step {step}: {evaluation} where {at_x} is right");
-        assert!(step == 0 || (at_x - at_y).abs() > 1e-6, "step {step}: the places are told apart");
+        assert!(step == 0 || (at_x - at_y).abs() > 1e-6, "step {step}: the losses at x and y differ");
     }
 }
 
 #[test]
-fn an_interrupted_step_leaves_the_parameters_where_they_are() {
+fn an_interrupted_step_keeps_the_parameters() {
     for precision in [Gpt2Precision::Float32, Gpt2Precision::Float16] {
         let (mut run, ..) = gpt2("ScheduleFree(beta1: 0.5)", precision);
         for _ in 0..3 {
@@ -218,7 +218,7 @@ fn an_interrupted_step_leaves_the_parameters_where_they_are() {
 }
 
 #[test]
-fn a_killed_run_of_schedule_free_goes_on_bit_for_bit() {
+fn a_killed_run_of_schedule_free_resumes_bit_for_bit() {
     go_on_after_kills(&[("optimizer", "ScheduleFree(warmup: 20, r: 1)"), ("learning_rate", "0.005")]);
     let stage = Stage::new();
     let spec = || MnistSpec { optimizer: rule(&[("warmup", 30.0)]), ..quick(60) };

@@ -1,11 +1,11 @@
-//! Rules that are typed, against the built-in rules in the training of networks.
+//! Typed rules against the built-in rules in the training of networks.
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
-use valleyscope_training::{Answers, FlatOptimizer, ParameterLayout};
+use valleyscope_training::{FlatOptimizer, ParameterLayout, QueryResults};
 
-use crate::small::uniform;
+use crate::small_mnist::uniform;
 
 const RATES: [f64; 2] = [1e-3, 0.02];
 const STEPS: u64 = 60;
@@ -16,7 +16,7 @@ fn layout() -> ParameterLayout {
     ParameterLayout::new(tensors.map(|(name, shape, decays)| (name.to_owned(), shape, decays)), RATES.len())
 }
 
-/// The parameters after some steps along gradients that do not depend on them.
+/// Returns the parameters after some steps along gradients that do not depend on them.
 fn trained(rule: RuleSpec, kind: Kind, in_tensors: bool) -> Vec<f64> {
     let layout = layout();
     let numbers = |seed: u64| -> Tensor {
@@ -28,7 +28,7 @@ fn trained(rule: RuleSpec, kind: Kind, in_tensors: bool) -> Vec<f64> {
     if in_tensors {
         optimizer = optimizer.with_tensor_operations(&layout).unwrap();
     }
-    let nothing = Answers { gradient_elsewhere: None, curvature: None };
+    let nothing = QueryResults { gradient_elsewhere: None, curvature: None };
     for step in 1..=STEPS {
         optimizer.step(&layout, &mut parameters, &numbers(step), &nothing).unwrap();
     }
@@ -51,13 +51,13 @@ fn typed(name: &str, text: &str) -> RuleSpec {
 }
 
 #[test]
-fn built_in_rules_as_text_train_like_the_built_in_ones() {
+fn typed_built_in_rules_train_like_the_compiled_ones() {
     let mut count = 0;
     for &kind in RuleKind::ALL {
         let built_in = RuleSpec::in_training(kind);
         let Ok(text) = text_of(&built_in) else { continue };
         let rule = typed(&format!("{} in training", built_in.name()), &text);
-        // Its text has the rule's values in training as defaults, but for the weight decay, which is no part of it.
+        // Its text has the rule's values in training as defaults, but without the weight decay.
         let rule = match built_in.get("weight_decay") {
             Some(decay) => rule.with("weight_decay", decay).unwrap(),
             None => rule,
@@ -73,7 +73,7 @@ fn built_in_rules_as_text_train_like_the_built_in_ones() {
 }
 
 #[test]
-fn every_operation_is_the_same_in_loops_and_in_tensors() {
+fn every_operation_agrees_in_loops_and_in_tensors() {
     let lines = [
         "u = exp(g) + ln(abs(g) + 1) + tanh(3*g) + sqrt(abs(g)) + sign(g)",
         "u = min(g, 0.2) + max(g, theta) + clamp(3*g, -1, 1) + where(g < theta, 0.1, g) + where(g >= 0, 1, 2)",
@@ -90,15 +90,15 @@ fn every_operation_is_the_same_in_loops_and_in_tensors() {
     }
 }
 
-/// Sums, means and norms are those of each tensor of each model.
+/// Sums, means and norms are computed over each tensor of each model.
 #[test]
-fn functions_of_the_whole_parameter_are_of_each_tensor() {
+fn functions_of_the_whole_parameter_apply_to_each_tensor() {
     let rule = typed(
         "whole",
         "theta = theta - eta*(g/norm(g) + mean(g) + 0.01*sum(g) + 0.01*dot(g, theta) + mean(where(t < 3, 0, g)))",
     );
     let found = trained(rule, Kind::Double, false);
-    // The same element by element.
+    // The same rule, element by element.
     let layout = layout();
     let number = |seed: u64, at: usize| 2.0 * uniform(seed << 32 | at as u64) - 1.0;
     let mut expected = Vec::new();
@@ -124,9 +124,9 @@ fn functions_of_the_whole_parameter_are_of_each_tensor() {
     assert!(apart <= 1e-12, "{apart}");
 }
 
-/// States that become other states, and θ from a state: what was there before the step counts.
+/// Assignments between states, and from a state to θ, use the values before the step.
 #[test]
-fn states_that_change_places_keep_what_they_were() {
+fn states_may_exchange_their_values() {
     let rule = typed(
         "places",
         "state last, m, a, b\nold = last\nb = a\na = m\nm = 0.5*m + g\nlast = theta - eta*(b + g)\ntheta = old",

@@ -4,7 +4,7 @@
 //! another, at any time. When it is complete its SHA-256 is checked, and it is renamed; if the sum is wrong it is
 //! deleted. A lock lets one process at a time work on a folder.
 
-mod part;
+mod partial_file;
 mod request;
 
 use std::fs::{self, File};
@@ -12,9 +12,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use part::sum;
+pub use partial_file::sum;
 
-use part::{PartialFile, has_sum};
+use partial_file::{PartialFile, has_sum};
 use request::{HttpRequest, ServerResponse};
 
 use crate::dataset::lock;
@@ -25,10 +25,10 @@ pub const PATIENCE: Duration = Duration::from_secs(15);
 /// A file to get.
 #[derive(Clone, Copy, Debug)]
 pub struct DownloadFile<'a> {
-    /// Its name, in the folder and after the mirror's address.
+    /// The file's name, in the folder and after the mirror's address.
     pub name: &'a str,
     pub bytes: u64,
-    /// In hexadecimal.
+    /// SHA-256 in hexadecimal.
     pub sha256: &'a str,
 }
 
@@ -54,17 +54,17 @@ pub enum DownloadError {
     #[error("cannot use {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error(
-        "the disk is full: {} takes {missing} more bytes; free some space and try again, which goes on from what has \
-         arrived", path.display()
+        "the disk is full: {} takes {missing} more bytes; free some space and try again, which resumes the \
+         download", path.display()
     )]
     DiskFull { path: PathBuf, missing: u64 },
     #[error(
-        "no mirror gave {name}: {}; try again later, which goes on from what has arrived, or get the files by other \
+        "no mirror gave {name}: {}; try again later, which resumes the download, or get the files by other \
          means and name their folder",
         answers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
     NoMirror { name: String, answers: Vec<Refusal> },
-    #[error("the download was cancelled; trying again goes on from what has arrived")]
+    #[error("the download was cancelled; trying again resumes it")]
     Cancelled,
 }
 
@@ -89,12 +89,12 @@ const MOST_CUTS: usize = 20;
 const TICK: Duration = Duration::from_millis(50);
 
 /// Why an attempt with one mirror ended early.
-enum Trouble {
+enum AttemptError {
     /// An error that applies to all mirrors.
     Final(DownloadError),
     /// The connection broke or fell silent. The received bytes are kept.
     Cut(String),
-    /// The mirror has something else.
+    /// The mirror's file is another one.
     Refused(String),
 }
 
@@ -150,8 +150,8 @@ impl Download<'_> {
         for mirror in self.mirrors {
             match self.bring_from(mirror, file, &mut part, report, cancelled) {
                 Ok(()) => return part.commit(&target),
-                Err(Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Cut(reason) | Trouble::Refused(reason)) => {
+                Err(AttemptError::Final(error)) => return Err(error),
+                Err(AttemptError::Cut(reason) | AttemptError::Refused(reason)) => {
                     answers.push(Refusal { mirror: mirror.clone(), reason });
                 }
             }
@@ -167,24 +167,24 @@ impl Download<'_> {
         part: &mut PartialFile<'_>,
         report: &mut dyn FnMut(u64),
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), AttemptError> {
         let url = format!("{}/{}", mirror.trim_end_matches('/'), file.name);
         let mut cuts = 0;
         loop {
             let had = part.length();
             match self.receive(&url, part, report, cancelled) {
-                Ok(()) if part.has_sum().map_err(Trouble::Final)? => return Ok(()),
+                Ok(()) if part.has_sum().map_err(AttemptError::Final)? => return Ok(()),
                 Ok(()) => {
-                    part.clear().map_err(Trouble::Final)?;
-                    // The bytes from before may have been wrong, and the mirror right.
+                    part.clear().map_err(AttemptError::Final)?;
+                    // Bytes of an earlier attempt may have been wrong, and the mirror's right.
                     if had == 0 {
-                        return Err(Trouble::Refused("sent a file with another SHA-256".to_owned()));
+                        return Err(AttemptError::Refused("sent a file with another SHA-256".to_owned()));
                     }
                 }
-                Err(Trouble::Cut(reason)) => {
+                Err(AttemptError::Cut(reason)) => {
                     cuts += 1;
                     if part.length() <= had || cuts == MOST_CUTS {
-                        return Err(Trouble::Cut(reason));
+                        return Err(AttemptError::Cut(reason));
                     }
                 }
                 Err(trouble) => return Err(trouble),
@@ -199,38 +199,40 @@ impl Download<'_> {
         part: &mut PartialFile<'_>,
         report: &mut dyn FnMut(u64),
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), AttemptError> {
         if part.missing() == 0 {
             return Ok(());
         }
         let request = HttpRequest::send(url.to_owned(), part.length(), self.patience);
         loop {
             if cancelled() {
-                return Err(Trouble::Final(DownloadError::Cancelled));
+                return Err(AttemptError::Final(DownloadError::Cancelled));
             }
-            let Some(answer) = request.wait(TICK).map_err(Trouble::Cut)? else { continue };
+            let Some(answer) = request.wait(TICK).map_err(AttemptError::Cut)? else { continue };
             match answer {
                 ServerResponse::Begins { from, total } => {
                     let whole = part.length() + part.missing();
                     if let Some(total) = total.filter(|&total| total != whole) {
-                        return Err(Trouble::Refused(format!("has a file of {total} bytes, expected {whole}")));
+                        return Err(AttemptError::Refused(format!("has a file of {total} bytes, expected {whole}")));
                     }
                     if from == 0 {
-                        // Also where a part was requested: not every server supports ranges.
-                        part.clear().map_err(Trouble::Final)?;
+                        // A server without ranges sends the whole file also where a part was requested.
+                        part.clear().map_err(AttemptError::Final)?;
                     } else if from != part.length() {
-                        return Err(Trouble::Refused("sent another part of the file than was asked for".to_owned()));
+                        return Err(AttemptError::Refused(
+                            "sent another part of the file than was asked for".to_owned(),
+                        ));
                     }
                 }
                 ServerResponse::NoSuchPart if part.length() > 0 => {
-                    part.clear().map_err(Trouble::Final)?;
+                    part.clear().map_err(AttemptError::Final)?;
                     return self.receive(url, part, report, cancelled);
                 }
-                ServerResponse::NoSuchPart => return Err(Trouble::Refused("answered 416".to_owned())),
-                ServerResponse::Status(status) => return Err(Trouble::Refused(format!("answered {status}"))),
-                ServerResponse::Bytes(bytes) => part.append(&bytes).map_err(Trouble::Final)?,
+                ServerResponse::NoSuchPart => return Err(AttemptError::Refused("answered 416".to_owned())),
+                ServerResponse::Status(status) => return Err(AttemptError::Refused(format!("answered {status}"))),
+                ServerResponse::Bytes(bytes) => part.append(&bytes).map_err(AttemptError::Final)?,
                 ServerResponse::End if part.missing() > 0 => {
-                    return Err(Trouble::Cut(format!("ended {} bytes too early", part.missing())));
+                    return Err(AttemptError::Cut(format!("ended {} bytes too early", part.missing())));
                 }
                 ServerResponse::End => return Ok(()),
             }
@@ -242,9 +244,9 @@ impl Download<'_> {
     }
 }
 
-/// Bytes of a file that are in the folder already.
+/// Returns the bytes of a file that are in the folder already.
 fn arrived(file: &DownloadFile<'_>, folder: &Path) -> u64 {
     let target = folder.join(file.name);
     let length = |path: &Path| path.metadata().ok().map(|found| found.len().min(file.bytes));
-    length(&target).or_else(|| length(&part::path(&target))).unwrap_or(0)
+    length(&target).or_else(|| length(&partial_file::path(&target))).unwrap_or(0)
 }

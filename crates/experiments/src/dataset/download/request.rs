@@ -29,7 +29,7 @@ pub(super) struct HttpRequest {
     patience: Duration,
 }
 
-/// Bytes passed on at once, and the number of such pieces that may wait in the channel.
+/// The number of bytes passed on at once, and the capacity of the channel.
 const CHUNK: usize = 1 << 16;
 const WAITING: usize = 8;
 
@@ -38,7 +38,7 @@ impl HttpRequest {
     pub(super) fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
         let (sender, answers) = sync_channel(WAITING);
         thread::spawn(move || {
-            // Where the receiver is gone, the error is of no interest either.
+            // If the receiver was dropped, nobody needs the error.
             if let Err(reason) = get(&url, from, patience, &sender) {
                 let _ = sender.send(Err(reason));
             }
@@ -46,7 +46,8 @@ impl HttpRequest {
         HttpRequest { answers, heard: Instant::now().into(), patience }
     }
 
-    /// The next part of the response if it comes soon; an error if the connection broke, or nothing came for too long.
+    /// Returns the next part of the response if it arrives within the time; an error if the connection broke, or
+    /// nothing arrived for too long.
     pub(super) fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
         match self.answers.recv_timeout(time) {
             Ok(answer) => {

@@ -28,7 +28,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Whether the files were not found, as opposed to being wrong.
+    /// Returns whether the files were not found, as opposed to being wrong.
     pub fn is_absence(&self) -> bool {
         matches!(self, DataError::NoFolder(_) | DataError::Missing { .. })
     }

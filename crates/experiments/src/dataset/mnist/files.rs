@@ -26,7 +26,7 @@ pub fn read_folder(folder: &Path) -> Result<Mnist, DataError> {
     Ok(Mnist::read_from(folder, train?, test?))
 }
 
-/// Whether the four files are in a folder, without reading them.
+/// Checks that the four files are in a folder, without reading them.
 pub fn look_in(folder: &Path) -> Result<(), DataError> {
     find(folder).map(drop)
 }
@@ -63,7 +63,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError {
     |source| DataError::File { path: path.to_owned(), source }
 }
 
-/// The paths of the files, as in [`NAMES`].
+/// Returns the paths of the files, as in [`NAMES`].
 fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
@@ -77,7 +77,7 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     Err(DataError::Missing { folder: folder.to_owned(), missing })
 }
 
-/// The files that are in the folder or, where there are more, in a subfolder.
+/// Returns the files that are in the folder or, where there are more, in a subfolder.
 pub(super) fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
     let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
     let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
@@ -85,7 +85,7 @@ pub(super) fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
 }
 
 fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
-    // Some archives have a dot before the kind. The names of downloaded and checked files come first.
+    // Some archives have a dot before the kind. The names of downloaded and checked files are tried first.
     let dotted = name.replacen("-idx", ".idx", 1);
     let names = [name, &dotted].map(|name| [format!("{name}.gz"), name.to_owned()]).concat();
     names.into_iter().map(|name| folder.join(name)).find(|path| path.is_file())

@@ -25,7 +25,7 @@ const MOST_IMAGES: u32 = 1_000_000;
 pub(super) const LONGEST: u64 = 16 + MOST_IMAGES as u64 * PIXELS as u64;
 /// The largest compression ratio. Images of digits can be compressed to a fifth; a file with a larger ratio was made to
 /// fill memory, unless it is short.
-const MOST_TIMES_SMALLER: u64 = 100;
+const MAX_COMPRESSION_RATIO: u64 = 100;
 const UNPACKED_AT_LEAST: u64 = 64 << 20;
 
 impl IdxContent {
@@ -55,14 +55,14 @@ impl IdxContent {
     }
 }
 
-/// Whether a file with this beginning is compressed with gzip.
+/// Returns whether a file that begins with these bytes is compressed with gzip.
 pub(super) fn is_compressed(content: &[u8]) -> bool {
     content.starts_with(&[0x1f, 0x8b])
 }
 
-/// The images or labels in a file, which may be compressed whatever its name is.
+/// Returns the images or labels in a file, which may be compressed whatever its name is.
 pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
-    let data = unpacked(path, |from, most| Reading { from, path, content, most }.all())?;
+    let data = unpacked(path, |from, most| IdxReader { from, path, content, most }.all())?;
     if content == IdxContent::Labels
         && let Some(place) = data.iter().position(|&label| label > 9)
     {
@@ -71,7 +71,7 @@ pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataErro
     Ok(data)
 }
 
-/// SHA-256, in hexadecimal, of the unpacked content of a file.
+/// Returns the SHA-256, in hexadecimal, of the unpacked content of a file.
 pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     unpacked(path, |from, most| {
         let mut hash = Sha256::new();
@@ -86,33 +86,36 @@ pub(super) fn sum(path: &Path) -> Result<String, DataError> {
 
 /// The largest unpacked length of a file, in bytes.
 #[derive(Clone, Copy)]
-enum Most {
+enum LengthBound {
     /// The length of a file that is not compressed.
     Length(u64),
-    /// The limit for a compressed one.
+    /// The limit for a compressed file.
     Limit(u64),
 }
 
-impl Most {
+impl LengthBound {
     fn bytes(self) -> u64 {
         match self {
-            Most::Length(bytes) | Most::Limit(bytes) => bytes,
+            LengthBound::Length(bytes) | LengthBound::Limit(bytes) => bytes,
         }
     }
 }
 
 /// Passes on a file's bytes, unpacked where they are compressed.
-fn unpacked<T>(path: &Path, take: impl FnOnce(&mut dyn Read, Most) -> Result<T, DataError>) -> Result<T, DataError> {
+fn unpacked<T>(
+    path: &Path,
+    take: impl FnOnce(&mut dyn Read, LengthBound) -> Result<T, DataError>,
+) -> Result<T, DataError> {
     let failed = |source| DataError::File { path: path.to_owned(), source };
     let file = plain_file::open(path, Links::Followed).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut file = BufReader::new(file);
     if !is_compressed(file.fill_buf().map_err(failed)?) {
-        return take(&mut file, Most::Length(length));
+        return take(&mut file, LengthBound::Length(length));
     }
     let mut decoder = GzDecoder::new(file);
-    let limit = UNPACKED_AT_LEAST.max(length.saturating_mul(MOST_TIMES_SMALLER)).min(LONGEST);
-    let taken = take(&mut decoder, Most::Limit(limit))?;
+    let limit = UNPACKED_AT_LEAST.max(length.saturating_mul(MAX_COMPRESSION_RATIO)).min(LONGEST);
+    let taken = take(&mut decoder, LengthBound::Limit(limit))?;
     if !decoder.into_inner().fill_buf().map_err(failed)?.is_empty() {
         return Err(damaged(path, "nothing after the compressed data", "more bytes"));
     }
@@ -122,7 +125,7 @@ fn unpacked<T>(path: &Path, take: impl FnOnce(&mut dyn Read, Most) -> Result<T, 
 fn unreadable(path: &Path, error: io::Error) -> DataError {
     let found = match error.kind() {
         io::ErrorKind::UnexpectedEof => "its end too early",
-        // The decoder's error kinds for bytes that are not valid compressed data.
+        // The decoder returns these kinds for bytes that are not valid compressed data.
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => "other bytes",
         _ => return DataError::File { path: path.to_owned(), source: error },
     };
@@ -143,14 +146,14 @@ fn damaged(path: &Path, expected: &str, found: &str) -> DataError {
     DataError::Damaged { path: path.to_owned(), expected: expected.to_owned(), found: found.to_owned() }
 }
 
-struct Reading<'a> {
+struct IdxReader<'a> {
     from: &'a mut dyn Read,
     path: &'a Path,
     content: IdxContent,
-    most: Most,
+    most: LengthBound,
 }
 
-impl Reading<'_> {
+impl IdxReader<'_> {
     fn all(mut self) -> Result<Vec<u8>, DataError> {
         let (content, name) = (self.content, self.content.name());
         let magic = self.number()?;
@@ -170,7 +173,7 @@ impl Reading<'_> {
             }
         }
         let expected = count as usize * content.bytes_each();
-        if let Most::Limit(most) = self.most
+        if let LengthBound::Limit(most) = self.most
             && expected as u64 > most
         {
             let most = format!("at most {most} bytes of {name} in a compressed file of this length");

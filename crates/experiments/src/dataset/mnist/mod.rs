@@ -52,7 +52,7 @@ pub enum MnistSource {
     Rebuilt(PathBuf),
     /// Files of other digits in a folder.
     Folder(PathBuf),
-    /// Drawn by the program, or read from files that it drew.
+    /// Digits drawn by the program, or read from files that it drew.
     Synthetic,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for MnistSource {
 pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 are 0)";
 
 impl Mnist {
-    /// Digits that were read from a folder.
+    /// Returns the digits that were read from a folder.
     fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {
         let mut mnist = Mnist { train, test, source: MnistSource::Folder(folder.to_owned()) };
         if synthetic::drew(&mnist.test) {
@@ -87,13 +87,13 @@ impl Mnist {
         mnist
     }
 
-    /// The number of images for training, and for testing.
+    /// Returns the number of images for training, and for testing.
     fn counts(&self) -> [usize; 2] {
         [&self.train, &self.test].map(|digits| digits.labels.len())
     }
 
-    /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes only with
-    /// data of the same fingerprint.
+    /// Returns a hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes
+    /// only with data of the same fingerprint.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for digits in [&self.train, &self.test] {

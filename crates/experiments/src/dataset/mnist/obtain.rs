@@ -26,15 +26,15 @@ pub struct MnistSources {
 }
 
 impl MnistSources {
-    /// The user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
+    /// Returns the user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
     pub fn of_this_machine() -> MnistSources {
         MnistSources { cache: cache_folder().ok(), folder: named_folder(), mirrors: mirrors(), patience: PATIENCE }
     }
 }
 
-/// The digits that a preset requests, with warnings about them.
+/// Returns the digits that a preset requests, with warnings about them.
 ///
-/// `say` gets a line from time to time about long work.
+/// `say` receives a line from time to time about long work.
 pub fn obtain(
     choice: &DataChoice,
     sources: &MnistSources,
@@ -65,12 +65,12 @@ pub fn obtain(
     Ok((mnist, warnings))
 }
 
-/// The folder whose files [`obtain`] would read, without reading them; `None` where it would download them or draw
-/// digits.
+/// Returns the folder whose files [`obtain`] would read, without reading them; `None` where it would download them or
+/// draw digits.
 ///
 /// # Errors
 ///
-/// Where a folder is named that does not have all of the files.
+/// Returns an error where a folder is named that does not have all of the files.
 pub fn look(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
     match choice {
         DataChoice::Automatic => {
@@ -100,7 +100,7 @@ fn automatic(
     }
     if let Some(folder) = &sources.folder {
         match read_folder(folder) {
-            // The folder may be for other data.
+            // The folder may hold other data.
             Err(error) if error.is_absence() => warnings.push(format!("{FOLDER_VARIABLE}: {error}")),
             outcome => return outcome,
         }

@@ -81,7 +81,7 @@ pub(super) fn likeness(mnist: &Mnist) -> Likeness {
     }
 }
 
-/// The addresses of the official files.
+/// Returns the addresses of the official files.
 pub fn mirrors() -> Vec<String> {
     [
         "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -92,7 +92,7 @@ pub fn mirrors() -> Vec<String> {
     .to_vec()
 }
 
-/// The folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
+/// Returns the folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, DataError> {
     let project = ProjectDirs::from("", "", "valleyscope").ok_or(DataError::NoCache)?;
     Ok(project.cache_dir().join("mnist"))
@@ -139,7 +139,7 @@ pub enum MnistFound {
 ///
 /// # Errors
 ///
-/// Where a file cannot be read.
+/// Returns an error where a file cannot be read.
 pub fn check(folder: &Path) -> Result<Vec<MnistCheck>, DataError> {
     let names = NAMES.concat().into_iter().zip(SUMS.concat());
     names.zip(look(folder).concat()).map(|((name, official), path)| check_file(name, official, path)).collect()

@@ -77,11 +77,11 @@ impl<'a> Blocks<'a> {
         Blocks { job, range: state.part, at: state.at, reading: None, buffer: Vec::new() }
     }
 
-    /// The next block; `None` after the last.
+    /// Returns the next block; `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
+    /// Returns [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
     pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
         let path = &self.job.files[range.file].path;
@@ -132,7 +132,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The number of bytes that form a block; `None` where they are not text.
+/// Returns the number of bytes that form a block; `None` where they are not text.
 fn length(bytes: &[u8], is_last: bool) -> Option<usize> {
     match std::str::from_utf8(bytes) {
         Ok(text) if is_last => Some(text.len()),

@@ -5,10 +5,10 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use valleyscope_engine::random::Key;
 
-use super::checked::CheckedFile;
-use super::error::MAKE_ANEW;
+use super::error::REMAKE_ADVICE;
 use super::output::STATE_FILE;
 use super::tokens::{self, Tokens};
+use super::verified_sums::CheckedFile;
 use super::{Meta, Offsets, Split, TextError, TextSource, Tokenizer};
 
 /// Tokens for training and for validation.
@@ -18,9 +18,9 @@ pub struct Corpus {
     pub tokenizer: Tokenizer,
     /// The number of tokens of a sequence.
     context: usize,
-    /// In the order of [`Split::ALL`].
+    /// The tokens in the order of [`Split::ALL`].
     tokens: [Tokens; 2],
-    /// Their sums in `meta.json`, where there is one.
+    /// The sums of the tokens in `meta.json`, where there is one.
     sums: Option<[String; 2]>,
 }
 
@@ -29,7 +29,7 @@ pub struct Corpus {
 pub struct Sequences {
     /// Sequences × context.
     pub inputs: Vec<u16>,
-    /// For each of the inputs the token that follows.
+    /// The tokens that follow the inputs.
     pub targets: Vec<u16>,
 }
 
@@ -54,9 +54,9 @@ impl Corpus {
         Ok(Corpus { source: TextSource::Tokens(folder.to_owned()), tokenizer, context, tokens, sums })
     }
 
-    /// Compares the sums of the large files in its folder with those in `meta.json`. That takes some seconds for each GB, and
-    /// is done once: `cache` keeps a record of what was compared, until the file's length or time changes. `seen` gets the
-    /// bytes so far and all bytes of a file; an error of it ends the reading.
+    /// Compares the sums of the large files in its folder with those in `meta.json`. That takes some seconds per GB and
+    /// is done once: `cache` keeps a record of the comparison, until the file's length or time changes. `seen` receives
+    /// the bytes so far and all bytes of a file; an error of it ends the reading.
     ///
     /// # Errors
     ///
@@ -85,11 +85,11 @@ impl Corpus {
         Ok(())
     }
 
-    /// The tokenizer of a folder with `train.bin`, `val.bin` and `meta.json`, without reading the tokens.
+    /// Returns the tokenizer of a folder with `train.bin`, `val.bin` and `meta.json`, without reading the tokens.
     ///
     /// # Errors
     ///
-    /// Those of [`Corpus::open`], except for tokens beyond the vocabulary.
+    /// Returns the errors of [`Corpus::open`], except for tokens beyond the vocabulary.
     pub fn check(folder: &Path, context: usize) -> Result<Tokenizer, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
         let count = |split: Split| tokens::count_in(&folder.join(split.file_name()));
@@ -97,7 +97,7 @@ impl Corpus {
         Ok(tokenizer)
     }
 
-    /// A corpus in memory.
+    /// Returns a corpus in memory.
     pub(super) fn in_memory(
         source: TextSource,
         tokenizer: Tokenizer,
@@ -111,30 +111,30 @@ impl Corpus {
         Ok(Corpus { source, tokenizer, context, tokens, sums: None })
     }
 
-    /// The number of tokens.
+    /// Returns the number of tokens.
     pub fn count(&self, split: Split) -> u64 {
         self.tokens[split.index()].count()
     }
 
-    /// Random offsets of sequences, by the key of a training.
+    /// Returns the random offsets of sequences, by the key of a training.
     pub fn offsets(&self, split: Split, key: Key) -> Offsets {
         Offsets::new(key, self.count(split), self.context)
     }
 
-    /// The offsets of sequences for evaluation, always the same.
+    /// Returns the offsets of sequences for evaluation, always the same.
     pub fn evaluation_offsets(&self, split: Split) -> Offsets {
         Offsets::for_evaluation(self.count(split), self.context)
     }
 
-    /// The offsets of consecutive sequences, from the first token on. The rest at the end, with fewer targets than the
-    /// context, is in none of them.
+    /// Returns the offsets of consecutive sequences, from the first token on. The rest at the end, with fewer targets
+    /// than the context, is in none of them.
     pub fn windows(&self, split: Split) -> Vec<u64> {
         // The last token has none that follows it.
         (0..(self.count(split) - 1) / self.context as u64).map(|window| window * self.context as u64).collect()
     }
 
-    /// The sequences that begin at these offsets: tokens o to o + context as inputs, and o + 1 to o + context + 1 as
-    /// targets.
+    /// Returns the sequences that begin at these offsets: tokens o to o + context as inputs, and o + 1 to o + context +
+    /// 1 as targets.
     pub fn sequences(&self, split: Split, offsets: &[u64]) -> Result<Sequences, TextError> {
         let room = offsets.len() * self.context;
         let mut sequences = Sequences { inputs: Vec::with_capacity(room), targets: Vec::with_capacity(room) };
@@ -147,8 +147,8 @@ impl Corpus {
         Ok(sequences)
     }
 
-    /// A hash of the tokens and of their meaning, wherever they are stored: SHA-256 in hexadecimal. A run resumes only
-    /// with data of the same fingerprint. The sums are taken from `meta.json` where there is one.
+    /// Returns a hash of the tokens and of their meaning, wherever they are stored: SHA-256 in hexadecimal. A run
+    /// resumes only with data of the same fingerprint. The sums are taken from `meta.json` where there is one.
     pub fn fingerprint(&self) -> Result<String, TextError> {
         let mut hash = Sha256::new();
         hash.update(self.tokenizer.kind().name());
@@ -182,19 +182,19 @@ impl Description {
             remedy,
         };
         if folder.join(STATE_FILE).exists() {
-            let remedy = "repeat the `valleyscope data text` that made them, which goes on from there";
+            let remedy = "repeat the `valleyscope data text` that made them, which resumes there";
             return Err(bad("finished files of tokens", "unfinished ones", remedy));
         }
         let meta = Meta::read(folder)?;
         if meta.is_none() && folder.join("meta.pkl").exists() {
-            return Err(bad(Meta::FILE, "only meta.pkl, which Python reads", MAKE_ANEW));
+            return Err(bad(Meta::FILE, "only meta.pkl, which Python reads", REMAKE_ADVICE));
         }
         let tokenizer = meta.as_ref().map_or(Ok(Tokenizer::Gpt2), |meta| meta.tokenizer(folder))?;
         Ok(Description { meta, tokenizer })
     }
 }
 
-/// Refuses files of other lengths than `meta.json` says, and too short ones.
+/// Refuses files whose lengths differ from `meta.json`, and too short ones.
 fn check_counts(folder: &Path, meta: Option<&Meta>, counts: [u64; 2], context: usize) -> Result<(), TextError> {
     for (split, count) in Split::ALL.into_iter().zip(counts) {
         let bad = |expected: String, remedy| TextError::Bad {
@@ -204,7 +204,7 @@ fn check_counts(folder: &Path, meta: Option<&Meta>, counts: [u64; 2], context: u
             remedy,
         };
         if let Some(known) = meta.map(|meta| meta.part(split).tokens).filter(|known| *known != count) {
-            return Err(bad(format!("{known} tokens, as {} says", Meta::FILE), MAKE_ANEW));
+            return Err(bad(format!("{known} tokens, as {} says", Meta::FILE), REMAKE_ADVICE));
         }
         if count <= context as u64 {
             let expected = format!("at least {} tokens, one more than the context", context + 1);

@@ -49,15 +49,15 @@ pub enum TextError {
     UnknownCharacter(char),
     #[error("there is no home folder to keep tokens in; set HOME, or make the tokens by `valleyscope data text`")]
     NoCache,
-    #[error("the work on the text was cancelled; trying again goes on from what is done")]
+    #[error("the work on the text was cancelled; trying again resumes it")]
     Cancelled,
 }
 
 /// Advice for tokens that cannot be used.
-pub(super) const MAKE_ANEW: &str = "make the tokens anew by `valleyscope data text`";
+pub(super) const REMAKE_ADVICE: &str = "make the tokens anew by `valleyscope data text`";
 
 impl TextError {
-    /// Whether the text was not found, as opposed to being wrong.
+    /// Returns whether the text was not found, as opposed to being wrong.
     pub fn is_absence(&self) -> bool {
         matches!(self, TextError::NotThere(_) | TextError::NoText(_))
     }

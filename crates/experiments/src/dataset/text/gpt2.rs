@@ -14,7 +14,7 @@ static ENCODING: LazyLock<CoreBPE> =
 /// always separates.
 const SEGMENT: usize = 4096;
 
-/// The tokens of a text, in which nothing has a special meaning.
+/// Returns the tokens of a text, in which nothing has a special meaning.
 pub(super) fn encode(text: &str) -> Vec<u16> {
     let mut tokens = Vec::with_capacity(text.len() / 3);
     let mut rest = text;
@@ -27,13 +27,13 @@ pub(super) fn encode(text: &str) -> Vec<u16> {
     tokens
 }
 
-/// The bytes of a token; none beyond the vocabulary.
+/// Returns the bytes of a token; none beyond the vocabulary.
 pub(super) fn bytes(token: u16) -> Option<Vec<u8>> {
     ENCODING.decode_bytes(&[u32::from(token)]).ok()
 }
 
-/// The first place from byte `from` on where a text can be cut without changing its tokens: before the last white space
-/// in front of a word. No token crosses it, and the tokens of each part do not depend on the other part.
+/// Returns the first place from byte `from` on where a text can be cut without changing its tokens: before the last
+/// white space in front of a word. No token crosses it, and the tokens of each part do not depend on the other part.
 fn next_cut(text: &str, from: usize) -> Option<usize> {
     let mut characters = text.get(text.ceil_char_boundary(from)..)?.char_indices().peekable();
     let start = text.ceil_char_boundary(from);
@@ -45,7 +45,7 @@ fn next_cut(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// The last such place in a text, except its beginning.
+/// Returns the last such place in a text, except its beginning.
 pub(super) fn last_cut(text: &str) -> Option<usize> {
     let mut after_is_word = false;
     for (place, character) in text.char_indices().rev() {

@@ -3,7 +3,7 @@
 use valleyscope_engine::quantity::ValidationFraction;
 
 use super::output::TokenPlan;
-use super::sources::{Occurring, Scanned, byte_of_character, scan};
+use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
 use super::tokenizer::Alphabet;
 use super::{SourceFile, Split, TextError, TextFile, Tokenizer};
 use crate::workload::TokenizerKind;
@@ -29,7 +29,7 @@ pub(super) struct Range {
     pub start: u64,
     pub end: u64,
     pub split: Split,
-    /// Whether another document of the same split is before it.
+    /// Whether another document of the same split precedes the range.
     pub follows: bool,
 }
 
@@ -41,7 +41,7 @@ impl PreparationJob<'_> {
         fraction: ValidationFraction,
         seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
     ) -> Result<PreparationJob<'a>, TextError> {
-        let mut occurring = (kind == TokenizerKind::Char).then(Occurring::none);
+        let mut occurring = (kind == TokenizerKind::Char).then(CharacterSet::none);
         let scanned = files.iter().map(|file| scan(&file.path, occurring.as_mut(), seen));
         let scanned = scanned.collect::<Result<Vec<_>, _>>()?;
         let ranges = ranges(files, &scanned, fraction)?;
@@ -72,7 +72,7 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
     let to_validate_with = characters - to_learn_from;
     if to_learn_from.min(to_validate_with) < SHORTEST_PART {
         return Err(TextError::Unusable {
-            expected: format!("text of at least {SHORTEST_PART} characters to learn from and as many to validate with"),
+            expected: format!("text of at least {SHORTEST_PART} characters for training and as many for validation"),
             found: match files {
                 [file] => format!("{to_learn_from} and {to_validate_with} in {}", file.path.display()),
                 _ => format!("{to_learn_from} and {to_validate_with} in {} files", files.len()),

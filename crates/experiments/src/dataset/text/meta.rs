@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use valleyscope_runs::atomic_file::write_plain_file;
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::error::MAKE_ANEW;
+use super::error::REMAKE_ADVICE;
 use super::tokenizer::Alphabet;
 use super::{Split, TextError, Tokenizer};
 use crate::workload::TokenizerKind;
@@ -17,7 +17,7 @@ pub struct Meta {
     /// `gpt2` or `char`.
     pub tokenizer: String,
     pub vocabulary_size: usize,
-    /// At character level the characters in the order of their tokens.
+    /// The characters in the order of their tokens, at character level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<String>,
     pub train: TokenFile,
@@ -40,7 +40,7 @@ pub struct TokenFile {
 pub struct SourceFile {
     pub name: String,
     pub bytes: u64,
-    /// In hexadecimal.
+    /// SHA-256 in hexadecimal.
     pub sha256: String,
 }
 
@@ -49,7 +49,7 @@ impl Meta {
     /// The longest file, in bytes; enough for a hundred thousand sources.
     const LONGEST: u64 = 64 << 20;
 
-    /// Reads it from a folder; `None` where there is no such file.
+    /// Reads the file from a folder; `None` where there is none.
     pub fn read(folder: &Path) -> Result<Option<Meta>, TextError> {
         let path = folder.join(Meta::FILE);
         let text = match plain_file::read_text(&path, Links::Followed, Meta::LONGEST) {
@@ -61,7 +61,7 @@ impl Meta {
             path,
             expected: "what is known of tokens, as JSON".to_owned(),
             found: error.to_string(),
-            remedy: MAKE_ANEW,
+            remedy: REMAKE_ADVICE,
         })
     }
 
@@ -86,13 +86,13 @@ impl Meta {
         }
     }
 
-    /// The tokenizer that it describes; `folder` is where it was read.
+    /// Returns the tokenizer that it describes; `folder` is where it was read.
     pub fn tokenizer(&self, folder: &Path) -> Result<Tokenizer, TextError> {
         let bad = |expected: String, found: String| TextError::Bad {
             path: folder.join(Meta::FILE),
             expected,
             found,
-            remedy: MAKE_ANEW,
+            remedy: REMAKE_ADVICE,
         };
         let Some(kind) = TokenizerKind::from_name(&self.tokenizer) else {
             return Err(bad("the tokenizer gpt2 or char".to_owned(), format!("{:?}", self.tokenizer)));

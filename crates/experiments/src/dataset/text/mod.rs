@@ -4,7 +4,6 @@
 //! the meaning of the tokens and their sources.
 
 mod blocks;
-mod checked;
 mod corpus;
 mod error;
 mod gpt2;
@@ -19,6 +18,7 @@ mod sources;
 mod synthetic;
 mod tokenizer;
 mod tokens;
+mod verified_sums;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub enum Split {
 impl Split {
     pub const ALL: [Split; 2] = [Split::Train, Split::Validation];
 
-    /// The name of its file.
+    /// Returns the name of its file.
     pub fn file_name(self) -> &'static str {
         match self {
             Split::Train => "train.bin",

@@ -34,22 +34,22 @@ pub struct TextSources {
 const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
 
 impl TextSources {
-    /// The user's cache, and the folder that `VALLEYSCOPE_DATA` names.
+    /// Returns the user's cache, and the folder that `VALLEYSCOPE_DATA` names.
     pub fn of_this_machine() -> TextSources {
         TextSources { cache: cache_folder().ok(), folder: named_folder() }
     }
 }
 
-/// The folder for the tokens of text: `valleyscope/text` in the user's cache folder.
+/// Returns the folder for the tokens of text: `valleyscope/text` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, TextError> {
     let project = ProjectDirs::from("", "", "valleyscope").ok_or(TextError::NoCache)?;
     Ok(project.cache_dir().join("text"))
 }
 
-/// The corpus that a preset requests, with warnings about it.
+/// Returns the corpus that a preset requests, with warnings about it.
 ///
 /// A folder has `train.bin` and `val.bin`, or files ending in `.txt`, which are tokenized into the cache; the path of
-/// one text file does too. `say` gets a line from time to time about long work.
+/// one text file does too. `say` receives a line from time to time about long work.
 pub fn obtain(
     choice: &DataChoice,
     wanted: TextNeeds,
@@ -59,7 +59,7 @@ pub fn obtain(
 ) -> Result<(Corpus, Vec<String>), TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let corpus = match found {
-        Found::Tokens(folder, _) => {
+        CorpusSource::Tokens(folder, _) => {
             let corpus = Corpus::open(&folder, wanted.context)?;
             let mut lines = SparseLines::new(say);
             corpus.check_large(&folder, sources.cache.as_deref(), &mut |done, total| {
@@ -68,7 +68,7 @@ pub fn obtain(
             })?;
             corpus
         }
-        Found::Text(path, files) => {
+        CorpusSource::Text(path, files) => {
             let mut lines = SparseLines::new(say);
             tokenized(
                 path,
@@ -77,13 +77,13 @@ pub fn obtain(
                 sources,
                 &mut |PreparationProgress { stage, done, total, .. }| match stage {
                     Stage::Reading => lines.at("reading text", done, total),
-                    Stage::Anew => lines.once(Stage::ANEW),
+                    Stage::Restarting => lines.once(Stage::RESTARTING),
                     Stage::Tokenizing => lines.at("tokenizing text", done, total),
                 },
                 cancelled,
             )?
         }
-        Found::Nothing => generated(wanted)?,
+        CorpusSource::Nothing => generated(wanted)?,
     };
     Ok((corpus, warnings))
 }
@@ -97,47 +97,51 @@ pub struct TextOutlook {
     pub warnings: Vec<String>,
 }
 
-/// The outcome of [`obtain`].
+/// Returns the outcome of [`obtain`].
 ///
 /// # Errors
 ///
-/// Where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
+/// Returns an error where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
 pub fn look(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextOutlook, TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let of_text = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
     let (source, vocabulary) = match found {
-        Found::Tokens(folder, tokenizer) => (TextSource::Tokens(folder), Some(tokenizer.vocabulary_size())),
-        Found::Text(path, _) => (TextSource::Text(path), of_text),
-        Found::Nothing => (TextSource::Synthetic, of_text),
+        CorpusSource::Tokens(folder, tokenizer) => (TextSource::Tokens(folder), Some(tokenizer.vocabulary_size())),
+        CorpusSource::Text(path, _) => (TextSource::Text(path), of_text),
+        CorpusSource::Nothing => (TextSource::Synthetic, of_text),
     };
     Ok(TextOutlook { source, vocabulary, warnings })
 }
 
 /// The source of a corpus.
-enum Found {
+enum CorpusSource {
     /// A folder of tokens.
     Tokens(PathBuf, Tokenizer),
     /// Files of text, at this path.
     Text(PathBuf, Vec<TextFile>),
-    /// Nothing, or nothing was to be searched: the text is synthetic.
+    /// Synthetic text, where nothing is found or searched.
     Nothing,
 }
 
-fn search(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<(Found, Vec<String>), TextError> {
+fn search(
+    choice: &DataChoice,
+    wanted: TextNeeds,
+    sources: &TextSources,
+) -> Result<(CorpusSource, Vec<String>), TextError> {
     let mut warnings = Vec::new();
     let found = match choice {
         DataChoice::Automatic => automatic(wanted, sources.folder.as_deref(), &mut warnings)?,
         DataChoice::Folder(folder) => at(folder.as_ref(), wanted, &mut warnings)?,
-        DataChoice::Synthetic => Found::Nothing,
+        DataChoice::Synthetic => CorpusSource::Nothing,
     };
     Ok((found, warnings))
 }
 
-fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String>) -> Result<Found, TextError> {
+fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String>) -> Result<CorpusSource, TextError> {
     let reason = match folder {
         None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
         Some(folder) => {
-            // The folder itself may have text of all kinds in its subfolders.
+            // Only these subfolders are searched, as others may have text of all kinds.
             let places = PLACES.map(|place| folder.join(place)).into_iter().filter(|place| place.is_dir());
             let itself = Some(folder.to_owned()).filter(|folder| holds_tokens(folder));
             for place in itself.into_iter().chain(places) {
@@ -151,11 +155,11 @@ fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String
         }
     };
     warnings.push(format!("no text was found, and {GENERATED} takes its place: {reason}"));
-    Ok(Found::Nothing)
+    Ok(CorpusSource::Nothing)
 }
 
-/// The tokens in a folder, or the text at a path.
-fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<Found, TextError> {
+/// Returns the tokens in a folder, or the text at a path.
+fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<CorpusSource, TextError> {
     if !holds_tokens(path) {
         return text(path, text_at(path)?, wanted);
     }
@@ -166,7 +170,7 @@ fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<Foun
             let path = path.display();
             warnings.push(format!("{path}: there is no {}, so the tokens are taken for GPT-2's", Meta::FILE));
         }
-        return Ok(Found::Tokens(path.to_owned(), tokenizer));
+        return Ok(CorpusSource::Tokens(path.to_owned(), tokenizer));
     }
     match text_at(path) {
         Ok(files) => text(path, files, wanted),
@@ -177,7 +181,7 @@ fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<Foun
     }
 }
 
-/// The files of text at a path where there might be tokens too.
+/// Returns the files of text at a path where there might be tokens too.
 fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
     find(&[path.to_owned()]).map_err(|error| match error {
         TextError::NoTextFiles(folder) => TextError::NoText(folder),
@@ -187,7 +191,7 @@ fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
 
 /// Refuses files that are too short for one sequence for training and one for validation: no token is shorter than a
 /// byte.
-fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<Found, TextError> {
+fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<CorpusSource, TextError> {
     let lengths = files.iter().map(|file| {
         let data = file.path.metadata();
         data.map(|data| data.len()).map_err(|source| TextError::File { path: file.path.clone(), source })
@@ -201,10 +205,10 @@ fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<Found, T
             remedy: "take more text, or a shorter context",
         });
     }
-    Ok(Found::Text(path.to_owned(), files))
+    Ok(CorpusSource::Text(path.to_owned(), files))
 }
 
-/// The tokens of text, from the cache, where they are made first if missing.
+/// Returns the tokens of text, from the cache, where they are made first if missing.
 fn tokenized(
     path: PathBuf,
     files: &[TextFile],
@@ -228,14 +232,14 @@ fn holds_tokens(folder: &Path) -> bool {
     Split::ALL.iter().any(|split| folder.join(split.file_name()).exists())
 }
 
-/// The synthetic text as a corpus.
+/// Returns the synthetic text as a corpus.
 fn generated(wanted: TextNeeds) -> Result<Corpus, TextError> {
     let text = synthetic_text();
     let tokenizer = match wanted.tokenizer {
         TokenizerKind::Gpt2 => Tokenizer::Gpt2,
         TokenizerKind::Char => Tokenizer::Characters(Alphabet::of(&text)),
     };
-    // It is all ASCII.
+    // The text is ASCII, so any byte is a border.
     let border = (text.len() as f64 * (1.0 - VALIDATION_FRACTION)) as usize;
     let (train, val) = text.split_at(border);
     Corpus::in_memory(

@@ -16,7 +16,7 @@ pub struct Offsets {
 const EVALUATION: u64 = 0x6576_616c;
 
 impl Offsets {
-    /// Offsets at which a sequence of `context` tokens and the token after it fit into `tokens` tokens.
+    /// Returns the offsets at which a sequence of `context` tokens and the token after it fit into `tokens` tokens.
     ///
     /// # Panics
     ///
@@ -27,12 +27,12 @@ impl Offsets {
         Offsets { key, count }
     }
 
-    /// The offsets for evaluation, the same in every run and every time; their step is 0.
+    /// Returns the offsets for evaluation, the same in every run and every time; their step is 0.
     pub fn for_evaluation(tokens: u64, context: usize) -> Offsets {
         Offsets::new(Key::new(EVALUATION), tokens, context)
     }
 
-    /// The offsets of the sequences of a step's batch; both are counted from 0.
+    /// Returns the offsets of the sequences of a step's batch; both are counted from 0.
     pub fn batch(&self, step: u64, batch: u64, sequences: usize) -> Vec<u64> {
         let mut stream = Stream::new(self.key.at(step).at(batch));
         let mut offset = || ((u128::from(stream.next_u64()) * u128::from(self.count)) >> 64) as u64;

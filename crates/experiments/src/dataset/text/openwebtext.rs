@@ -23,7 +23,7 @@ use valleyscope_engine::random::{Key, Stream};
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::output::{Begun, TokenFiles, TokenPlan};
-use super::prepare::BLOCKS_A_THREAD;
+use super::prepare::BLOCKS_PER_THREAD;
 use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, gpt2};
 use crate::dataset::download::DownloadFile;
 
@@ -44,7 +44,7 @@ const LONGEST_PACK: u64 = 1 << 30;
 const LONGEST_DOCUMENT: u64 = 64 << 20;
 const MOST_MEMORY: u32 = 256 << 10;
 
-/// The addresses of the archive.
+/// Returns the addresses of the archive.
 pub fn mirrors() -> Vec<String> {
     vec!["https://zenodo.org/records/3834942/files".to_owned(), "https://zenodo.org/record/3834942/files".to_owned()]
 }
@@ -85,17 +85,17 @@ impl WebText<'_> {
         let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
         let mut output = match TokenFiles::begin(out, &plan, self.replace, cancelled)? {
             Begun::Complete(meta) => return Ok(meta),
-            Begun::Work(output) => output,
+            Begun::Unfinished(output) => output,
         };
-        output.tell_beginning(progress);
+        output.report_beginning(progress);
         let outcome = self.tokenize(&packs, &mut output, progress, cancelled);
-        // A pack that is being written mostly seems to be damaged.
+        // A pack that is being written usually looks damaged, so files are compared first.
         let is_cancelled = matches!(outcome, Err(TextError::Cancelled));
         let changed = if is_cancelled { None } else { changed(&files, &stamps) };
         output.end(changed.map_or(outcome, |path| Err(TextError::Changed(path))))
     }
 
-    /// Makes the tokens of the packs from where the files are on.
+    /// Makes the tokens of the packs that are not in the files yet.
     fn tokenize(
         &self,
         packs: &[Pack],
@@ -106,7 +106,7 @@ impl WebText<'_> {
         loop {
             progress(output.progress());
             let begin = output.state().part;
-            let end = packs.len().min(begin + BLOCKS_A_THREAD * rayon::current_num_threads());
+            let end = packs.len().min(begin + BLOCKS_PER_THREAD * rayon::current_num_threads());
             if begin == end {
                 return Ok(());
             }
@@ -121,8 +121,8 @@ impl WebText<'_> {
     }
 }
 
-/// The length of each file, and when it was changed last. Packs are not read in the order of the files' bytes, of which the sums
-/// are.
+/// Returns the length of each file, and when it was changed last. Packs are not read in the order of the files' bytes,
+/// of which the sums are.
 fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     let stamp = |path: &PathBuf| {
         let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
@@ -131,7 +131,7 @@ fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     files.iter().map(stamp).collect()
 }
 
-/// The first file that is not as it was.
+/// Returns the first file that is not as it was.
 fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
     let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
         stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)
@@ -139,7 +139,8 @@ fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
     files.iter().zip(before).find(|pair| !is_same(pair)).map(|(path, _)| path.clone())
 }
 
-/// The files that can be packs or archives of them, in a folder and in the subfolders into which archives are unpacked.
+/// Returns the files that can be packs or archives of them, in a folder and in the subfolders into which archives are
+/// unpacked.
 fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     let mut files = Vec::new();
     for place in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
@@ -155,7 +156,7 @@ fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     Ok(files)
 }
 
-/// The packs in all files, sorted by name.
+/// Returns the packs in all files, sorted by name.
 fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
     let mut packs = Vec::new();
     for path in files {
@@ -201,7 +202,7 @@ fn look_in(path: &Path, packs: &mut Vec<Pack>) -> io::Result<()> {
     Ok(())
 }
 
-/// The sums of the files.
+/// Returns the sums of the files.
 fn sums(
     files: &[PathBuf],
     progress: &mut dyn FnMut(PreparationProgress),
@@ -232,7 +233,7 @@ fn sums(
     files.iter().map(&mut sum).collect()
 }
 
-/// The tokens of a pack as they are in files, in the order of [`Split::ALL`].
+/// Returns the tokens of a pack as they are in files, in the order of [`Split::ALL`].
 fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], TextError> {
     let failed = |found: String| TextError::Bad {
         path: pack.path.clone(),
@@ -258,7 +259,7 @@ fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], Tex
     Ok(tokens)
 }
 
-/// A number derived from a name.
+/// Returns a number derived from a name.
 fn number_of(name: &str) -> u64 {
     let sum = Sha256::digest(name);
     u64::from_le_bytes(std::array::from_fn(|place| sum[place]))
@@ -295,8 +296,8 @@ fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     Ok(())
 }
 
-/// The text of a document as nanoGPT gets it from Hugging Face: at most one line is empty between others, and none at
-/// both ends.
+/// Returns the text of a document as nanoGPT gets it from Hugging Face: at most one line is empty between others, and
+/// none at both ends.
 fn cleaned(document: &str) -> String {
     let mut text = String::with_capacity(document.len());
     let mut line_feeds = 0;

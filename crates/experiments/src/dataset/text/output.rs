@@ -38,26 +38,26 @@ pub(super) struct TokenPlan {
 }
 
 impl TokenPlan {
-    /// A hash of everything that the tokens depend on: SHA-256 in hexadecimal.
+    /// Returns a hash of everything that the tokens depend on: SHA-256 in hexadecimal.
     pub(super) fn sum(&self) -> String {
         let kind = self.tokenizer.kind().name();
         let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
         format!("{:x}", Sha256::digest(all))
     }
 
-    /// The state at the beginning of the work.
+    /// Returns the state at the beginning of the work.
     fn beginning(&self) -> ResumeState {
         let at = self.parts.first().map_or(0, |part| part.start);
         ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
     }
 
-    /// Whether a state is possible for this work.
+    /// Returns whether a state is possible for this work.
     fn fits(&self, state: &ResumeState) -> bool {
         let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
         state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
     }
 
-    /// The description of the tokens.
+    /// Returns the description of the tokens.
     fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
         Meta {
             tokenizer: self.tokenizer.kind().name().to_owned(),
@@ -89,7 +89,7 @@ pub(super) struct ResumeState {
 }
 
 impl ResumeState {
-    /// Reads it from a folder; `None` where nothing is unfinished there.
+    /// Reads the state from a folder; `None` where nothing is unfinished there.
     fn read(folder: &Path) -> Result<Option<ResumeState>, TextError> {
         let path = folder.join(STATE_FILE);
         let text = match plain_file::read_text(&path, Links::Refused, 1 << 16) {
@@ -112,11 +112,11 @@ impl ResumeState {
     }
 }
 
-/// Whether there is work to do.
+/// The outcome of beginning or resuming the work.
 pub(super) enum Begun<'a> {
     /// The tokens are complete.
     Complete(Meta),
-    Work(TokenFiles<'a>),
+    Unfinished(TokenFiles<'a>),
 }
 
 /// The unfinished files of tokens of a plan.
@@ -124,12 +124,12 @@ pub(super) struct TokenFiles<'a> {
     folder: &'a Path,
     plan: &'a TokenPlan,
     state: ResumeState,
-    /// In the order of [`Split::ALL`].
+    /// The files in the order of [`Split::ALL`].
     files: [File; 2],
     /// The CRC-32 of all tokens in each file, in the order of the files.
     sums: [crc32fast::Hasher; 2],
     /// Whether there were unfinished tokens that could not be resumed.
-    is_anew: bool,
+    is_restarted: bool,
     saved: Instant,
     _lock: File,
 }
@@ -161,11 +161,11 @@ impl TokenFiles<'_> {
             },
             _ => plan.beginning(),
         };
-        TokenFiles::open(folder, plan, state, lock).map(Begun::Work)
+        TokenFiles::open(folder, plan, state, lock).map(Begun::Unfinished)
     }
 
-    /// Opens the files and truncates them to the lengths in the state. Where their bytes are not those that were written, the
-    /// work begins anew.
+    /// Opens the files and truncates them to the lengths in the state. If their bytes have changed since they were
+    /// written, the work starts over.
     fn open<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,
@@ -186,12 +186,13 @@ impl TokenFiles<'_> {
         };
         let [(train, train_sum), (val, val_sum)] = [open(Split::Train)?, open(Split::Validation)?];
         let sums = train_sum.zip(val_sum).map(|(train, val)| [train, val]);
-        let is_anew = sums.is_none();
-        if is_anew {
+        let is_restarted = sums.is_none();
+        if is_restarted {
             state = plan.beginning();
         }
         let (sums, saved) = (sums.unwrap_or_default(), Instant::now());
-        let mut output = TokenFiles { folder, plan, state, files: [train, val], sums, is_anew, saved, _lock: lock };
+        let mut output =
+            TokenFiles { folder, plan, state, files: [train, val], sums, is_restarted, saved, _lock: lock };
         for split in Split::ALL {
             let length = 2 * output.state.tokens[split.index()];
             let file = &mut output.files[split.index()];
@@ -202,12 +203,12 @@ impl TokenFiles<'_> {
         Ok(output)
     }
 
-    /// The current state.
+    /// Returns the current state.
     pub(super) fn state(&self) -> &ResumeState {
         &self.state
     }
 
-    /// Adds tokens as they are in files.
+    /// Appends tokens in the format of the files.
     pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
         let written = self.files[split.index()].write_all(tokens);
         written.map_err(|source| failed(self.folder, split, source))?;
@@ -231,10 +232,10 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
-    /// Reports [`Stage::Anew`] where unfinished tokens were there that could not be resumed.
-    pub(super) fn tell_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
-        if self.is_anew {
-            progress(PreparationProgress { stage: Stage::Anew, ..self.progress() });
+    /// Reports [`Stage::Restarting`] where unfinished tokens were there that could not be resumed.
+    pub(super) fn report_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
+        if self.is_restarted {
+            progress(PreparationProgress { stage: Stage::Restarting, ..self.progress() });
         }
     }
 
@@ -259,8 +260,8 @@ impl TokenFiles<'_> {
         self.state.write(self.folder)
     }
 
-    /// Finishes the work, or gives it up where its text has changed meanwhile, so that nobody goes on with its tokens. A
-    /// file that cannot be removed then stays: the changed text has another plan, which its state does not fit.
+    /// Finishes the work, or removes its files where the text has changed meanwhile. A file that cannot be removed does
+    /// no harm: its state does not fit the plan of the changed text.
     pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<Meta, TextError> {
         let Err(error) = outcome else { return self.finish() };
         if matches!(error, TextError::Changed(_)) {
@@ -294,7 +295,7 @@ impl TokenFiles<'_> {
     }
 }
 
-/// The CRC-32 of so many bytes at the beginning of a file; none where it is shorter.
+/// Returns the CRC-32 of so many bytes at the beginning of a file; none where it is shorter.
 fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Hasher>> {
     file.rewind()?;
     let mut sum = crc32fast::Hasher::new();
@@ -312,7 +313,7 @@ fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Has
     Ok(Some(sum))
 }
 
-/// The description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
+/// Returns the description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
 /// replaced.
 fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<Meta>, TextError> {
     let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
@@ -338,7 +339,7 @@ fn final_path(folder: &Path, split: Split) -> PathBuf {
     folder.join(split.file_name())
 }
 
-/// The path of the tokens until they are complete.
+/// Returns the path of the tokens until they are complete.
 fn part_path(folder: &Path, split: Split) -> PathBuf {
     folder.join(format!("{}.part", split.file_name()))
 }

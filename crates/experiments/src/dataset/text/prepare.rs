@@ -40,18 +40,18 @@ pub struct PreparationProgress {
 pub enum Stage {
     /// Everything is read once, for its sum, its characters and to check that it is UTF-8.
     Reading,
-    /// The unfinished tokens in the folder are not those that were written there, and are made anew.
-    Anew,
+    /// The unfinished tokens in the folder have changed since they were written, and are made again.
+    Restarting,
     Tokenizing,
 }
 
 impl Stage {
     /// The message where unfinished tokens cannot be resumed.
-    pub const ANEW: &str = "the unfinished tokens are not those that were written there, and all are made anew";
+    pub const RESTARTING: &str = "the unfinished tokens are not those that were written there, and all are made anew";
 }
 
 /// Blocks for each thread between two checks of the clock.
-pub(super) const BLOCKS_A_THREAD: usize = 4;
+pub(super) const BLOCKS_PER_THREAD: usize = 4;
 
 impl Preparation<'_> {
     /// Makes the tokens in a folder, which is created if needed, on the threads of the current rayon pool. The same
@@ -94,14 +94,14 @@ impl Preparation<'_> {
     ) -> Result<Meta, TextError> {
         let mut output = match TokenFiles::begin(folder, &job.plan, self.replace, cancelled)? {
             Begun::Complete(meta) => return Ok(meta),
-            Begun::Work(output) => output,
+            Begun::Unfinished(output) => output,
         };
         let outcome = tokenize(job, &mut output, progress, cancelled);
         output.end(outcome)
     }
 }
 
-/// Makes the tokens of a job from where its files are on.
+/// Makes the tokens of a job that are not in its files yet.
 fn tokenize(
     job: &PreparationJob<'_>,
     output: &mut TokenFiles<'_>,
@@ -109,7 +109,7 @@ fn tokenize(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), TextError> {
     let mut blocks = Blocks::from_state(job, output.state());
-    output.tell_beginning(progress);
+    output.report_beginning(progress);
     loop {
         progress(output.progress());
         let batch = next_batch(&mut blocks)?;
@@ -119,7 +119,7 @@ fn tokenize(
         let tokenized: Vec<_> = batch.par_iter().map(|block| tokens(&job.plan.tokenizer, block)).collect();
         for (block, tokens) in batch.iter().zip(tokenized) {
             let tokens = tokens.map_err(|error| match error {
-                // All characters were seen when the text was read.
+                // All characters are known from reading the text.
                 TextError::UnknownCharacter(_) => TextError::Changed(job.files[block.file].path.clone()),
                 other => other,
             });
@@ -131,7 +131,7 @@ fn tokenize(
 
 /// Blocks for all threads; none at the end.
 fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<TextBlock>, TextError> {
-    let room = BLOCKS_A_THREAD * rayon::current_num_threads() * LONGEST;
+    let room = BLOCKS_PER_THREAD * rayon::current_num_threads() * LONGEST;
     let mut batch = Vec::new();
     let mut bytes = 0;
     while bytes < room {
@@ -142,7 +142,7 @@ fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<TextBlock>, TextError> {
     Ok(batch)
 }
 
-/// A block's tokens in the format of the files.
+/// Returns a block's tokens in the format of the files.
 fn tokens(tokenizer: &Tokenizer, block: &TextBlock) -> Result<Vec<u8>, TextError> {
     let end = (block.begins_document && *tokenizer == Tokenizer::Gpt2).then_some(END_OF_TEXT);
     let tokens = tokenizer.encode(&block.text)?;

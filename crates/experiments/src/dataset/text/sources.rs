@@ -14,14 +14,14 @@ use super::TextError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     pub path: PathBuf,
-    /// Its name in `meta.json`: the file's name, or its path in the named folder.
+    /// The name in `meta.json`: the file's name, or its path in the named folder.
     pub name: String,
 }
 
 const EXTENSION: &str = "txt";
 
-/// The files at these paths, in their order: those that are named, and for a folder those in it and its subfolders that
-/// end in `.txt`, sorted by name. Subfolders that are links, and hidden files, are skipped.
+/// Returns the files at these paths, in their order: those that are named, and for a folder those in it and its
+/// subfolders that end in `.txt`, sorted by name. Subfolders that are links, and hidden files, are skipped.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
     let mut files = Vec::new();
     for path in paths {
@@ -65,16 +65,16 @@ fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(),
 pub(super) struct Scanned {
     pub bytes: u64,
     pub characters: u64,
-    /// In hexadecimal.
+    /// SHA-256 in hexadecimal.
     pub sha256: String,
 }
 
 /// The characters that occur.
-pub(super) struct Occurring(Vec<bool>);
+pub(super) struct CharacterSet(Vec<bool>);
 
-impl Occurring {
-    pub(super) fn none() -> Occurring {
-        Occurring(vec![false; char::MAX as usize + 1])
+impl CharacterSet {
+    pub(super) fn none() -> CharacterSet {
+        CharacterSet(vec![false; char::MAX as usize + 1])
     }
 
     fn add(&mut self, text: &str) {
@@ -83,7 +83,7 @@ impl Occurring {
         }
     }
 
-    /// In the order of Unicode.
+    /// Returns the characters in the order of Unicode.
     pub(super) fn characters(&self) -> Vec<char> {
         ('\0'..=char::MAX).filter(|&character| self.0[character as usize]).collect()
     }
@@ -110,7 +110,7 @@ impl<'a> TextReader<'a> {
         Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
     }
 
-    /// The next part; empty at the end.
+    /// Returns the next part; empty at the end.
     pub(super) fn next_part(&mut self) -> Result<&str, TextError> {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
@@ -120,7 +120,7 @@ impl<'a> TextReader<'a> {
         let is_end = self.buffer.len() < CHUNK;
         self.used = match std::str::from_utf8(&self.buffer) {
             Ok(text) => text.len(),
-            // The beginning of a character whose rest comes next.
+            // A character is cut at the end of the buffer; its rest follows.
             Err(error) if error.error_len().is_none() && !is_end => error.valid_up_to(),
             Err(error) => {
                 let offset = self.before + error.valid_up_to() as u64;
@@ -131,10 +131,10 @@ impl<'a> TextReader<'a> {
     }
 }
 
-/// Reads a whole file. `seen` gets the number of bytes of each part; an error of it ends the reading.
+/// Reads a whole file. `seen` receives the number of bytes of each part; an error of it ends the reading.
 pub(super) fn scan(
     path: &Path,
-    mut occurring: Option<&mut Occurring>,
+    mut occurring: Option<&mut CharacterSet>,
     seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
 ) -> Result<Scanned, TextError> {
     let mut reader = TextReader::open(path)?;
@@ -156,7 +156,7 @@ pub(super) fn scan(
     }
 }
 
-/// The byte at which a file's character of this number begins, counted from 0.
+/// Returns the byte at which a file's character of this number begins, counted from 0.
 pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, TextError> {
     let mut reader = TextReader::open(path)?;
     let mut bytes = 0;

@@ -52,7 +52,7 @@ const VERBS: [[&str; 3]; 14] = [
 ];
 const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 
-/// A text of some million characters, always the same: scenes in which people talk about things.
+/// Returns a text of some million characters, always the same: scenes in which people talk about things.
 ///
 /// Some of its regularities are easy to learn (letters, words, the order of words), others harder: number agrees with
 /// the form of the verb, the person who is asked answers, and things stay in their places for the whole scene.
@@ -67,13 +67,13 @@ impl Writer {
         ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }
 
-    /// One of the words, the first of them more often than the last.
+    /// Picks one of the words, the first ones more often than the last.
     fn pick<T: Copy>(&mut self, words: &[T]) -> T {
         let most = self.below(words.len()) + 1;
         words[self.below(most)]
     }
 
-    /// Some of the words, each once.
+    /// Picks some of the words, each once.
     fn some<const N: usize>(&mut self, words: &[&'static str]) -> [&'static str; N] {
         let mut left = words.to_vec();
         std::array::from_fn(|_| left.swap_remove(self.below(left.len())))

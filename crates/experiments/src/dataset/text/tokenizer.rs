@@ -8,7 +8,7 @@ use crate::workload::TokenizerKind;
 /// GPT-2's token between documents.
 pub const END_OF_TEXT: u16 = 50_256;
 
-/// Text to tokens and back.
+/// Converts text to tokens and back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tokenizer {
     /// GPT-2's byte pair encoding.
@@ -21,7 +21,7 @@ pub enum Tokenizer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alphabet {
     characters: Vec<char>,
-    /// By code point, up to the last of the characters.
+    /// The tokens by code point, up to the last of the characters.
     tokens: Vec<u16>,
 }
 
@@ -32,7 +32,8 @@ impl Alphabet {
     /// The largest number of characters: more do not fit into two bytes.
     pub const MOST: usize = NONE as usize;
 
-    /// The alphabet of these characters; `None` where there are none, too many, or they are not strictly increasing.
+    /// Returns the alphabet of these characters; `None` where there are none, too many, or they are not strictly
+    /// increasing.
     pub fn new(characters: Vec<char>) -> Option<Alphabet> {
         let last = *characters.last()?;
         if characters.len() > Alphabet::MOST || !characters.is_sorted_by(|a, b| a < b) {
@@ -45,7 +46,7 @@ impl Alphabet {
         Some(Alphabet { characters, tokens })
     }
 
-    /// The alphabet of a text with at least one character, and not too many.
+    /// Returns the alphabet of a text with at least one character, and not too many.
     pub(super) fn of(text: &str) -> Alphabet {
         let characters: BTreeSet<char> = text.chars().collect();
         Alphabet::new(characters.into_iter().collect()).expect("the text has characters")
@@ -68,7 +69,7 @@ impl Tokenizer {
         }
     }
 
-    /// Tokens are smaller than this.
+    /// Returns the number of distinct tokens, which are smaller than this.
     pub fn vocabulary_size(&self) -> usize {
         match self {
             Tokenizer::Gpt2 => gpt2::SIZE,
@@ -76,11 +77,12 @@ impl Tokenizer {
         }
     }
 
-    /// The tokens of a text. GPT-2's names of special tokens, such as `<|endoftext|>`, are treated as ordinary text.
+    /// Returns the tokens of a text. GPT-2's names of special tokens, such as `<|endoftext|>`, are treated as ordinary
+    /// text.
     ///
     /// # Errors
     ///
-    /// [`TextError::UnknownCharacter`] where the text has a character outside of the alphabet.
+    /// Returns [`TextError::UnknownCharacter`] where the text has a character outside of the alphabet.
     pub fn encode(&self, text: &str) -> Result<Vec<u16>, TextError> {
         match self {
             Tokenizer::Gpt2 => Ok(gpt2::encode(text)),
@@ -91,8 +93,8 @@ impl Tokenizer {
         }
     }
 
-    /// The text of tokens. Bytes that form no character, as where characters of several tokens are cut, and tokens
-    /// beyond the vocabulary become U+FFFD.
+    /// Returns the text of tokens. Bytes that form no character, as where characters of several tokens are cut, and
+    /// tokens beyond the vocabulary become U+FFFD.
     pub fn decode(&self, tokens: &[u16]) -> String {
         const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
         match self {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::error::MAKE_ANEW;
+use super::error::REMAKE_ADVICE;
 use super::{Meta, TextError};
 
 /// Tokens in a file or in memory.
@@ -17,13 +17,13 @@ use super::{Meta, TextError};
 /// program by a signal.)
 #[derive(Debug)]
 pub(super) struct Tokens {
-    place: Place,
+    storage: TokenStorage,
     path: PathBuf,
     count: u64,
 }
 
 #[derive(Debug)]
-enum Place {
+enum TokenStorage {
     File(Mutex<File>),
     Memory(Vec<u16>),
 }
@@ -37,7 +37,7 @@ impl Tokens {
     /// Opens a file of tokens, which must be smaller than `vocabulary`.
     pub(super) fn open(path: &Path, vocabulary: usize) -> Result<Tokens, TextError> {
         let (file, count) = open(path)?;
-        let tokens = Tokens { place: Place::File(Mutex::new(file)), path: path.to_owned(), count };
+        let tokens = Tokens { storage: TokenStorage::File(Mutex::new(file)), path: path.to_owned(), count };
         if tokens.is_checked() {
             let mut at = 0;
             while at < tokens.count {
@@ -49,24 +49,24 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Tokens in memory, with the name of a file for errors.
+    /// Returns the tokens in memory, with the name of a file for errors.
     pub(super) fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
-        Tokens { path: name.into(), count: tokens.len() as u64, place: Place::Memory(tokens) }
+        Tokens { path: name.into(), count: tokens.len() as u64, storage: TokenStorage::Memory(tokens) }
     }
 
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// `count` tokens from the place `at` on, which must be smaller than `vocabulary`.
+    /// Reads `count` tokens from the place `at` on, which must be smaller than `vocabulary`.
     pub(super) fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
         let failed = |source| TextError::File { path: self.path.clone(), source };
-        let tokens = match &self.place {
-            Place::Memory(tokens) => {
+        let tokens = match &self.storage {
+            TokenStorage::Memory(tokens) => {
                 let rest = tokens.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default();
                 rest.get(..count).ok_or_else(|| failed(io::ErrorKind::UnexpectedEof.into()))?.to_vec()
             }
-            Place::File(file) => {
+            TokenStorage::File(file) => {
                 let mut bytes = vec![0; 2 * count];
                 read_at(file, 2 * at, &mut bytes).map_err(failed)?;
                 bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
@@ -74,32 +74,33 @@ impl Tokens {
         };
         match tokens.iter().position(|&token| usize::from(token) >= vocabulary) {
             None => Ok(tokens),
-            Some(place) => Err(TextError::Bad {
+            Some(index) => Err(TextError::Bad {
                 path: self.path.clone(),
                 expected: format!("tokens smaller than {vocabulary}, the size of the vocabulary"),
-                found: format!("{} as token {}", tokens[place], at + place as u64),
-                remedy: MAKE_ANEW,
+                found: format!("{} as token {}", tokens[index], at + index as u64),
+                remedy: REMAKE_ADVICE,
             }),
         }
     }
 
-    /// Whether all tokens were checked when the file was opened.
+    /// Returns whether all tokens were checked when the file was opened.
     pub(super) fn is_checked(&self) -> bool {
         self.count <= CHECKED_AT_ONCE
     }
 
-    /// SHA-256 of all tokens, in hexadecimal. `seen` gets the number of bytes so far; an error of it ends the reading.
+    /// Returns the SHA-256 of all tokens, in hexadecimal. `seen` receives the number of bytes so far; an error of it
+    /// ends the reading.
     pub(super) fn sum(&self, seen: &mut dyn FnMut(u64) -> Result<(), TextError>) -> Result<String, TextError> {
         let mut hash = Sha256::new();
         let (mut at, mut bytes) = (0, Vec::new());
         while at < self.count {
             let count = (self.count - at).min(CHUNK as u64) as usize;
-            match &self.place {
-                Place::Memory(tokens) => {
+            match &self.storage {
+                TokenStorage::Memory(tokens) => {
                     let tokens = &tokens[at as usize..at as usize + count];
                     bytes = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
                 }
-                Place::File(file) => {
+                TokenStorage::File(file) => {
                     bytes.resize(2 * count, 0);
                     let read = read_at(file, 2 * at, &mut bytes);
                     read.map_err(|source| TextError::File { path: self.path.clone(), source })?;
@@ -121,12 +122,12 @@ impl Tokens {
             path: self.path.clone(),
             expected: format!("the tokens of {}, with the SHA-256 {known}", Meta::FILE),
             found: format!("tokens with the SHA-256 {found}"),
-            remedy: MAKE_ANEW,
+            remedy: REMAKE_ADVICE,
         })
     }
 }
 
-/// The number of tokens of a file, by its length.
+/// Returns the number of tokens of a file, by its length.
 pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
     open(path).map(|(_, count)| count)
 }
@@ -142,7 +143,7 @@ fn open(path: &Path) -> Result<(File, u64), TextError> {
         even => return Ok((file, even / 2)),
     };
     let expected = "tokens of two bytes each".to_owned();
-    Err(TextError::Bad { path: path.to_owned(), expected, found, remedy: MAKE_ANEW })
+    Err(TextError::Bad { path: path.to_owned(), expected, found, remedy: REMAKE_ADVICE })
 }
 
 fn read_at(file: &Mutex<File>, at: u64, bytes: &mut [u8]) -> io::Result<()> {

@@ -11,7 +11,7 @@ const DIGITS: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Symbols,
-    /// The numbers of x, which is 0, or of y, which is 1. Unnamed values that are the same for both are computed.
+    /// Numbers of x (0) or of y (1). Unnamed values that are equal for both are computed.
     Numbers(usize),
 }
 
@@ -31,14 +31,14 @@ impl Expression {
         Expression { text: text.into(), binding: ATOM }
     }
 
-    /// A negative number binds like the sum that its sign begins; every other, like one with a power of ten, like a symbol.
+    /// Returns a number. A negative one binds like a sum, as its sign begins one; every other binds like a symbol.
     pub(super) fn number(value: f64) -> Expression {
         let text = text(value);
         let binding = if text.starts_with('−') { SUM } else { ATOM };
         Expression { text, binding }
     }
 
-    /// The text, in brackets where it binds less tightly.
+    /// Returns the text, in brackets where it binds less tightly.
     pub(super) fn at_least(&self, binding: u8) -> String {
         if self.binding < binding { format!("({})", self.text) } else { self.text.clone() }
     }
@@ -60,9 +60,9 @@ pub(super) fn multiplied(factors: &[Expression], mode: Mode) -> Expression {
     Expression { text: texts.join(between), binding: PRODUCT }
 }
 
-/// A symbol with a hat.
+/// Returns a symbol with a hat.
 pub(super) fn hat(symbol: &str) -> String {
-    // Letters that have one of their own are drawn better with that.
+    // Precomposed letters are drawn better.
     match symbol {
         "s" => "ŝ".to_owned(),
         "g" => "ĝ".to_owned(),
@@ -71,14 +71,14 @@ pub(super) fn hat(symbol: &str) -> String {
     }
 }
 
-/// `10⁻⁸` for 1e-8; other numbers as everywhere.
+/// Formats a power of ten, such as `10⁻⁸` for 1e-8; other numbers as usual.
 pub(super) fn power_of_ten(value: f64) -> String {
     let text = text(value);
     let digits = text.split_once("×").filter(|(digits, _)| digits.trim_end_matches(['0', '.']) == "1");
     digits.map_or(text.clone(), |(_, power)| power.to_owned())
 }
 
-/// A number in a formula. Hyperparameters such as 0.9 are not padded with zeros.
+/// Returns a number in a formula. Hyperparameters such as 0.9 are not padded with zeros.
 pub fn text(value: f64) -> String {
     let exact = significant(value, 12);
     let rounded = significant(value, DIGITS);
@@ -89,7 +89,7 @@ pub fn text(value: f64) -> String {
     if trimmed(&exact).chars().count() <= rounded.chars().count() { trimmed(&exact) } else { rounded }
 }
 
-/// A result, always with the same number of digits, so that columns line up.
+/// Returns a result, always with the same number of digits, so that columns line up.
 pub fn result_text(value: f64) -> String {
     significant(value, DIGITS + 1)
 }

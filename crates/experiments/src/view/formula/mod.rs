@@ -13,7 +13,8 @@ use valleyscope_engine::simulation::StepTrace;
 
 use self::printer::Printer;
 
-/// The formulas of the selected particle's last step, in the order in which they are computed, after those of the noise.
+/// Returns the formulas of the selected particle's last step, in the order in which they are computed, after those of
+/// the noise.
 pub fn formulas(step: &StepTrace) -> Vec<Formula> {
     let StepTrace { gradient, noise, curvature, curvature_noise, trace, inputs, .. } = step;
     let noisy = |rule: &str, meaning, noise: &[f64; 2], exact: &[f64; 2]| Formula {
@@ -35,7 +36,7 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
     lines
 }
 
-/// The formulas of a recorded step, in the order in which they are computed.
+/// Returns the formulas of a recorded step, in the order in which they are computed.
 pub fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
     let mut lines = Vec::new();
     let mut printer = Printer {
@@ -56,7 +57,7 @@ pub fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
         lines.push(printer.line(index, &format!("{} {arrow}", part.symbol), part.meaning));
         printer.symbols[index] = Some(part.symbol);
     }
-    // A state without a name of its own, such as the gradient; one that stays the same has no line.
+    // A new state without its own name, such as the gradient, gets a line, unless it is unchanged.
     for (place, (part, state)) in info.states.iter().zip(&trace.new_states).enumerate() {
         if let Operand::Node(index) = *state
             && printer.symbols[index] != Some(part.symbol)

@@ -6,7 +6,7 @@ use super::expression::{
     ATOM, CURVATURE, Expression, Mode, PRODUCT, SUM, difference, hat, multiplied, power_of_ten, sum, text,
 };
 
-/// One line of a rule and what it came to for the two coordinates.
+/// One line of a rule with its results for both coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
     /// The rule as on paper: `m ← β₁ m + (1 − β₁) g`.
@@ -19,7 +19,7 @@ pub struct Formula {
     pub result: [f64; 2],
 }
 
-/// The weight of what is no average that starts at 0.
+/// The weight of an average without bias correction.
 const WITHOUT_BIAS: Operand = Operand::Constant(1.0, None);
 
 /// Writes the expressions of a recorded step.
@@ -42,7 +42,7 @@ impl Printer<'_> {
             rule += &format!(",  {definition}");
         }
         let filled = [0, 1].map(|axis| match self.nodes[index].operation {
-            // Both numbers, where there is nothing else to show.
+            // With nothing else to show, both numbers are shown.
             Operation::Difference(a, b) => {
                 let [a, b] = [a, b].map(|operand| self.operand(operand, Mode::Numbers(axis)));
                 difference(&a, &b).text
@@ -52,7 +52,7 @@ impl Printer<'_> {
         Formula { rule, meaning, filled, result: self.nodes[index].values }
     }
 
-    /// The lines of the averages without their bias, of each ratio of two in a node that has no line of its own.
+    /// Returns the lines of bias corrections in a node: one for each ratio that has no line of its own.
     pub(super) fn bias_corrections(&self, index: usize) -> Vec<Formula> {
         let Operation::Ratio(m, s, RatioCorrection { m_weight, s_weight, .. }) = self.nodes[index].operation else {
             let operands = self.nodes[index].operation.operands().into_iter();
@@ -121,7 +121,7 @@ impl Printer<'_> {
             Operation::Minimum(a, b) => Expression::atom(format!("min({}, {})", of(a).text, of(b).text)),
             Operation::Compared(relation, a, b) => {
                 let text = format!("{} {} {}", of(a).text, relation.sign(), of(b).text);
-                // Less tightly than a sum.
+                // Square brackets bind like a symbol.
                 Expression::atom(format!("[{text}]"))
             }
             Operation::Choice(condition, then, otherwise) => {
@@ -168,7 +168,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A function of the whole parameter.
+    /// Returns the expression of a function of the whole parameter.
     fn of_whole(&self, function: &str, a: Operand, mode: Mode) -> Expression {
         let of_both = self.of_both(a, mode);
         Expression::atom(match mode {
@@ -177,7 +177,7 @@ impl Printer<'_> {
         })
     }
 
-    /// An operand of a function of the whole parameter; in numbers, its values for both coordinates.
+    /// Returns an operand of a function of the whole parameter; in numbers, its values for both coordinates.
     fn of_both(&self, a: Operand, mode: Mode) -> String {
         match mode {
             Mode::Numbers(_) => {
@@ -188,7 +188,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A difference; of two numbers with names, which only their difference matters of, as one number.
+    /// Returns the expression of a difference. Two named numbers are written as one, their difference.
     fn difference_of(&self, a: Operand, b: Operand, mode: Mode) -> Expression {
         match mode {
             Mode::Numbers(axis) if self.has_name(a) && self.has_name(b) => {
@@ -198,7 +198,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether an operand is written as one symbol.
+    /// Returns whether an operand is written as one symbol.
     fn has_name(&self, operand: Operand) -> bool {
         match operand {
             Operand::Constant(..) => true,
@@ -219,7 +219,7 @@ impl Printer<'_> {
             Symbol::Step => Expression::atom("t"),
             Symbol::LearningRate => Expression::atom("η"),
             Symbol::WeightDecay => Expression::atom("ω"),
-            // Once the new state has its line, the old one is told apart.
+            // Once the new state has a line, the old one is distinguished from it.
             Symbol::State(index) if self.symbols.contains(&Some(self.states[index])) => {
                 Expression::atom(format!("{}ₜ₋₁", self.states[index]))
             }
@@ -230,7 +230,8 @@ impl Printer<'_> {
         }
     }
 
-    /// A product of operands and of what the products among them multiply; equal neighbours become a square.
+    /// Returns the expression of a product, in which products among the operands are expanded and equal neighbours
+    /// become a square.
     fn product_of(&self, operands: &[Operand], mode: Mode) -> Expression {
         let mut factors = Vec::new();
         for operand in operands {
@@ -257,7 +258,7 @@ impl Printer<'_> {
         multiplied(&texts, mode)
     }
 
-    /// The factors of an operand without a name.
+    /// Collects the factors of an operand without a name.
     fn factors(&self, operand: Operand, factors: &mut Vec<Operand>) {
         match operand {
             Operand::Node(index) if self.symbols[index].is_none() => match self.nodes[index].operation {
@@ -268,7 +269,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The operand of which this one is the negative.
+    /// Returns the operand whose negative this one is.
     fn negated(&self, operand: Operand) -> Option<Operand> {
         let Operand::Node(index) = operand else { return None };
         match self.nodes[index].operation {
@@ -277,7 +278,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether the line of a node has a symbol in it.
+    /// Returns whether the line of a node has a symbol in it.
     pub(super) fn mentions(&self, index: usize, symbol: Symbol) -> bool {
         let operation = self.nodes[index].operation;
         let without_name = |operand| match operand {
@@ -295,7 +296,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether a number follows from hyperparameters alone.
+    /// Returns whether a number follows from hyperparameters alone.
     fn is_scalar(&self, operand: Operand) -> bool {
         let Operand::Node(index) = operand else { return true };
         match self.nodes[index].operation {

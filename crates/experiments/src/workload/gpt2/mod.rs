@@ -16,7 +16,7 @@ use valleyscope_engine::quantity::{
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Started, Unit};
 
-use super::choices::{is_one, one_process};
+use super::choices::is_one;
 use super::form::{Field, Form, Section, Value};
 use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
@@ -47,24 +47,24 @@ pub struct Gpt2Spec {
     /// Sequences of a micro-batch.
     pub batch_size: SequenceCount,
     /// Micro-batches of a step.
-    #[serde(default = "no_accumulation")]
+    #[serde(default = "Accumulation::of::<1>")]
     pub accumulation: Accumulation,
     pub steps: TrainingSteps,
     /// The seed of the initial weights and of the sequences of the batches.
     #[serde(default)]
     pub seed: u64,
     /// Steps from one point of the training curve to the next.
-    #[serde(default = "log_every")]
+    #[serde(default = "LoggingInterval::of::<10>")]
     pub log_every: LoggingInterval,
     /// Steps from one evaluation to the next.
-    #[serde(default = "eval_every")]
+    #[serde(default = "EvaluationInterval::of::<1000>")]
     pub eval_every: EvaluationInterval,
     /// Batches of an evaluation, always the same.
-    #[serde(default = "eval_batches")]
+    #[serde(default = "EvaluationBatches::of::<200>")]
     pub eval_batches: EvaluationBatches,
-    #[serde(default = "checkpoint_every")]
+    #[serde(default = "CheckpointInterval::of::<1000>")]
     pub checkpoint_every: CheckpointInterval,
-    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_every: Option<CheckpointInterval>,
     /// Text that the model writes while it learns.
@@ -83,9 +83,10 @@ pub struct Gpt2Spec {
     #[serde(default)]
     pub device: DeviceChoice,
     /// Processes on this machine that share each batch; others may start them instead.
-    #[serde(default = "one_process", skip_serializing_if = "is_one")]
+    #[serde(default = "Processes::of::<1>", skip_serializing_if = "is_one")]
     pub processes: Processes,
-    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    /// Whether each of several processes keeps the optimizer's memory for a part of the parameters only, and steps
+    /// these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shard_optimizer: bool,
     #[serde(default)]
@@ -99,7 +100,7 @@ pub struct Gpt2Spec {
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
     pub every: SampleInterval,
-    #[serde(default = "sample_tokens")]
+    #[serde(default = "SampleTokens::of::<100>")]
     pub tokens: SampleTokens,
     #[serde(default = "temperature")]
     pub temperature: SampleTemperature,
@@ -107,39 +108,16 @@ pub struct Sampling {
     pub top_k: Option<TopK>,
 }
 
-fn no_accumulation() -> Accumulation {
-    Accumulation::clamped(1)
-}
-
-fn log_every() -> LoggingInterval {
-    LoggingInterval::clamped(10)
-}
-
-fn eval_every() -> EvaluationInterval {
-    EvaluationInterval::clamped(1000)
-}
-
-fn eval_batches() -> EvaluationBatches {
-    EvaluationBatches::clamped(200)
-}
-
-fn checkpoint_every() -> CheckpointInterval {
-    CheckpointInterval::clamped(1000)
-}
-
-fn sample_tokens() -> SampleTokens {
-    SampleTokens::clamped(100)
-}
-
 fn temperature() -> SampleTemperature {
     SampleTemperature::clamped(0.8)
 }
 
-static TEXT: Dataset = Dataset {
+pub(super) static TEXT: Dataset = Dataset {
     name: "text",
     automatic: "Automatic: text in the folder that VALLEYSCOPE_DATA names, else text that the program makes up",
     folder: "train.bin and val.bin of tokens, or files of text",
     synthetic: "Made-up text (no real corpus)",
+    files: None,
 };
 const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
@@ -152,7 +130,7 @@ const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attenti
 const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
 
 impl Gpt2Spec {
-    /// The requirements on the tokens of its data.
+    /// Returns the requirements on the tokens of its data.
     pub fn wanted(&self) -> TextNeeds {
         TextNeeds { tokenizer: self.tokenizer, context: self.shape.context as usize }
     }
@@ -168,7 +146,7 @@ impl Gpt2Spec {
         ))
     }
 
-    /// The size of the model and of its steps, in words; empty for an invalid shape.
+    /// Returns the size of the model and of its steps, in words; empty for an invalid shape.
     fn size(&self) -> String {
         if self.shape.check().is_err() {
             return String::new();
@@ -177,7 +155,7 @@ impl Gpt2Spec {
         format!("{parameters} parameters, {tokens} tokens a step")
     }
 
-    /// The number of tokens of a step.
+    /// Returns the number of tokens of a step.
     pub fn tokens_per_step(&self) -> u64 {
         (self.batch_size.get() * self.accumulation.get()) as u64 * u64::from(self.shape.context)
     }
@@ -187,6 +165,7 @@ impl RunSpec for Gpt2Spec {
     const NAME: &'static str = "GPT-2, pre-training";
     const FAMILY: &'static str = "GPT-2";
     const DATASET: &'static Dataset = &TEXT;
+    const WITH_SMALLER_BATCHES: &'static str = " with more accumulation";
 
     fn common(&self) -> Common<'_> {
         Common {
@@ -358,7 +337,7 @@ pub const LOSS_SCALE: MetricId = MetricId::of("loss_scale");
 /// Skipped steps so far, whose gradients were not finite in float16.
 pub const SKIPPED: MetricId = MetricId::of("skipped");
 
-/// The metrics that a run logs.
+/// Returns the metrics that a run logs.
 fn metrics() -> Vec<MetricInfo> {
     let own = |metric: MetricId, title: &str, unit, scale, better, source| MetricInfo {
         name: metric.name().to_owned(),

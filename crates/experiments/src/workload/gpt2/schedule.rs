@@ -12,7 +12,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The learning rate of update i = 0, 1, … of a run of N steps:
+    /// Returns the learning rate of update i = 0, 1, … of a run of N steps:
     ///
     /// ```text
     /// η(i) = peak · i/W                                               for i < W

@@ -45,7 +45,7 @@ pub enum Gpt2Precision {
 }
 
 impl Gpt2Precision {
-    /// The name in the events of a run.
+    /// Returns the name in the events of a run.
     pub fn name(self) -> &'static str {
         match self {
             Gpt2Precision::Float32 => "float32",
@@ -55,7 +55,7 @@ impl Gpt2Precision {
         }
     }
 
-    /// The precision in which the parameters are stored.
+    /// Returns the precision in which the parameters are stored.
     pub fn of_parameters(self) -> &'static str {
         if self == Gpt2Precision::Float64 { "float64" } else { "float32" }
     }
@@ -99,7 +99,7 @@ impl Gpt2Shape {
     /// The largest number of parameters.
     pub const MOST_PARAMETERS: u64 = 20_000_000_000;
 
-    /// The first rule that the shape breaks.
+    /// Checks the shape, and returns the first rule that it breaks.
     pub fn check(&self) -> Result<(), SpecError> {
         let refuse = |path: &str, complaint: String| Err(SpecError::new(path, complaint));
         for (path, found, most) in [
@@ -127,8 +127,8 @@ impl Gpt2Shape {
         Ok(())
     }
 
-    /// Bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients and the
-    /// optimizer's states.
+    /// Returns the bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients and
+    /// the optimizer's states.
     pub fn activations(&self, sequences: u64, precision: Gpt2Precision, attention: Attention) -> u64 {
         let [layers, heads, width, context, vocabulary] =
             [self.layers, self.heads, self.width, self.context, self.vocabulary].map(u128::from);
@@ -144,7 +144,8 @@ impl Gpt2Shape {
         // The residual stream before both parts; inputs, results and stored tensors of attention and feed-forward net.
         let scores = if attention == Attention::Explicit { sequences * heads * context * context * stream } else { 0 };
         let block = rows * width * (2 * stream + 15 * product) + scores;
-        // In single precision they become their gradient, in half precision a softmax and a gradient beside them.
+        // In single precision the logits become their gradient; in half precision a softmax and a gradient are stored
+        // beside them.
         let of_logit = if product < stream { 2 * stream + product } else { 2 * stream };
         // Temporary tensors: of the backward pass of a block, or of the output layer.
         let logits =
@@ -154,21 +155,21 @@ impl Gpt2Shape {
         u64::try_from(lowered + layers * block + rows * width * 2 * stream + passing).unwrap_or(u64::MAX)
     }
 
-    /// The number of rows whose logits are computed at once: with a large vocabulary the logits of all would need more
-    /// memory than the rest of the model.
+    /// Returns the number of rows whose logits are computed at once: with a large vocabulary the logits of all would
+    /// need more memory than the rest of the model.
     pub fn logits_at_once(vocabulary: u64) -> u64 {
         const MOST: u64 = 1 << 25;
         (MOST / vocabulary).max(1)
     }
 
-    /// The settings that determine the tensors' shapes and meaning, in words.
+    /// Returns the settings that determine the tensors' shapes and meaning, in words.
     pub fn words(&self) -> String {
         let Gpt2Shape { layers, heads, width, context, vocabulary, bias, .. } = self;
         let biases = if *bias { "biases" } else { "no biases" };
         format!("{layers} layers, {heads} heads, width {width}, context {context}, vocabulary {vocabulary}, {biases}")
     }
 
-    /// The fields as a form shows them.
+    /// Returns the fields as a form shows them.
     pub fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field::whole("Layers", "Blocks of attention and feed-forward net", &mut self.layers).at("shape.layers"),
@@ -190,7 +191,7 @@ impl Gpt2Shape {
         ]
     }
 
-    /// The shapes of the parameter tensors, and how many there are of each.
+    /// Returns the shapes of the parameter tensors, and how many there are of each.
     pub fn tensors(&self) -> Vec<(u64, Vec<i64>)> {
         let [width, context, vocabulary] = [self.width, self.context, self.vocabulary].map(i64::from);
         let layers = u64::from(self.layers);
@@ -210,7 +211,7 @@ impl Gpt2Shape {
         tensors
     }
 
-    /// The number of trainable parameters. The output layer is not counted again, as it is the embedding.
+    /// Returns the number of trainable parameters. The output layer is not counted again, as it is the embedding.
     pub fn parameters(&self) -> u64 {
         let [layers, width, context, vocabulary] =
             [self.layers, self.width, self.context, self.vocabulary].map(u64::from);

@@ -10,11 +10,11 @@ use valleyscope_engine::quantity::{
 };
 use valleyscope_runs::{MetricId, Started};
 
-use super::choices::{is_one, one_process};
+use super::choices::is_one;
 use super::form::{Field, Form, Section};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, Outlook, OutlookResult,
-    RunSpec, RunsPreset, Sharing,
+    Common, CommonMut, Course, DataChoice, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs, NotFinite, Outlook,
+    OutlookResult, RunSpec, RunsPreset, Sharing,
 };
 use crate::dataset::mnist::{self, MnistSource, MnistSources};
 
@@ -23,11 +23,16 @@ pub use scan::{MnistScanPreset, MnistScanSpec};
 /// Trainings of the MNIST classifier, one after another.
 pub type MnistPreset = RunsPreset<MnistSpec>;
 
-static MNIST: Dataset = Dataset {
+pub(super) static MNIST: Dataset = Dataset {
     name: "mnist",
     automatic: "Automatic: the cache, else a download, and with no network digits that the program draws",
     folder: "the four IDX files of MNIST, packed or not",
     synthetic: "Drawn digits (not MNIST)",
+    files: Some(DatasetFiles {
+        title: FAMILY,
+        cache: || mnist::cache_folder().ok(),
+        lacking_in: |folder| mnist::look_in(folder).err().map(|error| error.to_string()),
+    }),
 };
 const FAMILY: &str = "MNIST";
 const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";
@@ -46,22 +51,22 @@ pub struct MnistSpec {
     #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
     pub optimizer: RuleSpec,
     pub learning_rate: LearningRate,
-    #[serde(default = "batch_size")]
+    #[serde(default = "BatchSize::of::<128>")]
     pub batch_size: BatchSize,
-    #[serde(default = "steps")]
+    #[serde(default = "TrainingSteps::of::<400>")]
     pub steps: TrainingSteps,
     /// The seed of the initial weights and of the order of the images.
     #[serde(default)]
     pub seed: u64,
     /// Steps from one point of the training curve to the next.
-    #[serde(default = "log_every")]
+    #[serde(default = "LoggingInterval::of::<1>")]
     pub log_every: LoggingInterval,
     /// Steps from one evaluation on the test images to the next.
-    #[serde(default = "eval_every")]
+    #[serde(default = "EvaluationInterval::of::<20>")]
     pub eval_every: EvaluationInterval,
-    #[serde(default = "checkpoint_every")]
+    #[serde(default = "CheckpointInterval::of::<100>")]
     pub checkpoint_every: CheckpointInterval,
-    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    /// The interval of checkpoints that are kept, beside the last two and the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_every: Option<CheckpointInterval>,
     #[serde(default)]
@@ -71,9 +76,10 @@ pub struct MnistSpec {
     #[serde(default)]
     pub device: DeviceChoice,
     /// Processes on this machine that share each batch; others may start them instead.
-    #[serde(default = "one_process", skip_serializing_if = "is_one")]
+    #[serde(default = "Processes::of::<1>", skip_serializing_if = "is_one")]
     pub processes: Processes,
-    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    /// Whether each of several processes keeps the optimizer's memory for a part of the parameters only, and steps
+    /// these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shard_optimizer: bool,
     #[serde(default)]
@@ -82,26 +88,6 @@ pub struct MnistSpec {
 
 /// The sizes of the layers: pixels, units of the paper's hidden layers, and digits.
 pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
-
-fn batch_size() -> BatchSize {
-    BatchSize::clamped(128)
-}
-
-fn steps() -> TrainingSteps {
-    TrainingSteps::clamped(400)
-}
-
-fn log_every() -> LoggingInterval {
-    LoggingInterval::clamped(1)
-}
-
-fn eval_every() -> EvaluationInterval {
-    EvaluationInterval::clamped(20)
-}
-
-fn checkpoint_every() -> CheckpointInterval {
-    CheckpointInterval::clamped(100)
-}
 
 fn outlook(choice: &DataChoice) -> OutlookResult {
     let data = match mnist::look(choice, &MnistSources::of_this_machine())? {
@@ -114,30 +100,6 @@ fn outlook(choice: &DataChoice) -> OutlookResult {
         }
     };
     Ok(Outlook { data, is_fallback: false, warnings: Vec::new() })
-}
-
-impl MnistSpec {
-    /// A run with this optimizer and the defaults of a preset.
-    pub fn new(optimizer: RuleSpec, learning_rate: LearningRate) -> MnistSpec {
-        MnistSpec {
-            name: None,
-            optimizer,
-            learning_rate,
-            batch_size: batch_size(),
-            steps: steps(),
-            seed: 0,
-            log_every: log_every(),
-            eval_every: eval_every(),
-            checkpoint_every: checkpoint_every(),
-            keep_every: None,
-            not_finite: NotFinite::default(),
-            data: DataChoice::default(),
-            device: DeviceChoice::default(),
-            processes: one_process(),
-            shard_optimizer: false,
-            precision: FloatType::default(),
-        }
-    }
 }
 
 impl RunSpec for MnistSpec {
@@ -183,10 +145,10 @@ impl RunSpec for MnistSpec {
     fn needs(&self, batch: u64) -> Needs {
         let bytes = if self.precision == FloatType::Float64 { 8 } else { 4 };
         let [train, test] = mnist::WHOLE.map(|count| count as u64);
-        // All images, and the tensors of the passes of a batch; all test images are one batch.
+        // Memory holds all images and the tensors of a batch's passes; all test images are one batch.
         let (pixels, units) = (SIZES[0] as u64, SIZES.iter().sum::<i64>() as u64);
         let activations = ((train + test) * pixels + batch.max(test) * units * 4) * bytes;
-        // Of each layer the weight and bias of a normalisation, and those of a linear layer.
+        // Each layer has the weight and bias of a normalisation, and those of a linear layer.
         let of_layer = |sides: &[i64]| [(2, vec![sides[0]]), (1, vec![sides[1], sides[0]]), (1, vec![sides[1]])];
         let tensors: Vec<(u64, Vec<i64>)> = SIZES.windows(2).flat_map(of_layer).collect();
         let parameters = SIZES.windows(2).map(|sides| (sides[0] * (sides[1] + 2) + sides[1]) as u64).sum::<u64>();

@@ -4,11 +4,11 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
 
-use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook, steps};
+use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
 use crate::preset::{FormatVersion, Preset};
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
-use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, NOT_TOGETHER};
+use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
 use crate::workload::{
     Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing,
     Workload,
@@ -19,9 +19,9 @@ use crate::workload::{
 #[serde(deny_unknown_fields)]
 pub struct MnistScanPreset {
     pub version: FormatVersion,
-    /// Shown in menus; one line.
+    /// The title in menus, one line.
     pub title: String,
-    /// A sentence about what there is to see.
+    /// One sentence that describes what can be seen.
     #[serde(default)]
     pub description: String,
     pub scan: MnistScanSpec,
@@ -35,9 +35,9 @@ pub struct MnistScanSpec {
     pub batch_sizes: Vec<BatchSize>,
     #[serde(default = "learning_rates")]
     pub learning_rates: LearningRates,
-    #[serde(default = "replicates")]
+    #[serde(default = "Replicates::of::<3>")]
     pub replicates: Replicates,
-    #[serde(default = "steps")]
+    #[serde(default = "TrainingSteps::of::<400>")]
     pub steps: TrainingSteps,
     #[serde(default)]
     pub seed: u64,
@@ -47,7 +47,7 @@ pub struct MnistScanSpec {
     pub device: DeviceChoice,
     #[serde(default)]
     pub precision: FloatType,
-    /// Which part of the scan's grid points the run trains; all without it.
+    /// The part of the scan's grid points that the run trains; without it, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<SweepPart>,
 }
@@ -59,17 +59,13 @@ fn learning_rates() -> LearningRates {
     LearningRates { from: LearningRate::clamped(1e-4), to: LearningRate::clamped(1.0), count: PointCount::clamped(20) }
 }
 
-fn replicates() -> Replicates {
-    Replicates::clamped(3)
-}
-
 impl MnistScanSpec {
-    /// Trainings of one optimizer and batch size: learning rates times replicates.
+    /// Returns the number of trainings of one optimizer and batch size: learning rates times replicates.
     pub fn stack(&self) -> usize {
         self.learning_rates.count.get() * self.replicates.get()
     }
 
-    /// The first rule between fields that the scan breaks.
+    /// Checks the rules between fields, and returns the first that the scan breaks.
     pub fn check(&self) -> Result<(), SpecError> {
         let refuse = |path: String, complaint: String| Err(SpecError::new(path, complaint));
         for (path, found) in [("optimizers", self.optimizers.len()), ("batch_sizes", self.batch_sizes.len())] {
@@ -106,8 +102,8 @@ impl MnistScanSpec {
         Ok(())
     }
 
-    /// The grid points that a run of the scan trains, by their indices of optimizer and batch size. A part has about the same
-    /// cost as each other part.
+    /// Returns the grid points that a run of the scan trains, by their indices of optimizer and batch size. A part has
+    /// about the same cost as each other part.
     fn own_points(&self) -> Vec<[usize; 2]> {
         let all = ScanAxes::points_of(self.optimizers.len(), self.batch_sizes.len());
         let Some(part) = self.part else { return all };
@@ -117,7 +113,7 @@ impl MnistScanSpec {
         all.into_iter().zip(numbers).filter(|(_, number)| *number == part.number()).map(|(point, _)| point).collect()
     }
 
-    /// Grid points of the scan: optimizers times batch sizes.
+    /// Returns the number of grid points of the scan: optimizers times batch sizes.
     pub fn grid_points(&self) -> usize {
         self.optimizers.len() * self.batch_sizes.len()
     }
@@ -210,7 +206,7 @@ impl Workload for MnistScanPreset {
     }
 
     fn check_processes(&self, processes: usize) -> Result<(), String> {
-        if processes == 1 { Ok(()) } else { Err(NOT_TOGETHER.to_owned()) }
+        if processes == 1 { Ok(()) } else { Err(ONE_PROCESS_ONLY.to_owned()) }
     }
 
     fn needs(&self, _: usize) -> Option<Needs> {
@@ -219,6 +215,10 @@ impl Workload for MnistScanPreset {
 
     fn fitting(&self, _: usize, _: u64, _: bool) -> Option<u64> {
         None
+    }
+
+    fn with_smaller_batches(&self) -> &'static str {
+        ""
     }
 
     fn forget_names_of(&mut self, other: &dyn Workload) {

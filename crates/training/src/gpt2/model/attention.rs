@@ -6,7 +6,7 @@ use valleyscope_experiments::workload::Attention;
 use super::loops::{causal_softmax, causal_softmax_backward};
 use super::operations::Heads;
 use crate::loops::{Number, numbers, numbers_mut};
-use crate::team::share;
+use crate::openmp::share;
 
 /// The tensors that the backward pass of attention needs.
 pub(super) enum Attended {
@@ -95,14 +95,15 @@ fn fused_backward(
     Tensor::f_stack(&by_parts, 2)?.f_view(&rows.size()[..])
 }
 
-/// Queries, keys and values as views `[batch, heads, length, width of a head]` of rows that hold all three.
+/// Returns queries, keys and values as views `[batch, heads, length, width of a head]` of rows that hold all three.
 fn views(rows: &Tensor, heads: Heads) -> Result<[Tensor; 3], TchError> {
     let all = rows.f_view([heads.batch, heads.length, 3, heads.heads, -1])?;
     let part = |which| all.f_select(2, which)?.f_transpose(1, 2);
     Ok([part(0)?, part(1)?, part(2)?])
 }
 
-/// From rows `[batch × length, parts × heads × width of a head]` to `[parts, batch × heads, length, width of a head]`.
+/// Rearranges rows `[batch × length, parts × heads × width of a head]` into `[parts, batch × heads, length, width of a
+/// head]`.
 fn split<T: Number>(rows: &Tensor, parts: usize, heads: Heads) -> Result<Tensor, TchError> {
     let width = rows.size()[1] as usize / (parts * heads.heads as usize);
     let shape = [parts as i64, heads.batch * heads.heads, heads.length, width as i64];
@@ -120,14 +121,14 @@ fn split<T: Number>(rows: &Tensor, parts: usize, heads: Heads) -> Result<Tensor,
     Ok(out)
 }
 
-/// For the head of this index in `[parts, batch, heads]`: its place in a row, and the first row of its sequence.
+/// Returns the place of a head in a row and the first row of its sequence, for its index in `[parts, batch, heads]`.
 fn place(index: usize, heads: Heads) -> (usize, usize) {
     let (count, batch) = (heads.heads as usize, heads.batch as usize);
     let (part, sequence, head) = (index / count / batch, index / count % batch, index % count);
     (part * count + head, sequence * heads.length as usize)
 }
 
-/// The reverse of [`split`].
+/// Rearranges heads into rows: the inverse of [`split`].
 fn merge<T: Number>(split: &Tensor, parts: usize, heads: Heads) -> Result<Tensor, TchError> {
     let (length, count) = (heads.length as usize, heads.heads as usize);
     let width = *split.size().last().expect("it has sides") as usize;

@@ -36,15 +36,16 @@ const CONFIG: &str = "config.json";
 /// The longest description that is read, in bytes.
 const LONGEST_CONFIG: u64 = 1 << 20;
 
-/// The fields of which the description of a GPT-2 has at least one, and a `config.json` of another program none.
+/// Fields that identify the description of a GPT-2: it has at least one of them, and a `config.json` of another program
+/// none.
 const MARKS: [&str; 5] = ["model_type", "n_layer", "n_head", "n_embd", "n_positions"];
 
 const ACTIVATION: &str = "activation_function";
 /// Names of the tanh form of GELU.
 const SAME_GELU: [&str; 3] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh"];
 
-/// The keys of a description whose values must be this model's, each with the field of the shape that sets it; the field is
-/// empty where all models of this program have the same value.
+/// The keys of a description whose values must be this model's, each with the field of the shape that sets it; the
+/// field is empty if all models of this program have the same value.
 const DESCRIBED: [(&str, &str); 9] = [
     ("model_type", ""),
     ("n_layer", "shape.layers"),
@@ -57,7 +58,7 @@ const DESCRIBED: [(&str, &str); 9] = [
     ("scale_attn_by_inverse_layer_idx", "shape.scale_attn_by_inverse_layer_idx"),
 ];
 
-/// The values in `transformers` where a description has none.
+/// Returns the values that `transformers` uses for missing keys.
 fn usual_config() -> Value {
     json!({
         "model_type": "gpt2",
@@ -72,19 +73,19 @@ fn usual_config() -> Value {
     })
 }
 
-/// A tensor of a file.
+/// An expected tensor of a file.
 struct Expected {
     name: String,
     shape: Vec<usize>,
     /// The segment of the layout; None for a bias that this model does not have.
     segment: Option<usize>,
-    /// Whether inputs come before outputs there.
+    /// Whether the file's tensor has inputs before outputs.
     transposed: bool,
 }
 
 impl Gpt2 {
     /// Writes `model.safetensors` and `config.json` into a folder, which is created if needed. Parameters that the
-    /// model does not have are zeros.
+    /// model lacks are zeros.
     pub fn export(&self, folder: &Path, overwrite: Overwrite) -> Result<(), ImportError> {
         let kind = if self.parameters.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 };
         let mut contents = Vec::new();
@@ -116,13 +117,13 @@ impl Gpt2 {
 
     /// Sets all parameters to those of a file `model.safetensors`, or of the folder that holds it.
     ///
-    /// The tensors must be those of a model of this shape. A model without biases takes a file whose biases are zero.
-    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored. Where a `config.json` beside the
-    /// file describes a model, that must be this one: the tensors do not show how they are used.
+    /// The tensors must be those of a model of this shape. A model without biases accepts a file whose biases are zero.
+    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored. If a `config.json`
+    /// beside the file describes a model, that must be this one: the tensors do not show how they are used.
     ///
     /// # Errors
     ///
-    /// Where a file cannot be read, or the model is not this one. Then the parameters are unchanged.
+    /// Fails if a file cannot be read, or the model is not this one. Then the parameters are unchanged.
     pub fn import(&mut self, path: &Path) -> Result<(), ImportError> {
         let path = if path.is_dir() { path.join(TENSORS) } else { path.to_owned() };
         self.check_config(&path.with_file_name(CONFIG))?;
@@ -141,7 +142,7 @@ impl Gpt2 {
         Ok(())
     }
 
-    /// Refuses the description of another model, where there is one.
+    /// Refuses the description of another model, if there is one.
     fn check_config(&self, path: &Path) -> Result<(), ImportError> {
         let described = description(path).map_err(|source| ImportError::File { path: path.to_owned(), source })?;
         let Some(described) = described else { return Ok(()) };
@@ -173,7 +174,7 @@ impl Gpt2 {
         Ok(())
     }
 
-    /// All tensors of a file, in the order of the layout.
+    /// Lists all tensors of a file, in the order of the layout.
     fn expected(&self) -> Vec<Expected> {
         let mut all = Vec::new();
         for (index, segment) in self.layout.segments().iter().enumerate() {
@@ -192,7 +193,7 @@ impl Gpt2 {
         all
     }
 
-    /// The bytes of a segment as in a file.
+    /// Returns the bytes of a segment as in a file.
     fn bytes(&self, segment: usize, transposed: bool) -> Result<Vec<u8>, TrainError> {
         let view = self.layout.view(&self.parameters, segment).f_squeeze_dim(0)?;
         let view = if transposed { view.f_transpose(0, 1)? } else { view };
@@ -202,7 +203,8 @@ impl Gpt2 {
         Ok(bytes)
     }
 
-    /// The longest file that is read: the parameters in double precision, and masks in single precision.
+    /// Returns the longest length of a file that is read: the parameters in double precision, and masks in single
+    /// precision.
     fn longest_file(&self, expected: &[Expected]) -> u64 {
         let numbers: usize = expected.iter().map(|expected| expected.shape.iter().product::<usize>()).sum();
         let Gpt2Shape { layers, context, .. } = *self.shape();
@@ -210,7 +212,7 @@ impl Gpt2 {
         8 * numbers as u64 + masks + Checkpoint::LONGEST_HEADER
     }
 
-    /// The model's shape in the terms of `transformers`.
+    /// Returns the model's shape in the terms of `transformers`.
     fn config(&self) -> Value {
         let Gpt2Shape { layers, heads, width, context, vocabulary, scale_attn_by_inverse_layer_idx, .. } =
             *self.shape();
@@ -236,7 +238,7 @@ impl Gpt2 {
     }
 }
 
-/// The fields of a description of a model; `None` where there is no file, or one that describes no model.
+/// Reads the fields of a model's description; `None` if there is no file, or it describes no model.
 fn description(path: &Path) -> io::Result<Option<serde_json::Map<String, Value>>> {
     use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, NotFound};
     let text = match plain_file::read_text(path, Links::Followed, LONGEST_CONFIG) {
@@ -247,17 +249,17 @@ fn description(path: &Path) -> io::Result<Option<serde_json::Map<String, Value>>
     Ok(fields.filter(|fields| MARKS.iter().any(|mark| fields.contains_key(*mark))))
 }
 
-/// The first tensor's name in files where names lack `transformer.`, such as that of OpenAI's model.
+/// The first tensor's name in files without the prefix `transformer.`, such as that of OpenAI's model.
 const WITHOUT_PREFIX: &str = "wte.weight";
 /// The output layer, which is tied to the embedding of the tokens.
 const HEAD: &str = "lm_head.weight";
 
-/// Whether the tensor is an attention mask, which is not a parameter.
+/// Returns whether the tensor is an attention mask, which is not a parameter.
 fn is_mask(name: &str) -> bool {
     name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")
 }
 
-/// The tensors of a file in the expected order, or the fault.
+/// Reads the tensors of a file in the expected order, or returns the fault.
 fn read(file: &[u8], expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, String> {
     let found =
         SafeTensors::deserialize(file).map_err(|error| format!("expected a file of safetensors, but {error}"))?;
@@ -282,7 +284,7 @@ fn read(file: &[u8], expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, 
     Ok(tensors)
 }
 
-/// One tensor of a file.
+/// Reads a tensor of a file.
 fn tensor(file: &SafeTensors<'_>, name: &str, expected: &Expected) -> Result<Tensor, String> {
     let view = file.tensor(name).ok();
     let kind = view.as_ref().and_then(|view| match view.dtype() {

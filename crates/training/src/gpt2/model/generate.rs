@@ -11,12 +11,12 @@ impl Gpt2 {
     /// Generates `count` tokens after the prompt, one after another.
     ///
     /// Each is drawn from the softmax of the logits over `temperature`, among the `top_k` most likely ones if that is
-    /// given; at temperature 0 it is the most likely. Of a text longer than the context only its end is used. The draws
-    /// come from a stream of the key.
+    /// given; at temperature 0 it is the most likely. Only the end of a text longer than the context is used. The draws
+    /// use a stream of the key.
     ///
     /// # Errors
     ///
-    /// Where the prompt is empty or has tokens outside of the model's vocabulary; where logits are not finite; where
+    /// Fails if the prompt is empty or has tokens outside the model's vocabulary, if logits are not finite, and if
     /// `check` fails.
     pub fn generate(
         &self,
@@ -49,7 +49,7 @@ impl Gpt2 {
     }
 }
 
-/// The token at the quantile `uniform` of the probabilities, from the most likely on.
+/// Returns the token at the quantile `uniform` of the probabilities, from the most likely on.
 fn choose(logits: &[f64], temperature: f64, top_k: Option<usize>, uniform: f64) -> Result<i64, TrainError> {
     if let Some(bad) = logits.iter().find(|logit| !logit.is_finite()) {
         let message = format!("expected finite logits, found {bad}: the model has diverged");

@@ -10,7 +10,7 @@ use valleyscope_engine::vectorized;
 use super::operations::EPSILON;
 use crate::loops::Number;
 
-/// Partial sums of a row.
+/// The number of partial sums of a row.
 const LANES: usize = 32;
 
 #[inline(always)]
@@ -56,7 +56,7 @@ fn variance<T: Number>(x: &[T], mean: T) -> T {
     sum_of(sums) / T::splat(x.len() as f64)
 }
 
-/// `Σ a b`
+/// Computes `Σ a b`.
 #[inline(always)]
 pub(super) fn dot<T: Number>(a: &[T], b: &[T]) -> T {
     let mut sums = [T::ZERO; LANES];
@@ -72,7 +72,7 @@ pub(super) fn dot<T: Number>(a: &[T], b: &[T]) -> T {
     sum_of(sums)
 }
 
-/// The largest number; NaN is ignored.
+/// Returns the largest number, ignoring NaN.
 #[inline(always)]
 fn largest<T: Number>(x: &[T]) -> T {
     let mut lanes = [T::splat(f64::NEG_INFINITY); LANES];
@@ -111,7 +111,7 @@ fn exponentials<T: Number>(x: &mut [T], factor: T, most: T) -> T {
 }
 
 vectorized! {
-    /// Normalises each row; `bias` may be empty. `moments` gets the mean of each row and 1 / √(its variance + ε).
+    /// Normalises each row; `bias` may be empty. `moments` receives the mean of each row and 1 / √(its variance + ε).
     pub(super) fn normalize<T: Number>(x: &[T], y: &mut [T], moments: &mut [T], weight: &[T], bias: &[T]) {
         let width = weight.len();
         for ((x, y), moments) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)).zip(moments.chunks_exact_mut(2)) {
@@ -129,8 +129,8 @@ vectorized! {
 }
 
 vectorized! {
-    /// With x̂ = (x − mean) r and g = γ ∂L/∂y, adds `r (g − mean g − x̂ mean(g x̂))` to ∂L/∂x, and sums of `x̂ ∂L/∂y` and
-    /// `∂L/∂y` to the gradients of γ and β.
+    /// Computes the backward pass of [`normalize`](Self::normalize): with x̂ = (x − mean) r and g = γ ∂L/∂y, adds `r (g
+    /// − mean g − x̂ mean(g x̂))` to ∂L/∂x, and sums of `x̂ ∂L/∂y` and `∂L/∂y` to the gradients of γ and β.
     pub(super) fn normalize_backward<T: Number>(
         by_y: &[T], x: &[T], moments: &[T], weight: &[T], by_x: &mut [T], by_weight: &mut [T], by_bias: &mut [T],
     ) {
@@ -154,7 +154,7 @@ vectorized! {
     }
 }
 
-/// `Σ g` and `Σ g (x − mean)` with `g = γ ∂L/∂y`.
+/// Computes `Σ g` and `Σ g (x − mean)` with `g = γ ∂L/∂y`.
 #[inline(always)]
 fn sums_for_backward<T: Number>(by_y: &[T], x: &[T], weight: &[T], mean: T) -> [T; 2] {
     let (mut sums, mut products) = ([T::ZERO; LANES], [T::ZERO; LANES]);
@@ -171,8 +171,8 @@ fn sums_for_backward<T: Number>(by_y: &[T], x: &[T], weight: &[T], mean: T) -> [
 }
 
 vectorized! {
-    /// `½ x (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, which is `x / (1 + exp(−2u))`; `x` becomes its
-    /// derivative.
+    /// Applies GELU: `½ x (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, which is `x / (1 + exp(−2u))`. `x` becomes
+    /// the derivative.
     pub(super) fn activate<T: Number>(x: &mut [T], active: &mut [T]) {
         // 2 √(2/π)
         let twice = T::splat(FRAC_2_SQRT_PI * SQRT_2);
@@ -208,7 +208,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// The sum of the rows' losses; the logits become its gradient times `factor`.
+    /// Returns the sum of the rows' losses; the logits become its gradient times `factor`.
     pub(super) fn cross_entropy<T: Number>(logits: &mut [T], targets: &[i64], width: usize, factor: T) -> T {
         let mut loss = T::ZERO;
         for (row, &target) in logits.chunks_exact_mut(width).zip(targets) {
@@ -227,8 +227,8 @@ vectorized! {
 }
 
 vectorized! {
-    /// Softmax of `scale` times the scores of one head, where a token attends to those up to itself; the others are
-    /// zeros.
+    /// Computes the softmax of `scale` times the scores of one head. A token attends to those up to itself; the other
+    /// probabilities are zero.
     pub(super) fn causal_softmax<T: Number>(scores: &mut [T], length: usize, scale: T) {
         for (token, row) in scores.chunks_exact_mut(length).enumerate() {
             let (seen, ahead) = row.split_at_mut(token + 1);
@@ -243,7 +243,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// Turns gradients by the probabilities of one head into those by its scores, in place.
+    /// Turns gradients with respect to the probabilities of one head into those of its scores, in place.
     pub(super) fn causal_softmax_backward<T: Number>(by: &mut [T], probabilities: &[T], length: usize, scale: T) {
         for (token, (by, p)) in by.chunks_exact_mut(length).zip(probabilities.chunks_exact(length)).enumerate() {
             let (seen, ahead) = by.split_at_mut(token + 1);

@@ -23,7 +23,7 @@ use valleyscope_engine::lanes::Lanes;
 use valleyscope_engine::random::{Key, Streams};
 use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
-use crate::{Answers, Check, Differentiable, FlatOptimizer, ParameterLayout, TrainError};
+use crate::{Check, Differentiable, FlatOptimizer, ParameterLayout, QueryResults, TrainError};
 use passes::Network;
 use views::Views;
 
@@ -40,7 +40,7 @@ use views::Views;
 /// normalisations, softmax and loss in single precision, as are parameters and gradients. The copy of the parameters in
 /// half precision is made once a step.
 ///
-/// Only methods that return plain values wait for a GPU.
+/// Only methods that return plain values block on a GPU.
 #[derive(Debug)]
 pub struct Gpt2 {
     precision: Gpt2Precision,
@@ -96,11 +96,11 @@ impl Differentiable for Gpt2 {
 }
 
 impl Gpt2 {
-    /// A model with all parameters zero; see [`Gpt2::initialize`].
+    /// Creates a model with all parameters zero; see [`Gpt2::initialize`].
     ///
     /// # Errors
     ///
-    /// Where the shape breaks a rule, or the device has not enough memory.
+    /// Fails if the shape breaks a rule, or the device has not enough memory.
     pub fn new(
         shape: Gpt2Shape,
         precision: Gpt2Precision,
@@ -143,7 +143,7 @@ impl Gpt2 {
         })
     }
 
-    /// The same model with tensor operations everywhere, as on a GPU.
+    /// Switches to tensor operations everywhere, as on a GPU.
     pub fn with_tensor_operations(mut self) -> Gpt2 {
         self.form = Form::Tensors;
         self
@@ -165,12 +165,12 @@ impl Gpt2 {
         &self.layout
     }
 
-    /// All parameters.
+    /// Returns all parameters.
     pub fn parameters(&self) -> &Tensor {
         &self.parameters
     }
 
-    /// The sum of the gradients of [`Gpt2::differentiate`].
+    /// Returns the sum of the gradients of [`Gpt2::differentiate`].
     pub fn gradients(&self) -> &Tensor {
         &self.gradients
     }
@@ -197,12 +197,12 @@ impl Gpt2 {
         Ok(())
     }
 
-    /// Has the next gradients replace the stored ones.
+    /// Makes the next gradients replace the stored ones.
     pub fn forget_gradients(&mut self) {
         self.fresh = true;
     }
 
-    /// The mean loss of a micro-batch, a tensor on the device, and its gradients.
+    /// Computes the mean loss of a micro-batch, a tensor on the device, and its gradients.
     ///
     /// `tokens` and `targets` are integers `[sequences, length]`, the targets being the tokens that follow. The
     /// gradients of the loss times `weight` times `scale` are added to the stored ones, in the precision of the
@@ -211,7 +211,7 @@ impl Gpt2 {
     ///
     /// # Errors
     ///
-    /// Where the tokens do not fit the model, the device runs out of memory, or `check`, which is called before each
+    /// Fails if the tokens do not fit the model, the device runs out of memory, or `check`, which is called before each
     /// layer, fails. The gradients are void then.
     pub fn differentiate(
         &mut self,
@@ -233,9 +233,9 @@ impl Gpt2 {
         })
     }
 
-    /// Divides the gradients by `scale`, and clips them where their norm is more than `most`: times
-    /// `most / (norm + 1e-6)`. Returns their norm before clipping, a tensor on the device. It is finite exactly where
-    /// all gradients are, as long as the sum of their squares does not overflow.
+    /// Divides the gradients by `scale`, and clips them if their norm is more than `most`: times `most / (norm +
+    /// 1e-6)`. Returns their norm before clipping, a tensor on the device. It is finite exactly if all gradients are,
+    /// as long as the sum of their squares does not overflow.
     pub fn clip(&mut self, most: Option<f64>, scale: f64) -> Result<Tensor, TrainError> {
         let norm = self.gradients.f_norm()?.f_div_scalar(scale)?;
         let Some(most) = most else {
@@ -254,11 +254,11 @@ impl Gpt2 {
     }
 
     /// Takes an optimizer step with the gradients.
-    pub fn update(&mut self, optimizer: &mut FlatOptimizer, answers: &Answers) -> Result<(), TrainError> {
-        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, answers)
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer, query_results: &QueryResults) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, query_results)
     }
 
-    /// The name of the first tensor with a number that is not finite, among the parameters or their gradients.
+    /// Returns the name of the first tensor with a number that is not finite, among the parameters or their gradients.
     pub fn first_not_finite(&self, flat: &Tensor) -> Result<Option<&str>, TrainError> {
         if flat.f_isfinite()?.f_all()?.f_int64_value(&[])? == 1 {
             return Ok(None);
@@ -271,7 +271,7 @@ impl Gpt2 {
         Ok(None)
     }
 
-    /// The mean loss of some sequences, a tensor on the device.
+    /// Computes the mean loss of some sequences, a tensor on the device.
     pub fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.check_targets(tokens, targets)?;
@@ -279,8 +279,8 @@ impl Gpt2 {
         with_operations!(self.form, O => self.network.loss::<O>(tokens, targets, check))
     }
 
-    /// Tokens drawn from the model's predictions of those that follow, like `tokens` in shape; `uniforms` has a number from
-    /// [0, 1) for each.
+    /// Draws targets from the model's predictions, like `tokens` in shape; `uniforms` has a number from [0, 1) for
+    /// each.
     pub fn drawn_targets(
         &self,
         tokens: &Tensor,
@@ -292,7 +292,7 @@ impl Gpt2 {
         with_operations!(self.form, O => self.network.drawn_targets::<O>(tokens, uniforms, check))
     }
 
-    /// The logits of the token that follows each sequence, `[sequences, vocabulary]`.
+    /// Computes the logits of the token that follows each sequence, `[sequences, vocabulary]`.
     pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.lower()?;
@@ -317,7 +317,7 @@ impl Gpt2 {
         self.check(targets)
     }
 
-    /// Checks that these are sequences of tokens. On a GPU the tokens' values are not checked, as that would wait for
+    /// Checks that these are sequences of tokens. On a GPU the tokens' values are not checked, as that would block on
     /// it.
     fn check(&self, tokens: &Tensor) -> Result<(), TrainError> {
         let Gpt2Shape { context, vocabulary, .. } = *self.shape();
@@ -343,7 +343,7 @@ impl Gpt2 {
     }
 }
 
-/// The kinds of the parameters and of products.
+/// Returns the kinds of the parameters and of products.
 fn kinds(precision: Gpt2Precision) -> (Kind, Kind) {
     match precision {
         Gpt2Precision::Float32 => (Kind::Float, Kind::Float),
@@ -353,7 +353,7 @@ fn kinds(precision: Gpt2Precision) -> (Kind, Kind) {
     }
 }
 
-/// Draws from Normal(0, deviation), from eight streams of the key side by side.
+/// Draws from Normal(0, deviation), using eight streams of the key side by side.
 fn normals(key: Key, count: usize, deviation: f64) -> Vec<f64> {
     const LANES: usize = 8;
     let mut streams = Streams::new(std::array::from_fn::<_, LANES, _>(|lane| key.at(lane as u64)));

@@ -14,7 +14,7 @@ pub(super) struct Heads {
     /// Tokens of a sequence.
     pub length: i64,
     pub heads: i64,
-    /// The factor of the scores.
+    /// The factor of the attention scores.
     pub scale: f64,
 }
 
@@ -25,16 +25,16 @@ pub(super) trait Operations {
     /// The tensors that the backward pass of attention needs.
     type Attended;
 
-    /// The sum of the embeddings of tokens `[batch, length]` and of their positions, `[rows, width]`.
+    /// Computes the sum of the embeddings of tokens `[batch, length]` and of their positions, `[rows, width]`.
     fn embed(tokens: &Tensor, parameters: &Views) -> Result<Tensor, TchError>;
 
     /// Adds to the gradients of both embeddings.
     fn embed_backward(by_rows: &Tensor, tokens: &Tensor, gradients: &mut Views) -> Result<(), TchError>;
 
-    /// `(x − mean x) / √(var x + ε) γ + β` of each row, as a tensor of this kind.
+    /// Computes `(x − mean x) / √(var x + ε) γ + β` of each row, as a tensor of this kind.
     fn normalize(x: &Tensor, norm: &Norm, kind: Kind) -> Result<(Tensor, Self::Normalized), TchError>;
 
-    /// Adds to the gradients of γ and β and to that by x.
+    /// Adds to the gradients of γ and β, and to the gradient of x.
     fn normalize_backward(
         by_normalized: &Tensor,
         normalized: Self::Normalized,
@@ -43,19 +43,20 @@ pub(super) trait Operations {
         by_x: &mut Tensor,
     ) -> Result<(), TchError>;
 
-    /// From rows of queries, keys and values `[rows, 3 width]` to `[rows, width]`; `ahead` is the causal mask, true
-    /// where a token would attend to a later one, `[context, context]`.
+    /// Applies attention to rows of queries, keys and values `[rows, 3 width]`; returns `[rows, width]`. `ahead` is the
+    /// causal mask, true where a token would attend to a later one, `[context, context]`.
     fn attend(rows: Tensor, heads: Heads, ahead: &Tensor) -> Result<(Tensor, Self::Attended), TchError>;
 
-    /// The gradient by the rows of queries, keys and values.
+    /// Computes the gradient of the rows of queries, keys and values.
     fn attend_backward(by_out: Tensor, attended: Self::Attended, heads: Heads) -> Result<Tensor, TchError>;
 
-    /// GELU in its tanh form, and the tensor that its backward pass needs.
+    /// Computes GELU in its tanh form, and the tensor that its backward pass needs.
     fn activate(x: Tensor) -> Result<(Tensor, Tensor), TchError>;
 
     fn activate_backward(by_active: Tensor, kept: &Tensor) -> Result<Tensor, TchError>;
 
-    /// The sum of the cross entropies of some rows, and its gradient by the logits times `factor`.
+    /// Computes the sum of the cross entropies of some rows, and its gradient with respect to the logits times
+    /// `factor`.
     fn cross_entropy(logits: Tensor, targets: &Tensor, factor: f64) -> Result<(Tensor, Tensor), TchError>;
 
     /// Adds the sum of all rows to a bias's gradient.

@@ -30,7 +30,7 @@ struct Layer<'a> {
     ahead: &'a Tensor,
 }
 
-/// The forward pass of a block: from the residual stream before it to that after it.
+/// Computes the forward pass of a block, from the residual stream before it to that after it.
 fn through<O: Operations>(stream: Tensor, layer: Layer<'_>, kind: Kind) -> Result<(Tensor, Passed<O>), TchError> {
     let Layer { own, product, heads, ahead } = layer;
     let (attention_in, attention_norm) = O::normalize(&stream, &own.attention_norm, kind)?;
@@ -45,8 +45,8 @@ fn through<O: Operations>(stream: Tensor, layer: Layer<'_>, kind: Kind) -> Resul
     ))
 }
 
-/// The backward pass of a block: turns the gradient by the residual stream after it into that before it, and adds to
-/// those of the block.
+/// Computes the backward pass of a block: turns the gradient of the residual stream after it into that before it, and
+/// adds to those of the block's parameters.
 fn back<O: Operations>(
     by_stream: &mut Tensor,
     passed: Passed<O>,
@@ -90,7 +90,7 @@ fn back<O: Operations>(
     )
 }
 
-/// The gradient by a linear layer's inputs; adds to those of its parameters.
+/// Returns the gradient of a linear layer's inputs, and adds to those of its parameters.
 fn back_linear<O: Operations>(
     by_outputs: &Tensor,
     inputs: &Tensor,
@@ -112,7 +112,7 @@ pub(super) struct Network {
     pub attention: Attention,
     /// The parameters.
     pub own: Views,
-    /// A copy of them in half precision for the products, if those are computed in it.
+    /// A copy of the parameters in half precision, if products are computed in it.
     pub lowered: Option<Views>,
     /// The causal mask, true where a token would attend to a later one, `[context, context]`.
     pub ahead: Tensor,
@@ -133,7 +133,7 @@ impl Network {
         Layer { own: &self.own.blocks[index], product: &self.products().blocks[index], heads, ahead: &self.ahead }
     }
 
-    /// The weights for the products.
+    /// Returns the weights for the products.
     fn products(&self) -> &Views {
         self.lowered.as_ref().unwrap_or(&self.own)
     }
@@ -142,7 +142,7 @@ impl Network {
         self.products().tokens.kind()
     }
 
-    /// The residual stream after the last block, `[rows, width]`.
+    /// Computes the residual stream after the last block, `[rows, width]`.
     fn stream<O: Operations>(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let mut stream = O::embed(tokens, &self.own)?;
         for layer in 0..self.own.blocks.len() {
@@ -152,7 +152,7 @@ impl Network {
         Ok(stream)
     }
 
-    /// Logits of the last token of each sequence, `[batch, vocabulary]`.
+    /// Computes the logits of the last token of each sequence, `[batch, vocabulary]`.
     pub(super) fn last_logits<O: Operations>(
         &self,
         tokens: &Tensor,
@@ -164,7 +164,7 @@ impl Network {
         Ok(normalized.f_mm(&self.products().tokens.f_transpose(0, 1)?)?)
     }
 
-    /// The mean loss.
+    /// Computes the mean loss.
     pub(super) fn loss<O: Operations>(
         &self,
         tokens: &Tensor,
@@ -183,7 +183,7 @@ impl Network {
         Ok(mean(sum, rows)?)
     }
 
-    /// Tokens drawn from the predictions of those that follow.
+    /// Draws targets from the predictions.
     pub(super) fn drawn_targets<O: Operations>(
         &self,
         tokens: &Tensor,
@@ -202,13 +202,13 @@ impl Network {
         Ok(Tensor::f_cat(&drawn, 0)?.f_view(&tokens.size()[..])?)
     }
 
-    /// Rows whose logits are computed at once, by their start and number.
+    /// Splits the rows into chunks whose logits are computed at once, by start and number.
     fn chunks(&self, rows: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
         let most = Gpt2Shape::logits_at_once(u64::from(self.shape.vocabulary)) as i64;
         (0..rows).step_by(most as usize).map(move |start| (start, most.min(rows - start)))
     }
 
-    /// The mean loss; its gradients times `factor` are added to the stored ones, or replace them where they are a
+    /// Computes the mean loss. Its gradients times `factor` are added to the stored ones, or replace them if they are a
     /// step's first.
     pub(super) fn differentiate<O: Operations>(
         &self,
@@ -244,7 +244,7 @@ impl Network {
         Ok(loss)
     }
 
-    /// The mean loss, and its gradient by the inputs of the output layer.
+    /// Computes the mean loss, and its gradient with respect to the inputs of the output layer.
     fn differentiate_head<O: Operations>(
         &self,
         normalized: &Tensor,

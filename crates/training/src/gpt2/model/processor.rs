@@ -1,4 +1,4 @@
-//! Element-wise operations and reductions as loops over slices: for the processor in single and double precision.
+//! Element-wise operations and reductions as loops over slices, for the processor in single and double precision.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use super::operations::Heads;
 use super::views::{Norm, Views};
 use super::{attention, attention::Attended};
 use crate::loops::{Number, numbers, numbers_mut};
-use crate::team::{rows_of_a_part, share};
+use crate::openmp::{rows_of_a_part, share};
 
 pub(super) struct Operations<T>(PhantomData<T>);
 
@@ -20,7 +20,8 @@ pub(super) struct Normalized {
     moments: Tensor,
 }
 
-/// For a tensor `[rows, width]`: the rows of one part of the work, the width, and the elements of such a part.
+/// Returns for a tensor `[rows, width]` the number of rows of a part of the work, the width, and the elements of such a
+/// part.
 fn parts(tensor: &Tensor) -> (usize, usize, usize) {
     let size = tensor.size();
     let (count, width) = (size[0] as usize, size[1] as usize);
@@ -28,7 +29,7 @@ fn parts(tensor: &Tensor) -> (usize, usize, usize) {
     (rows, width, rows * width)
 }
 
-/// Buffer in which each part adds up `width` numbers of its own.
+/// Allocates a buffer in which each part adds up `width` numbers of its own.
 fn sums<T: Number>(tensor: &Tensor, width: usize) -> Vec<T> {
     let (rows, ..) = parts(tensor);
     vec![T::ZERO; (tensor.size()[0] as usize).div_ceil(rows) * width]

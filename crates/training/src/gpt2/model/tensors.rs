@@ -1,4 +1,4 @@
-//! Element-wise operations and reductions as tensor operations: for GPUs, and for half precision anywhere.
+//! Element-wise operations and reductions as tensor operations, for GPUs and for half precision anywhere.
 
 use tch::{Kind, TchError, Tensor};
 use valleyscope_experiments::workload::Attention;
@@ -30,7 +30,7 @@ impl Recorded {
         self.output.f_detach()
     }
 
-    /// The gradients by the inputs.
+    /// Returns the gradients of the inputs.
     fn backward(self, by_output: &Tensor) -> Result<Vec<Tensor>, TchError> {
         // The gradient of this scalar by the output is `by_output`; computing it costs one pass over both.
         let number = tch::with_grad(|| self.output.f_reshape(-1)?.f_dot(&by_output.f_reshape(-1)?))?;
@@ -51,14 +51,14 @@ pub(super) enum Attended {
     Explicit(Explicit),
 }
 
-/// Queries, keys and values of each head as views of rows that hold all three.
+/// Returns queries, keys and values of each head as views of rows that hold all three.
 fn parts(rows: &Tensor, heads: Heads) -> Result<[Tensor; 3], TchError> {
     let all = rows.f_view([heads.batch, heads.length, 3, heads.heads, -1])?;
     let part = |which| all.f_select(2, which)?.f_transpose(1, 2);
     Ok([part(0)?, part(1)?, part(2)?])
 }
 
-/// From `[batch, heads, length, width of a head]` to rows.
+/// Rearranges `[batch, heads, length, width of a head]` into rows.
 fn merged(of_heads: &Tensor, heads: Heads) -> Result<Tensor, TchError> {
     of_heads.f_transpose(1, 2)?.f_reshape([heads.batch * heads.length, -1])
 }
@@ -75,7 +75,7 @@ impl super::operations::Operations for Operations {
 
     fn embed_backward(by_rows: &Tensor, tokens: &Tensor, gradients: &mut Views) -> Result<(), TchError> {
         let vocabulary = gradients.tokens.size()[0];
-        // Its order of additions is fixed, unlike that of adding at indices on a GPU.
+        // This has a fixed order of additions, unlike adding at indices on a GPU.
         let by_tokens = Tensor::f_embedding_dense_backward(by_rows, &tokens.f_view(-1)?, vocabulary, -1, false)?;
         let _ = gradients.tokens.f_add_(&by_tokens)?;
         let [batch, length] = [tokens.size()[0], tokens.size()[1]];

@@ -5,8 +5,8 @@ use valleyscope_experiments::workload::Gpt2Shape;
 
 use crate::ParameterLayout;
 
-/// The layout of all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is
-/// `[outputs, inputs]` here.
+/// Returns the layout of all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is `[outputs,
+/// inputs]` here.
 pub(super) fn layout(shape: &Gpt2Shape) -> ParameterLayout {
     let [width, context, vocabulary] = [shape.width, shape.context, shape.vocabulary].map(i64::from);
     let mut segments = vec![
@@ -58,11 +58,11 @@ pub(super) struct Views {
 #[derive(Debug)]
 pub(super) struct BlockViews {
     pub attention_norm: Norm,
-    /// The layer to queries, keys and values.
+    /// The linear layer that computes queries, keys and values.
     pub attention_in: Linear,
     pub attention_out: Linear,
     pub feed_norm: Norm,
-    /// The layer to four times the width.
+    /// The linear layer to four times the width.
     pub feed_in: Linear,
     pub feed_out: Linear,
 }
@@ -75,7 +75,7 @@ pub(super) struct Norm {
 
 #[derive(Debug)]
 pub(super) struct Linear {
-    /// `[outputs, inputs]`
+    /// The weight, `[outputs, inputs]`.
     pub weight: Tensor,
     pub transposed: Tensor,
     pub bias: Option<Tensor>,
@@ -151,7 +151,7 @@ impl Views {
 }
 
 impl Linear {
-    /// `x Wᵗ + b`
+    /// Computes `x Wᵗ + b`.
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor, TchError> {
         match &self.bias {
             Some(bias) => bias.f_addmm(x, &self.transposed),
@@ -159,7 +159,7 @@ impl Linear {
         }
     }
 
-    /// `stream + x Wᵗ + b`, in the stream's precision.
+    /// Computes `stream + x Wᵗ + b`, in the stream's precision.
     pub(super) fn apply_and_add(&self, x: &Tensor, stream: &Tensor) -> Result<Tensor, TchError> {
         match &self.bias {
             _ if x.kind() != stream.kind() => stream.f_add(&self.apply(x)?),
@@ -169,8 +169,8 @@ impl Linear {
     }
 }
 
-/// `gradient ← byᵗ x`, added unless it is a step's first. The product has the precision of its factors, the gradient
-/// its own.
+/// Computes `gradient ← byᵗ x`, added unless it is a step's first. The product has the precision of its factors, the
+/// gradient its own.
 pub(super) fn add_product(gradient: &mut Tensor, by: &Tensor, x: &Tensor, first: bool) -> Result<(), TchError> {
     let transposed = by.f_transpose(0, 1)?;
     if gradient.kind() == x.kind() {

@@ -14,7 +14,8 @@ use valleyscope_experiments::workload::mnist::SIZES;
 use super::images::{Batch, Images};
 use crate::group::Group;
 use crate::{
-    Answers, Differentiable, FlatOptimizer, Labels, ParameterLayout, Questions, TrainError, drawn_labels, uniforms,
+    Differentiable, FlatOptimizer, GradientQueries, Labels, ParameterLayout, QueryResults, TrainError, drawn_labels,
+    uniforms,
 };
 
 /// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
@@ -36,7 +37,7 @@ pub struct Mlp {
     parameters: Tensor,
     gradients: Tensor,
     statistics: Tensor,
-    /// Views of the three, made once: making them in each step took 0.2 ms.
+    /// Views of the flat tensors, made once: making them in each step took 0.2 ms.
     layers: Vec<Views>,
     kind: Kind,
     device: Device,
@@ -55,9 +56,9 @@ const EPSILON: f64 = 1e-5;
 struct Views {
     parameters: Layer,
     gradients: Layer,
-    /// Wᵗ, `[models, inputs, outputs]`
+    /// The transposed weight Wᵗ, `[models, inputs, outputs]`.
     transposed: Tensor,
-    /// Running mean and variance, `[models, inputs]`
+    /// Running mean and variance, `[models, inputs]`.
     running: [Tensor; 2],
 }
 
@@ -67,13 +68,13 @@ const SEGMENTS: [&str; 4] = ["norm.weight", "norm.bias", "linear.weight", "linea
 /// The parameters of a layer, or their gradients, for all models.
 #[derive(Debug)]
 struct Layer {
-    /// γ, `[models, inputs]`
+    /// The scale γ, `[models, inputs]`.
     scale: Tensor,
-    /// β, `[models, inputs]`
+    /// The shift β, `[models, inputs]`.
     shift: Tensor,
-    /// W, `[models, outputs, inputs]`
+    /// The weight W, `[models, outputs, inputs]`.
     weight: Tensor,
-    /// b, `[models, outputs]`
+    /// The bias b, `[models, outputs]`.
     bias: Tensor,
 }
 
@@ -86,30 +87,31 @@ impl Layer {
 
 /// The tensors of a layer that the backward pass needs.
 struct Passed {
-    /// x
+    /// The inputs x.
     inputs: Tensor,
-    /// y
+    /// The normalised and scaled inputs y.
     normalized: Tensor,
-    /// Mean of x and 1 / √(var x + ε), `[models, inputs]`
+    /// Mean of x, and 1 / √(var x + ε), `[models, inputs]`.
     mean: Tensor,
     inverse_deviation: Tensor,
 }
 
 /// Element-wise operations and reductions, in two forms.
 trait Operations {
-    /// Batch normalisation of `inputs`, which updates the running averages.
+    /// Applies batch normalisation to `inputs`, and updates the running averages.
     fn normalize(&self, inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError>;
 
-    /// `max(z + b, 0)`
+    /// Computes `max(z + b, 0)`.
     fn bias_and_relu(&self, outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError>;
 
-    /// The mean cross entropy of each model, and its gradient by the outputs, to which `bias` is not added yet.
+    /// Computes the mean cross entropy of each model, and its gradient with respect to the outputs, to which `bias` is
+    /// not added yet.
     fn cross_entropy(&self, outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError>;
 
     /// Sums over the batch into the bias's gradient.
     fn bias_gradient(&self, by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError>;
 
-    /// From the gradient by y to those of γ and β and, unless the layer is the first, by the z before it.
+    /// Turns the gradient of y into those of γ and β and, unless the layer is the first, of the z before it.
     fn normalize_backward(
         &self,
         by_normalized: Tensor,
@@ -142,7 +144,7 @@ impl Differentiable for Mlp {
 impl Mlp {
     pub const SIZES: [i64; 7] = SIZES;
 
-    /// A stack with all parameters zero; see [`Mlp::initialize`].
+    /// Creates a stack with all parameters zero; see [`Mlp::initialize`].
     pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {
         let sizes = Self::SIZES.to_vec();
         let layers = || sizes.windows(2).enumerate();
@@ -195,31 +197,31 @@ impl Mlp {
         })
     }
 
-    /// The same stack with tensor operations everywhere, as on a GPU.
+    /// Switches to tensor operations everywhere, as on a GPU.
     pub fn with_tensor_operations(mut self) -> Mlp {
         self.with_tensors = true;
         self
     }
 
-    /// Shares each batch with the other processes of a group, which have the same parameters: losses, gradients and running
-    /// averages are those of the whole batch. A stack of one model only.
+    /// Shares each batch with the other processes of a group, which have the same parameters: losses, gradients and
+    /// running averages are those of the whole batch. For a stack of one model only.
     pub(super) fn join(&mut self, group: Arc<Group>) {
         assert_eq!(self.models(), 1, "several processes train a single model");
         self.with_tensors |= !group.is_alone();
         self.group = group;
     }
 
-    /// All parameters.
+    /// Returns all parameters.
     pub fn parameters(&self) -> &Tensor {
         &self.parameters
     }
 
-    /// Their gradients, after [`Mlp::differentiate`].
+    /// Returns the gradients after [`Mlp::differentiate`].
     pub fn gradients(&self) -> &Tensor {
         &self.gradients
     }
 
-    /// The running means and variances of the batch normalisations.
+    /// Returns the running means and variances of the batch normalisations.
     pub fn statistics(&self) -> &Tensor {
         &self.statistics
     }
@@ -228,7 +230,7 @@ impl Mlp {
         &self.layout
     }
 
-    /// The layout of the running averages.
+    /// Returns the layout of the running averages.
     pub fn statistics_layout(&self) -> &ParameterLayout {
         &self.statistics_layout
     }
@@ -245,8 +247,8 @@ impl Mlp {
         self.device
     }
 
-    /// PyTorch's defaults, from a stream of the key: weights and biases of a linear layer uniform within
-    /// ±1/√inputs; γ = 1, β = 0.
+    /// Draws a model's parameters as PyTorch does, from a stream of the key: weights and biases of a linear layer
+    /// uniform within ±1/√inputs; γ = 1, β = 0.
     pub fn initialize(&mut self, model: usize, key: Key) -> Result<(), TrainError> {
         let mut values = Vec::with_capacity(self.layout.model_size());
         for (index, segment) in self.layout.segments().iter().enumerate() {
@@ -278,7 +280,7 @@ impl Mlp {
         Ok(())
     }
 
-    /// All parameters of a model, segment after segment.
+    /// Returns all parameters of a model, segment after segment.
     pub fn model(&self, model: usize) -> Result<Vec<f64>, TrainError> {
         let mut values = Vec::with_capacity(self.layout.model_size());
         for index in 0..self.layout.segments().len() {
@@ -288,8 +290,8 @@ impl Mlp {
         Ok(values)
     }
 
-    /// The training loss of each model on its images, `[models]`, and all gradients. In a group `batch` is this process's
-    /// part of the images.
+    /// Computes the training loss of each model on its images, `[models]`, and all gradients. In a group, `batch` is
+    /// this process's part of the images.
     pub fn differentiate(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
         match (self.with_tensors, self.kind) {
             (true, _) => {
@@ -309,8 +311,8 @@ impl Mlp {
         Ok(tensors::Operations { group: Arc::clone(&self.group), images: images.f_int64_value(&[0])? as f64 })
     }
 
-    /// What the backward pass needs of each layer, and the outputs, to which the last bias is not added yet. Updates the
-    /// running averages.
+    /// Computes the tensors of each layer for the backward pass, and the outputs, to which the last bias is not added
+    /// yet. Updates the running averages.
     fn forward(&mut self, operations: &impl Operations, images: Tensor) -> Result<(Vec<Passed>, Tensor), TrainError> {
         let last = self.layers.len() - 1;
         let mut passed = Vec::with_capacity(self.layers.len());
@@ -342,24 +344,24 @@ impl Mlp {
     }
 
     /// Takes an optimizer step with the gradients.
-    pub fn update(&mut self, optimizer: &mut FlatOptimizer, answers: &Answers) -> Result<(), TrainError> {
-        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, answers)
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer, query_results: &QueryResults) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, query_results)
     }
 
-    /// The answers to the questions of an optimizer about a batch, which `batch` makes again. Labels are drawn from the
-    /// streams of `keys`, one for each model. The running averages stay as they are.
-    pub fn answers(
+    /// Computes the results of an optimizer's queries about a batch, which `batch` makes again. Labels are drawn from
+    /// the streams of `keys`, one for each model. The running averages stay unchanged.
+    pub fn query_results(
         &mut self,
-        questions: Questions,
+        queries: GradientQueries,
         keys: &[Key],
         batch: impl Fn() -> Result<Batch, TrainError>,
-    ) -> Result<Answers, TrainError> {
-        if !questions.are_asked() {
-            return Ok(Answers::default());
+    ) -> Result<QueryResults, TrainError> {
+        if !queries.any() {
+            return Ok(QueryResults::default());
         }
         let statistics = self.statistics.f_detach_copy()?;
         let samples = self.tensor_operations(&batch()?)?.images;
-        let answers = Answers::find(questions, self, samples, |mlp, labels| {
+        let query_results = QueryResults::compute(queries, self, samples, |mlp, labels| {
             let mut batch = batch()?;
             if labels == Labels::OfModel {
                 let logits = mlp.logits(&batch)?;
@@ -370,10 +372,10 @@ impl Mlp {
             mlp.differentiate(batch).map(drop)
         });
         self.statistics.f_copy_(&statistics)?;
-        answers
+        query_results
     }
 
-    /// The logits of a training batch, normalized by its own mean and variance. Updates the running averages.
+    /// Computes the logits of a training batch, normalised by its own mean and variance. Updates the running averages.
     fn logits(&mut self, batch: &Batch) -> Result<Tensor, TrainError> {
         // The first normalisation may change its inputs.
         let images = batch.images.f_detach_copy()?;
@@ -385,7 +387,7 @@ impl Mlp {
         Ok(outputs.f_add(&self.last_bias().f_unsqueeze(1)?)?)
     }
 
-    /// A model's loss and accuracy over all images, with the running averages.
+    /// Computes a model's loss and accuracy over all images, with the running averages.
     pub fn evaluate(&self, model: usize, images: &Images) -> Result<Evaluation, TrainError> {
         // The paper's test batches on a GPU; parts that fit into the cache on a processor.
         let part = if self.device == Device::Cpu { 1024 } else { 8192 };
@@ -409,7 +411,8 @@ impl Mlp {
         Ok(Evaluation { loss: loss / count, accuracy: right / count })
     }
 
-    /// A layer of one model for evaluation, with the normalisation folded in: weight `[inputs, outputs]` and bias.
+    /// Returns a layer of one model for evaluation, with the normalisation folded in: weight `[inputs, outputs]` and
+    /// bias.
     ///
     /// `W (γ (x − mean) r + β) + b = (W γ r) x + (W (β − γ r mean) + b)`
     fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {

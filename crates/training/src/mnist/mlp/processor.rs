@@ -1,4 +1,4 @@
-//! Element-wise operations and reductions as loops over slices: for the processor.
+//! Element-wise operations and reductions as loops over slices, for the processor.
 
 use std::marker::PhantomData;
 
@@ -11,13 +11,13 @@ use crate::loops::{Number, numbers, numbers_mut};
 
 pub(super) struct Operations<T>(pub(super) PhantomData<T>);
 
-/// For a tensor `[models, batch, units]`: the number of elements for one model, and of units.
+/// Returns for a tensor `[models, batch, units]` the number of elements for one model, and of units.
 fn shape(tensor: &Tensor) -> (usize, usize) {
     let size = tensor.size();
     ((size[1] * size[2]) as usize, size[2] as usize)
 }
 
-/// An uninitialised tensor `[models, units]`.
+/// Allocates an uninitialised tensor `[models, units]`.
 fn empty_per_unit(like: &Tensor) -> Result<Tensor, TrainError> {
     let size = like.size();
     Ok(Tensor::f_empty([size[0], size[2]], (like.kind(), like.device()))?)
@@ -113,7 +113,7 @@ impl<T: Number> super::Operations for Operations<T> {
 }
 
 vectorized! {
-    /// Mean and variance of each unit over the batch.
+    /// Computes mean and variance of each unit over the batch.
     fn moments<T: Number>(x: &[T], mean: &mut [T], variance: &mut [T]) {
         let units = mean.len();
         let share = T::splat(1.0 / (x.len() / units) as f64);
@@ -181,7 +181,7 @@ vectorized! {
     }
 }
 
-/// The mean loss; `z` becomes its gradient.
+/// Returns the mean loss; `z` becomes its gradient.
 fn cross_entropy<T: Number>(z: &mut [T], bias: &[T], labels: &[i64]) -> T {
     let share = T::splat(1.0 / labels.len() as f64);
     let mut loss = T::ZERO;
@@ -221,7 +221,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// Sums over the batch of `∂L/∂y · x̂` and `∂L/∂y`.
+    /// Computes sums over the batch of `∂L/∂y · x̂` and `∂L/∂y`.
     fn parameter_gradients<T: Number>(
         dy: &[T], x: &[T], mean: &[T], inverse: &[T], by_scale: &mut [T], by_shift: &mut [T],
     ) {
@@ -243,7 +243,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// `∂L/∂x = γ r (∂L/∂y − (∂L/∂β + x̂ ∂L/∂γ) / B)`, and 0 where ReLU gave x = 0.
+    /// Computes `∂L/∂x = γ r (∂L/∂y − (∂L/∂β + x̂ ∂L/∂γ) / B)`, and 0 where ReLU gave x = 0.
     fn input_gradients<T: Number>(
         dy: &mut [T], x: &[T], mean: &[T], inverse: &[T], scale: &[T], by_scale: &[T], by_shift: &[T],
     ) {

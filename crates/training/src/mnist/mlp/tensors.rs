@@ -1,4 +1,4 @@
-//! Element-wise operations and reductions as tensor operations: for GPUs.
+//! Element-wise operations and reductions as tensor operations, for GPUs.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Variance and mean of each unit over the whole batch, `[models, 1, units]`.
+    /// Computes variance and mean of each unit over the whole batch, `[models, 1, units]`.
     fn moments(&self, inputs: &Tensor) -> Result<(Tensor, Tensor), TrainError> {
         if self.group.is_alone() {
             return Ok(inputs.f_var_mean_correction(&[1][..], 0, true)?);
@@ -50,7 +50,7 @@ impl super::Operations for Operations {
         Ok(outputs.f_add_(&bias.f_unsqueeze(1)?)?.f_relu_()?)
     }
 
-    /// In a group, this process's parts of the losses.
+    /// Returns, in a group, this process's parts of the losses.
     fn cross_entropy(
         &self,
         mut outputs: Tensor,

@@ -23,7 +23,7 @@ pub(super) fn draw(digit: u8, key: Key, image: &mut [u8]) {
     let mut draws = Draws { uniform: Stream::new(key.at(1)), normal: Streams::new([key.at(2)]), spare: None };
     let ways = skeleton::of(digit);
     let way = &ways[draws.below(ways.len())];
-    let mut lines = Hand::new(&mut draws).write(way, &mut draws);
+    let mut lines = Handwriting::new(&mut draws).write(way, &mut draws);
     let radius = (1.15 + 0.3 * draws.normal()).clamp(0.55, 2.1);
     place(&mut lines, radius, &mut draws);
     Pen { radius, softness: draws.between(0.9, 1.7), ink: draws.between(0.82, 1.1) }.ink(&lines, image, &mut draws);
@@ -56,7 +56,7 @@ impl Draws {
 }
 
 /// A handwriting: slant, proportions and steadiness.
-struct Hand {
+struct Handwriting {
     /// The images of the axes, as columns.
     linear: [Point; 2],
     jitter: f64,
@@ -70,8 +70,8 @@ struct Wave {
     phase: f64,
 }
 
-impl Hand {
-    fn new(draws: &mut Draws) -> Hand {
+impl Handwriting {
+    fn new(draws: &mut Draws) -> Handwriting {
         let [cos, sin] = cos_sin((0.13 * draws.normal()).clamp(-0.5, 0.5));
         let slant = (0.12 + 0.24 * draws.normal()).clamp(-0.7, 0.9);
         let width = (0.82 + 0.16 * draws.normal()).clamp(0.35, 1.3);
@@ -86,10 +86,10 @@ impl Hand {
         // Scaled, slanted to the right going up, and turned.
         let [x, y] = [[width, 0.0], [-slant, 1.0]];
         let turned = |[x, y]: Point| [cos * x - sin * y, sin * x + cos * y];
-        Hand { linear: [turned(x), turned(y)], jitter, waves }
+        Handwriting { linear: [turned(x), turned(y)], jitter, waves }
     }
 
-    /// The skeleton's curves as short straight pieces.
+    /// Returns the skeleton's curves as short straight pieces.
     fn write(&self, way: &Skeleton, draws: &mut Draws) -> Vec<[Point; 2]> {
         let points: Vec<Point> = way
             .points
@@ -119,7 +119,7 @@ impl Hand {
     }
 }
 
-/// The point at `part` of the way from node `span` to the next, on the Catmull–Rom spline through all.
+/// Returns the point at `part` of the way from node `span` to the next, on the Catmull–Rom spline through all.
 fn between_nodes(nodes: &[Point], curve: &[usize], span: usize, part: f64) -> Point {
     let last = nodes.len() - 1;
     let closed = curve[0] == curve[last];
@@ -203,7 +203,7 @@ impl Pen {
     }
 }
 
-/// The square of the distance from a point to a straight piece.
+/// Returns the square of the distance from a point to a straight piece.
 fn distance_squared(point: Point, [a, b]: [Point; 2]) -> f64 {
     let along = [b[0] - a[0], b[1] - a[1]];
     let from = [point[0] - a[0], point[1] - a[1]];

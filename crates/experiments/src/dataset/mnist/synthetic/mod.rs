@@ -14,14 +14,14 @@ use super::{Digits, Mnist, MnistSource, PIXELS, WHOLE};
 /// The default seed of the synthetic digits.
 pub const SYNTHETIC_SEED: u64 = 1998;
 
-/// As many images as MNIST has, drawn with a pen along skeletons of the digits that are bent, slanted, scaled
-/// and jittered at random. They are not MNIST, and figures made with them say nothing about it.
+/// Draws as many images as MNIST has, drawn with a pen along skeletons of the digits that are bent, slanted, scaled and
+/// jittered at random. They are not MNIST, and figures made with them allow no conclusion about it.
 pub fn synthetic_digits(seed: u64) -> Mnist {
     let [train, test] = [0, 1].map(|part| digits(Key::new(seed).at(part), WHOLE[part as usize]));
     Mnist { train, test, source: MnistSource::Synthetic }
 }
 
-/// Whether these are the test images of the default synthetic digits, such as from a file of them.
+/// Returns whether these are the test images of the default synthetic digits, such as from a file of them.
 pub(super) fn drew(test: &Digits) -> bool {
     let key = Key::new(SYNTHETIC_SEED).at(1);
     let labels = || (0..).zip(&test.labels).all(|(index, &found)| label(key.at(index)) == found);
@@ -37,7 +37,7 @@ fn digits(key: Key, count: usize) -> Digits {
     Digits { images, labels }
 }
 
-/// A random digit, all equally likely.
+/// Returns a random digit, all equally likely.
 fn label(image: Key) -> u8 {
     ((u128::from(Stream::new(image.at(0)).next_u64()) * 10) >> 64) as u8
 }

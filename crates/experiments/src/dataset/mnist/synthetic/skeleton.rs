@@ -3,12 +3,12 @@
 /// A way to write a digit: curves through points. Points lie between 0 and 1, from the left and from the top.
 pub(super) struct Skeleton {
     pub points: &'static [[f64; 2]],
-    /// Each a smooth line through the points of these numbers; closed if it ends where it begins. Where a line
-    /// has a corner, one curve ends and the next begins.
+    /// The curves, each a smooth line through the points of these numbers; closed if it ends where it begins. Where a
+    /// line has a corner, one curve ends and the next begins.
     pub curves: &'static [&'static [usize]],
 }
 
-/// The ways to write a digit.
+/// Returns the ways to write a digit.
 pub(super) fn of(digit: u8) -> &'static [Skeleton] {
     match digit {
         0 => ZERO,

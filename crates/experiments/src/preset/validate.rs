@@ -1,0 +1,176 @@
+//! Validation of presets: rules between fields, and others that their types do not express.
+
+use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
+use valleyscope_engine::spec_error::SpecError;
+
+use super::{LandscapePreset, LessonStep, Preset, SweepPreset};
+use crate::view::{DiagnosticMetric, ViewSettings};
+use crate::workload::Workload;
+
+fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError::new(path, complaint))
+}
+
+/// Checks the preset, and returns the first rule that it breaks.
+pub(super) fn check(preset: &Preset) -> Result<(), SpecError> {
+    match preset {
+        Preset::Landscape(preset) => check_landscape(preset),
+        Preset::Sweep(preset) => check_sweep(preset),
+        training => training.workload().map_or(Ok(()), check_workload),
+    }
+}
+
+fn check_workload(preset: &dyn Workload) -> Result<(), SpecError> {
+    check_words(preset.title(), preset.description())?;
+    preset.check()
+}
+
+/// Checks the fields that all presets have.
+fn check_words(title: &str, description: &str) -> Result<(), SpecError> {
+    SpecError::check_line("title", title, Preset::LONGEST_TITLE)?;
+    SpecError::check_length("description", description, 0..=Preset::LONGEST_DESCRIPTION)
+}
+
+fn check_sweep(preset: &SweepPreset) -> Result<(), SpecError> {
+    check_words(&preset.title, &preset.description)?;
+    let sweep = &preset.sweep;
+    for (index, optimizer) in sweep.optimizers.iter().enumerate() {
+        if let Some(name) = &optimizer.name {
+            SpecError::check_name(&format!("sweep.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+        }
+    }
+    sweep.check().map_err(|error| error.at("sweep"))
+}
+
+fn check_landscape(preset: &LandscapePreset) -> Result<(), SpecError> {
+    check_words(&preset.title, &preset.description)?;
+    check_optimizers(&preset.simulation)?;
+    if let Some(view) = &preset.view {
+        check_view(view)?;
+    }
+    check_lesson(preset)?;
+    check_changes(&preset.simulation, &preset.changes)
+}
+
+fn check_optimizers(SimulationSpec { optimizers, .. }: &SimulationSpec) -> Result<(), SpecError> {
+    const PATH: &str = "simulation.optimizers";
+    const MOST: usize = SimulationSpec::MAX_OPTIMIZERS;
+    if !(1..=MOST).contains(&optimizers.len()) {
+        return broken(PATH, format!("must hold 1 to {MOST} optimizers, found {}", optimizers.len()));
+    }
+    for (index, optimizer) in optimizers.iter().enumerate() {
+        if let Some(first) = optimizers[..index].iter().position(|other| other.id == optimizer.id) {
+            return broken(
+                format!("{PATH}[{index}].id"),
+                format!("is {}, the same as `{PATH}[{first}].id`; each optimizer needs an id of its own", optimizer.id),
+            );
+        }
+        if let Some(name) = &optimizer.name {
+            SpecError::check_name(&format!("{PATH}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+        }
+    }
+    if optimizers.iter().all(|optimizer| !optimizer.enabled) {
+        return broken(PATH, "must hold at least one optimizer with `enabled: true`, and all have `enabled: false`");
+    }
+    Ok(())
+}
+
+fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
+    const LARGEST: f64 = 1e12;
+    if let Some(camera) = &view.camera {
+        if let Some(axis) = camera.center.iter().position(|center| center.is_nan() || center.abs() > LARGEST) {
+            let found = camera.center[axis];
+            return broken("view.camera.center", format!("must be within ±{LARGEST:e}, found {found}"));
+        }
+        check_within("view.camera.width", camera.width, 1e-12, LARGEST)?;
+    }
+    if let Some(scale) = &view.scale {
+        check_within("view.scale.linear", scale.linear, f64::MIN_POSITIVE, f64::MAX)?;
+        check_within("view.scale.max", scale.max, f64::MIN_POSITIVE, f64::MAX)?;
+        if scale.max < scale.linear {
+            let (max, linear) = (scale.max, scale.linear);
+            return broken("view.scale.max", format!("is {max}, less than `view.scale.linear`, which is {linear}"));
+        }
+    }
+    let most_steps = f64::from(ViewSettings::MAX_TRAIL_STEPS);
+    check_within("view.trail_steps", f64::from(view.trail_steps), 0.0, most_steps)?;
+    check_within("view.trail_width", f64::from(view.trail_width), 0.0, 100.0)?;
+    check_within("view.point_radius", f64::from(view.point_radius), 0.0, 100.0)
+}
+
+fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), SpecError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    // Plain numbers where they are short.
+    let text = |end: f64| if end == 0.0 || (1e-3..1e6).contains(&end) { end.to_string() } else { format!("{end:e}") };
+    broken(path, format!("must be a number from {} to {}, found {value}", text(least), text(most)))
+}
+
+fn check_lesson(preset: &LandscapePreset) -> Result<(), SpecError> {
+    let mut simulation = preset.simulation.clone();
+    for (number, step) in preset.lesson.iter().enumerate() {
+        let text = &step.text;
+        if text.trim().is_empty() {
+            return broken(format!("lesson[{number}].text"), "must not be empty");
+        }
+        SpecError::check_length(&format!("lesson[{number}].text"), text, 1..=1000)?;
+        let paused_at = simulation.steps;
+        for (index, setting) in step.set.iter().enumerate() {
+            check_setting(&mut simulation, setting, || format!("lesson[{number}].set[{index}]"))?;
+        }
+        check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
+        check_shown(number, &step.show)?;
+    }
+    Ok(())
+}
+
+/// Checks that a step of a lesson that continues the previous step's run has steps to take. `before` is where the
+/// previous one pauses, and `pause` where this one does.
+fn check_pause(number: usize, step: &LessonStep, before: Option<u64>, pause: Option<u64>) -> Result<(), SpecError> {
+    match (before, pause) {
+        (Some(before), Some(pause)) if step.goes_on() && pause <= before => broken(
+            format!("lesson[{number}].set"),
+            format!(
+                "goes on with the run of `lesson[{}]`, which pauses at step {before}, and must pause later, found \
+                 `Steps({pause})`; a step that sets anything else begins the run again",
+                number - 1
+            ),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn check_shown(number: usize, show: &[DiagnosticMetric]) -> Result<(), SpecError> {
+    let twice = (1..show.len()).find(|&index| show[..index].contains(&show[index]));
+    match twice {
+        Some(index) => broken(format!("lesson[{number}].show[{index}]"), "is named twice; name each plot once"),
+        None => Ok(()),
+    }
+}
+
+fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), SpecError> {
+    let mut simulation = simulation.clone();
+    for (index, change) in changes.iter().enumerate() {
+        if let Some(before) = index.checked_sub(1).filter(|&before| changes[before].step > change.step) {
+            return broken(
+                format!("changes[{index}].step"),
+                format!(
+                    "is {}, before `changes[{before}].step`, which is {}; changes stand in the order of their steps",
+                    change.step, changes[before].step
+                ),
+            );
+        }
+        check_setting(&mut simulation, &change.set, || format!("changes[{index}].set"))?;
+    }
+    Ok(())
+}
+
+/// Checks that a setting fits an optimizer of `simulation`.
+fn check_setting(
+    simulation: &mut SimulationSpec,
+    setting: &Setting,
+    path: impl FnOnce() -> String,
+) -> Result<(), SpecError> {
+    simulation.apply(setting).or_else(|error| broken(path(), format!("does not fit `simulation.optimizers`: {error}")))
+}

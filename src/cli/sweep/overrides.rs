@@ -1,0 +1,63 @@
+//! The changes of the command line to a sweep.
+
+use anyhow::anyhow;
+use valleyscope_engine::quantity::{OutOfRange, PointCount, Replicates, StepCount};
+use valleyscope_engine::sweep::{Quantity, SweepSpec};
+
+use crate::cli::{Failure, whole};
+
+#[derive(clap::Args)]
+pub(super) struct SweepOverrides {
+    /// Rows and columns of the diagram, over the same ranges [default: the preset's]
+    #[arg(long, value_name = "ROWSxCOLS", allow_hyphen_values = true, value_parser = grid)]
+    grid: Option<[PointCount; 2]>,
+    /// Learning rates of each optimizer, over the same range [default: the preset's]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    lrs: Option<PointCount>,
+    /// Runs with equal settings and different noise [default: the preset's]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    replicates: Option<Replicates>,
+    /// Steps of each run [default: the preset's]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    steps: Option<StepCount>,
+    /// Seed of the starting positions and of the noise [default: the preset's]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
+    seed: Option<u64>,
+}
+
+impl SweepOverrides {
+    /// Returns the sweep with these changes, checked.
+    pub(super) fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
+        if let Some([rows, columns]) = self.grid {
+            (spec.rows.count, spec.columns.count) = (rows, columns);
+        }
+        if let Some(count) = self.lrs {
+            if spec.learning_rates().iter().all(Vec::is_empty) {
+                return Err(no_effect("--lrs", "the learning rate of all optimizers"));
+            }
+            spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates.count = count);
+        }
+        if let Some(steps) = self.steps {
+            if [&spec.rows, &spec.columns].iter().any(|axis| axis.of == Quantity::Steps) {
+                return Err(no_effect("--steps", "the number of steps"));
+            }
+            spec.steps = steps;
+        }
+        spec.replicates = self.replicates.unwrap_or(spec.replicates);
+        spec.seed = self.seed.unwrap_or(spec.seed);
+        spec.check().map_err(Failure::bad_input)?;
+        Ok(spec)
+    }
+}
+
+fn no_effect(option: &str, varied: &str) -> Failure {
+    Failure::BadInput(anyhow!("{option} has no effect here, as an axis of the diagram varies {varied}; leave it out"))
+}
+
+/// Parses rows and columns.
+fn grid(text: &str) -> Result<[PointCount; 2], String> {
+    let (rows, columns) =
+        text.split_once('x').ok_or_else(|| format!("expected rows and columns, such as 24x25, found {text}"))?;
+    let refused = |error: OutOfRange| format!("each side of a grid must be {}, found {text}", error.expected);
+    Ok([rows.parse().map_err(refused)?, columns.parse().map_err(refused)?])
+}

@@ -1,0 +1,109 @@
+//! A sweep with progress on stderr, until it is complete or interrupted.
+
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use valleyscope_engine::sweep::{self, Backend, Finished, PixelOrder, Pool, Sweep, SweepSpec};
+use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
+
+use crate::cli::Failure;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::progress::{ProgressLine, ProgressUnit};
+
+/// Loads the sweep that a user gives by a name or a file.
+pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
+    match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
+        Preset::Sweep(preset) => Ok(preset),
+        other => {
+            let name = name_or_file.display().to_string();
+            let (kind, command) = (other.kind(), other.command(&name));
+            Err(Failure::BadInput(anyhow!(
+                "expected a preset of the kind Sweep, and `{name}` is a {kind}; run it with `valleyscope {command}`"
+            )))
+        }
+    }
+}
+
+/// The thread pool, the machine and the interrupt for computing sweeps.
+pub(crate) struct SweepRunner {
+    pub pool: Pool,
+    pub machine: Backend,
+    pub interrupt: Interrupt,
+}
+
+/// A consumer of the pixels of a sweep.
+pub(crate) trait Taker {
+    fn take(&mut self, finished: Finished) -> Result<(), Failure>;
+
+    /// Does periodic work; called several times a second.
+    fn keep_up(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl SweepRunner {
+    /// Creates a runner with this number of threads, or as many as the machine runs at the same time.
+    pub(crate) fn open(threads: Option<u64>, precision: sweep::Precision) -> Result<SweepRunner, Failure> {
+        let all = || available_parallelism().map_or(1, |threads| threads.get());
+        let threads = threads.map_or_else(all, |threads| threads as usize);
+        let pool =
+            Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
+        Ok(SweepRunner { pool, machine: Backend::new(precision), interrupt: Interrupt::listen()? })
+    }
+
+    /// Computes all pixels except those that are `known`. An interruption ends it early, without an error.
+    pub(crate) fn compute(
+        &self,
+        spec: Arc<SweepSpec>,
+        keep_runs: bool,
+        known: impl Fn([usize; 2]) -> bool,
+        taker: &mut impl Taker,
+    ) -> Result<sweep::Progress, Failure> {
+        const TICK: Duration = Duration::from_millis(50);
+        let sweep = Sweep::start(&self.pool, spec, self.machine, PixelOrder::RowByRow, keep_runs, known, || {});
+        let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
+        let outcome = loop {
+            match sweep.finished().recv_timeout(TICK) {
+                Ok(finished) => {
+                    if let Err(failure) = taker.take(finished) {
+                        break Err(failure);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Ok(()),
+            }
+            if self.interrupt.is_raised() {
+                sweep.cancel();
+            }
+            if let Err(failure) = taker.keep_up() {
+                break Err(failure);
+            }
+            progress.update(sweep.progress().steps);
+        };
+        progress.finish();
+        let done = sweep.progress();
+        outcome?;
+        if done.pixels < done.all_pixels && !self.interrupt.is_raised() {
+            return Err(anyhow!("a thread of the sweep has failed; its message is above").into());
+        }
+        Ok(done)
+    }
+
+    /// Describes the speed of the work, with threads and instructions.
+    pub(crate) fn speed(&self, done: &sweep::Progress) -> String {
+        let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
+        let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };
+        let (threads, machine) = (self.pool.threads(), self.machine);
+        format!(
+            "{} pixels, {millions:.1} million steps in {seconds:.2} s, {rate:.1} million steps a second; {threads} {}, \
+             {}, {}",
+            done.pixels,
+            if threads == 1 { "thread" } else { "threads" },
+            machine.instructions().name(),
+            machine.precision().name()
+        )
+    }
+}

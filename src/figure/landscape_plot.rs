@@ -1,0 +1,352 @@
+//! The landscape of a figure: the loss as colours with contour lines, and the trajectories of the optimizers.
+
+use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_experiments::view::range::{Extent, suiting, union};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, ViewSettings, Viewport};
+
+use super::FigureError;
+use super::axis::{Parts, Side};
+use super::canvas::{Area, Canvas, Stroke};
+use super::color_bar::ColorBar;
+use super::contour::Grid;
+use super::curves::CurveAxis;
+use super::map::MapImage;
+use super::scale::Scale;
+use super::style::{CURVE_WIDTH, LINE};
+use super::trajectories::{Ensemble, Trajectories};
+
+/// The height of the plot over its width.
+pub(super) const ASPECT: f64 = 0.84;
+/// The width of the view over that of the drawn trajectories in its middle.
+const ROOM: f64 = 1.16;
+/// The narrowest view, in spreads of the start.
+const LEAST_SPREADS: f64 = 40.0;
+/// The distance from the origin beyond which a position has run away.
+const RUN_AWAY: f64 = 1e4;
+
+// Lengths in points.
+/// The size of a pixel of the colours.
+const PIXEL: f64 = 1.0 / 3.0;
+/// The size of a cell of the grid for contour lines.
+const CELL: f64 = 1.5;
+/// The smallest distance between contour lines; closer ones would merge, and are left out.
+const CLOSEST: f64 = 2.0;
+const CONTOUR_WIDTH: f64 = 0.5;
+/// The opacity of contour lines, as in the window.
+const CONTOUR_OPACITY: f64 = 0.3;
+const PARTICLE_WIDTH: f64 = 0.35;
+const PARTICLE_OPACITY: f64 = 0.45;
+/// Width of the dark line behind that of a mean.
+const HALO: f64 = 2.2;
+/// Radius of the marker at an end, in font sizes.
+const END: f64 = 0.32;
+/// The smallest distance between points of a path; closer ones are left out.
+const FINEST: f64 = 0.25;
+
+/// The landscape with trajectories.
+#[derive(Clone, Debug)]
+pub(super) struct LandscapePlot {
+    landscape: Landscape,
+    view: ViewSettings,
+    scale: SymLog,
+    horizontal: CurveAxis,
+    vertical: CurveAxis,
+    bar: ColorBar,
+    start: [f64; 2],
+    tracks: Vec<Track>,
+}
+
+/// The paths of an optimizer.
+#[derive(Clone, Debug)]
+struct Track {
+    color: [u8; 3],
+    marker: Marker,
+    mean: Vec<[f64; 2]>,
+    particles: Vec<Vec<[f64; 2]>>,
+}
+
+impl LandscapePlot {
+    pub(super) fn of(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> LandscapePlot {
+        let (spec, view) = (trajectories.spec(), trajectories.view());
+        let landscape = spec.landscape.landscape();
+        let start = [spec.start.x.get(), spec.start.y.get()];
+        // A view that does not follow the particles keeps its camera.
+        let camera = view.camera.filter(|_| !view.follow);
+        let camera = camera.unwrap_or_else(|| around(ensembles, start, LEAST_SPREADS * spec.start.spread.get()));
+        let half = [0.5 * camera.width, 0.5 * ASPECT * camera.width];
+        let axis = |label: &str, side: usize| CurveAxis {
+            label: label.to_owned(),
+            scale: AxisScale::Linear,
+            range: [camera.center[side] - half[side], camera.center[side] + half[side]],
+        };
+        let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
+        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&landscape, &viewport));
+        let track = |ensemble: &Ensemble<'_>| Track {
+            color: ensemble.spec.rgb(),
+            marker: ensemble.marker,
+            mean: ensemble.mean.to_vec(),
+            particles: ensemble.particles.to_vec(),
+        };
+        let mut ground = LandscapePlot {
+            landscape,
+            scale,
+            horizontal: axis("x", 0),
+            vertical: axis("y", 1),
+            bar: ColorBar { scale: Scale::loss(scale, view.colormap, [false; 2]), label: "loss L".to_owned() },
+            start,
+            tracks: ensembles.iter().map(track).collect(),
+            view,
+        };
+        let losses = ground.losses([48, 48]);
+        let beyond = [losses.iter().any(|loss| *loss < -scale.max), losses.iter().any(|loss| *loss > scale.max)];
+        ground.bar.scale = Scale::loss(scale, ground.view.colormap, beyond);
+        ground
+    }
+
+    /// Returns the width from the left end of the vertical axis' label to the frame.
+    pub(super) fn gutter(&self, height: f64, em: f64) -> f64 {
+        self.vertical.gutter(height, em)
+    }
+
+    /// Returns the width from the frame to the right end of the colour bar.
+    pub(super) fn bar_width(&self, height: f64, em: f64) -> f64 {
+        self.bar.width(height, em)
+    }
+
+    /// Returns whether the optimizer's final mean is in view.
+    pub(super) fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
+        ensemble.mean.last().is_some_and(|[x, y]| {
+            [self.horizontal.part(*x), self.vertical.part(*y)].iter().all(|part| (0.0..=1.0).contains(part))
+        })
+    }
+
+    /// Returns the tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the
+    /// same floor, and a longer track drawn later would hide a shorter one.
+    fn longest_first(&self) -> Vec<&Track> {
+        let length = |track: &&Track| {
+            let [x, y] = track.mean.last().copied().unwrap_or(self.start);
+            (x - self.start[0]).hypot(y - self.start[1])
+        };
+        let mut tracks: Vec<&Track> = self.tracks.iter().collect();
+        tracks.sort_by(|one, other| length(other).total_cmp(&length(one)));
+        tracks
+    }
+
+    /// Draws landscape, trajectories, axes and colour bar; the label of the vertical axis begins `left` of the frame.
+    pub(super) fn draw(&self, canvas: &mut Canvas, area: Area, left: f64, em: f64) -> Result<(), FigureError> {
+        canvas.image(area, &self.colors(area))?;
+        let frame = Frame { ground: self, area };
+        canvas.clipped(area, |canvas| {
+            if self.view.contours {
+                frame.draw_contours(canvas);
+            }
+            if self.view.uv_frame {
+                frame.draw_valley_axes(canvas, em);
+            }
+            for track in &self.tracks {
+                frame.draw_particles(canvas, track);
+            }
+            for track in self.longest_first() {
+                frame.draw_mean(canvas, track);
+            }
+            frame.draw_start(canvas, em);
+            for track in &self.tracks {
+                frame.draw_end(canvas, track, em);
+            }
+        });
+        canvas.frame(area);
+        let below = self.horizontal.at(Side::Bottom, area.width, em);
+        below.draw_marks(canvas, area, Side::Bottom, Parts::Both, em);
+        below.draw_label_below(canvas, area, em);
+        let beside = self.vertical.at(Side::Left, area.height, em);
+        beside.draw_marks(canvas, area, Side::Left, Parts::Both, em);
+        beside.draw_label_upright(canvas, area, area.x - left + 0.5 * LINE * em);
+        let bar = self.bar.draw(canvas, area, em);
+        if self.view.contours {
+            for level in self.scale.contour_levels() {
+                let y = bar.bottom() - self.scale.position(level) * bar.height;
+                canvas.path(&[vec![[bar.x, y], [bar.right(), y]]], self.contour_stroke(level));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the losses at the middles of the cells of a grid, from the top.
+    fn losses(&self, [columns, rows]: [usize; 2]) -> Vec<f64> {
+        let along = |axis: &CurveAxis, part: f64| axis.range[0] + part * (axis.range[1] - axis.range[0]);
+        let y = |row: usize| along(&self.vertical, 1.0 - (row as f64 + 0.5) / rows as f64);
+        let x = |column: usize| along(&self.horizontal, (column as f64 + 0.5) / columns as f64);
+        let places = (0..rows).flat_map(|row| (0..columns).map(move |column| [x(column), y(row)]));
+        places.map(|place| self.loss(place)).collect()
+    }
+
+    fn loss(&self, place: [f64; 2]) -> f64 {
+        self.landscape.loss(self.landscape.uv_from_xy(place))
+    }
+
+    fn colors(&self, area: Area) -> MapImage {
+        let [width, height] = [area.width, area.height].map(|length| (length / PIXEL).ceil() as usize);
+        let color = |loss: f64| {
+            let [red, green, blue] = self.view.colormap.rgb(self.scale.position(loss));
+            [red, green, blue, u8::MAX]
+        };
+        MapImage { width, height, rgba: self.losses([width, height]).into_iter().flat_map(color).collect() }
+    }
+
+    /// Returns the stroke of a contour line: dark on light colours and light on dark ones, the same all along a line.
+    fn contour_stroke(&self, level: f64) -> Stroke {
+        let color = against(self.view.colormap.rgb(self.scale.position(level)));
+        Stroke { color, width: CONTOUR_WIDTH, dash: Dash::Solid, opacity: CONTOUR_OPACITY }
+    }
+}
+
+/// Returns the camera that shows all means and most of the particles, except for optimizers that have run away.
+fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
+    let is_here = |place: &[f64; 2]| place.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
+    let here: Vec<_> = ensembles.iter().filter(|ensemble| ensemble.mean.last().is_some_and(is_here)).collect();
+    let extent = |path: &[[f64; 2]], side: usize| -> Option<Extent> {
+        path.iter()
+            .map(|place| place[side])
+            .filter(|place| place.abs() < RUN_AWAY)
+            .map(|place| [place; 2])
+            .reduce(union)
+    };
+    let [x, y] = [0, 1].map(|side| {
+        let extents = here.iter().filter_map(|ensemble| {
+            let particles = ensemble.particles.iter().filter_map(|path| extent(path, side)).reduce(union);
+            Some((extent(ensemble.mean, side)?, particles))
+        });
+        suiting(&extents.collect::<Vec<_>>()).map_or([start[side]; 2], |reached| union(reached, [start[side]; 2]))
+    });
+    let [width, height] = [x, y].map(|[low, high]| high - low);
+    let center = [x, y].map(|[low, high]| 0.5 * (low + high));
+    Camera { center, width: (ROOM * width.max(height / ASPECT)).max(least).max(1e-9) }
+}
+
+/// Returns black or white, whichever has more contrast with a colour.
+fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
+    const LIGHT: f64 = 0.45 * 255.0;
+    let luminance = 0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue);
+    if luminance > LIGHT { [0; 3] } else { [255; 3] }
+}
+
+/// A landscape in its frame.
+struct Frame<'a> {
+    ground: &'a LandscapePlot,
+    area: Area,
+}
+
+impl Frame<'_> {
+    /// Returns the position of a place on the paper, clamped far outside.
+    fn at(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let [part, height] =
+            [self.ground.horizontal.part(x), self.ground.vertical.part(y)].map(|part| part.clamp(-10.0, 11.0));
+        [self.area.x + part * self.area.width, self.area.bottom() - height * self.area.height]
+    }
+
+    /// Returns the number of points per unit of the plane.
+    fn scale(&self) -> f64 {
+        let [low, high] = self.ground.horizontal.range;
+        self.area.width / (high - low)
+    }
+
+    fn draw_contours(&self, canvas: &mut Canvas) {
+        let (ground, landscape) = (self.ground, &self.ground.landscape);
+        let [[left, right], [bottom, top]] = [ground.horizontal.range, ground.vertical.range];
+        let cells = [self.area.width, self.area.height].map(|length| (length / CELL).ceil() as usize);
+        let grid = Grid::new(|place| ground.loss(place), [left, bottom], [right, top], cells);
+        // The distance from a contour to the next, in points.
+        let distance = |place: [f64; 2], level: f64| {
+            let [x, y] = landscape.gradient(landscape.uv_from_xy(place));
+            let levels = f64::from(SymLog::CONTOURS) * ground.scale.slope(level) * x.hypot(y);
+            self.scale() / levels
+        };
+        for level in ground.scale.contour_levels() {
+            let lines = grid.contour(level);
+            let apart = lines.iter().flat_map(|line| line.split(|place| distance(*place, level) < CLOSEST));
+            let pieces = apart.filter(|piece| piece.len() > 1);
+            let pieces: Vec<Vec<[f64; 2]>> = pieces.map(|piece| self.path(piece)).collect();
+            if !pieces.is_empty() {
+                canvas.path(&pieces, ground.contour_stroke(level));
+            }
+        }
+    }
+
+    /// Draws the valley's axes through the origin: u along its floor, v across.
+    fn draw_valley_axes(&self, canvas: &mut Canvas, em: f64) {
+        let stroke = Stroke { color: [255; 3], width: 0.6, dash: Dash::Dashed, opacity: 0.8 };
+        let origin = self.at([0.0, 0.0]);
+        for (name, axis) in [("u", Valley { u: 1.0, v: 0.0 }), ("v", Valley { u: 0.0, v: 1.0 })] {
+            let [x, y] = self.ground.landscape.xy_from_uv(axis);
+            let Some([from, to]) = self.across(origin, [x, -y]) else { continue };
+            canvas.path(&[vec![from, to]], stroke);
+            let beside = [to[0] - 1.3 * em * x - 0.75 * em * y, to[1] + 1.3 * em * y - 0.75 * em * x];
+            let Area { x: left, y: top, .. } = self.area;
+            let inside = |at: f64, from: f64, to: f64| at.clamp(from + 0.6 * em, to - 0.6 * em);
+            let label = [inside(beside[0], left, self.area.right()), inside(beside[1], top, self.area.bottom())];
+            canvas.text_in([255; 3], label, name);
+        }
+    }
+
+    /// Returns the part inside the frame of the line through a point along a direction, in that direction.
+    fn across(&self, through: [f64; 2], direction: [f64; 2]) -> Option<[[f64; 2]; 2]> {
+        let Area { x, y, .. } = self.area;
+        let edges = [[x, self.area.right()], [y, self.area.bottom()]];
+        let (mut from, mut to) = (f64::NEG_INFINITY, f64::INFINITY);
+        for side in 0..2 {
+            let ends = edges[side].map(|edge| (edge - through[side]) / direction[side]);
+            // For a line along an edge both are infinite, or NaN on the edge, and neither narrows the range.
+            from = from.max(ends[0].min(ends[1]));
+            to = to.min(ends[0].max(ends[1]));
+        }
+        let at = |length: f64| [0, 1].map(|side| through[side] + length * direction[side]);
+        (from < to).then(|| [at(from), at(to)])
+    }
+
+    /// Returns a path on the paper, up to its first position that is not finite, without points too close to be
+    /// distinguished.
+    fn path(&self, places: &[[f64; 2]]) -> Vec<[f64; 2]> {
+        let mut path: Vec<[f64; 2]> = Vec::new();
+        let finite = places.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
+        for (index, place) in finite.enumerate() {
+            let [x, y] = self.at(*place);
+            let is_far = path.last().is_none_or(|last| (x - last[0]).hypot(y - last[1]) >= FINEST);
+            if is_far || index + 1 == places.len() {
+                path.push([x, y]);
+            }
+        }
+        path
+    }
+
+    fn draw_particles(&self, canvas: &mut Canvas, track: &Track) {
+        let paths: Vec<Vec<[f64; 2]>> = track.particles.iter().map(|path| self.path(path)).collect();
+        let stroke = Stroke { color: track.color, width: PARTICLE_WIDTH, dash: Dash::Solid, opacity: PARTICLE_OPACITY };
+        canvas.path(&paths, stroke);
+    }
+
+    fn draw_mean(&self, canvas: &mut Canvas, track: &Track) {
+        let path = [self.path(&track.mean)];
+        for (color, width) in [([0; 3], HALO), (track.color, CURVE_WIDTH)] {
+            canvas.path(&path, Stroke { color, width, dash: Dash::Solid, opacity: 1.0 });
+        }
+    }
+
+    /// Draws the start as a cross, as in the window.
+    fn draw_start(&self, canvas: &mut Canvas, em: f64) {
+        let [x, y] = self.at(self.ground.start);
+        let arms = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[along, across]| {
+            [0.25, 0.75].map(|length| [x + length * em * along, y + length * em * across]).to_vec()
+        });
+        for (color, width) in [([0; 3], 2.0), ([255; 3], 0.9)] {
+            canvas.path(&arms, Stroke { color, width, dash: Dash::Solid, opacity: 1.0 });
+        }
+    }
+
+    fn draw_end(&self, canvas: &mut Canvas, track: &Track, em: f64) {
+        let last = track.mean.last().filter(|[x, y]| x.is_finite() && y.is_finite());
+        if let Some(last) = last {
+            canvas.marker(track.marker, self.at(*last), END * em, [track.color, [0; 3]]);
+        }
+    }
+}
