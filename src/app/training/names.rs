@@ -54,7 +54,8 @@ pub(super) struct CurveFacts {
     pub runs: usize,
 }
 
-/// Facts in words, as far as they are known: they distinguish runs that are not told apart by their settings.
+/// The learning rate, batch size, steps, seed and fork in words, as far as they are known. They distinguish runs of
+/// equal settings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traits {
     pub learning_rate: Option<String>,
@@ -76,19 +77,19 @@ impl Traits {
         }
     }
 
-    /// All traits, in the order in which they are tried and named.
+    /// Returns all traits, in the order in which they are tried and named.
     fn list(&self) -> [&Option<String>; 5] {
         let Traits { learning_rate, batch_size, steps, seed, fork } = self;
         [learning_rate, batch_size, steps, seed, fork]
     }
 
-    /// The known ones among those at some places in the list.
+    /// Returns the known traits among those at some places in the list.
     fn words(&self, places: &BTreeSet<usize>) -> Vec<String> {
         places.iter().filter_map(|place| self.list()[*place].clone()).collect()
     }
 }
 
-/// The facts about the curve of a run, or of the mean of several that begins with it.
+/// Collects the facts about the curve of a run, or of the mean of several that begins with it.
 pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
     CurveFacts {
         title: run.own_title().to_owned(),
@@ -172,10 +173,10 @@ impl Summary {
     }
 }
 
-/// A name for each. Curves of one title are distinguished by their optimizers, the settings that differ among them, and
-/// where these are equal, by as few traits as possible, or else by their folders. A title shared by all of several curves is
-/// left out. Those without a title are named by their optimizers, and distinguished in the same way. Where there are several
-/// workloads, each name includes its own.
+/// Returns a distinct name for each curve. Curves of one title are distinguished by their optimizers, the settings that
+/// differ among them, and where these are equal, by as few traits as possible, or else by their folders. A title shared
+/// by all of several curves is left out. Curves without a title are named by their optimizers, and distinguished in the
+/// same way. With several workloads, each name includes its own.
 pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
@@ -203,8 +204,8 @@ pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     names.collect()
 }
 
-/// The workload of a curve where there are several, its optimizer, and the settings in which it differs from others of its
-/// title.
+/// Returns the parts of a curve's name: its workload if there are several, its optimizer, and the settings in which it
+/// differs from others of its title.
 fn name_parts(curve: &CurveFacts, curves: &[CurveFacts], is_mixed: bool) -> Vec<String> {
     let alike: Vec<&CurveFacts> = curves.iter().filter(|other| other.title == curve.title).collect();
     let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
@@ -217,21 +218,22 @@ fn name_parts(curve: &CurveFacts, curves: &[CurveFacts], is_mixed: bool) -> Vec<
     family.into_iter().chain(optimizer).chain(settings).collect()
 }
 
-/// The first traits that together distinguish all of these, or all in which they differ where that is not enough.
+/// Returns the first traits that together distinguish all of these, or all in which they differ where that is not
+/// enough.
 fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
-    let mut telling: BTreeSet<usize> = BTreeSet::new();
+    let mut chosen: BTreeSet<usize> = BTreeSet::new();
     for (place, first) in same[0].traits.list().into_iter().enumerate() {
-        let mut seen: Vec<_> = same.iter().map(|known| known.traits.words(&telling)).collect();
+        let mut seen: Vec<_> = same.iter().map(|known| known.traits.words(&chosen)).collect();
         seen.sort();
         seen.dedup();
         if seen.len() == same.len() {
             break;
         }
         if same.iter().any(|other| other.traits.list()[place] != first) {
-            telling.insert(place);
+            chosen.insert(place);
         }
     }
-    telling
+    chosen
 }
 
 /// The hyperparameters of a rule that are not its usual ones, in words.
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_nothing_is_told_apart_by_its_folder() {
+    fn equal_runs_are_distinguished_by_their_folders() {
         let traits = |seed| ["Adam", "η 0.1", "batch 8", seed];
         let twins = [facts("A", traits("seed 0"), "x"), facts("A", traits("seed 0"), "y")];
         assert_eq!(names(&twins), ["x", "y"]);

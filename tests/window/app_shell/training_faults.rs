@@ -20,7 +20,7 @@ fn lose(run: &RunFolder, seconds: u64) {
     };
     std::fs::write(run.events(), events.lines().map(old).collect::<String>()).expect("it can be written");
     std::fs::write(run.heartbeat(), format!("{heard}\n")).expect("it can be written");
-    let holder = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let holder = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     std::fs::write(run.lock(), holder).expect("it can be written");
 }
 
@@ -34,20 +34,20 @@ fn a_silent_run_can_be_deleted_and_resumed_after_a_question() {
     });
     listed(&mut app, 2);
     select(&mut app, "Silent");
-    app.until("its status", |app| app.shows("last heard 5 min ago, on far-away"));
+    app.until("its status", |app| app.shows("last seen 5 min ago, on far-away"));
     let delete = app.harness.get_by_role_and_label(Role::Button, "Delete the run");
     assert!(delete.accesskit_node().is_disabled());
     let resume = app.harness.get_by_role_and_label(Role::Button, "Resume the run");
     assert!(resume.accesskit_node().is_disabled());
     select(&mut app, "Lost");
-    app.until("its status", |app| app.shows("last heard 20 min ago, on far-away"));
+    app.until("its status", |app| app.shows("last seen 20 min ago, on far-away"));
     for (asked, question) in
         [("Delete the run", "Move this run to the trash?"), ("Resume the run", "Resume this run here?")]
     {
         app.button(asked);
         app.settle();
         assert!(app.shows(question));
-        assert!(app.shows("It was last heard 20 min ago, on far-away"));
+        assert!(app.shows("It was last seen 20 min ago, on far-away"));
         app.harness.key_press(Key::Escape);
         app.settle();
         assert!(!app.shows(question));
@@ -56,19 +56,21 @@ fn a_silent_run_can_be_deleted_and_resumed_after_a_question() {
 
 #[test]
 fn a_run_with_a_changed_config_is_not_resumed_and_damage_is_shown() {
-    // The first event and the config have different numbers of steps.
     let (mut app, ()) = open_tab(|runs| {
         let run = begun(runs, "Cut", 0, |_| 1.0).run().clone();
         let events = std::fs::read_to_string(run.events()).expect("it can be read");
         let changed = events.replacen("\"loss\":1.0", "\"loss\":2.0", 1);
         std::fs::write(run.events(), changed).expect("it can be written");
+        let config = std::fs::read_to_string(run.config()).expect("it can be read");
+        assert!(config.contains("steps: 400"), "{config}");
+        std::fs::write(run.config(), config.replace("steps: 400", "steps: 500")).expect("it can be written");
     });
     listed(&mut app, 1);
     select(&mut app, "Cut");
     app.until("the damage", |app| app.shows("events.jsonl is damaged: line 2 cannot be read"));
     app.button("Resume the run");
     app.until("the refusal", |app| app.shows("config.ron is not the one that the run was begun with"));
-    assert!(app.shows("`steps` was 40 and is 400"));
+    assert!(app.shows("`steps` was 400 and is 500"));
 }
 
 #[test]
