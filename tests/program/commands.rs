@@ -107,7 +107,7 @@ fn a_training_without_a_preset_is_refused_before_searching_for_a_worker() {
     let output = sandbox.run(&["train", "nothing", "--worker", "/nowhere/worker"]);
     expect_error(&output, 2, &["there is no preset named `nothing`"]);
     let output = sandbox.run(&["train", "mnist", "--worker", "/nowhere/worker"]);
-    expect_error(&output, 2, &["--worker names /nowhere/worker", "leave it out"]);
+    expect_error(&output, 2, &["--worker names /nowhere/worker", "omit it"]);
 }
 
 #[test]

@@ -24,12 +24,12 @@ fn makes_tokens_and_reports_their_number() {
     let run = |args: &[&str]| command(&sandbox, args).output().unwrap();
     let output = run(&["text.txt", "--out", "char", "--tokenizer", "char", "--val-fraction", "0.2"]);
     expect(&output, 0, &["are in char: 40000 for training and 10000 for validation", "tokens a second"]);
-    expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2", "a vocabulary of 50257"]);
+    expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["are in gpt2", "a vocabulary of 50257"]);
     let before = results(&sandbox.join("gpt2"));
-    expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2"]);
+    expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["are in gpt2"]);
     expect(&run(&["text.txt", "--out", "gpt2", "--val-fraction", "0.3"]), 2, &["is there already", "--force"]);
     assert!(results(&sandbox.join("gpt2")) == before);
-    expect(&run(&["text.txt", "--out", "gpt2", "--val-fraction", "0.3", "--force"]), 0, &["now in gpt2"]);
+    expect(&run(&["text.txt", "--out", "gpt2", "--val-fraction", "0.3", "--force"]), 0, &["are in gpt2"]);
     assert!(results(&sandbox.join("gpt2")) != before);
 }
 
@@ -71,7 +71,7 @@ fn text_that_is_too_short_for_both_parts_is_refused() {
         }
         assert!(!sandbox.join("out").exists());
     }
-    expect(&run(&["text.txt", "--out", "out", "--val-fraction", "0.11"]), 0, &["now in out"]);
+    expect(&run(&["text.txt", "--out", "out", "--val-fraction", "0.11"]), 0, &["are in out"]);
 }
 
 #[cfg(unix)]
@@ -82,5 +82,5 @@ fn a_full_disk_stops_the_work_and_the_same_command_resumes() {
     let output = sandbox.run_limited(32, &["data", "text", "text.txt", "--out", "out"]);
     expect(&output, 1, &["cannot use", "train.bin", "too large"]);
     assert!(!sandbox.join("out/train.bin").exists());
-    expect(&command(&sandbox, &["text.txt", "--out", "out"]).output().unwrap(), 0, &["now in out"]);
+    expect(&command(&sandbox, &["text.txt", "--out", "out"]).output().unwrap(), 0, &["are in out"]);
 }

@@ -41,8 +41,8 @@ fn killed_or_interrupted_work_resumes_to_the_same_bytes() {
     signal("INT", child.id());
     expect(&child.wait_with_output().unwrap(), 130, &["the finished part is kept in out", "interrupted"]);
 
-    expect(&command(&sandbox, &args).output().unwrap(), 0, &["now in out"]);
+    expect(&command(&sandbox, &args).output().unwrap(), 0, &["are in out"]);
     let whole = ["text.txt", "--out", "whole"];
-    expect(&command(&sandbox, &whole).output().unwrap(), 0, &["now in whole"]);
+    expect(&command(&sandbox, &whole).output().unwrap(), 0, &["are in whole"]);
     assert!(results(&sandbox.join("out")) == results(&sandbox.join("whole")), "the results differ");
 }
