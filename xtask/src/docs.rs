@@ -1,8 +1,8 @@
 use std::process::Command;
 
-use crate::cargo::{cargo, project, step};
 use valleyscope_machine as machine;
 
+use crate::cargo::{cargo, project, step};
 use crate::{Stop, say, setup};
 
 /// The test that compares the reference pages with the program, and writes them where `UPDATE_BOOK` is set.

@@ -1,9 +1,10 @@
 use std::process::Command;
 
+use valleyscope_machine::{self as machine, Display};
+
 use crate::cargo::{build_valleyscope, status};
 use crate::worker::{self, Audience};
 use crate::{Stop, say, setup};
-use valleyscope_machine::{self as machine, Display};
 
 const NO_DISPLAY: &str = "\
 There is no display here (neither WAYLAND_DISPLAY nor DISPLAY is set), so the window cannot open.

@@ -2,10 +2,11 @@
 
 use std::process::{Command, Stdio};
 
+use valleyscope_machine::{self as machine, Display, Need, PackageManager};
+
 use crate::cargo::{build_valleyscope, status, step};
 use crate::worker::{self, Audience};
 use crate::{Stop, USAGE, say};
-use valleyscope_machine::{self as machine, Display, Need, PackageManager};
 
 /// Runs `cargo xtask setup`, which installs all requirements without starting the program.
 pub fn command(arguments: &[String]) -> Result<(), Stop> {

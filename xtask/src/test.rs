@@ -1,11 +1,12 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use valleyscope_machine::{self as machine, Display};
 
 use crate::cargo::{cargo, project, step};
 use crate::worker::{self, PyTorch};
 use crate::xvfb::Xvfb;
 use crate::{Stop, say, setup};
-use valleyscope_machine::{self as machine, Display};
 
 /// Lists the files of the optimizers' rules.
 fn rule_files() -> Result<Vec<PathBuf>, Stop> {
@@ -32,6 +33,7 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let mut bare = linted("check", None);
     bare.args(["--package", "valleyscope", "--no-default-features", "--lib", "--bins"]);
     step("lints without the window: clippy on --no-default-features", &mut bare)?;
+    check_engine_for_web()?;
     // This compiles in full, under clippy, so that dependencies are built once for lints and tests.
     let mut everything = linted("build", pytorch.as_ref());
     everything.args(["--workspace", "--all-targets"]);
@@ -57,6 +59,20 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
         say(LEFT_OUT);
     }
     outcome
+}
+
+/// Checks that the engine builds for web pages, if the compiler has the target for them.
+fn check_engine_for_web() -> Result<(), Stop> {
+    const TARGET: &str = "wasm32-unknown-unknown";
+    let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let has_target = asked.is_ok_and(|found| Path::new(String::from_utf8_lossy(&found.stdout).trim()).is_dir());
+    if !has_target {
+        say(format_args!("skipped: the engine for {TARGET}, which `rustup target add {TARGET}` would install"));
+        return Ok(());
+    }
+    let mut engine = linted("check", None);
+    engine.args(["--package", "valleyscope-engine", "--target", TARGET]);
+    step("lints of the engine for web pages", &mut engine)
 }
 
 const LEFT_OUT: &str = "

@@ -318,7 +318,9 @@ fn a_process_that_is_not_the_worker_gets_no_signal() {
     });
     let lock = std::fs::read_to_string(run.lock()).unwrap();
     let named = |pid: u32| lock.replacen(&format!("\"pid\":{}", worker.id()), &format!("\"pid\":{pid}"), 1);
-    for (pid, expected) in [(other.id(), "does not hold the lock"), (std::process::id(), "does not hold the lock"), (0, "not a process")] {
+    for (pid, expected) in
+        [(other.id(), "does not hold the lock"), (std::process::id(), "does not hold the lock"), (0, "not a process")]
+    {
         std::fs::write(run.lock(), named(pid)).unwrap();
         let mut stop = CommandRequest::send(&run, RunCommand::Stop).unwrap();
         let status = reader.status(Timestamp::now()).unwrap();

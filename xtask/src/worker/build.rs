@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use valleyscope_machine::WorkerFolder;
+
 use super::job::{Ended, Job, Stdout};
 use super::pytorch::PyTorch;
 use crate::cargo::{MESSAGES, built, cargo, json_text};
 use crate::say;
-use valleyscope_machine::WorkerFolder;
 
 /// Sets up cargo to build with this PyTorch, whatever the environment says.
 pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut Command {

@@ -6,11 +6,12 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use valleyscope_machine::{self as machine, PyTorchBytes, SetUp, WorkerFolder};
+
 use super::job::{Ended, Job, Stdout};
 use super::python::{Python, pythons};
 use super::pytorch::{PyTorch, VERSION, library};
 use crate::{Stop, say, setup};
-use valleyscope_machine::{self as machine, PyTorchBytes, SetUp, WorkerFolder};
 
 /// The libraries of PyTorch that are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

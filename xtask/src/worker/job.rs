@@ -6,8 +6,9 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Stop, say};
 use valleyscope_machine::{SetUp, SetUpState};
+
+use crate::{Stop, say};
 
 /// Why a set-up ends before it is done.
 #[derive(Debug, PartialEq, Eq)]

@@ -16,10 +16,11 @@ use std::time::Duration;
 pub use build::with_pytorch;
 pub use pytorch::PyTorch;
 
+use valleyscope_machine::{self as machine, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
+
 use crate::{Stop, say, setup};
 use job::{Ended, Job};
 use pytorch::Choice;
-use valleyscope_machine::{self as machine, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
 
 /// The audience of a set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

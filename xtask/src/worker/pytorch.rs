@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use valleyscope_machine::WorkerFolder;
+
 use super::download::Variant;
 use super::python::Python;
-use valleyscope_machine::WorkerFolder;
 
 /// The version that the bindings support.
 pub const VERSION: &str = "2.11.0";
