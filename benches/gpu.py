@@ -157,7 +157,7 @@ def by_torch(args, what, limit, **options):
 
 def torch_net(shape):
     """The reference model of the tests."""
-    sys.path.insert(0, str(HERE.parent / "tests/training"))
+    sys.path.insert(0, str(HERE.parent / "crates/training/tests/training"))
     sys.dont_write_bytecode = True
     import pytorch_gpt2
 
@@ -265,7 +265,7 @@ def speed(args, place, limit, batch, by):
         points = of_kind(events, "train")
         # The first point includes the libraries' warm-up; some metrics exist at some points only.
         rate = statistics.median(point["tokens_per_s"] for point in points[1:])
-        memory = max((point["memory"] for point in points if "memory" in point), default=None)
+        memory = max((point["memory_mib"] * 2**20 for point in points if "memory_mib" in point), default=None)
         args.mfu = next((point["mfu"] / point["tokens_per_s"] for point in points if "mfu" in point), None)
     return [(rate_name(by, batch, shape), rate_words(rate, args.mfu, memory))]
 

@@ -1,6 +1,6 @@
 //! Tokens per second made of text: `cargo bench --bench text`.
 //!
-//! The text is Tiny Shakespeare where `VALLEYSCOPE_DATA` names its folder, else the stand-in.
+//! The text is Tiny Shakespeare where `VALLEYSCOPE_DATA` names its folder, else synthetic text.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

@@ -6,7 +6,7 @@ use crate::cargo::step;
 use crate::test::{linted, pytorch};
 use crate::{Stop, USAGE, say};
 
-/// The target and the minutes that the arguments ask for; all targets where none is named.
+/// Parses the target and the minutes from the arguments; without a target, all are run.
 fn asked(arguments: &[String]) -> Result<(Option<&str>, u64), Stop> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (target, minutes) = match arguments[..] {

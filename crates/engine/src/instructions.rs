@@ -1,8 +1,8 @@
 //! Vector instructions, and code that is compiled for each set of them.
 //!
 //! [`vectorized!`] compiles a function for each set and calls that of one. A closure is not compiled for the set of the
-//! function around it and cannot be generic over vectors, so that two traits take its place: [`WideWork`] for work whose
-//! vectors depend on the set and the precision, and [`OwnFunction`] for work that becomes a function of its own.
+//! function around it and cannot be generic over vectors, so that two traits take its place: [`WideWork`] for work
+//! whose vectors depend on the set and the precision, and [`OwnFunction`] for work that becomes a function of its own.
 
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::x86;
@@ -39,8 +39,8 @@ pub trait VectorSet {
     fn in_function<W: OwnFunction>(work: W) -> W::Output;
 }
 
-/// Work that is done in a function of its own. Its method should be `#[inline(always)]`: only inlined code is compiled for
-/// the set.
+/// Work that is done in a function of its own. Its method should be `#[inline(always)]`: only inlined code is compiled
+/// for the set.
 pub trait OwnFunction {
     type Output;
 

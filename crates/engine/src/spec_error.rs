@@ -36,7 +36,7 @@ impl SpecError {
         SpecError { path: format!("{place}.{}", self.path), ..self }
     }
 
-    /// The message, piece by piece: the path, and the complaint.
+    /// Returns the pieces of the message: the path, and the complaint.
     pub fn parts(&self) -> impl Iterator<Item = MessagePart<'_>> {
         let complaint = self.complaint.split('`').enumerate();
         let complaint = complaint

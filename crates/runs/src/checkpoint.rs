@@ -23,7 +23,7 @@ pub struct CheckpointOrigin {
 
 impl CheckpointOrigin {
     /// Returns whether this config is a checkpoint's: by the hash, or, as comments may have been edited since, by
-    /// `compute_the_same`, which compares the texts of two configs. Checkpoints of older versions record no config.
+    /// `compute_the_same`, which compares the texts of two configs.
     pub fn has_config_of(&self, checkpoint: &Checkpoint, compute_the_same: impl Fn(&str, &str) -> bool) -> bool {
         checkpoint.config == self.config || compute_the_same(&checkpoint.preset, &self.preset)
     }

@@ -17,8 +17,7 @@ use super::tail::LONGEST_LINE;
 /// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
 /// ```
 ///
-/// In the file, two more fields follow: `line` and `crc` (module `line_crc`). Lines of older versions lack them, and
-/// are read too.
+/// In the file, two more fields follow: `line` and `crc` (module `line_crc`). Lines of other programs may lack them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecord {
     /// Optimizer steps so far. In a scan: finished grid points.
@@ -35,8 +34,8 @@ pub struct EventRecord {
 pub enum Event {
     /// The run was made as a fork of another: always its first event, written before a session begins.
     Forked(Forked),
-    /// The first session begins. Repeated after `resumed` if a resumed run has lost that line, or has one of an older
-    /// version.
+    /// The first session begins. Repeated after `resumed` if a resumed run has lost that line, or is trained by another
+    /// number of processes.
     Started(Started),
     /// Another session begins, from a checkpoint. Earlier events of later steps are void.
     Resumed { from_step: u64 },

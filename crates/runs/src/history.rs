@@ -239,7 +239,7 @@ impl RunHistory {
         self.ending.as_ref().map(|(ending, _)| ending)
     }
 
-    /// The line of the last session's ending.
+    /// Returns the number of the line with the last session's ending.
     pub fn ended(&self) -> Option<u64> {
         self.ending.as_ref().map(|(_, line)| *line)
     }

@@ -6,7 +6,7 @@
 //!
 //! `line` is the line's place in the file, counted from 1; `crc` is the CRC-32 (that of zip) of all bytes of the line
 //! before `,"crc":`. So a changed byte is noticed, and missing lines are distinguished from a file that ends early.
-//! Lines of older versions have neither, and count as intact if they are events.
+//! Lines of other programs may have neither, and count as intact if they are events.
 
 const LINE: &[u8] = br#","line":"#;
 const CRC: &[u8] = br#","crc":"#;

@@ -82,7 +82,7 @@ impl MetricId {
         self.0
     }
 
-    /// Returns the description for runs of older versions, which record none.
+    /// Returns the usual description, for metrics that a run does not describe itself.
     pub fn info(self) -> MetricInfo {
         let usual = |title: &str, scale, better, source| MetricInfo {
             name: self.0.to_owned(),

@@ -1,8 +1,8 @@
 //! Measures how fast the MNIST classifier and GPT-2 train on the processor: `cargo bench -p
 //! valleyscope-training`, with `-- mnist` or `-- gpt2` for only one of them.
 //!
-//! `tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` measure PyTorch's eager loop on the same
-//! machine.
+//! `crates/training/tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` there measure PyTorch's eager
+//! loop on the same machine.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

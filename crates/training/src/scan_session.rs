@@ -79,7 +79,7 @@ impl Work<'_> {
         })
     }
 
-    /// QueryResults commands to a scan; returns whether one was to stop.
+    /// Answers commands to a scan; returns whether one was to stop.
     fn asked_to_stop(&mut self) -> Result<bool, SessionError> {
         let mut stop = false;
         for (id, command) in self.session.commands()? {

@@ -357,8 +357,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Returns the description that a resumed run records again, if the original line is lost or lacks the config, or
-    /// if the number of processes has changed.
+    /// Returns the description that a resumed run records again, if the original line is lost or the number of
+    /// processes has changed.
     pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
@@ -381,7 +381,7 @@ impl Work<'_> {
     }
 }
 
-/// QueryResults commands before there are data to train on; returns whether one was to stop.
+/// Answers commands before there are data to train on; returns whether one was to stop.
 fn stopped_before_it_began(session: &mut RunSession) -> bool {
     let mut stop = false;
     // The training reports errors of reading or writing when it begins.

@@ -94,13 +94,13 @@ pub(crate) fn color_of(spec: &OptimizerSpec) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
-/// The colour for lines on the theme's background.
+/// Returns the colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
     let [red, green, blue] = contrasting([color.r(), color.g(), color.b()], background(theme));
     Color32::from_rgb(red, green, blue)
 }
 
-/// A theme's background.
+/// Returns a theme's background.
 pub(crate) fn background(theme: Theme) -> Background {
     match theme {
         Theme::Light => Background::Light,

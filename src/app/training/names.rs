@@ -23,7 +23,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The main part of the name, and the distinction if that is another text.
+    /// Returns the main part of the name, and the distinction if that is another text.
     pub(super) fn parts(&self) -> [&str; 2] {
         if self.title.is_empty() { [&self.mark, ""] } else { [&self.title, &self.mark] }
     }
@@ -148,8 +148,8 @@ pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
 type Family = Option<&'static str>;
 
 impl Summary {
-    /// The name of the run in a list: its settings and then its title, or the other way round for a scan, which has
-    /// many settings, and where the user has given it a title. The second is empty where no settings are known.
+    /// Returns the name of the run in a list: its settings and then its title, or the other way round for a scan, which
+    /// has many settings, and if the user has given it a title. The second is empty if no settings are known.
     pub fn heading(&self) -> [String; 2] {
         let settings = self.settings.clone();
         if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
@@ -159,14 +159,14 @@ impl Summary {
         }
     }
 
-    /// The title of its curve: the one that the user has given it, or where no settings are known, whatever it is
-    /// called. Empty where its settings say enough.
+    /// Returns the title of its curve: the one given by the user, or any title if no settings are known. Empty if the
+    /// settings suffice.
     pub fn own_title(&self) -> &str {
         let has_settings = !self.optimizer.is_empty() && !self.is_scan;
         if has_settings { &self.notes.title } else { &self.title }
     }
 
-    /// The heading in one piece.
+    /// Returns the heading as one text.
     pub fn in_full(&self) -> String {
         let [first, second] = self.heading();
         if second.is_empty() { first } else { format!("{first} ({second})") }
@@ -236,7 +236,7 @@ fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     chosen
 }
 
-/// The hyperparameters of a rule that are not its usual ones, in words.
+/// Describes the hyperparameters of a rule that differ from its defaults.
 pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual && !it.words.is_empty()).map(|it| it.words).collect()
@@ -255,7 +255,7 @@ mod tests {
         CurveFacts { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
     }
 
-    /// A curve of a training with this rule.
+    /// Returns a curve of a training with this rule.
     fn of_rule(rule: RuleSpec, folder: &str) -> CurveFacts {
         let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
         let known = facts("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);

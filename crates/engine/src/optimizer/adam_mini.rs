@@ -9,9 +9,9 @@ use super::*;
 /// θ ← θ − η ( m̂ / (√ŝ + ε) + ω θ )
 /// ```
 ///
-/// The mean is over a block: x and y on the plane; in training a head of the queries or the keys, a row of other matrices,
-/// each element of a bias, and other vectors as a whole. s is stored for each parameter, so that no memory is saved here.
-/// Zhang et al. take β₁ = 0.9, β₂ from 0.95 to 0.999 and ε = 1e-8.
+/// The mean is over a block: x and y on the plane; in training a head of the queries or the keys, a row of other
+/// matrices, each element of a bias, and other vectors as a whole. s is stored for each parameter, so that no memory is
+/// saved here. Zhang et al. take β₁ = 0.9, β₂ from 0.95 to 0.999 and ε = 1e-8.
 pub struct AdamMini;
 
 hyperparameters! {

@@ -13,9 +13,9 @@ use crate::quantity::Range;
 /// θ ← θ − η ( (m̂ + α(t) n) / (√ŝ + ε) + ω θ )
 /// ```
 ///
-/// α(t) grows in proportion to t until T_α, and β₃(t) from β₁ to β₃ until T_β so that its half-life does. Pagliardini et al.
-/// take β₁ = 0.9, β₂ = 0.999, β₃ = 0.9999, α from 4 to 10, T_α and T_β as long as the training, and ε = 1e-8; their code
-/// takes α = 2.
+/// α(t) grows in proportion to t until T_α, and β₃(t) from β₁ to β₃ until T_β so that its half-life does. Pagliardini
+/// et al. take β₁ = 0.9, β₂ = 0.999, β₃ = 0.9999, α from 4 to 10, T_α and T_β as long as the training, and ε = 1e-8;
+/// their code takes α = 2.
 pub struct AdEmaMix;
 
 const STEPS: Range = Range { name: "warm-up", min: 0.0, max: 1e9 };

@@ -64,7 +64,7 @@ impl Relation {
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// The same value for every parameter.
+    /// Returns a number with the same value for every parameter.
     fn splat(value: f64) -> Self;
 
     fn sqrt(self) -> Self;
@@ -108,7 +108,7 @@ pub trait Algebra:
     fn mean(self) -> Self;
 
     /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
-    /// each element. A rule that uses it says so in [`RuleInfo::needs`](super::RuleInfo::needs).
+    /// each element. A rule that uses it lists it in [`RuleInfo::needs`](super::RuleInfo::needs).
     fn norm(self) -> Self;
 
     /// The mean over the block that an element of the parameter belongs to, the same for each element of it (Adam-mini,
@@ -117,8 +117,8 @@ pub trait Algebra:
     /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
     fn block_mean(self) -> Self;
 
-    /// `√max(1, r/c) X`, where X is `self` as a matrix of r × c with its singular values brought near 1, by five steps of a
-    /// Newton-Schulz iteration (Muon, [Jordan et al.](https://kellerjordan.github.io/posts/muon)): with
+    /// `√max(1, r/c) X`, where X is `self` as a matrix of r × c with its singular values brought near 1, by five steps
+    /// of a Newton-Schulz iteration (Muon, [Jordan et al.](https://kellerjordan.github.io/posts/muon)): with
     /// `X = self / (‖self‖ + 1e-7)` at first, on the transpose if r > c,
     ///
     /// ```text
@@ -129,12 +129,12 @@ pub trait Algebra:
     /// [`Need::WholeParameter`](super::Need::WholeParameter).
     fn orthogonal(self) -> Self;
 
-    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and the number beside
-    /// that, twice. A rule that uses it [needs](super::RuleInfo::needs) [`Need::Axes`](super::Need::Axes).
+    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and the number
+    /// beside that, twice. A rule that uses it [needs](super::RuleInfo::needs) [`Need::Axes`](super::Need::Axes).
     fn exchanged(self) -> Self;
 
-    /// What a rule computes for matrices, or for parameters that it does not take for matrices. On the plane there are
-    /// only matrices, and `other` is not called. Neither may be a coefficient alone.
+    /// Chooses between the value for matrices and that for parameters that the rule does not treat as matrices. On the
+    /// plane there are only matrices, and `other` is not called. Neither may be a coefficient alone.
     #[inline(always)]
     fn by_shape(matrix: Self, _other: impl FnOnce() -> Self) -> Self {
         matrix
@@ -163,7 +163,7 @@ pub trait Algebra:
     /// Vectors of singles have it to 1e-6, as [`Real::over_root`] says.
     fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self;
 
-    /// The same number, known as a part of the step for whoever explains it.
+    /// Returns the number itself, recorded as a part of the step for formulas.
     #[inline(always)]
     fn named(self, _part: &'static StepPart) -> Self {
         self
@@ -267,9 +267,9 @@ impl<R: Real> Algebra for R {
 
 /// The coefficients of Muon's iteration.
 pub const NEWTON_SCHULZ: [f64; 3] = [3.4445, -4.7750, 2.0315];
-/// Its steps.
+/// The number of steps of Muon's iteration.
 pub const NEWTON_SCHULZ_STEPS: usize = 5;
-/// What keeps it finite for a matrix of zeros.
+/// Summand of the norm that keeps a matrix of zeros finite.
 pub const NEWTON_SCHULZ_EPSILON: f64 = 1e-7;
 
 /// [`Algebra::orthogonal`] of a matrix of so many rows and one column: each step multiplies X by a number.

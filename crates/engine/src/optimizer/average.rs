@@ -10,11 +10,11 @@ pub struct DecayRate<A> {
 }
 
 impl<A: Algebra> DecayRate<A> {
-    /// Of the decay rate β.
+    /// Creates the coefficients of an average with the decay rate β.
     #[inline(always)]
     pub fn new<S: Scalar>(beta: S, of: &impl Fn(S) -> A) -> DecayRate<A> {
-        // The function itself is called: a call through the reference would not be inlined, and so not be compiled for the
-        // vector instructions of the step.
+        // The function itself is called: a call through the reference would not be inlined, and so not be compiled for
+        // the vector instructions of the step.
         DecayRate { beta: (*of)(beta), one_minus_beta: (*of)(S::splat(1.0) - beta) }
     }
 
@@ -51,7 +51,7 @@ impl<A: Algebra> AdamCoefficients<A> {
     }
 }
 
-/// How far a running average goes towards its next value.
+/// The weight of the next value in a running average, as two coefficients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AverageWeight<A> {
     /// w
@@ -61,7 +61,7 @@ pub struct AverageWeight<A> {
 }
 
 impl<A> AverageWeight<A> {
-    /// Of the weight w.
+    /// Creates the coefficients of the weight w.
     #[inline(always)]
     pub fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
         // As in `DecayRate::new`.
@@ -69,7 +69,7 @@ impl<A> AverageWeight<A> {
     }
 }
 
-/// What corrects the bias in the ratio of two running averages.
+/// The coefficients that correct the bias in the ratio of two running averages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioCorrection<A> {
     /// `(1 − β₁ᵗ) / √(1 − β₂ᵗ)`

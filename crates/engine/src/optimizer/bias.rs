@@ -1,4 +1,4 @@
-//! What the running averages of an optimizer have in common over all parameters.
+//! The state of an optimizer that its running averages share over all parameters.
 
 use crate::elementary;
 
@@ -14,12 +14,12 @@ use super::{Algebra, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec, StepSettings
 pub struct BiasCorrection {
     /// Steps taken, `t`.
     pub steps: u64,
-    /// Of each hyperparameter of the rule in its order; 1 for those that are no decay rates.
+    /// The product of each hyperparameter of the rule, in its order; 1 for hyperparameters that are not decay rates.
     pub(super) powers: [f64; MOST_HYPERPARAMETERS],
     pub(super) weights: StepWeights,
 }
 
-/// What is known of the weights of the steps so far, in an average over all of them.
+/// Totals of the weights of the steps so far, for rules that average over all steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepWeights {
     /// The largest learning rate so far.
@@ -32,24 +32,24 @@ pub struct StepWeights {
 
 impl StepWeights {
     const START: StepWeights = StepWeights { largest_rate: 0.0, sum: 0.0, share: 0.0 };
-    /// The names of both numbers that say how to go on, among [`BiasCorrection::powers`].
+    /// The keys, among [`BiasCorrection::powers`], of the two numbers from which the weights continue.
     const KEYS: [&str; 2] = ["largest_rate", "weight_sum"];
 
-    /// After one more step.
+    /// Adds one step.
     #[inline(always)]
     pub fn with(self, weight: f64, largest_rate: f64) -> StepWeights {
         let sum = self.sum + weight;
         StepWeights { largest_rate, sum, share: if sum > 0.0 { weight / sum } else { 0.0 } }
     }
 
-    /// After so many steps with a learning rate of 1 and the weight 1.
+    /// Returns the totals after some steps with a learning rate of 1 and the weight 1.
     fn equal(steps: u64) -> StepWeights {
         StepWeights { largest_rate: 1.0, sum: steps as f64, share: 1.0 / steps.max(1) as f64 }
     }
 }
 
 impl BiasCorrection {
-    /// Before the first step.
+    /// The correction before the first step.
     pub const START: BiasCorrection =
         BiasCorrection { steps: 0, powers: [1.0; MOST_HYPERPARAMETERS], weights: StepWeights::START };
 
@@ -82,16 +82,16 @@ impl BiasCorrection {
         Ok(BiasCorrection { steps, powers, weights })
     }
 
-    /// The same for a rule that takes the place of another: products by the names of the decay rates, βᵗ where the other
-    /// rule has none.
+    /// Converts the products to those of a rule that replaces this one: products are matched by the keys of the decay
+    /// rates, and are βᵗ where the replaced rule has no such decay rate.
     pub fn carried_over(&self, from: &RuleSpec, to: &RuleSpec) -> BiasCorrection {
         let known = |key: &str| self.powers(from).find(|(of, _)| *of == key).map(|(_, power)| power);
         let power = |key: &str| known(key).or_else(|| Some(elementary::power_of_any(to.get(key)?, self.steps as f64)));
         BiasCorrection::new(self.steps, to, power).expect("each of its decay rates has a value")
     }
 
-    /// The products of a rule's decay rates, by their keys; of a rule that weighs steps also the largest learning rate and
-    /// the sum of the weights.
+    /// The products of a rule's decay rates, by their keys; of a rule that weighs steps also the largest learning rate
+    /// and the sum of the weights.
     pub fn powers(&self, rule: &RuleSpec) -> impl Iterator<Item = (&'static str, f64)> {
         let all = rule.info().hyperparameters.iter().zip(self.powers);
         let products = all.filter(|(of, _)| of.is_decay_rate()).map(|(of, power)| (of.key, power));
@@ -122,7 +122,7 @@ impl BiasCorrection {
         R::coefficients(&self.settings::<R>(rule), A::splat)
     }
 
-    /// The same, in the place of those of another step of the same rule ([`Rule::set_coefficients`]).
+    /// Updates the coefficients of another step of the same rule to those of this step ([`Rule::set_coefficients`]).
     #[inline(always)]
     pub fn set_coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec, coefficients: &mut R::Coefficients<A>) {
         R::set_coefficients(coefficients, &self.settings::<R>(rule), A::splat);

@@ -27,7 +27,7 @@ hyperparameters! {
         .help("The strength of the pull towards the averaged parameters. Negative values push away.")
         .paper("0.2"),
     weight_decay: Hyperparameter::weight_decay().paper("0.1"),
-    /// What weight decay shrinks: θ or θ̂.
+    /// The quantity that weight decay shrinks: θ or θ̂.
     decay: Hyperparameter::choice("Decay of the", DECAY_TARGETS)
         .help("What weight decay shrinks.")
         .paper("the parameters in its toy figures, the average in its training code")

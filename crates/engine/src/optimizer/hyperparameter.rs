@@ -3,36 +3,36 @@
 use crate::parameter::{Extent, Parameter};
 use crate::quantity::{Beta, Gamma, Range, WeightDecay, number_text};
 
-/// A hyperparameter of a rule: what everybody who shows, reads, writes or varies it needs to know.
+/// A hyperparameter of a rule: its names, texts, range and defaults for controls, presets, sweeps and figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Hyperparameter {
-    /// In presets, `--set`, tables and archives; the field of the rule's struct of hyperparameters.
+    /// The name in presets, `--set`, tables and archives; the field of the rule's struct of hyperparameters.
     pub key: &'static str,
-    /// In formulas.
+    /// The symbol in formulas.
     pub symbol: &'static str,
-    /// Beside a control: name and symbol.
+    /// The label beside a control: name and symbol.
     pub label: &'static str,
-    /// What it does.
+    /// The effect of the hyperparameter.
     pub help: &'static str,
-    /// Its value in the paper; empty where the paper does not have it.
+    /// The value in the FOCUS paper; empty if the paper lacks it.
     pub paper: &'static str,
     pub kind: HyperparameterKind,
-    /// The ends of a slider, and of an axis of a diagram to begin with.
+    /// The ends of a slider, and the initial ends of an axis of a diagram.
     pub slider: [f64; 2],
     /// Whether the slider is logarithmic.
     pub is_logarithmic: bool,
-    /// Where nothing is said: on the plane (the paper's toy model).
+    /// Default on the plane (the paper's toy model).
     pub on_plane: f64,
-    /// Where nothing is said: in the training of networks.
+    /// Default in the training of networks.
     pub in_training: f64,
-    /// Whether it acts only on parameters that a rule for matrices takes for vectors ([`Algebra::by_shape`]), of which there
-    /// are none on the plane.
+    /// Whether it acts only on parameters that a rule for matrices takes for vectors ([`Algebra::by_shape`]), of which
+    /// there are none on the plane.
     ///
     /// [`Algebra::by_shape`]: super::Algebra::by_shape
     pub is_for_vectors: bool,
 }
 
-/// What values a hyperparameter has.
+/// The kind of values of a hyperparameter.
 #[derive(Clone, Copy, Debug)]
 pub enum HyperparameterKind {
     /// β of a running average. The product over all steps is kept, for the average's bias.
@@ -40,19 +40,19 @@ pub enum HyperparameterKind {
     Number(Range),
     /// A number without a fraction.
     Whole(Range),
-    /// One of a few; the value is its index.
+    /// One of a few choices; the value is its index.
     Choice(&'static [HyperparameterChoice]),
 }
 
-/// A value of a hyperparameter that is no number.
+/// A value of a hyperparameter that is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HyperparameterChoice {
-    /// In presets.
+    /// The name in presets.
     pub key: &'static str,
-    /// In controls, behind the hyperparameter's label.
+    /// The label in controls, after the hyperparameter's.
     pub label: &'static str,
     pub help: &'static str,
-    /// In the name of a run that has chosen it.
+    /// The words in the name of a run with this value.
     pub words: &'static str,
 }
 
@@ -84,7 +84,7 @@ const MASKS: &[HyperparameterChoice] = &[
 ];
 
 impl Hyperparameter {
-    /// A decay rate with its symbol and label.
+    /// Creates a decay rate with this symbol and label.
     pub const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
         Hyperparameter {
             key: "",
@@ -113,38 +113,38 @@ impl Hyperparameter {
         Hyperparameter { kind: HyperparameterKind::Whole(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
     }
 
-    /// One of `choices`, the first where nothing is said.
+    /// Creates a choice whose default is the first of `choices`.
     pub const fn choice(label: &'static str, choices: &'static [HyperparameterChoice]) -> Hyperparameter {
         let kind = HyperparameterKind::Choice(choices);
         Hyperparameter { kind, on_plane: 0.0, in_training: 0.0, ..Hyperparameter::decay_rate("", label) }
     }
 
-    /// What it does.
+    /// Sets the description of the effect.
     pub const fn help(self, help: &'static str) -> Hyperparameter {
         Hyperparameter { help, ..self }
     }
 
-    /// Its value in the FOCUS paper, where the paper has it.
+    /// Sets the value in the FOCUS paper, if the paper has one.
     pub const fn paper(self, paper: &'static str) -> Hyperparameter {
         Hyperparameter { paper, ..self }
     }
 
-    /// The ends of its slider.
+    /// Sets the ends of the slider.
     pub const fn slider(self, low: f64, high: f64) -> Hyperparameter {
         Hyperparameter { slider: [low, high], ..self }
     }
 
-    /// Its values where nothing is said.
+    /// Sets the defaults.
     pub const fn defaults(self, on_plane: f64, in_training: f64) -> Hyperparameter {
         Hyperparameter { on_plane, in_training, ..self }
     }
 
-    /// With a logarithmic slider.
+    /// Makes the slider logarithmic.
     pub const fn logarithmic(self) -> Hyperparameter {
         Hyperparameter { is_logarithmic: true, ..self }
     }
 
-    /// Without effect on matrices, and so on the plane.
+    /// Restricts the effect to vectors, so that there is none on the plane.
     pub const fn for_vectors(self) -> Hyperparameter {
         Hyperparameter { is_for_vectors: true, ..self }
     }
@@ -216,7 +216,7 @@ impl Hyperparameter {
         }
     }
 
-    /// The hyperparameter as a parameter among others.
+    /// Describes the hyperparameter as a parameter.
     pub const fn parameter(&self) -> Parameter {
         let [low, high] = self.slider;
         let slider = Extent { low, high, is_logarithmic: self.is_logarithmic };
@@ -235,13 +235,13 @@ impl Hyperparameter {
         }
     }
 
-    /// Whether it has the meaning of another rule's: the same key and the same label. `beta2` of Adam ("Squares β₂") and of
-    /// FOCUS ("Average β₂") are different hyperparameters.
+    /// Whether it has the meaning of another rule's: the same key and the same label. `beta2` of Adam ("Squares β₂")
+    /// and of FOCUS ("Average β₂") are different hyperparameters.
     pub fn means_the_same_as(&self, other: &Hyperparameter) -> bool {
         self.key == other.key && self.label == other.label
     }
 
-    /// A value in words, such as `ω 0.1` or `Nesterov`; empty for a choice that needs no words.
+    /// Returns a value in words, such as `ω 0.1` or `Nesterov`; empty for a choice without words.
     pub fn words(&self, value: f64) -> String {
         match self.choices().get(value as usize) {
             Some(choice) => choice.words.to_owned(),
@@ -298,7 +298,8 @@ arrays! {
     12: 0 1 2 3 4 5 6 7 8 9 10 11;
 }
 
-/// Defines a rule's hyperparameters and the mask of its step: the struct `Hyper` with a field for each, and the table `TABLE`.
+/// Defines a rule's hyperparameters and the mask of its step: the struct `Hyper` with a field for each, and the table
+/// `TABLE`.
 macro_rules! hyperparameters {
     ($($(#[$attribute:meta])* $key:ident: $definition:expr,)*) => {
         /// A number for each hyperparameter.

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Lion: the sign of a momentum that is mixed anew with the gradient (Chen et al.,
+/// Lion: the sign of a momentum that is mixed with the gradient once more (Chen et al.,
 /// [arXiv:2302.06675](https://arxiv.org/abs/2302.06675), Algorithm 2; `lion-pytorch` 0.2.5 is the same rule).
 ///
 /// ```text
@@ -10,8 +10,8 @@ use super::*;
 /// ```
 ///
 /// β₁ only mixes, β₂ is the decay rate of the momentum, and the momentum is updated after the direction was taken. Chen
-/// et al. take β₁ = 0.9 and β₂ = 0.99, a learning rate of a third to a tenth of Adam's, and a weight decay that is larger by
-/// the same factor.
+/// et al. take β₁ = 0.9 and β₂ = 0.99, a learning rate of a third to a tenth of Adam's, and a weight decay that is
+/// larger by the same factor.
 pub struct Lion;
 
 hyperparameters! {

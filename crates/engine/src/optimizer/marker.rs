@@ -6,7 +6,7 @@ use super::RuleKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
     pub shape: MarkerShape,
-    /// Whether it has a hole.
+    /// Whether the shape has a hole.
     pub is_open: bool,
 }
 
@@ -47,7 +47,7 @@ impl Marker {
         Marker { shape, is_open: false }
     }
 
-    /// Of a shape that has an inside: no cross, plus or star.
+    /// Creates an open marker of a shape with an inside: not a cross, plus or star.
     pub const fn open(shape: MarkerShape) -> Marker {
         Marker { shape, is_open: true }
     }

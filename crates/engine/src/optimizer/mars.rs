@@ -14,8 +14,8 @@ use crate::quantity::Range;
 /// θ ← θ − η (d + ω θ)
 /// ```
 ///
-/// The exact form has in place of g′ the gradient of this step's samples, or with its noise, at the parameters θ′ before the
-/// last step. Yuan et al. take β₁ = 0.95, β₂ = 0.99 and γ = 0.025.
+/// The exact form has in place of g′ the gradient of this step's samples, or with its noise, at the parameters θ′
+/// before the last step. Yuan et al. take β₁ = 0.95, β₂ = 0.99 and γ = 0.025.
 pub struct Mars;
 
 hyperparameters! {
@@ -29,7 +29,7 @@ hyperparameters! {
         .slider(0.0, 0.1)
         .defaults(0.025, 0.025),
     weight_decay: Hyperparameter::weight_decay(),
-    /// What the gradient is compared with.
+    /// The gradient with which the present one is compared.
     form: Hyperparameter::choice("Compared with", FORMS).help("What the gradient is compared with."),
 }
 

@@ -1,13 +1,13 @@
 //! The update rules, one file each.
 //!
 //! A rule's file holds everything about it: its name and look, the table of its hyperparameters, what it remembers,
-//! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas and
-//! arrows are made from that.
+//! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas
+//! and arrows are made from that.
 //!
-//! The step is written once, over [`Algebra`]: so the same lines serve one particle, many side by side, the vector loops
-//! and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers. In the
-//! formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the learning rate and `ω` the
-//! weight decay.
+//! The step is written once, over [`Algebra`]: so the same lines serve one particle, many side by side, the vector
+//! loops and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers.
+//! In the formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the learning rate and
+//! `ω` the weight decay.
 //!
 //! # Writing a rule
 //!
@@ -18,13 +18,14 @@
 //!   cautious steps. An axis of a sweep takes its range and label from the first rule that has the key.
 //! - The momentum is called `m` and the average of squares `s`, also in checkpoints: tests draw states by these
 //!   names.
-//! - `Coefficients` are the values that are the same for all parameters in a step. A [`DecayRate`] makes the next value of a
-//!   running average; Adam's two averages and their ratio are [`AdamCoefficients`]. A constant such as ε is
+//! - `Coefficients` are the values that are the same for all parameters in a step. A [`DecayRate`] makes the next value
+//!   of a running average; Adam's two averages and their ratio are [`AdamCoefficients`]. A constant such as ε is
 //!   `N::constant("ε", 1e-8)`, and a choice becomes a `bool`.
 //! - In `step` each named number is followed by `.named(&PART)`, in the order in which formulas are shown. Every
-//!   state is computed in every step, whatever is chosen, so that a choice can change on the way. `A::draw(&ARROW,
-//!   || value)` draws an arrow. [`RuleInput::moved`] ends most steps: it masks, draws and decays. Arithmetic stands outside of closures, which are not compiled for the vector
-//!   instructions of a sweep: `cargo bench --bench sweep pixel` shows a rule that is many times as slow as Adam.
+//!   state is computed in every step, whatever is chosen, so that a choice can change on the way.
+//!   `A::draw(&ARROW, || value)` draws an arrow. [`RuleInput::moved`] ends most steps: it masks, draws and decays.
+//!   Arithmetic stands outside of closures, which are not compiled for the vector instructions of a sweep:
+//!   `cargo bench --bench sweep pixel` shows a rule that is many times as slow as Adam.
 //! - [`Need`] lists what a rule may use beyond an element, its gradient and its states. One whose gradient is taken
 //!   elsewhere than at θ names the state towards which that is ([`Rule::GRADIENT_TOWARD`]). One that averages over
 //!   its steps weighs them by their learning rates ([`Rule::WEIGHS_STEPS`]).
@@ -79,7 +80,7 @@ macro_rules! rules {
             pub use $module::$rule;
         )*
 
-        /// Which rule.
+        /// An update rule: a built-in one or a typed one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum RuleKind {
             $($rule,)*
@@ -87,12 +88,12 @@ macro_rules! rules {
         }
 
         impl RuleKind {
-            /// Those that are built in, in the order of menus.
+            /// All built-in rules, in the order of menus.
             pub const ALL: &[RuleKind] = &[$(RuleKind::$rule),*];
-            /// As they are shown, in the same order.
+            /// The names for users, in the same order.
             const NAMES: &[&str] = &[$(<$rule as Rule>::INFO.name),*];
 
-            /// As in presets.
+            /// Returns the rule's name in presets.
             pub fn key(self) -> &'static str {
                 match self {
                     $(RuleKind::$rule => stringify!($rule),)*
@@ -119,7 +120,7 @@ macro_rules! rules {
             );
         )*
 
-        /// Calls `$body` with `$name` as the rule of a [`RuleKind`].
+        /// Evaluates `$body` with `$name` as the type of a [`RuleKind`]'s rule.
         #[macro_export]
         macro_rules! with_rule {
             ($d kind:expr, $d name:ident => $d body:expr) => {
@@ -200,7 +201,7 @@ impl RuleKind {
 pub trait Rule: Send + Sync + 'static {
     const INFO: RuleInfo;
 
-    /// What is known of `rule`, which is this one.
+    /// Describes `rule`, which is of this type.
     #[inline(always)]
     fn info(_rule: &RuleSpec) -> &'static RuleInfo {
         const { &Self::INFO }
@@ -212,20 +213,20 @@ pub trait Rule: Send + Sync + 'static {
     /// The numbers that a step needs, the same for every parameter.
     type Coefficients<A: Algebra>: Copy;
 
-    /// What is remembered for each parameter, 0 before the first step: an array in the order of [`RuleInfo::states`].
+    /// The states of each parameter, 0 before the first step: an array in the order of [`RuleInfo::states`].
     type State<A: Algebra>: Numbers<A> + AsRef<[A]>;
 
-    /// What the product of a decay rate over the steps is multiplied with in step t: the rate, unless the rule varies it.
+    /// Returns the factor of step t in the product of a decay rate: the rate, unless the rule varies it.
     #[inline(always)]
     fn decay_factor(_of: &Hyperparameter, rate: f64, _hyper: &Self::Hyper<f64>, _t: f64) -> f64 {
         rate
     }
 
-    /// The state, by its index, towards which the gradient of a step is taken: at θ and [a part](Rule::part_toward) of the
-    /// state. None: at θ.
+    /// The state, by its index, towards which the gradient of a step is taken: at θ and [a part](Rule::part_toward) of
+    /// the state. None: at θ.
     const GRADIENT_TOWARD: Option<usize> = None;
 
-    /// How much of the state [`Rule::GRADIENT_TOWARD`] is added to θ for that.
+    /// Returns the multiple of the state [`Rule::GRADIENT_TOWARD`] that is added to θ where the gradient is taken.
     #[inline(always)]
     fn part_toward(_hyper: &Self::Hyper<f64>) -> f64 {
         0.0
@@ -246,8 +247,8 @@ pub trait Rule: Send + Sync + 'static {
         of: impl Fn(N) -> A,
     ) -> Self::Coefficients<A>;
 
-    /// The same, in the place of those of another step of the same rule with the same hyperparameters and text: only what t
-    /// and the products of decay rates change may be computed.
+    /// Updates the coefficients of another step of the same rule, with the same hyperparameters and text, to those of
+    /// this step: only those that depend on t and on the products of decay rates need to be computed.
     #[inline(always)]
     fn set_coefficients<N: Scalar, A: Algebra>(
         coefficients: &mut Self::Coefficients<A>,
@@ -264,7 +265,7 @@ pub trait Rule: Send + Sync + 'static {
         state: Self::State<A>,
     ) -> (Self::State<A>, Moved<A>);
 
-    /// The same, with the new state in the place of the old one.
+    /// Takes a step like [`Rule::step`], and replaces the state by the new one.
     #[inline(always)]
     fn step_in_place<A: Algebra, B: Batch<A>>(
         coefficients: &Self::Coefficients<A>,
@@ -276,45 +277,46 @@ pub trait Rule: Send + Sync + 'static {
         moved
     }
 
-    /// What is observed of a parameter in a training ([`RuleInfo::observed`]), from θ before a step and the state after it.
+    /// Returns the observed number of a parameter in a training ([`RuleInfo::observed`]), from θ before a step and the
+    /// state after it.
     fn observed(_settings: &StepSettings<f64, Self::Hyper<f64>>, _theta: f64, _state: Self::State<f64>) -> f64 {
         f64::NAN
     }
 }
 
-/// What the rule `R` remembers before the first step.
+/// Returns the state of the rule `R` before the first step.
 #[inline(always)]
 pub fn zero_state<R: Rule, A: Algebra>() -> R::State<A> {
     Numbers::from_fn(|_| A::splat(0.0))
 }
 
-/// What is known of a rule besides its step.
+/// The description of a rule, besides its step.
 #[derive(Debug)]
 pub struct RuleInfo {
-    /// As it is shown.
+    /// The name for users.
     pub name: &'static str,
     /// Red, green, blue: the paper's colours for Adam, Signum and FOCUS.
     pub color: [u8; 3],
     pub marker: Marker,
-    /// Where it is published, or the implementation that it agrees with.
+    /// Its publication, or the implementation that it agrees with.
     pub source: &'static str,
-    /// Without the learning rate, which all rules have.
+    /// The hyperparameters besides the learning rate, which all rules have.
     pub hyperparameters: &'static [Hyperparameter],
     pub states: &'static [&'static StepPart],
-    /// What the step uses besides an element's parameter, gradient and states.
+    /// Inputs of the step besides an element's parameter, gradient and states.
     pub needs: &'static [Need],
-    /// What a training shows of the rule at work, besides what it shows of all.
+    /// A metric of the rule in trainings, besides those of all rules.
     pub observed: Option<Observation>,
 }
 
-/// What a step may use besides an element's parameter, gradient and states.
+/// An input of a step besides an element's parameter, gradient and states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// All elements of the parameter together, and its shape: [`Algebra::norm`], [`Algebra::block_mean`],
     /// [`Algebra::orthogonal`], [`Algebra::by_shape`].
     WholeParameter,
-    /// The axes of the parameter's tensor, each with a statistic of its own: [`Algebra::exchanged`] on the plane, and a step
-    /// of its own in training (`src/train/axes/`). There is none for sweeps in more than two dimensions.
+    /// The axes of the parameter's tensor, each with a statistic of its own: [`Algebra::exchanged`] on the plane, and a
+    /// step of its own in training (`crates/training/src/axes/`). There is none for sweeps in more than two dimensions.
     Axes,
     /// [`Batch::gradient_at`]
     GradientElsewhere,
@@ -379,7 +381,7 @@ pub struct StepSettings<N, H> {
     pub typed: Option<&'static TypedRule>,
 }
 
-/// What the optimizer sees of a parameter.
+/// The input of a rule's step for a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleInput<A, B> {
     pub rates: Rates<A>,
@@ -387,7 +389,7 @@ pub struct RuleInput<A, B> {
     pub theta: A,
     /// g at θ, or where else [the rule](Rule::GRADIENT_TOWARD) takes it, with its noise.
     pub gradient: A,
-    /// For what else the rule needs.
+    /// The batch, for a rule that needs more of it.
     pub batch: B,
 }
 
@@ -416,13 +418,13 @@ impl<A> Batch<A> for NoBatch {
     }
 }
 
-/// Where one step takes one parameter.
+/// The result of one step of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved<A> {
     /// The parameter after the step.
     pub theta: A,
-    /// The step without weight decay, in units of −η; where θ is an average, the step of what it averages. Its size is the
-    /// effective step size.
+    /// The step without weight decay, in units of −η; where θ is an average, the step of what it averages. Its size is
+    /// the effective step size.
     pub direction: A,
 }
 

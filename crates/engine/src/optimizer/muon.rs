@@ -1,8 +1,8 @@
 use super::*;
 use crate::quantity::{Beta, Range};
 
-/// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>; `muon.py` of
-/// [KellerJordan/Muon](https://github.com/KellerJordan/Muon)).
+/// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>;
+/// `muon.py` of [KellerJordan/Muon](https://github.com/KellerJordan/Muon)).
 ///
 /// ```text
 /// m ← μ m + (1 − μ) g
@@ -11,9 +11,9 @@ use crate::quantity::{Beta, Range};
 /// θ ← θ − η (d + ω θ)
 /// ```
 ///
-/// x and y on the plane are a matrix of 2 × 1. Vectors, embeddings and output layers take steps of AdamW with β₁, β₂ and
-/// ε = 1e-10, and with `vector_rate` times the learning rate and `vector_decay` times the weight decay. Jordan et al. take
-/// η = 0.02 and μ = 0.95, and for AdamW η = 3e-4, β₁ = 0.9 and β₂ = 0.95.
+/// x and y on the plane are a matrix of 2 × 1. Vectors, embeddings and output layers take steps of AdamW with β₁, β₂
+/// and ε = 1e-10, and with `vector_rate` times the learning rate and `vector_decay` times the weight decay. Jordan et
+/// al. take η = 0.02 and μ = 0.95, and for AdamW η = 3e-4, β₁ = 0.9 and β₂ = 0.95.
 pub struct Muon;
 
 hyperparameters! {
@@ -55,7 +55,7 @@ pub struct Coefficients<A> {
     beta2: DecayRate<A>,
     ratio: RatioCorrection<A>,
     vector_rate: A,
-    /// What decays of a vector: its share of θ times ω.
+    /// Factor of θ in the decay of vectors, in place of 1.
     vector_decay: A,
 }
 

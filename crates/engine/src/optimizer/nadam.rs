@@ -88,7 +88,8 @@ impl Rule for NAdam {
     fn coefficients<S: Scalar, A: Algebra>(step: &StepSettings<S, Hyper<S>>, of: impl Fn(S) -> A) -> Coefficients<A> {
         let StepSettings { hyper: h, t, power, .. } = step;
         let one = S::splat(1.0);
-        // The power of one step is the same in all of them, and that of t is the one in `decay_factor`: inlined, one is left.
+        // The power of one step is the same in all of them, and that of t is the one in `decay_factor`: inlined, one is
+        // left.
         let missing = share_missing(h.momentum_decay.value(), t.value());
         let missing_next = missing * share_missing(h.momentum_decay.value(), 1.0);
         let [now, next] = [mu(h.beta1.value(), missing), mu(h.beta1.value(), missing_next)];

@@ -43,12 +43,12 @@ impl HyperparameterName {
         keys.into_iter().map(HyperparameterName)
     }
 
-    /// As in file formats.
+    /// Returns the key in file formats.
     pub fn key(self) -> &'static str {
         self.0
     }
 
-    /// What the first rule that has it says of it; none of the learning rate.
+    /// Returns the hyperparameter of the first rule that has one of this name; `None` for the learning rate.
     pub fn hyperparameter(self) -> Option<&'static Hyperparameter> {
         let built_in = RuleKind::ALL.iter().map(|kind| kind.info().hyperparameters);
         let mut all = built_in.chain(TypedRule::tables()).flatten();

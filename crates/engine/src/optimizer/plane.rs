@@ -30,7 +30,7 @@ impl<V: Real> Batch<[V; 2]> for PlaneBatch<V> {
     }
 }
 
-/// The same for both coordinates side by side.
+/// The batch of both coordinates side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct SideBySide<V>(pub PlaneBatch<V>);
 

@@ -1,6 +1,6 @@
 use super::{Algebra, Moved, Relation, RuleInput, StepArrow, StepPart};
 
-/// What may differ from parameter to parameter.
+/// The settings of a step that may differ between parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates<A> {
     /// η
@@ -33,9 +33,9 @@ impl<A: Algebra> Rates<A> {
     /// d ← d φ / max(mean φ, 0.001)
     /// ```
     ///
-    /// The mean is over the parameter: x and y on the plane, all coordinates in more dimensions, a tensor in training. Weight
-    /// decay is not masked, unless it is [coupled](RuleInput::coupled), which makes it a part of g; and what the rule remembers
-    /// does not see the mask.
+    /// The mean is over the parameter: x and y on the plane, all coordinates in more dimensions, a tensor in training.
+    /// Weight decay is not masked, unless it is [coupled](RuleInput::coupled), which makes it a part of g; and what the
+    /// rule remembers does not see the mask.
     #[inline(always)]
     pub fn masked(self, direction: A, gradient: A) -> A {
         if !self.is_cautious {
@@ -47,7 +47,7 @@ impl<A: Algebra> Rates<A> {
 }
 
 impl<A: Algebra, B> RuleInput<A, B> {
-    /// The same with the gradient `g + ω θ` of coupled weight decay, and without another decay.
+    /// Adds coupled weight decay to the gradient, which becomes `g + ω θ`, and removes the decoupled one.
     #[inline(always)]
     pub fn coupled(self) -> Self {
         let gradient = self.gradient.add_product(self.rates.weight_decay, self.theta);

@@ -3,8 +3,8 @@ use crate::quantity::{Beta, Range};
 
 /// RMSProp: the gradient over the root of its running mean square (Hinton, [lecture 6e of Neural Networks for Machine
 /// Learning](https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf), 2012; PyTorch's
-/// [`RMSprop`](https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html), whose weight decay is the coupled
-/// one).
+/// [`RMSprop`](https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html), whose weight decay is the
+/// coupled one).
 ///
 /// ```text
 /// s ← α s + (1 − α) g²
@@ -28,7 +28,7 @@ hyperparameters! {
         .defaults(0.0, 0.0),
     eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
-    /// What divides the gradient.
+    /// The divisor of the gradient.
     form: Hyperparameter::choice("Divided by", FORMS).help("What the gradient is divided by."),
     decay: Hyperparameter::decay_coupling(),
 }

@@ -12,8 +12,8 @@ use super::lasting;
 use crate::elementary::{cos, sin};
 use crate::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
-/// How the learning rate of an optimizer on the plane or in a sweep changes over its steps: first a linear warm-up, then a
-/// decay. In step t = 1, 2, … the learning rate is η times
+/// How the learning rate of an optimizer on the plane or in a sweep changes over its steps: first a linear warm-up,
+/// then a decay. In step t = 1, 2, … the learning rate is η times
 ///
 /// ```text
 /// t / W                                              for t ≤ W
@@ -32,7 +32,7 @@ pub struct Schedule {
     pub decay: Decay,
 }
 
-/// How the learning rate falls after the warm-up.
+/// The decay of the learning rate after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Decay {
@@ -52,7 +52,7 @@ pub enum Decay {
 }
 
 impl Decay {
-    /// Nothing is left of η.
+    /// The share of a learning rate that decays to 0.
     pub fn nothing() -> FinalShare {
         FinalShare::clamped(0.0)
     }

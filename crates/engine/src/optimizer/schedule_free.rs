@@ -12,9 +12,9 @@ use crate::quantity::Range;
 /// x ← (1 − c) x + c z                       c = w / Σw,  w = tʳ (max η)ᵖ
 /// ```
 ///
-/// max η is the largest ηₜ so far; where all weights so far are 0, so is c. θ is x, at which losses are measured, and z is
-/// remembered as δ = z − x, which is 0 before the first step, where x, y and z are the same. With e = z − x between both
-/// moves, the step is
+/// max η is the largest ηₜ so far; where all weights so far are 0, so is c. θ is x, at which losses are measured, and z
+/// is remembered as δ = z − x, which is 0 before the first step, where x, y and z are the same. With e = z − x between
+/// both moves, the step is
 ///
 /// ```text
 /// y = θ + (1 − β₁) δ

@@ -1,8 +1,8 @@
 use super::*;
 
 /// Stochastic gradient descent with momentum, Polyak's or Nesterov's
-/// ([PyTorch's `SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html) without dampening, whose weight
-/// decay is the coupled one).
+/// ([PyTorch's `SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html) without dampening, whose
+/// weight decay is the coupled one).
 ///
 /// ```text
 /// m ← β₁ m + g

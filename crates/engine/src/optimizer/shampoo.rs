@@ -18,11 +18,12 @@ use crate::quantity::Range;
 /// ```
 ///
 /// x and y on the plane are a vector with a statistic of 2 × 2, whose root is
-/// `((tr A + D) I − A) / (D √(tr A + 2 D))` with `D = √det A`. Of a matrix g of r × c, in training, L = g gᵗ is r × r and
-/// R = gᵗ g is c × c, and `u = (L̂ + ε I)^(−¼) m̂ (R̂ + ε I)^(−¼)`; an axis that is longer than 10000 has no statistic.
+/// `((tr A + D) I − A) / (D √(tr A + 2 D))` with `D = √det A`. Of a matrix g of r × c, in training, L = g gᵗ is r × r
+/// and R = gᵗ g is c × c, and `u = (L̂ + ε I)^(−¼) m̂ (R̂ + ε I)^(−¼)`; an axis that is longer than 10000 has no
+/// statistic.
 ///
-/// Gupta et al. sum (`Sum`), with β₁ = 0, k = 1 and no grafting. Shi et al. take η = 1e-3, β₁ = 0.9, β₂ = 0.99 and ε = 1e-12,
-/// and k from 10 to 100 where roots take long, as in training.
+/// Gupta et al. sum (`Sum`), with β₁ = 0, k = 1 and no grafting. Shi et al. take η = 1e-3, β₁ = 0.9, β₂ = 0.99 and ε =
+/// 1e-12, and k from 10 to 100 where roots take long, as in training.
 pub struct Shampoo;
 
 hyperparameters! {
@@ -41,9 +42,9 @@ hyperparameters! {
         .slider(1.0, 100.0)
         .defaults(1.0, 10.0),
     weight_decay: Hyperparameter::weight_decay(),
-    /// What is remembered of g gᵗ.
+    /// The accumulation of g gᵗ.
     statistics: Hyperparameter::choice("Statistics", STATISTICS).help("What is remembered of g gᵗ."),
-    /// Whose length the step has.
+    /// The vector whose length the step has.
     grafting: Hyperparameter::choice("Length", GRAFTINGS).help("What the length of the step is taken from."),
     graft_beta2: Hyperparameter::decay_rate("β₂′", "Adam's β₂")
         .help("β₂ of the Adam from which the length of the step is taken.")
@@ -88,7 +89,7 @@ const GRAFTINGS: &[HyperparameterChoice] = &[
 ];
 const IS_GRAFTED: f64 = 0.0;
 
-/// What keeps the grafted step finite where the momentum is 0.
+/// Summand of a norm that keeps the grafted step finite where the momentum is 0.
 const NO_LENGTH: f64 = 1e-16;
 
 const M: StepPart = StepPart::state("m", "m", "running average of the gradient");
@@ -117,7 +118,7 @@ pub struct Coefficients<A> {
     m_weight: A,
     /// 1 − β₂ᵗ
     statistic_weight: A,
-    /// Of the grafted Adam.
+    /// The bias correction of the grafted Adam.
     ratio: RatioCorrection<A>,
     is_sum: bool,
     is_grafted: bool,

@@ -29,8 +29,8 @@ impl ShownSetting {
     pub const LEARNING_RATE: &'static str = "learning_rate";
 }
 
-/// The settings of each that have to be named where all of these are shown together, in words: those that another has with
-/// another value, and those that are unusual and that another does not have.
+/// The settings of each that have to be named where all of these are shown together, in words: those that another has
+/// with another value, and those that are unusual and that another does not have.
 pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
     let is_named = |own: &ShownSetting| {
         all.iter().any(|other| match other.iter().find(|it| it.meaning == own.meaning) {

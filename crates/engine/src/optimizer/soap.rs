@@ -16,13 +16,14 @@ use crate::quantity::Range;
 /// Q ← orthogonal factor of L Q                         where n is a multiple of f, columns in falling order of Qᵗ L Q
 /// ```
 ///
-/// x and y on the plane are a vector, whose L is a matrix of 2 × 2, and whose Q is known by one column q: the other one is
-/// perpendicular to it, and the signs do not matter. s is s₁ along q and s₂ across it. The first eigenvector is g / ‖g‖. Of
-/// the orthogonal factor of L Q, q becomes `L q / ‖L q‖` if q comes first; if the other column comes first, q becomes what is
-/// perpendicular to that one's product with L, which is along `(tr L − L) q`.
+/// x and y on the plane are a vector, whose L is a matrix of 2 × 2, and whose Q is known by one column q: the other one
+/// is perpendicular to it, and the signs do not matter. s is s₁ along q and s₂ across it. The first eigenvector is g /
+/// ‖g‖. Of the orthogonal factor of L Q, q becomes `L q / ‖L q‖` if q comes first; if the other column comes first, q
+/// becomes what is perpendicular to that one's product with L, which is along `(tr L − L) q`.
 ///
-/// Of a matrix g of r × c, in training, R = gᵗ g is c × c, `g̃ = Q_Lᵗ g Q_R`, and the direction is turned back likewise; an axis
-/// that is longer than 10000 has no Q, and neither have vectors. Vyas et al. take η = 3e-3, β₁ = β₂ = 0.95 and f = 10.
+/// Of a matrix g of r × c, in training, R = gᵗ g is c × c, `g̃ = Q_Lᵗ g Q_R`, and the direction is turned back
+/// likewise; an axis that is longer than 10000 has no Q, and neither have vectors. Vyas et al. take η = 3e-3, β₁ = β₂ =
+/// 0.95 and f = 10.
 pub struct Soap;
 
 hyperparameters! {
@@ -151,8 +152,8 @@ impl<A: Algebra> Coefficients<A> {
     }
 }
 
-/// What a vector is along an axis and across it, q · v and q × v. The latter has the other sign in place of y, as has an axis
-/// perpendicular to q that is made of it by an exchange.
+/// Returns the components of a vector along an axis and across it, q · v and q × v. The latter has the other sign in
+/// place of y, as has an axis perpendicular to q that is made of it by an exchange.
 #[inline(always)]
 fn turned<A: Algebra>(axis: A, vector: A, parts: [&'static StepPart; 2]) -> [A; 2] {
     let (straight, crossed) = (axis * vector, axis * vector.exchanged());

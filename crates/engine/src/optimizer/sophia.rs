@@ -13,8 +13,9 @@ use crate::quantity::Range;
 /// ```
 ///
 /// ĥ is an estimate of the diagonal of the loss's Hessian at θ: on the plane the exact one with noise, in training
-/// `B g̃²` with the gradient g̃ for labels drawn from the model, over B samples. Where the curvature is negative, and before the
-/// first estimate, the step is that of the sign. Liu et al. take β₁ = 0.965, β₂ = 0.99, k = 10 and ρ from 0.03 to 0.05.
+/// `B g̃²` with the gradient g̃ for labels drawn from the model, over B samples. Where the curvature is negative, and
+/// before the first estimate, the step is that of the sign. Liu et al. take β₁ = 0.965, β₂ = 0.99, k = 10 and ρ from
+/// 0.03 to 0.05.
 pub struct Sophia;
 
 hyperparameters! {

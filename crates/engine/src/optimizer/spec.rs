@@ -49,8 +49,8 @@ impl RuleSpec {
         RuleSpec { kind, values }
     }
 
-    /// The rule with another text. Hyperparameters that both have keep their values where these were set and the new range
-    /// allows them.
+    /// The rule with another text. Hyperparameters that both have keep their values where these were set and the new
+    /// range allows them.
     pub fn with_text(&self, typed: &'static TypedRule) -> RuleSpec {
         let mut rule = RuleSpec::on_plane(RuleKind::Typed(typed));
         for (of, value) in self.hyperparameters() {
@@ -62,8 +62,8 @@ impl RuleSpec {
         rule
     }
 
-    /// The rule in the place of another: hyperparameters that both have keep the other's values, as far as their ranges allow
-    /// it. Both have a hyperparameter where it [means the same](Hyperparameter::means_the_same_as) in both.
+    /// The rule in the place of another: hyperparameters that both have keep the other's values, as far as their ranges
+    /// allow it. Both have a hyperparameter where it [means the same](Hyperparameter::means_the_same_as) in both.
     pub fn in_place_of(mut self, before: &RuleSpec) -> RuleSpec {
         for (index, of) in self.info().hyperparameters.iter().enumerate() {
             let kept = before.value_of(of).and_then(|value| of.checked(value).ok());
@@ -77,8 +77,8 @@ impl RuleSpec {
         self.hyperparameters().find(|(own, _)| own.means_the_same_as(of)).map(|(_, value)| value)
     }
 
-    /// The hyperparameters of a rule that took the place of another: those that are set anew, and those that are kept, such as
-    /// `FOCUS in place of Adam; new: β₂ 0.99, γ 0.2; kept: η, β₁ 0.9, ω 0.1`.
+    /// The hyperparameters of a rule that took the place of another: those that are set anew, and those that are kept,
+    /// such as `FOCUS in place of Adam; new: β₂ 0.99, γ 0.2; kept: η, β₁ 0.9, ω 0.1`.
     pub fn replacement(&self, before: &RuleSpec, keeps_learning_rate: bool) -> String {
         let is_kept = |of: &Hyperparameter, value| before.value_of(of) == Some(value);
         let (kept, new): (Vec<_>, Vec<_>) = self.hyperparameters().partition(|(of, value)| is_kept(of, *value));
@@ -96,7 +96,7 @@ impl RuleSpec {
         text
     }
 
-    /// The same rule with a learning rate, which does not change.
+    /// Adds a constant learning rate.
     pub fn rated(self, learning_rate: LearningRate) -> RatedRule {
         RatedRule { rule: self, learning_rate, schedule: Schedule::default() }
     }
@@ -159,7 +159,7 @@ impl RuleSpec {
         Ok(())
     }
 
-    /// The same with a hyperparameter set.
+    /// Returns the rule with a hyperparameter set.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl RuleSpec {
         with_rule!(self.kind, R => R::WEIGHS_STEPS)
     }
 
-    /// What is known of one of its hyperparameters.
+    /// Finds one of its hyperparameters by its key.
     pub fn hyperparameter(&self, key: &str) -> Option<&'static Hyperparameter> {
         Some(&self.info().hyperparameters[self.index(key)?])
     }
@@ -326,7 +326,8 @@ impl Serialize for ChoiceName {
 }
 
 impl<'de> Deserialize<'de> for RatedRule {
-    /// What is not said is as on the plane, and the learning rate constant; it must be said.
+    /// Reads a rule with its learning rate, which must be given. Missing hyperparameters have their defaults on the
+    /// plane, and a missing schedule is constant.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
         let (rule, rates) = deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?;

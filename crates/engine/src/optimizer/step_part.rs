@@ -1,28 +1,28 @@
-//! What the parts of a step are called, for whoever explains it.
+//! Names of the parts of a step, for formulas and arrows.
 
 /// A number in a step that has a name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StepPart {
-    /// As in formulas.
+    /// The symbol in formulas.
     pub symbol: &'static str,
-    /// What it is, in words.
+    /// The meaning in words.
     pub meaning: &'static str,
     pub role: PartRole,
 }
 
-/// What a part is for the formulas.
+/// The role of a part in formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartRole {
-    /// What is remembered from step to step: `m ← …`.
+    /// A number that is remembered from step to step: `m ← …`.
     State {
-        /// In checkpoints.
+        /// The name in checkpoints.
         key: &'static str,
         /// Whether it is a place among the parameters, to be marked on the landscape.
         is_place: bool,
     },
-    /// What the step computes on its way: `d = …`.
+    /// An intermediate result of the step: `d = …`.
     Quantity,
-    /// The same for all parameters; stands behind the formula that uses it.
+    /// A number that is the same for all parameters; shown after the formula that uses it.
     Coefficient,
 }
 
@@ -54,18 +54,18 @@ impl StepPart {
 /// A vector that is drawn at a particle.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StepArrow {
-    /// At the arrow.
+    /// The label at the arrow.
     pub label: &'static str,
-    /// In the key of the arrows.
+    /// The meaning in the key of the arrows.
     pub meaning: &'static str,
     pub role: ArrowRole,
 }
 
-/// What an arrow stands for; arrows of one role have one colour.
+/// The role of an arrow; arrows of one role have one colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrowRole {
     Momentum,
-    /// What the rule makes of the momentum, or adds to it.
+    /// The direction that the rule makes from the momentum, or a part that it adds.
     Direction,
 }
 

@@ -7,17 +7,17 @@ use super::{
     StepSettings, with_rule,
 };
 
-/// What a step begins with, for the coordinates x and y.
+/// The inputs of a step, for the coordinates x and y.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepInputs {
     pub rule: RuleSpec,
     /// η of this step.
     pub learning_rate: f64,
-    /// Of this step.
+    /// The bias correction of this step.
     pub bias: BiasCorrection,
     pub theta: [f64; 2],
     pub gradient: [f64; 2],
-    /// In the order of the rule's states.
+    /// The states, in the order of the rule's.
     pub states: Vec<[f64; 2]>,
 }
 

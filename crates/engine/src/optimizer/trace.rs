@@ -9,19 +9,19 @@ use super::average::{AverageWeight, RatioCorrection};
 use super::step_part::{StepArrow, StepPart};
 use crate::lanes::{Lanes, Planar, Real};
 
-/// What is computed with, or one of the numbers before.
+/// An operand: a constant or a number recorded before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
-    /// Where the rule has a symbol for it, with that.
+    /// A constant, with the rule's symbol for it if there is one.
     Constant(f64, Option<&'static str>),
     /// The index of a node.
     Node(usize),
 }
 
-/// How a number comes about.
+/// The origin of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operation {
-    /// It is given.
+    /// A given number.
     Symbol(Symbol),
     Negative(Operand),
     Sum(Operand, Operand),
@@ -71,7 +71,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// What it is computed of.
+    /// Lists the operands.
     pub fn operands(self) -> Vec<Operand> {
         match self {
             Operation::Symbol(_) => Vec::new(),
@@ -119,7 +119,7 @@ pub enum Symbol {
     Curvature,
     LearningRate,
     WeightDecay,
-    /// What is remembered, by its place among the rule's states.
+    /// A state, by its index among the rule's states.
     State(usize),
     /// The symbol of a hyperparameter.
     Hyperparameter(&'static str),
@@ -138,7 +138,7 @@ pub struct Node {
     pub values: [f64; 2],
 }
 
-/// Where traced numbers are recorded, in the order in which they are computed.
+/// A record of traced numbers, in the order in which they are computed.
 #[derive(Debug, Default)]
 pub struct Tape {
     /// Whether parameters may have any shape; else they are x and y.
@@ -173,7 +173,7 @@ impl Tape {
     }
 }
 
-/// What was recorded on a tape.
+/// The content of a tape.
 #[derive(Debug)]
 pub struct Recorded {
     pub nodes: Vec<Node>,
@@ -211,7 +211,7 @@ impl<'t> Traced<'t> {
         }
     }
 
-    /// What is computed of some numbers; a constant where all of them are.
+    /// Records an operation on some numbers; a constant if all of them are constants.
     fn of<const N: usize>(
         numbers: [Traced<'t>; N],
         operation: impl FnOnce([Operand; N]) -> Operation,

@@ -15,7 +15,7 @@ use super::{
 use crate::quantity::{Beta, Range};
 use crate::terminal_escape::{escaped_name, is_visible_name};
 
-/// The rule of a [`TypedRule`]: what its text says.
+/// The rule of a [`TypedRule`], whose steps follow its text.
 pub struct Typed;
 
 /// A rule that was typed, with its name. Equal ones are kept once, for as long as the program runs.
@@ -24,11 +24,11 @@ pub struct TypedRule {
     name: &'static str,
     program: Program,
     info: RuleInfo,
-    /// What the lines of the text compute, in their order.
+    /// The named results of the lines of the text, in their order.
     parts: &'static [StepPart],
 }
 
-/// What is wrong with a typed rule.
+/// The reason why a typed rule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypedRuleError {
     #[error("the rule's text, {0}")]
@@ -216,7 +216,7 @@ fn table(program: &Program) -> &'static [Hyperparameter] {
     table.leak()
 }
 
-/// What the coefficients of a step are computed of.
+/// Returns the inputs of the coefficients of a step.
 #[inline(always)]
 fn given<N: Copy>(settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>) -> GivenOfStep<'_, N> {
     GivenOfStep { parameters: &settings.hyper, powers: &settings.power, t: settings.t }
@@ -225,7 +225,7 @@ fn given<N: Copy>(settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>) -> Give
 const DIRECTION: StepArrow = StepArrow::direction("−d", "direction of the step");
 
 impl Rule for Typed {
-    /// What all typed rules have in common.
+    /// The description that all typed rules share.
     const INFO: RuleInfo = RuleInfo {
         name: "Typed",
         color: TypedRule::COLOR,

@@ -5,8 +5,8 @@
 //! been received. While another tab is shown or the window is hidden the engine is held: it takes no steps, but still
 //! counts as playing.
 //!
-//! It needs [`std::thread`] and [`Instant`], which wasm32-unknown-unknown lacks: there [`Engine::spawn`] panics, and a page
-//! calls [`Simulation::advance`] itself.
+//! It needs [`std::thread`] and [`Instant`], which wasm32-unknown-unknown lacks: there [`Engine::spawn`] panics, and a
+//! page calls [`Simulation::advance`] itself.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
@@ -87,14 +87,14 @@ impl Engine {
         self.post(Message::Command(command));
     }
 
-    /// The newest snapshot since the last call, if any; never waits.
+    /// Returns the newest snapshot since the last call, if any; never waits.
     pub fn try_snapshot(&self) -> Option<Snapshot> {
         let snapshot = self.snapshots.try_recv().ok()?;
         self.post(Message::SnapshotTaken);
         Some(snapshot)
     }
 
-    /// The next snapshot, waiting at most `timeout`.
+    /// Returns the next snapshot, waiting at most `timeout`.
     pub fn wait_snapshot(&self, timeout: Duration) -> Option<Snapshot> {
         let snapshot = self.snapshots.recv_timeout(timeout).ok()?;
         self.post(Message::SnapshotTaken);

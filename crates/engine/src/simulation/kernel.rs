@@ -150,7 +150,7 @@ impl Step {
 }
 
 vectorized! {
-    /// The step of all blocks with the rule `R`.
+    /// Takes the step of all blocks with the rule `R`.
     fn step_blocks<R: Rule>(
         step: &Step, update: Update<'_>, particles: Particles<'_>, states: &mut [Pair<Block>],
     ) -> Sums<Block> {

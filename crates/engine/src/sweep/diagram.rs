@@ -65,7 +65,7 @@ impl Diagram {
         }
     }
 
-    /// The results of a pixel, if known.
+    /// Returns the results of a pixel, if known.
     pub fn cell(&self, [row, column]: [usize; 2]) -> Option<&Arc<Cell>> {
         self.cells[row * self.columns.len() + column].as_ref()
     }

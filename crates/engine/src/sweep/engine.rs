@@ -1,7 +1,7 @@
 //! All pixels of a sweep, in a pool of threads.
 //!
-//! The pool needs [`std::thread`] and [`Instant`], which wasm32-unknown-unknown lacks: there [`Pool::new`] fails, and a page
-//! calls [`pixel_runs`] for one pixel after another.
+//! The pool needs [`std::thread`] and [`Instant`], which wasm32-unknown-unknown lacks: there [`Pool::new`] fails, and a
+//! page calls [`pixel_runs`] for one pixel after another.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ use super::tasks::{PixelOrder, Portion, Task, tasks};
 pub struct Pool(Arc<rayon::ThreadPool>);
 
 impl Pool {
-    /// A pool of `threads` threads.
+    /// Creates a pool of `threads` threads.
     pub fn new(threads: usize) -> Result<Pool, rayon::ThreadPoolBuildError> {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
         Ok(Pool(Arc::new(builder.thread_name(|index| format!("sweep {index}")).build()?)))
@@ -63,13 +63,13 @@ impl Progress {
         self.steps as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The remaining time at this rate.
+    /// Returns the remaining time at this rate.
     pub fn left(&self) -> Option<Duration> {
         Duration::try_from_secs_f64((self.all_steps - self.steps) as f64 / self.rate()).ok()
     }
 }
 
-/// What a sweep computes, and how.
+/// The job of a sweep: its spec, and how it is computed.
 pub struct SweepJob<'a> {
     pub spec: Arc<SweepSpec>,
     pub backend: Backend,
@@ -146,7 +146,7 @@ impl Sweep {
         Sweep { shared, finished }
     }
 
-    /// The pixels that were finished; the channel closes after the last.
+    /// Returns the channel of finished pixels, which closes after the last.
     pub fn finished(&self) -> &Receiver<Finished> {
         &self.finished
     }
@@ -156,7 +156,7 @@ impl Sweep {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all threads have finished.
+    /// Returns whether all threads have finished.
     pub fn has_ended(&self) -> bool {
         self.shared.ended.lock().expect(NO_PANIC).is_some()
     }
@@ -183,7 +183,7 @@ impl Drop for Sweep {
 const NO_PANIC: &str = "no thread panics while it holds the lock";
 
 impl Shared {
-    /// The work of every thread: does the next task, until there is none.
+    /// Does task after task in one thread, until there is none.
     fn work(&self, sender: &Sender<Finished>, wake: &impl Fn()) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let replicates = task.portion.replicates(&self.spec);
@@ -199,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// The result of the task's pixel after these runs, if any.
+    /// Returns the result of the task's pixel after these runs, if any.
     fn finish(&self, task: &Task, runs: Vec<Runs>) -> Option<Finished> {
         let cell = |runs: &[Runs]| Cell::new(runs, self.spec.average, self.spec.common_random_numbers);
         let runs = match task.portion {

@@ -2,8 +2,8 @@
 //!
 //! Batches of runs are stepped 32 steps at a time: first the noise of those steps is drawn, in short loops, then the
 //! steps are taken. One long loop would be a longer chain of dependent operations than the processor's out-of-order
-//! window holds. For the same reason x and y are stepped as one vector ([`crate::lanes::Planar`]) of eight registers, each
-//! operation on all of them, and in single precision Adam divides by multiplying ([`crate::lanes`]), as operations
+//! window holds. For the same reason x and y are stepped as one vector ([`crate::lanes::Planar`]) of eight registers,
+//! each operation on all of them, and in single precision Adam divides by multiplying ([`crate::lanes`]), as operations
 //! that wait for the one divider would stall the rest.
 //!
 //! Closures are avoided here: their bodies are not compiled for the vector instructions of the enclosing function.

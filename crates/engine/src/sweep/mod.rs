@@ -5,8 +5,8 @@
 //! run with every learning rate, many times; its score is its best average over the learning rates, and the optimizer
 //! with the best score wins the pixel.
 //!
-//! [`pixel_runs`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes all
-//! pixels in a thread pool; a [`Diagram`] is the whole. A run draws its random numbers from a stream of its own, so
+//! [`pixel_runs`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes
+//! all pixels in a thread pool; a [`Diagram`] is the whole. A run draws its random numbers from a stream of its own, so
 //! that the result is the same in any order, on any number of threads, and in parts.
 
 mod axis;

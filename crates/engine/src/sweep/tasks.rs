@@ -57,7 +57,7 @@ impl Portion {
     }
 }
 
-/// The tasks, in order.
+/// Lists the tasks, in order.
 pub(super) fn tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape @ [rows, columns] = spec.shape();
     let steps = spec.steps_of_runs();
@@ -99,7 +99,7 @@ pub(super) fn first_picture_block(shape: [usize; 2]) -> usize {
     doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
 }
 
-/// The side of the blocks of the coarsest picture.
+/// Returns the side of the blocks of the coarsest picture.
 pub(super) fn coarsest_block(shape: [usize; 2]) -> usize {
     doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
 }

@@ -158,7 +158,7 @@ impl Link {
         briefly(Duration::from_secs(5), move || group.abort());
     }
 
-    /// WaitMetrics for an operation, and checks the other processes meanwhile. They may take longer than this one, as their
+    /// Waits for an operation, and checks the other processes meanwhile. They may take longer than this one, as their
     /// parts of a step can be larger.
     pub(super) fn complete(
         &self,

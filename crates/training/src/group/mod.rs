@@ -123,7 +123,7 @@ impl Group {
         Ok(group)
     }
 
-    /// WaitMetrics for the other processes, and connects them to each other.
+    /// Waits for the other processes, and connects them to each other.
     fn meet(
         rank_env: &RankEnv,
         store: &Arc<Store>,
@@ -317,7 +317,7 @@ impl Group {
         self.link.as_ref().map_or_else(Vec::new, |link| link.watch.waits())
     }
 
-    /// WaitMetrics until all processes have reached this point, for some seconds at most, as the store ends with the process
+    /// Waits until all processes have reached this point, for some seconds at most, as the store ends with the process
     /// that serves it.
     pub fn leave_together(&self) {
         let Some(link) = &self.link else { return };

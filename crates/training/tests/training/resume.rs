@@ -1,4 +1,4 @@
-//! Resuming a run: with its own config, its own checkpoints, and those of older versions.
+//! Resuming a run: with its own config and its own checkpoints.
 
 use std::fs;
 

@@ -36,8 +36,8 @@ macro_rules! operators {
     };
 }
 
-/// A type of floating-point numbers in some registers and the type of their bits, with the operations that a module such as
-/// `avx2::doubles` names.
+/// A type of floating-point numbers in some registers and the type of their bits, with the operations that a module
+/// such as `avx2::doubles` names.
 macro_rules! vector {
     (
         $(#[$doc:meta])* $floats:ident $words:ident: $set:ident::$kind:ident($number:ident, $word:ident),

@@ -59,7 +59,7 @@ const ATOM: u8 = 4;
 struct Writer<'a> {
     rule: &'a RuleSpec,
     trace: &'a Trace,
-    /// How often each node is shown in what the results depend on.
+    /// The number of uses of each node in the results.
     uses: Vec<usize>,
     /// The names of nodes that were assigned.
     names: Vec<Option<String>>,

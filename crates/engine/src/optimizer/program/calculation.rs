@@ -30,7 +30,7 @@ pub(super) enum Calculation<T> {
 }
 
 impl<T: Copy> Calculation<T> {
-    /// The same of other operands.
+    /// Maps the operands of the calculation.
     pub(super) fn map<U>(self, mut of: impl FnMut(T) -> U) -> Calculation<U> {
         match self {
             Calculation::Negative(a) => Calculation::Negative(of(a)),

@@ -15,18 +15,18 @@ pub(super) const COEFFICIENTS: usize = 32;
 /// Numbers that are computed once a step.
 pub(super) const STEP_NUMBERS: usize = 128;
 
-/// Where a number is.
+/// The place of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Slot {
     /// Of an element's numbers.
     Register(u8),
-    /// Of the numbers of the step.
+    /// The index of a number of the step.
     Coefficient(u8),
-    /// Of what is given: θ, the gradient, η, ω and the states before the step.
+    /// The index of an input: θ, the gradient, η, ω and the states before the step.
     Given(u8),
 }
 
-/// Of the first state, among what is given.
+/// The index of the first state among the inputs.
 pub(super) const FIRST_STATE: usize = 4;
 
 impl Slot {
@@ -52,7 +52,7 @@ pub(super) struct Instruction {
     pub name: Option<u8>,
 }
 
-/// A number of a step: how it comes about, of numbers before it.
+/// The origin of a number of a step: a constant, an input, or an operation on numbers before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StepNumber {
     Constant(f64),
@@ -63,9 +63,9 @@ pub(super) enum StepNumber {
 /// The instructions of a step.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
-    /// Those that are computed once a step, in their order.
+    /// The numbers that are computed once a step, in their order.
     pub numbers: Vec<StepNumber>,
-    /// Which of them the instructions use.
+    /// The indices of the numbers that the instructions use.
     pub coefficients: Vec<u8>,
     pub changes: Changes,
     pub instructions: Vec<Instruction>,
@@ -80,7 +80,7 @@ pub(super) struct Code {
     pub has_weight_decay: bool,
 }
 
-/// What a program needs too many of.
+/// The resource of which a program needs too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     Registers,
@@ -130,7 +130,7 @@ impl Code {
     }
 }
 
-/// What a step changes of the one before it: coefficients, and all numbers that those are computed of.
+/// The coefficients that change from step to step, and the numbers from which these are computed.
 #[derive(Clone, Debug)]
 pub(super) struct Changes {
     pub numbers: Vec<u8>,
@@ -178,7 +178,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// How often each node is needed for the results.
+/// Counts the uses of each node in the results.
 fn uses(nodes: &[Node], results: &[NodeId]) -> Vec<usize> {
     let mut uses = vec![0; nodes.len()];
     results.iter().for_each(|id| uses[id.0] += 1);
@@ -223,7 +223,7 @@ fn fused(graph: &Graph, results: &[NodeId], names: &Names<'_>) -> Vec<Node> {
 
 /// Gives the numbers their places.
 struct Coder {
-    /// How often each node is still needed.
+    /// The number of remaining uses of each node.
     uses: Vec<usize>,
     /// The place of each node that has one; of a number of the step, only once an element needs it.
     places: Vec<Option<Slot>>,
@@ -291,7 +291,8 @@ impl Coder {
         Ok(())
     }
 
-    /// Where the new value of a state is. The old value of another state is kept, as that state changes first perhaps.
+    /// Returns the place of a state's new value. The old value of another state is kept in a register, as that state
+    /// may change first.
     fn new_state(&mut self, index: usize, id: NodeId) -> Result<Slot, Excess> {
         match self.place(id)? {
             Slot::Given(given) if Slot::Given(given) != Slot::of_input(Input::State(index)) => {
@@ -303,7 +304,7 @@ impl Coder {
         }
     }
 
-    /// Where a number is that an instruction uses, or a result.
+    /// Returns the place of an operand or a result.
     fn place(&mut self, id: NodeId) -> Result<Slot, Excess> {
         if let Some(place) = self.places[id.0] {
             return Ok(place);

@@ -1,4 +1,4 @@
-//! What is wrong with a program's text.
+//! Errors in a program's text.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,11 +6,11 @@ use std::ops::Range;
 /// A mistake and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramError {
-    /// In bytes of the text; empty at its end.
+    /// The range in bytes of the text; empty at its end.
     pub range: Range<usize>,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
     pub expected: String,
     pub found: String,

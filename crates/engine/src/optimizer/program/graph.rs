@@ -20,7 +20,7 @@ pub(super) enum Input {
     Step,
 }
 
-/// How a number comes about.
+/// The origin of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Node {
     Constant(f64),
@@ -32,12 +32,12 @@ pub(super) enum Node {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeId(pub usize);
 
-/// What a number depends on.
+/// The inputs on which a number depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dependence {
     /// Hyperparameters and t only: it is computed once a step.
     Step,
-    /// Also the rates, which may differ between parameters.
+    /// The rates in addition, which may differ between parameters.
     Rates,
     /// A parameter's elements together; it is the same for all of them.
     Whole,
@@ -55,8 +55,8 @@ pub(super) struct Graph {
 impl Graph {
     /// More than a rule of any use needs; each new one is compared with all others.
     pub(super) const MOST_NODES: usize = 512;
-    /// The most numbers of an expression that is written out: formulas are, and an expression whose numbers are used again and
-    /// again would never end.
+    /// The most numbers of an expression that is written out: formulas are, and an expression whose numbers are used
+    /// again and again would never end.
     pub(super) const LARGEST_EXPRESSION: usize = 20_000;
 
     /// A node, the one that is there already if it is. None where there is no room for more.
@@ -120,8 +120,8 @@ impl Graph {
         sizes.into_iter().max().unwrap_or(0)
     }
 
-    /// `(θ − θ′) / η`, where θ′ is θ after a step without weight decay: the direction of the step. Where η is not found as a
-    /// factor, it is 0 for η = 0.
+    /// `(θ − θ′) / η`, where θ′ is θ after a step without weight decay: the direction of the step. Where η is not found
+    /// as a factor, it is 0 for η = 0.
     pub(super) fn direction(&mut self, theta_after: NodeId) -> Option<NodeId> {
         let after = self.without_decay(theta_after)?;
         let theta = self.add(Node::Input(Input::Theta))?;
@@ -144,7 +144,7 @@ impl Graph {
         self.add(Node::Of(Calculation::Choice(rate, quotient, none)))
     }
 
-    /// The same number with ω = 0.
+    /// Returns the number for ω = 0.
     fn without_decay(&mut self, of: NodeId) -> Option<NodeId> {
         // Nodes come after what they are computed of, so that one pass suffices.
         let mut replaced: Vec<NodeId> = Vec::with_capacity(of.0 + 1);

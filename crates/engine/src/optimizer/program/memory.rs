@@ -2,11 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-/// Places for numbers. None is filled to begin with: a number may be some hundred bytes, and most programs use few places.
+/// Places for numbers. None is filled to begin with: a number may be some hundred bytes, and most programs use few
+/// places.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<A: Copy, const PLACES: usize> {
     places: [MaybeUninit<A>; PLACES],
-    /// How many of them, from the first on, were written to.
+    /// The number of places, from the first on, that were written to.
     written: usize,
 }
 

@@ -15,7 +15,7 @@ pub struct ProgramCoefficients<A: Copy> {
     pub(super) values: Memory<A, COEFFICIENTS>,
 }
 
-/// What the numbers of a step are computed of.
+/// The inputs of the numbers of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct GivenOfStep<'a, N> {
     pub parameters: &'a [N; MOST_HYPERPARAMETERS],
@@ -25,7 +25,7 @@ pub struct GivenOfStep<'a, N> {
 }
 
 impl<A: Algebra> ProgramCoefficients<A> {
-    /// Those of a program, before they are set.
+    /// Creates the coefficients of a program, before they are set.
     #[inline(always)]
     pub fn new(program: &'static Program, parts: &'static [StepPart]) -> ProgramCoefficients<A> {
         ProgramCoefficients { code: &program.code, parts, values: Memory::new() }
@@ -38,7 +38,7 @@ impl<A: Algebra> ProgramCoefficients<A> {
         self.compute(0..code.numbers.len() as u8, 0..code.coefficients.len() as u8, given, of);
     }
 
-    /// The same where those of another step with the same hyperparameters are there.
+    /// Updates the coefficients of another step with the same hyperparameters.
     #[inline(always)]
     pub fn set_changed<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
         let changes = &self.code.changes;
@@ -130,7 +130,7 @@ fn named<A: Algebra>(value: A, parts: &'static [StepPart], name: Option<u8>) -> 
 }
 
 const GIVEN: usize = FIRST_STATE + MOST_STATES;
-/// What is given of an element, in the order of [`Slot::Given`].
+/// The inputs of an element, in the order of [`Slot::Given`].
 type Given<'a, A> = [&'a A; GIVEN];
 
 #[inline(always)]

@@ -54,7 +54,8 @@ struct Blocks<T> {
     rates: [Block<T>; 2],
     coefficients: Vec<Block<T>>,
     registers: Vec<Box<Block<T>>>,
-    /// The result of an operation before it takes the place of what is in a register; at the end, θ if it is none of them.
+    /// The result of an operation before it takes the place of what is in a register; at the end, θ if it is none of
+    /// them.
     result: Box<Block<T>>,
 }
 
@@ -140,8 +141,7 @@ fn is_same_for_all(place: Slot) -> bool {
         || [Input::LearningRate, Input::WeightDecay].map(Slot::of_input).contains(&place)
 }
 
-/// The same instruction with its factors or summands in the order in which a number that is the same for all comes first:
-/// that is read once for a block.
+/// Swaps factors or summands so that a number that is the same for all elements is first: it is read once for a block.
 fn same_first(mut instruction: Instruction) -> Instruction {
     let [a, b, _] = instruction.operands;
     let may_change_places = matches!(
@@ -192,7 +192,7 @@ fn results<T: Real>(operation: Operation, [a, b, c]: [&Block<T>; 3], to: &mut Bl
     for_each_operation!(operation, results_of);
 }
 
-/// The same with a first operand that is the same for all.
+/// Computes an operation whose first operand is the same for all elements.
 #[inline(always)]
 fn results_with_same<T: Real>(operation: Operation, a: T, [b, c]: [&Block<T>; 2], to: &mut Block<T>) {
     macro_rules! results_of {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What a word is.
+/// The kind of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// `state`, `param` or `in`.

@@ -12,7 +12,7 @@ use super::token::{Token, TokenKind, tokens};
 use super::{MOST_PARAMETERS, Parameter};
 use crate::optimizer::MOST_STATES;
 
-/// What a text says.
+/// The content of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parsed {
     pub graph: Graph,
@@ -42,7 +42,7 @@ const DEEPEST: usize = 64;
 const ONE_ARGUMENT: [&str; 9] = ["sign", "abs", "sqrt", "exp", "ln", "tanh", "norm", "mean", "sum"];
 const TWO_ARGUMENTS: [&str; 3] = ["min", "max", "dot"];
 const THREE_ARGUMENTS: [&str; 2] = ["clamp", "where"];
-/// What a preset says of a typed rule besides its hyperparameters, and the weight decay, which every rule has.
+/// The fields of a typed rule in a preset besides its hyperparameters, and the weight decay, which every rule has.
 const OF_PRESETS: [&str; 5] = ["name", "text", "learning_rate", "schedule", "weight_decay"];
 /// The most names that lines assign to.
 const MOST_NAMES: usize = 255;
@@ -81,13 +81,13 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ProgramError> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Without comments.
+    /// The words of the text without comments.
     words: Vec<Token>,
     at: usize,
-    /// Of what is read inside of something else.
+    /// The nesting depth.
     depth: usize,
     open_brackets: usize,
-    /// Where each state is declared.
+    /// The range of each state's declaration.
     states: Vec<Range<usize>>,
     parsed: Parsed,
     /// The present value of each name.
@@ -292,14 +292,14 @@ impl Parser<'_> {
         self.words.get(self.at).map(|token| token.kind)
     }
 
-    /// A line goes on in the next one where brackets are open.
+    /// Skips the ends of lines while brackets are open: there a line continues in the next one.
     fn skip_line_ends(&mut self) {
         while self.open_brackets > 0 && self.words.get(self.at).is_some_and(|token| token.kind == TokenKind::LineEnd) {
             self.at += 1;
         }
     }
 
-    /// Goes behind a sign if it is next.
+    /// Skips a sign if it is next; returns whether it was.
     fn takes(&mut self, sign: &str) -> bool {
         let is_next = self.word() == sign;
         self.at += usize::from(is_next);
@@ -310,7 +310,7 @@ impl Parser<'_> {
         if self.takes(sign) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    /// The same inside of brackets, of which the first stands at `open`: it is marked where the line ends without the sign.
+    /// Skips a sign inside of brackets; if the line ends without it, the error marks the first bracket, at `open`.
     fn take_in(&mut self, open: usize, sign: &str, expected: &str) -> Parse<()> {
         if self.takes(sign) {
             return Ok(());
