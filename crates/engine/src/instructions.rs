@@ -59,13 +59,14 @@ pub trait WideWork {
 impl Instructions {
     /// Lists all sets of this processor, the plain one first, the widest last.
     pub fn all() -> Vec<Instructions> {
-        let mut all = vec![Instructions(InstructionSet::Plain)];
-        #[cfg(target_arch = "x86_64")]
-        {
-            all.extend(has_avx2().then_some(Instructions(InstructionSet::Avx2)));
-            all.extend(has_avx512().then_some(Instructions(InstructionSet::Avx512)));
-        }
-        all
+        let sets = [
+            Some(InstructionSet::Plain),
+            #[cfg(target_arch = "x86_64")]
+            has_avx2().then_some(InstructionSet::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            has_avx512().then_some(InstructionSet::Avx512),
+        ];
+        sets.into_iter().flatten().map(Instructions).collect()
     }
 
     /// Returns the widest set of this processor.
