@@ -6,8 +6,8 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use rayon::ThreadPoolBuilder;
 use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{Preparation, TextFile, Tokenizer, synthetic_text};
-use valleyscope_experiments::workload::TokenizerKind;
 
 fn main() {
     divan::main();

@@ -13,10 +13,11 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use valleyscope_engine::random::Key;
 use valleyscope_engine::sweep::LearningRates;
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::mnist::{self, Mnist};
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{
-    Attention, DataChoice, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
+    Attention, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
 };
 use valleyscope_training::gpt2::Gpt2;
 use valleyscope_training::mnist::{Images, Mlp, MnistRun, Scan};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use egui::{Button, ComboBox, TextEdit, TextStyle, Ui};
-use valleyscope_experiments::workload::{DataChoice, Dataset};
+use valleyscope_experiments::dataset::DataChoice;
+use valleyscope_experiments::workload::Dataset;
 
 use super::setup::line;
 use crate::app::live::{Action, Requests};

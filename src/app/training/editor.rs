@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins};
+use valleyscope_experiments::workload::Workload;
 use valleyscope_experiments::workload::form::Form;
-use valleyscope_experiments::workload::{DataChoice, Workload};
 
 use super::choices::Choices;
 use crate::app::editor::{Draft, Editor, PresetDraft};

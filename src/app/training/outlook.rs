@@ -3,9 +3,10 @@
 //! A separate thread determines them when the settings change and every few seconds, and once more before a run's
 //! folder is made. Data are looked up by the code that obtains them, without reading them.
 
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;
-use valleyscope_experiments::workload::{DataChoice, Outlook};
+use valleyscope_experiments::workload::Outlook;
 
 use super::editor::TrainingFault;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{Preparation, VALIDATION_FRACTION, find};
-use valleyscope_experiments::workload::TokenizerKind;
 
 use super::tokens::{self, failure};
 use crate::cli::interrupt::Interrupt;

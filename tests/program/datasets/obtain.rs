@@ -1,11 +1,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::download::DownloadError;
 use valleyscope_experiments::dataset::mnist::{
     DataError, Mnist, MnistSource, MnistSources, look, obtain, write_folder,
 };
-use valleyscope_experiments::workload::DataChoice;
 
 use super::server::{Server, Way};
 use super::small;

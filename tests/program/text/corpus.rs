@@ -4,8 +4,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use valleyscope_engine::random::Key;
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{Corpus, Meta, Offsets, Split, TextError};
-use valleyscope_experiments::workload::TokenizerKind;
 
 use super::{make, put, says, tokens};
 #[cfg(unix)]

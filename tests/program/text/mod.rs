@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use valleyscope_engine::quantity::ValidationFraction;
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
     Meta, Preparation, PreparationProgress, Stage, TextError, TextFile, find, synthetic_text,
 };
-use valleyscope_experiments::workload::TokenizerKind;
 
 /// A text of some million characters.
 static TEXT: LazyLock<String> = LazyLock::new(synthetic_text);

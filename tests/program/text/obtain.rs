@@ -5,10 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use valleyscope_experiments::dataset::DataChoice;
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
     Corpus, Split, TextError, TextNeeds, TextOutlook, TextSource, TextSources, look, obtain,
 };
-use valleyscope_experiments::workload::{DataChoice, TokenizerKind};
 
 use super::{TEXT, make, put, says};
 

@@ -2,10 +2,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
     Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, Tokenizer, find,
 };
-use valleyscope_experiments::workload::TokenizerKind;
 
 use super::{TEXT, make, make_some, preparation, put, results, says, tokens};
 #[cfg(unix)]

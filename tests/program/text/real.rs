@@ -1,5 +1,5 @@
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{Split, Tokenizer};
-use valleyscope_experiments::workload::TokenizerKind;
 
 use super::{make, tokens};
 use crate::data_folder::data_folder;

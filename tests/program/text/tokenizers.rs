@@ -1,8 +1,8 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
+use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{TextError, Tokenizer};
-use valleyscope_experiments::workload::TokenizerKind;
 
 use super::{TEXT, make, put};
 

@@ -6,8 +6,8 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_experiments::workload::DataChoice;
 
 use super::harness::{App, Begin, MemoryStorage};
 use super::training::{config, finished, listed, open_tab, select};

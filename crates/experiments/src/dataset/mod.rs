@@ -1,5 +1,6 @@
 //! The training data of real trainings: read, downloaded, or synthetic.
 
+mod choice;
 pub mod download;
 mod lock;
 pub mod mnist;
@@ -7,6 +8,8 @@ mod sparse_lines;
 pub mod text;
 
 use std::path::PathBuf;
+
+pub use choice::DataChoice;
 
 /// The variable that names a folder with data.
 pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";

@@ -47,8 +47,9 @@ use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, Simu
 use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
+use crate::dataset::DataChoice;
 use crate::view::{DiagnosticMetric, ViewSettings};
-use crate::workload::{DataChoice, DeviceChoice, Workload, for_each_workload};
+use crate::workload::{DeviceChoice, Workload, for_each_workload};
 
 macro_rules! define_preset {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {

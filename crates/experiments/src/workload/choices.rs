@@ -52,45 +52,6 @@ impl FloatType {
     }
 }
 
-/// The source of the training data.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DataChoice {
-    /// The cache; else the folder that `VALLEYSCOPE_DATA` names; else, for MNIST, a download; else synthetic data.
-    #[default]
-    Automatic,
-    /// A folder that holds the files.
-    Folder(String),
-    /// Synthetic digits or text. They are not MNIST, and not a real corpus.
-    Synthetic,
-}
-
-/// The tokenizer of a language model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TokenizerKind {
-    /// Parts of words, by GPT-2's byte pair encoding.
-    #[default]
-    Gpt2,
-    /// Single characters, those that occur in the text.
-    Char,
-}
-
-impl TokenizerKind {
-    pub const ALL: [TokenizerKind; 2] = [TokenizerKind::Gpt2, TokenizerKind::Char];
-
-    /// Returns the name on the command line and in `meta.json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            TokenizerKind::Gpt2 => "gpt2",
-            TokenizerKind::Char => "char",
-        }
-    }
-
-    /// Returns the tokenizer of this name.
-    pub fn from_name(name: &str) -> Option<TokenizerKind> {
-        TokenizerKind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
 /// The action of a run when its loss is no longer finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotFinite {

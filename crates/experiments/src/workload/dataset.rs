@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 pub struct Dataset {
     /// The name under which the choice of data for this dataset is stored.
     pub name: &'static str,
-    /// The effect of [`DataChoice::Automatic`](super::DataChoice::Automatic).
+    /// The effect of [`DataChoice::Automatic`](crate::dataset::DataChoice::Automatic).
     pub automatic: &'static str,
     /// The contents of a folder of it.
     pub folder: &'static str,

@@ -3,7 +3,8 @@
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{BatchSize, Processes, RealQuantity, WholeQuantity};
 
-use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer};
+use super::{Dataset, DeviceChoice, NotFinite, ScanOptimizer};
+use crate::dataset::DataChoice;
 
 /// Fields in sections.
 pub type Form<'a> = Vec<Section<'a>>;

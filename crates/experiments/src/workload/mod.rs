@@ -20,7 +20,7 @@ mod runs;
 mod scan;
 mod settings;
 
-pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, Sharing, TokenizerKind};
+pub use choices::{DeviceChoice, FloatType, NotFinite, Sharing};
 pub use dataset::{Dataset, DatasetFiles, Outlook, OutlookResult, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
@@ -34,6 +34,7 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_runs::Started;
 
 use self::form::Form;
+use crate::dataset::DataChoice;
 use crate::preset::Preset;
 
 /// Calls a macro with every workload: the first word of its presets' files, and the type of such presets. A workload is

@@ -6,9 +6,8 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_runs::Started;
 
 use super::form::Form;
-use super::{
-    DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
-};
+use super::{Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload};
+use crate::dataset::DataChoice;
 use crate::preset::{FormatVersion, Preset};
 
 /// Trainings of a workload, one after another.
@@ -312,17 +311,4 @@ where
 /// Checks a name, which is shown in one line.
 pub(super) fn check_name(name: Option<&str>) -> Result<(), SpecError> {
     name.map_or(Ok(()), |name| SpecError::check_name("name", name, OptimizerSpec::LONGEST_NAME))
-}
-
-impl DataChoice {
-    /// Checks that a folder's path is no longer than systems allow.
-    pub(super) fn check(&self) -> Result<(), SpecError> {
-        match self {
-            DataChoice::Folder(folder) if folder.is_empty() => {
-                Err(SpecError::new("data", "names no folder; give the path of one".to_owned()))
-            }
-            DataChoice::Folder(folder) => SpecError::check_length("data", folder, 1..=4096),
-            DataChoice::Automatic | DataChoice::Synthetic => Ok(()),
-        }
-    }
 }

@@ -18,9 +18,10 @@ pub use self::images::{Batch, Images};
 pub use self::mlp::{Evaluation, Mlp};
 pub use self::scan::Scan;
 use valleyscope_engine::random::Key;
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::download::DownloadError;
 use valleyscope_experiments::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, obtain};
-use valleyscope_experiments::workload::{DataChoice, FloatType, MnistSpec};
+use valleyscope_experiments::workload::{FloatType, MnistSpec};
 use valleyscope_runs::{MetricId, MetricValues};
 
 use crate::group::Group;

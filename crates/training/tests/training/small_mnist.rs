@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource};
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_experiments::workload::{DataChoice, DeviceChoice, MnistPreset, MnistSpec};
+use valleyscope_experiments::workload::{DeviceChoice, MnistPreset, MnistSpec};
 
 /// Returns a number from [0, 1) for a counter, uniformly distributed.
 pub fn uniform(counter: u64) -> f64 {

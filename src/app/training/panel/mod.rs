@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use egui::{Context, Rect};
+use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::workload::DataChoice;
 use valleyscope_machine::SetUpStatus;
 use valleyscope_runs::RunFolder;
 

@@ -7,10 +7,10 @@ use super::{
     DataError, Mnist, MnistSource, SYNTHETIC_SEED, WHOLE, cache_folder, download, look_in, mirrors, read_folder,
     synthetic_digits,
 };
+use crate::dataset::DataChoice;
 use crate::dataset::download::{DownloadError, DownloadProgress, PATIENCE};
 use crate::dataset::sparse_lines::SparseLines;
 use crate::dataset::{FOLDER_VARIABLE, named_folder};
-use crate::workload::DataChoice;
 
 const DRAWN: &str = "digits drawn by Valleyscope";
 

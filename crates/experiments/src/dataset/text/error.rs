@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::workload::TokenizerKind;
+use crate::dataset::text::TokenizerKind;
 
 /// The reason why tokens cannot be obtained or made.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use super::output::TokenPlan;
 use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
 use super::tokenizer::Alphabet;
 use super::{SourceFile, Split, TextError, TextFile, Tokenizer};
-use crate::workload::TokenizerKind;
+use crate::dataset::text::TokenizerKind;
 
 /// The default fraction of a text for validation, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.1;

@@ -10,7 +10,7 @@ use valleyscope_runs::plain_file::{self, Links};
 use super::error::REMAKE_ADVICE;
 use super::tokenizer::Alphabet;
 use super::{Split, TextError, Tokenizer};
-use crate::workload::TokenizerKind;
+use crate::dataset::text::TokenizerKind;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {

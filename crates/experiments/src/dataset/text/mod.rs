@@ -17,6 +17,7 @@ mod prepare;
 mod sources;
 mod synthetic;
 mod tokenizer;
+mod tokenizer_kind;
 mod tokens;
 mod verified_sums;
 
@@ -33,6 +34,7 @@ pub use prepare::{Preparation, PreparationProgress, Stage};
 pub use sources::{TextFile, find};
 pub use synthetic::synthetic_text;
 pub use tokenizer::{END_OF_TEXT, Tokenizer};
+pub use tokenizer_kind::TokenizerKind;
 
 /// The two parts of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

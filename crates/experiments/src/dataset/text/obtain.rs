@@ -9,9 +9,10 @@ use super::job::VALIDATION_FRACTION;
 use super::prepare::{Preparation, PreparationProgress, Stage};
 use super::tokenizer::Alphabet;
 use super::{Corpus, GENERATED, Meta, Split, TextError, TextFile, TextSource, Tokenizer, find, synthetic_text};
+use crate::dataset::DataChoice;
 use crate::dataset::sparse_lines::SparseLines;
+use crate::dataset::text::TokenizerKind;
 use crate::dataset::{FOLDER_VARIABLE, named_folder};
-use crate::workload::{DataChoice, TokenizerKind};
 
 /// The requirements of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{TextError, gpt2};
-use crate::workload::TokenizerKind;
+use crate::dataset::text::TokenizerKind;
 
 /// GPT-2's token between documents.
 pub const END_OF_TEXT: u16 = 50_256;

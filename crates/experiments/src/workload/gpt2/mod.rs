@@ -19,9 +19,11 @@ use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, 
 use super::choices::is_one;
 use super::form::{Field, Form, Section, Value};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
-    RunsPreset, Sharing, TokenizerKind,
+    Common, CommonMut, Course, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec, RunsPreset,
+    Sharing,
 };
+use crate::dataset::DataChoice;
+use crate::dataset::text::TokenizerKind;
 use crate::dataset::text::{self, TextNeeds, TextSource, TextSources};
 use crate::view::ticks::grouped;
 

@@ -13,9 +13,10 @@ use valleyscope_runs::{MetricId, Started};
 use super::choices::is_one;
 use super::form::{Field, Form, Section};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs, NotFinite, Outlook,
+    Common, CommonMut, Course, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs, NotFinite, Outlook,
     OutlookResult, RunSpec, RunsPreset, Sharing,
 };
+use crate::dataset::DataChoice;
 use crate::dataset::mnist::{self, MnistSource, MnistSources};
 
 pub use scan::{MnistScanPreset, MnistScanSpec};

@@ -5,13 +5,13 @@ use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
 
 use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
+use crate::dataset::DataChoice;
 use crate::preset::{FormatVersion, Preset};
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
 use crate::workload::{
-    Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing,
-    Workload,
+    Common, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
 };
 
 /// A scan of MNIST trainings.
