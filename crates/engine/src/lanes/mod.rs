@@ -10,7 +10,9 @@
 mod both;
 mod plain;
 mod root;
+// Public for the functions that `vectorized!` makes in other crates, after they have detected the instructions.
 #[cfg(target_arch = "x86_64")]
+#[doc(hidden)]
 pub mod x86;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
