@@ -174,7 +174,7 @@ fn the_command_reads_packs_from_a_folder_or_reports_why_downloading_failed() {
     put(sandbox.path(), "in/openwebtext.tar.xz", archive(&packs(2)));
     let run = |args: &[&str]| sandbox.run(&[&["data", "openwebtext"], args].concat());
     let args = ["--out", "out", "--from", "in", "--val-fraction", "0.3"];
-    expect(&run(&args), 0, &["are in out", "to learn from", "a vocabulary of 50257"]);
+    expect(&run(&args), 0, &["are in out", "for training", "a vocabulary of 50257"]);
     expect(&run(&args[..4]), 2, &["is there already", "--force"]);
     expect(&run(&["--out", "other", "--from", "nowhere"]), 2, &["nowhere", "found none"]);
     expect(&run(&["--out", "other"]), 1, &["no mirror gave openwebtext.tar.xz", "zenodo.org", "try again"]);
