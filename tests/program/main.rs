@@ -10,6 +10,8 @@ mod doctor;
 mod figures;
 mod foreign_folders;
 mod glyphs;
+#[path = "../support/golden_bytes.rs"]
+mod golden_bytes;
 mod plain_files;
 mod presets;
 #[cfg(unix)]

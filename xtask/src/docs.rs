@@ -26,3 +26,14 @@ pub fn docs() -> Result<(), Stop> {
     book.arg("build").arg(project().join("docs")).arg("--dest-dir").arg(project().join("target/book"));
     step("building target/book", &mut book)
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_test_that_writes_pages_exists() {
+        // cargo succeeds if it finds no test of a name.
+        let (module, name) = super::PAGES_TEST.split_once("::").unwrap();
+        let path = crate::cargo::project().join("tests/book").join(module).with_extension("rs");
+        assert!(std::fs::read_to_string(path).unwrap().contains(&format!("#[test]\nfn {name}()")));
+    }
+}

@@ -9,6 +9,8 @@ mod faults;
 mod fork;
 #[path = "../../../../tests/numbers/golden.rs"]
 mod golden;
+#[path = "../../../../tests/support/golden_bytes.rs"]
+mod golden_bytes;
 mod gpt2;
 mod gpt2_files;
 mod gpt2_pytorch;
