@@ -82,15 +82,25 @@ impl MetricId {
         self.0
     }
 
+    /// Describes a metric of training on a linear axis, of which neither direction is better.
+    pub fn described(self, title: impl Into<String>, unit: Unit) -> MetricInfo {
+        MetricInfo {
+            name: self.0.to_owned(),
+            title: title.into(),
+            unit,
+            scale: MetricScale::Linear,
+            better: Better::Neither,
+            source: MetricSource::Training,
+        }
+    }
+
     /// Returns the usual description, for metrics that a run does not describe itself.
     pub fn info(self) -> MetricInfo {
         let usual = |title: &str, scale, better, source| MetricInfo {
-            name: self.0.to_owned(),
-            title: title.to_owned(),
-            unit: Unit::Plain,
             scale,
             better,
             source,
+            ..self.described(title, Unit::Plain)
         };
         use {Better::*, MetricScale::*, MetricSource::*};
         match self {

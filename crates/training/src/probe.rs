@@ -3,7 +3,7 @@
 use tch::Tensor;
 use valleyscope_engine::optimizer::{BiasCorrection, Numbers, Observation, ObservedStatistic, Rule, RuleSpec};
 use valleyscope_engine::with_rule;
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
+use valleyscope_runs::{MetricId, MetricInfo, MetricScale, MetricValues, Unit};
 
 use super::error::TrainError;
 use super::layout::ParameterLayout;
@@ -63,29 +63,22 @@ impl Probe {
 
     /// Lists the metrics that it measures with an optimizer.
     pub fn metrics(&self, optimizer: &FlatOptimizer) -> Vec<MetricInfo> {
-        let info = |metric: MetricId, title: String, unit, scale| {
-            let (better, source) = (Better::Neither, MetricSource::Training);
-            MetricInfo { name: metric.name().to_owned(), title, unit, scale, better, source }
-        };
         let mut metrics = Vec::new();
         let rule = optimizer.rule();
         if let Some(Observation { title, statistic, .. }) = self.observation(optimizer) {
             metrics.extend(observed_metrics(rule).into_iter().zip(QUANTILES).map(
                 |(metric, (share, _))| match statistic {
-                    ObservedStatistic::Mean => info(metric, title.to_owned(), Unit::Fraction, MetricScale::Linear),
-                    ObservedStatistic::Quantiles => info(
-                        metric,
-                        format!("{title}, {:.0} % quantile", 100.0 * share),
-                        Unit::Plain,
-                        MetricScale::Linear,
-                    ),
+                    ObservedStatistic::Mean => metric.described(title, Unit::Fraction),
+                    ObservedStatistic::Quantiles => {
+                        metric.described(format!("{title}, {:.0} % quantile", 100.0 * share), Unit::Plain)
+                    }
                 },
             ));
         }
         let named = self.layers.iter().filter_map(|layer| Some((layer.metric?, &layer.name)));
         metrics.extend(named.map(|(metric, name)| {
             // Ratios are small numbers.
-            info(metric, format!("Update ratio, {name}"), Unit::Exact, MetricScale::Log)
+            MetricInfo { scale: MetricScale::Log, ..metric.described(format!("Update ratio, {name}"), Unit::Exact) }
         }));
         metrics
     }

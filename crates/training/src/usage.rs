@@ -1,7 +1,7 @@
 //! A training's use of its device.
 
 use tch::Device;
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
+use valleyscope_runs::{MetricId, MetricInfo, MetricValues, Unit};
 
 use super::cuda;
 
@@ -64,16 +64,8 @@ impl Usage {
 
     /// Lists the measured metrics.
     pub fn metrics(&self) -> Vec<MetricInfo> {
-        let info = |metric: MetricId, title: &str, unit| MetricInfo {
-            name: metric.name().to_owned(),
-            title: title.to_owned(),
-            unit,
-            scale: MetricScale::Linear,
-            better: Better::Neither,
-            source: MetricSource::Training,
-        };
-        let mfu = self.peak.map(|_| info(MFU, "MFU", Unit::Fraction));
-        let others = [info(TFLOPS, "Tflop/s", Unit::Plain), info(MEMORY, "Memory (MiB)", Unit::Plain)];
+        let mfu = self.peak.map(|_| MFU.described("MFU", Unit::Fraction));
+        let others = [TFLOPS.described("Tflop/s", Unit::Plain), MEMORY.described("Memory (MiB)", Unit::Plain)];
         mfu.into_iter().chain(others).collect()
     }
 

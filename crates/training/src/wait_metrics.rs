@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
+use valleyscope_runs::{MetricId, MetricInfo, MetricValues, Unit};
 
 use super::group::{Group, Wait};
 
@@ -25,18 +25,10 @@ impl WaitMetrics {
         if self.group.is_alone() {
             return Vec::new();
         }
-        let info = |metric: MetricId, title: &str, unit| MetricInfo {
-            name: metric.name().to_owned(),
-            title: title.to_owned(),
-            unit,
-            scale: MetricScale::Linear,
-            better: Better::Neither,
-            source: MetricSource::Training,
-        };
         vec![
-            info(MetricId::PROCESSES, "Processes", Unit::Exact),
-            info(MetricId::WAIT_SHARE, "Wait for other processes", Unit::Fraction),
-            info(MetricId::SLOWEST_RANK, "Slowest rank", Unit::Exact),
+            MetricId::PROCESSES.described("Processes", Unit::Exact),
+            MetricId::WAIT_SHARE.described("Wait for other processes", Unit::Fraction),
+            MetricId::SLOWEST_RANK.described("Slowest rank", Unit::Exact),
         ]
     }
 

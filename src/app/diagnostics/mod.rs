@@ -15,4 +15,4 @@ pub use choices::PlotChoices;
 pub use csv::csv_of;
 pub use curves::{CurvePoint, DiagnosticCurve};
 pub use panel::{DiagnosticsPanel, columns_for};
-pub use valleyscope_experiments::view::{Band, DiagnosticMetric, DiagnosticValue};
+pub use valleyscope_experiments::view::{Band, DiagnosticMetric};

@@ -83,16 +83,14 @@ impl BucketSpread {
         max: f64::NAN,
     };
 
+    /// Returns the value of a quantity that only the ensemble as a whole has; its deviation and extremes are NaN.
+    pub fn of_ensemble(mean: f64, steps: u64) -> Self {
+        BucketSpread { steps, ..BucketSpread::of(&Spread { mean, ..Spread::UNDEFINED }) }
+    }
+
     fn of(spread: &Spread) -> Self {
-        BucketSpread {
-            steps: 1,
-            mean_low: spread.mean,
-            mean: spread.mean,
-            mean_high: spread.mean,
-            std: spread.std,
-            min: spread.min,
-            max: spread.max,
-        }
+        let Spread { mean, std, min, max } = *spread;
+        BucketSpread { steps: 1, mean_low: mean, mean, mean_high: mean, std, min, max }
     }
 
     fn merge(&self, later: &Self) -> Self {

@@ -13,26 +13,13 @@ pub enum DiagnosticMetric {
     FreeEnergy,
 }
 
-/// A metric over one bucket of steps. NaN where it is not defined.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DiagnosticValue {
-    /// The ensemble's mean: lowest, mean and highest over the bucket's steps.
-    pub mean_low: f64,
-    pub mean: f64,
-    pub mean_high: f64,
-    /// The standard deviation over the particles; NaN for a metric of the ensemble as a whole.
-    pub std: f64,
-    pub min: f64,
-    pub max: f64,
-}
-
 /// The drawing of the spread over particles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Band {
     /// Mean ± standard deviation.
     #[default]
     Deviation,
-    /// From the smallest to the largest value of any particle.
+    /// The range from the smallest to the largest value of any particle.
     Extremes,
     Hidden,
 }
@@ -70,8 +57,8 @@ impl DiagnosticMetric {
         self.info().is_positive
     }
 
-    /// Returns the metric over a bucket.
-    pub fn value(self, bucket: &Bucket) -> DiagnosticValue {
+    /// Returns the metric over a bucket; NaN where it is not defined.
+    pub fn value(self, bucket: &Bucket) -> BucketSpread {
         (self.info().value)(bucket)
     }
 
@@ -84,7 +71,7 @@ impl DiagnosticMetric {
                 key: "loss",
                 explanation: "The exact loss, without noise, averaged over the particles.",
                 is_positive: false,
-                value: |bucket| DiagnosticValue::of_particles(&bucket.loss),
+                value: |bucket| bucket.loss,
             },
             DiagnosticMetric::Depth => MetricInfo {
                 title: "depth u",
@@ -92,7 +79,7 @@ impl DiagnosticMetric {
                 key: "u",
                 explanation: "How far along the valley the particles are.",
                 is_positive: false,
-                value: |bucket| DiagnosticValue::of_particles(&bucket.u),
+                value: |bucket| bucket.u,
             },
             DiagnosticMetric::AbsV => MetricInfo {
                 title: "spread |v|",
@@ -100,7 +87,7 @@ impl DiagnosticMetric {
                 key: "abs_v",
                 explanation: "How far from the valley's floor the particles are.",
                 is_positive: true,
-                value: |bucket| DiagnosticValue::of_particles(&bucket.abs_v),
+                value: |bucket| bucket.abs_v,
             },
             DiagnosticMetric::EffectiveStep => MetricInfo {
                 title: "effective step size",
@@ -109,7 +96,7 @@ impl DiagnosticMetric {
                 explanation: "The size of a step without weight decay, in learning rates, averaged over the coordinates. \
                               1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves.",
                 is_positive: true,
-                value: |bucket| DiagnosticValue::of_particles(&bucket.effective_step),
+                value: |bucket| bucket.effective_step,
             },
             DiagnosticMetric::FreeEnergy => MetricInfo {
                 title: "free energy F = E − ΘS",
@@ -119,7 +106,7 @@ impl DiagnosticMetric {
                               temperature: each optimizer's learning rate η unless it is set. Each step counts with the Θ \
                               in force at it. Shown for 3 particles or more.",
                 is_positive: false,
-                value: |bucket| DiagnosticValue::of_ensemble(bucket.free_energy),
+                value: |bucket| BucketSpread::of_ensemble(bucket.free_energy, bucket.steps),
             },
         }
     }
@@ -132,26 +119,7 @@ struct MetricInfo {
     key: &'static str,
     explanation: &'static str,
     is_positive: bool,
-    value: fn(&Bucket) -> DiagnosticValue,
-}
-
-impl DiagnosticValue {
-    /// Returns the value of a metric that each particle has.
-    fn of_particles(spread: &BucketSpread) -> DiagnosticValue {
-        DiagnosticValue {
-            mean_low: spread.mean_low,
-            mean: spread.mean,
-            mean_high: spread.mean_high,
-            std: spread.std,
-            min: spread.min,
-            max: spread.max,
-        }
-    }
-
-    /// Returns the value of a metric that only the ensemble as a whole has.
-    fn of_ensemble(mean: f64) -> DiagnosticValue {
-        DiagnosticValue { mean_low: mean, mean, mean_high: mean, std: f64::NAN, min: f64::NAN, max: f64::NAN }
-    }
+    value: fn(&Bucket) -> BucketSpread,
 }
 
 impl Band {
@@ -166,7 +134,7 @@ impl Band {
     }
 
     /// Returns the band's ends, if the value has a band.
-    pub fn of(self, value: &DiagnosticValue) -> Option<[f64; 2]> {
+    pub fn of(self, value: &BucketSpread) -> Option<[f64; 2]> {
         let ends = match self {
             Band::Deviation => [value.mean - value.std, value.mean + value.std],
             Band::Extremes => [value.min, value.max],

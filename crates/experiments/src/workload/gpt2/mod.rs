@@ -14,7 +14,7 @@ use valleyscope_engine::quantity::{
     Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
 };
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Started, Unit};
+use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
 
 use super::choices::is_one;
 use super::form::{Field, Form, Section, Value};
@@ -341,26 +341,16 @@ pub const SKIPPED: MetricId = MetricId::of("skipped");
 
 /// Returns the metrics that a run logs.
 fn metrics() -> Vec<MetricInfo> {
-    let own = |metric: MetricId, title: &str, unit, scale, better, source| MetricInfo {
-        name: metric.name().to_owned(),
-        title: title.to_owned(),
-        unit,
-        scale,
-        better,
-        source,
-    };
-    use Better::Neither;
-    use MetricScale::{Linear, Log};
-    use MetricSource::Training;
+    let on_log_axis = |info| MetricInfo { scale: MetricScale::Log, ..info };
     vec![
         MetricId::LOSS.info(),
         MetricId::LEARNING_RATE.info(),
-        MetricInfo { scale: Log, ..MetricId::GRAD_NORM.info() },
-        own(PARAM_NORM, "Parameter norm", Unit::Plain, Linear, Neither, Training),
-        own(MOMENTUM_NORM, "Momentum norm", Unit::Plain, Log, Neither, Training),
-        own(CLIP_RATE, "Steps clipped", Unit::Fraction, Linear, Neither, Training),
-        own(LOSS_SCALE, "Loss scale", Unit::Exact, Log, Neither, Training),
-        own(SKIPPED, "Steps skipped", Unit::Exact, Linear, Neither, Training),
+        on_log_axis(MetricId::GRAD_NORM.info()),
+        PARAM_NORM.described("Parameter norm", Unit::Plain),
+        on_log_axis(MOMENTUM_NORM.described("Momentum norm", Unit::Plain)),
+        CLIP_RATE.described("Steps clipped", Unit::Fraction),
+        on_log_axis(LOSS_SCALE.described("Loss scale", Unit::Exact)),
+        SKIPPED.described("Steps skipped", Unit::Exact),
         MetricId::TOKENS_PER_S.info(),
         MetricId::VAL_LOSS.info(),
         MetricId::TRAIN_LOSS.info(),
