@@ -10,10 +10,10 @@ use valleyscope_experiments::preset::{Library, PresetError};
 #[derive(Debug)]
 pub(super) struct OwnPreset {
     pub title: String,
-    /// Its description, or the reason why it is invalid.
+    /// The preset's description, or the reason why it is invalid.
     pub about: Result<String, String>,
     pub path: PathBuf,
-    /// Its kind, if it can be read.
+    /// The preset's kind, if it can be read.
     pub kind: Option<&'static str>,
 }
 

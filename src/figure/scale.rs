@@ -29,7 +29,7 @@ enum Kind {
 /// A labelled place on a colour bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// From 0 at the lower end to 1.
+    /// The position on the colour bar, from 0 at the lower end to 1.
     pub position: f64,
     pub label: String,
 }

@@ -58,9 +58,9 @@ pub struct EnsembleStyle {
     pub color: [u8; 3],
     /// Steps of trail behind each particle; it fades to nothing over its length. 0 for none.
     pub trail_steps: u32,
-    /// In points.
+    /// The width of trails, in points.
     pub trail_width: f32,
-    /// In points.
+    /// The radius of particles, in points.
     pub point_radius: f32,
     pub mean_path: bool,
     /// The particle that is drawn with a ring around it.
@@ -101,7 +101,7 @@ pub struct Renderer {
 
 impl Renderer {
     /// Creates the pipelines for render passes with one colour target of `format` and `samples` samples, and no depth.
-    /// Colours are written as sRGB values, premultiplied; a format that encodes by itself gets linear ones.
+    /// Colours are written as sRGB values, premultiplied; a format that encodes sRGB gets linear ones.
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> Self {
         let target = Target { format, samples };
         let frame = Uniforms::new(device, "frame");

@@ -189,7 +189,7 @@ fn diagnostics_far_from_the_origin() {
     assert_diagnostics(spec, 200);
 }
 
-/// With sliders at their ends SGD diverges within a few steps, and the diagnostics show it.
+/// SGD diverges within a few steps if sliders are at their ends, and the diagnostics show it.
 #[test]
 fn diagnostics_of_a_divergence() {
     let extreme = [

@@ -214,7 +214,7 @@ fn views_of_very_long_runs_are_complete_and_right() {
     }
 }
 
-/// On a logarithmic axis the first thousands of steps stay as fine as the last millions.
+/// The view for a logarithmic axis shows the first thousands of steps as finely as the last millions.
 #[test]
 fn a_logarithmic_view_is_fine_everywhere() {
     for history in [long(), very_long()] {

@@ -16,8 +16,8 @@ fn place() -> impl Strategy<Value = (f64, f64, f64, [f64; 2])> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With h = 1e-6 the difference quotient's error is the rounding of L, some ε of its largest term a r⁴ + c r, over
-    /// h, plus h²/6 of the third derivative, at most 6 a r.
+    /// The error of the difference quotient with h = 1e-6 is the rounding of L over h, with some ε of its largest term
+    /// a r⁴ + c r, plus h²/6 of the third derivative, which is at most 6 a r.
     #[test]
     fn gradient_is_the_slope_of_the_loss((a, c, phi, [x, y]) in place()) {
         let landscape = Landscape::new(a, c, phi);

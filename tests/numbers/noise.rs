@@ -281,8 +281,7 @@ fn streams_agree_with_the_published_generators() {
     }
 }
 
-/// These numbers were made by this library. A saved session is repeated only by the version that still
-/// draws them.
+/// The golden numbers were made by this crate: a version that draws others cannot repeat saved sessions.
 #[test]
 fn streams_do_not_change_between_versions() {
     let mut stream = Stream::new(Key::new(1).at(2).at(3));

@@ -110,7 +110,7 @@ fn the_parts_of_a_step_agree_with_the_oracle() {
     }
 }
 
-/// Between a change and the next step, the last step is shown as it was taken.
+/// A change of settings leaves the shown trace of the last step as it was taken, until the next step.
 #[test]
 fn a_change_does_not_rewrite_the_last_step() {
     let mut simulation = Simulation::new(simulation(1.0, 3, &all_rules(0.01)));

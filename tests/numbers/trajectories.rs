@@ -81,7 +81,7 @@ fn long_trajectories_with_changes_agree_with_the_oracle() {
     });
 }
 
-/// Without noise a trajectory is chaotic, so only its beginning can be compared.
+/// A trajectory without noise is chaotic, so only its beginning can be compared.
 #[test]
 fn the_beginning_of_a_trajectory_without_noise_agrees_with_the_oracle() {
     assert_agrees(&Case {

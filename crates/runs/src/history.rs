@@ -62,7 +62,7 @@ pub struct RunHistory {
     began: Option<Timestamp>,
     steps: Option<u64>,
     last: Option<EventRecord>,
-    /// With its line.
+    /// The ending of the last session, with the number of its line.
     ending: Option<(Ending, u64)>,
     sessions: u64,
     /// Step and seconds of training at which the last session began.

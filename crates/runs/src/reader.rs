@@ -29,7 +29,7 @@ pub struct RunReader {
 #[derive(Debug, PartialEq, Eq)]
 enum Curves {
     Whole,
-    /// Only the newest point of training, for lists of runs: the others are not even parsed.
+    /// The newest point of training only, for lists of runs: the others are not even parsed.
     Newest,
 }
 

@@ -86,7 +86,7 @@ impl FlatOptimizer {
             let names = rule.info().state_keys().map(|key| format!("{OPTIMIZER}{key}"));
             (names.collect(), rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?)
         };
-        // Loops over elements are for rules that step each element by itself.
+        // Loops over elements are for rules whose steps of elements are independent.
         let in_loops = device == Device::Cpu && rule.needs_gradient_only();
         let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();

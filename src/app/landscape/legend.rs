@@ -85,7 +85,7 @@ fn elided(name: &str, width_of: impl Fn(&str) -> f32, [wished, most]: [f32; 2]) 
 
 /// The legend in the canvas' upper right corner.
 pub(super) struct Legend {
-    /// Its area; empty without entries.
+    /// The area of the legend; empty without entries.
     pub area: Rect,
     rows: Vec<Row>,
     font: FontId,

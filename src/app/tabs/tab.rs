@@ -20,9 +20,9 @@ use crate::app::window_layout::WindowLayout;
 
 /// The description of a tab for menus, keys and the help.
 pub(in crate::app) struct TabInfo {
-    /// Its name in the menu bar.
+    /// The tab's name in the menu bar.
     pub title: &'static str,
-    /// Its name in the sentence "Show …" of the help.
+    /// The tab's name in the sentence "Show …" of the help.
     pub in_words: &'static str,
     /// The kinds of the presets that it opens.
     pub preset_kinds: &'static [&'static str],
@@ -127,7 +127,7 @@ pub(in crate::app) struct TabWindow<'a> {
 /// Results that are in no file.
 #[derive(Default)]
 pub(in crate::app) struct UnsavedResults {
-    /// Their name: "a phase diagram", and for several "phase diagrams".
+    /// The name of one result and of several: "a phase diagram", "phase diagrams".
     pub name: [&'static str; 2],
     /// A description of each result, one line each.
     pub lines: Vec<String>,

@@ -188,7 +188,7 @@ const LEAST_TITLE: f32 = 160.0;
 /// A button of a run.
 struct RunButton {
     text: &'static str,
-    /// Its accessible name.
+    /// The button's accessible name.
     name: &'static str,
     help: &'static str,
     is_enabled: bool,

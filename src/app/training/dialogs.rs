@@ -12,7 +12,7 @@ pub(super) enum Dialog {
     Describe {
         run: RunFolder,
         notes: Notes,
-        /// Its current title.
+        /// The run's current title.
         title: String,
         focused: bool,
     },

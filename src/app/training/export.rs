@@ -71,12 +71,12 @@ pub(super) struct TrainingExports {
 type Made = Result<(Vec<u8>, &'static str), String>;
 
 impl TrainingExports {
-    /// Starts making a table of all points of these runs; the user is asked for its path when it is ready.
+    /// Starts making a table of all points of these runs. A dialog asks for its path when it is ready.
     pub(super) fn begin(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
         self.make(ctx, move || Ok((table(&runs).map_err(|error| error.to_string())?, "runs.csv")));
     }
 
-    /// Starts making a file of a scan; the user is asked for its path when it is ready.
+    /// Starts making a file of a scan. A dialog asks for its path when it is ready.
     pub(super) fn begin_scan(
         &mut self,
         ctx: &Context,
@@ -87,7 +87,7 @@ impl TrainingExports {
         self.make(ctx, move || Ok((file.content(&scan, figure_layout)?, file.name())));
     }
 
-    /// Starts making a figure of curves; the user is asked for its path when it is ready.
+    /// Starts making a figure of curves. A dialog asks for its path when it is ready.
     pub(super) fn begin_picture(
         &mut self,
         ctx: &Context,

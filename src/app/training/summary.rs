@@ -11,7 +11,7 @@ pub struct Summary {
     pub title: String,
     pub notes: Notes,
     pub status: Status,
-    /// Its problems, the gravest first, escaped for display.
+    /// The run's problems, the gravest first, escaped for display.
     pub concerns: Vec<Concern>,
     pub optimizer: String,
     /// The hyperparameters that differ from the rule's defaults, formatted.

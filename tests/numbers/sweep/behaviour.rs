@@ -162,7 +162,7 @@ fn progress_adds_up_and_wakes() {
     assert!(woken.load(Ordering::SeqCst) >= count);
 }
 
-/// With steps as an axis, pixels cost different amounts.
+/// Pixels cost different amounts if steps are an axis.
 #[test]
 fn steps_of_uneven_pixels_add_up() {
     let spec = light([5, 4]);

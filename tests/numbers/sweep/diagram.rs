@@ -149,7 +149,7 @@ fn one_replicate_gives_no_certainty() {
     assert_eq!(cell.comparison(Metric::FinalLoss).certainty(), None);
 }
 
-/// Without a choice of learning rates the certainty is that of Welch's test on halves.
+/// The certainty equals that of Welch's test on halves if there is one learning rate only.
 #[test]
 fn the_certainty_of_a_gap_follows_from_its_error() {
     let spread = |middle: f64| (0..40).map(|i| middle + f64::from(i % 4) - 1.5).collect::<Vec<f64>>();

@@ -64,8 +64,8 @@ fn three_dimensions_agree_in_double_precision() {
     agrees(Precision::Double, 3, 300, 400, &[[1, 1], [3, 6]]);
 }
 
-/// Without its correction, MARS is Adam as long as no gradient is longer than 1: the norm is that of all coordinates, each
-/// of which stays shorter.
+/// MARS without its correction is Adam as long as no gradient is longer than 1. The norm is that of all coordinates,
+/// each of which stays shorter.
 #[test]
 fn mars_is_adam_until_a_gradient_is_longer_than_one() {
     for (dimension, precision) in [(2, Precision::Single), (100, Precision::Single), (100, Precision::Double)] {

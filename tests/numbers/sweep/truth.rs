@@ -100,8 +100,8 @@ impl Judge {
     }
 }
 
-/// Without noise all runs take nearly the same path, and Adam's is chaotic: rounding in single precision is then the
-/// only randomness, and it moves the distribution. A separate test bounds the distance.
+/// Returns whether rounding is the only randomness of a score. Runs without noise take nearly the same path, and Adam's
+/// is chaotic: rounding in single precision then moves the distribution. A separate test bounds the distance.
 fn is_up_to_rounding(precision: Precision, [_, column]: [usize; 2], law: Law) -> bool {
     precision == Precision::Single && column == 0 && law == Law::Adam
 }
@@ -181,7 +181,7 @@ fn only_common_noise_makes_optimizers_and_learning_rates_alike() {
     assert!(apart.iter().all(|r| r.abs() < 4.0 / 20.0), "{apart:?}");
 }
 
-/// At its best learning rate each optimizer is compared more closely.
+/// Each optimizer is compared more closely at its best learning rate.
 #[test]
 fn two_thousand_final_losses_agree_at_six_pixels() {
     const REPLICATES: usize = 2000;

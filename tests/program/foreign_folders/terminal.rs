@@ -15,13 +15,13 @@ use crate::sandbox::{Sandbox, said};
 /// single character (CSI); a turned direction of writing; the ends of lines of old; and deletion.
 const EVIL: &str =
     "ev\u{1b}]0;t\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\u{202e}\u{2066}il\r\u{b}\u{c}\u{8}\u{85}\u{2028}\u{7f}";
-/// Such words as a path or a file name can contain them.
+/// Words that a path or a file name can contain.
 const EVIL_NAME: &str = "ev\u{1b}]0;t\u{7}\u{9b}31m\u{202e}il";
 
-/// Such words as a title can contain them, without control characters.
+/// Words that a title can contain, without control characters.
 const TURNED: &str = "ev\u{202e}il";
 
-/// Such words as an optimizer's name can contain them, with only visible characters.
+/// Words that an optimizer's name can contain, with only visible characters.
 const VISIBLE: &str = "évíl 邪";
 
 /// Checks that an output contains no control sequence, and whether it contains the evil words.

@@ -197,7 +197,7 @@ fn hyperparameters_out_of_range_are_refused_with_their_position() {
     refused("gamma: 0.2", "learning_rate: 0.1", "learning_rate", &["no field `learning_rate`", "`gamma`"]);
 }
 
-/// Where the learning rate is an axis, it alone determines the runs.
+/// A learning rate that is an axis alone determines the runs.
 #[test]
 fn a_learning_rate_axis_replaces_the_grid() {
     let text = GOOD.replace("of: Of(WeightDecay, [3, 5]), from: 0.0", "of: Of(LearningRate, [3]), from: 0.1");

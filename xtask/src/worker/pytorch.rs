@@ -32,9 +32,9 @@ pub enum Unfit {
     /// The folder has no file with a version.
     NoVersion,
     Version(String),
-    /// This file is missing.
+    /// A file of it is missing, by its name.
     Incomplete(String),
-    /// Its libraries need these, which are missing.
+    /// Libraries that it needs are missing, by their names.
     Libraries(Vec<String>),
 }
 
@@ -47,7 +47,7 @@ pub enum Source {
     InUse,
     /// An earlier set-up, which has installed it.
     Private,
-    /// This Python, whose torch it is.
+    /// The Python interpreter whose torch it is.
     Python(&'static str),
 }
 

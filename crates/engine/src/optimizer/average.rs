@@ -40,7 +40,7 @@ pub struct AdamCoefficients<A> {
 }
 
 impl<A: Algebra> AdamCoefficients<A> {
-    /// With β₁ and β₂, β₁ᵗ and β₂ᵗ, and ε.
+    /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
     pub fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: f64, of: &impl Fn(S) -> A) -> Self {
         AdamCoefficients {
@@ -84,7 +84,7 @@ pub struct RatioCorrection<A> {
 }
 
 impl<A> RatioCorrection<A> {
-    /// With β₁ᵗ, β₂ᵗ and ε.
+    /// Creates the coefficients from the powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
     pub fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
         let (m_weight, s_weight) = (S::splat(1.0) - beta1, S::splat(1.0) - beta2);

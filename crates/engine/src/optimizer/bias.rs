@@ -53,12 +53,12 @@ impl BiasCorrection {
     pub const START: BiasCorrection =
         BiasCorrection { steps: 0, powers: [1.0; MOST_HYPERPARAMETERS], weights: StepWeights::START };
 
-    /// For the learning rate in [`BiasCorrection::after`] where it is the same in all steps: weights depend only on its
-    /// changes.
+    /// Stands for the learning rate in [`BiasCorrection::after`] if it is the same in all steps: weights depend only on
+    /// its changes.
     pub const CONSTANT_RATE: f64 = 1.0;
 
-    /// After some steps of a rule, with what `power` gives by the keys of [`BiasCorrection::powers`]. Where it gives no
-    /// weights of the steps, these had all the same.
+    /// Restores the correction after some steps of a rule. `power` returns the stored values by the keys of
+    /// [`BiasCorrection::powers`]; without weights of the steps among them, all steps had the same weight.
     ///
     /// # Errors
     ///

@@ -165,12 +165,12 @@ impl RuleKind {
         lasting(Self::NAMES.iter().copied().chain([Self::TYPED]).collect())
     }
 
-    /// Its place among the built-in rules; behind them that of a typed one.
+    /// Returns the rule's place among the built-in ones; typed rules come after these.
     fn index(self) -> u32 {
         Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len()) as u32
     }
 
-    /// Of typed rules in presets.
+    /// The key of typed rules in presets.
     pub const TYPED: &str = "Typed";
 
     /// The typed rule, if it is one.
@@ -298,7 +298,7 @@ pub struct RuleInfo {
     /// Red, green, blue: the paper's colours for Adam, Signum and FOCUS.
     pub color: [u8; 3],
     pub marker: Marker,
-    /// Its publication, or the implementation that it agrees with.
+    /// The rule's publication, or the implementation that it agrees with.
     pub source: &'static str,
     /// The hyperparameters besides the learning rate, which all rules have.
     pub hyperparameters: &'static [Hyperparameter],
@@ -325,7 +325,7 @@ pub enum Need {
 }
 
 impl RuleInfo {
-    /// Whether each element of a parameter is stepped by itself, with its gradient alone.
+    /// Returns whether the step of an element of a parameter depends on no other element.
     pub const fn needs_gradient_only(&self) -> bool {
         self.needs.is_empty()
     }

@@ -39,7 +39,7 @@ hyperparameters! {
         .for_vectors(),
 }
 
-/// Of AdamW.
+/// ε of the AdamW that steps vectors.
 const EPSILON: f64 = 1e-10;
 
 const M: StepPart = StepPart::state("m", "m", "momentum: running average of the gradient");

@@ -78,7 +78,7 @@ impl Rule for NAdam {
     type Coefficients<A: Algebra> = Coefficients<A>;
     type State<A: Algebra> = [A; 2];
 
-    /// Of β₁ it is μₜ, so that its product is Πₜ.
+    /// Returns μₜ for β₁, so that the product over the steps is Πₜ.
     #[inline(always)]
     fn decay_factor(of: &Hyperparameter, rate: f64, h: &Hyper<f64>, t: f64) -> f64 {
         if of.key == "beta1" { mu(rate, share_missing(h.momentum_decay, t)) } else { rate }

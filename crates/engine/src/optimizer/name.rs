@@ -60,7 +60,7 @@ impl HyperparameterName {
         self == Self::LEARNING_RATE || rule.hyperparameter(self.0).is_some_and(Hyperparameter::is_axis)
     }
 
-    /// In presets: `WeightDecay` for `weight_decay`.
+    /// Returns the name in presets: `WeightDecay` for `weight_decay`.
     fn type_name(self) -> String {
         let word = |word: &str| {
             let mut chars = word.chars();
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for HyperparameterName {
     }
 }
 
-/// In presets, before the name of a hyperparameter of typed rules only: `OfTyped("kappa")`.
+/// The word in presets before the name of a hyperparameter that only typed rules have: `OfTyped("kappa")`.
 const OF_TYPED: &str = "OfTyped";
 
 struct NameReader;

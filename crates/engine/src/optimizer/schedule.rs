@@ -88,7 +88,7 @@ impl Schedule {
         self
     }
 
-    /// By what η is multiplied in step t = 1, 2, …
+    /// Returns the factor of η in step t = 1, 2, …
     pub fn factor(&self, t: u64) -> f64 {
         let (step, warmup) = (t as f64, self.warmup.get() as f64);
         if step <= warmup {

@@ -83,7 +83,7 @@ impl RatedRule {
 }
 
 impl Schedule {
-    /// Its numbers; its kind is part of [the optimizer's name](Schedule::named).
+    /// Lists the schedule's numbers in words; its kind is part of [the optimizer's name](Schedule::named).
     pub fn shown_settings(&self) -> Vec<ShownSetting> {
         let warmup = match self.warmup.get() {
             0 => String::new(),

@@ -21,8 +21,8 @@ use crate::quantity::Range;
 /// ‖g‖. Of the orthogonal factor of L Q, q becomes `L q / ‖L q‖` if q comes first; if the other column comes first, q
 /// becomes what is perpendicular to that one's product with L, which is along `(tr L − L) q`.
 ///
-/// Of a matrix g of r × c, in training, R = gᵗ g is c × c, `g̃ = Q_Lᵗ g Q_R`, and the direction is turned back
-/// likewise; an axis that is longer than 10000 has no Q, and neither have vectors. Vyas et al. take η = 3e-3, β₁ = β₂ =
+/// In training, a matrix g of r × c has two statistics, L = g gᵗ and R = gᵗ g; then `g̃ = Q_Lᵗ g Q_R`, and the direction
+/// is turned back likewise. An axis that is longer than 10000 has no Q, and neither have vectors. Vyas et al. take η = 3e-3, β₁ = β₂ =
 /// 0.95 and f = 10.
 pub struct Soap;
 
@@ -67,7 +67,7 @@ pub struct Coefficients<A> {
     beta2: DecayRate<A>,
     /// √(1 − β₂ⁿ) / (1 − β₁ⁿ)
     bias: A,
-    /// Of averages with their bias.
+    /// The coefficients of the ratio of the two averages, whose bias is not corrected.
     ratio: RatioCorrection<A>,
     is_first: bool,
     /// Whether the eigenvectors are computed again in this step.

@@ -17,7 +17,7 @@ use crate::quantity::{LearningRate, OutOfRange};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RuleSpec {
     kind: RuleKind,
-    /// In the order of the rule's table; the rest stays 0.
+    /// The values of the hyperparameters, in the order of the rule's table; the rest stays 0.
     values: [f64; MOST_HYPERPARAMETERS],
 }
 
@@ -109,7 +109,7 @@ impl RuleSpec {
         self.kind.info()
     }
 
-    /// As it is shown: that of its kind, as in "Cautious Adam" where its steps are masked.
+    /// Returns the name that is shown: that of its kind, or "Cautious Adam" and the like if its steps are masked.
     pub fn name(&self) -> &'static str {
         static CAUTIOUS: LazyLock<Vec<String>> =
             LazyLock::new(|| RuleKind::ALL.iter().map(|kind| format!("Cautious {}", kind.info().name)).collect());
@@ -184,7 +184,7 @@ impl RuleSpec {
             && self.values[self.info().hyperparameters.len() - 1] == Hyperparameter::IS_CAUTIOUS
     }
 
-    /// Whether each element of a parameter is stepped by itself, with its gradient alone.
+    /// Returns whether the step of an element of a parameter depends on no other element.
     #[inline(always)]
     pub fn needs_gradient_only(&self) -> bool {
         self.info().needs_gradient_only() && !self.is_cautious()

@@ -16,7 +16,7 @@ pub struct SimulationSpec {
     pub noise: Noise,
     #[serde(default)]
     pub seed: u64,
-    /// The step at which the simulation pauses by itself; without it, the simulation continues.
+    /// The step at which the simulation pauses; without it, the simulation continues.
     #[serde(default)]
     pub steps: Option<u64>,
     #[serde(default = "defaults::particles")]

@@ -32,12 +32,12 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// This precision in the widest registers of this processor.
+    /// Creates a backend that computes in this precision, in the widest registers of this processor.
     pub fn new(precision: Precision) -> Backend {
         Backend { precision, instructions: Instructions::widest() }
     }
 
-    /// This precision with these instructions.
+    /// Creates a backend that computes in this precision, with these instructions.
     pub fn with_instructions(precision: Precision, instructions: Instructions) -> Backend {
         Backend { precision, instructions }
     }

@@ -22,7 +22,7 @@ const HALVES: usize = 2 * SPLITS;
 pub(super) struct Splits {
     /// The replicates of each half, in ascending order.
     halves: [Vec<usize>; HALVES],
-    /// For each replicate 1 for the halves that contain it, and 0 for the others.
+    /// The membership of each replicate in each half: 1 if the half contains it, else 0.
     membership: Vec<[f64; HALVES]>,
 }
 

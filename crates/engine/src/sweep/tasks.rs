@@ -1,7 +1,7 @@
 //! The tasks of a sweep, and their order.
 //!
-//! From coarse to fine, 8 replicates of the middle pixel of each block are computed first, from few large blocks to the
-//! first picture's 12 × 13 or more; then the missing replicates, then finer blocks. Nothing is computed twice.
+//! The order from coarse to fine begins with 8 replicates of the middle pixel of each block, from few large blocks to the
+//! first picture's 12 × 13 or more. The missing replicates follow, then finer blocks. Nothing is computed twice.
 
 use std::ops::Range;
 

@@ -9,8 +9,8 @@ pub struct Crossing {
 }
 
 /// Finds the first place where a curve of points `[step, wall_s, value]`, in their order, is at a level or below.
-/// Between two points the curve is a straight line; points that are not finite, and the lines to them, are left out.
-/// None where it stays above.
+/// The curve consists of straight lines between its points; points that are not finite are left out, with the lines to
+/// them. Returns `None` if the curve stays above the level.
 pub fn first_crossing(points: impl IntoIterator<Item = [f64; 3]>, level: f64) -> Option<Crossing> {
     let mut above: Option<[f64; 3]> = None;
     for point in points {

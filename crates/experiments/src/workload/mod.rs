@@ -1,8 +1,8 @@
-//! Real trainings: models, datasets and optimizers.
+//! Descriptions of real trainings: their specs, forms, data and requirements.
 //!
-//! A workload is a folder of this module and a line of [`for_each_workload`]. The folder holds the parts specific to
-//! the workload: its spec, the form that edits the spec, its data and, with libtorch, its model. Everything else
-//! (presets, window, command line, worker, runs, curves) uses it only through [`Workload`].
+//! A workload is a folder of this module and a line of [`for_each_workload`]. The folder holds its spec and the form
+//! that edits the spec; its model is in the worker's crate. Presets, window, runs and curves use it only through
+//! [`Workload`].
 //!
 //! ```text
 //! RunsPreset<S: RunSpec>   trainings one after another     ┐

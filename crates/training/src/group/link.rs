@@ -30,7 +30,7 @@ pub(super) struct Link {
     pub(super) store: Arc<Store>,
     pub(super) watch: Watch,
     pub(super) patience: Duration,
-    /// When the last operation ended.
+    /// The time at which the last operation ended.
     pub(super) ended: Mutex<Instant>,
     /// Whether operations belong to a step, whose waits are counted.
     pub(super) is_in_step: AtomicBool,

@@ -10,7 +10,7 @@ use valleyscope_runs::plain_file;
 use super::c10d::Bind;
 use super::rank_env::{LOOPBACK, RankEnv};
 
-/// The time for the processes to end by themselves.
+/// The time that processes get to end before they are killed.
 const LEAVE: Duration = Duration::from_secs(5);
 
 /// Why the processes could not be started.
@@ -60,7 +60,7 @@ impl LocalProcesses {
         Ok((processes, RankEnv { rank: 0, size: count, local_rank: 0, host, port, bind, prefix, listener }))
     }
 
-    /// Returns a message if a process has ended by itself.
+    /// Returns a message if a process has ended without being told to.
     pub fn ended(&mut self) -> Option<String> {
         self.children.iter_mut().zip(1..).find_map(|(child, rank)| match child.try_wait() {
             Ok(Some(status)) => Some(format!("rank {rank} (process {}) ended with {status}; see its log", child.id())),

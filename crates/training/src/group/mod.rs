@@ -29,10 +29,10 @@ use super::error::TrainError;
 /// The transport of tensors between GPUs of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
-    /// From GPU to GPU, if libtorch has NCCL.
+    /// Sends from GPU to GPU, if libtorch has NCCL.
     #[default]
     Nccl,
-    /// Through the processor's memory.
+    /// Sends through the processor's memory.
     Gloo,
 }
 

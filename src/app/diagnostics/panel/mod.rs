@@ -78,7 +78,7 @@ impl Default for DiagnosticsPanel {
 #[derive(Default)]
 struct Curves {
     key: Option<CurvesKey>,
-    /// For each shown metric its axis, and the curve of each ensemble.
+    /// The axis of each shown metric, and the curve of each ensemble.
     metrics: Vec<(AxisScale, Vec<DiagnosticCurve>)>,
 }
 

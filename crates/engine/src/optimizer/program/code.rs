@@ -18,7 +18,7 @@ pub(super) const STEP_NUMBERS: usize = 128;
 /// The place of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Slot {
-    /// Of an element's numbers.
+    /// The register of one of an element's numbers.
     Register(u8),
     /// The index of a number of the step.
     Coefficient(u8),

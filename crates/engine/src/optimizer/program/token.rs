@@ -12,7 +12,7 @@ pub enum TokenKind {
     /// `+`, `<=`, `(` and so on.
     Sign,
     LineEnd,
-    /// From `#` to the end of the line.
+    /// A comment, from `#` to the end of the line.
     Comment,
     /// A character that no word begins with.
     Unknown,
