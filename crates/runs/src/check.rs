@@ -229,7 +229,7 @@ impl Check<'_> {
         };
         let mut lone = Vec::new();
         for step in steps {
-            let tensors = Checkpoint::tensors_path(self.run, step);
+            let tensors = self.run.checkpoint_tensors(step);
             let about = tensors.with_extension("ron");
             if tensors.symlink_metadata().is_err() && about.symlink_metadata().is_ok() {
                 lone.push(about);

@@ -144,16 +144,6 @@ impl Checkpoint {
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
     }
 
-    /// Returns the path of the tensors' file; the description is beside it, with the extension `ron`.
-    pub fn tensors_path(run: &RunFolder, step: u64) -> PathBuf {
-        run.path().join(Self::file_name(step))
-    }
-
-    /// Returns the name of the tensors' file.
-    pub fn file_name(step: u64) -> String {
-        format!("checkpoint-{step:08}.safetensors")
-    }
-
     /// Checks that the two files of a checkpoint agree: the step, the length, the checksum, and the tensors' offsets.
     /// Takes little memory.
     ///
@@ -179,7 +169,7 @@ impl Checkpoint {
 
     /// Opens both files of a checkpoint, and checks their step and the length of the tensors.
     pub(super) fn open(run: &RunFolder, step: u64) -> Result<CheckpointFiles, String> {
-        let path = Self::tensors_path(run, step);
+        let path = run.checkpoint_tensors(step);
         let read = |error: io::Error| format!("its text cannot be read: {error}");
         let text =
             plain_file::read_text(&path.with_extension("ron"), Links::Refused, Self::LONGEST_TEXT).map_err(read)?;
@@ -207,7 +197,7 @@ pub(super) struct CheckpointFiles {
 impl CheckpointFiles {
     /// Returns whether the text is intact, and the tensors are the file in a run's folder and older than the text.
     pub(super) fn is_as_written(&self, run: &RunFolder) -> bool {
-        let path = Checkpoint::tensors_path(run, self.checkpoint.step);
+        let path = run.checkpoint_tensors(self.checkpoint.step);
         let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
         let tensors = self.tensors.metadata().and_then(|tensors| tensors.modified());
         plain_file::is_at(&self.tensors, &path).unwrap_or(false)

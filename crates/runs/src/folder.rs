@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::checkpoint::Checkpoint;
 use crate::atomic_file::{Overwrite, write_file};
 use crate::plain_file::{self, Links};
 
@@ -192,9 +191,20 @@ impl RunFolder {
         self.path.join(Self::RESERVE)
     }
 
+    /// Returns the name of the file of a checkpoint's tensors. The checkpoint's description is the file beside it with
+    /// the extension `ron`.
+    pub fn checkpoint_name(step: u64) -> String {
+        format!("checkpoint-{step:08}.safetensors")
+    }
+
+    /// Returns the path of the file of a checkpoint's tensors.
+    pub fn checkpoint_tensors(&self, step: u64) -> PathBuf {
+        self.path.join(Self::checkpoint_name(step))
+    }
+
     /// Returns the step of the newest checkpoint with tensors beside it. It may be damaged.
     pub fn newest_checkpoint(&self) -> io::Result<Option<u64>> {
-        let has_tensors = |step: &u64| Checkpoint::tensors_path(self, *step).symlink_metadata().is_ok();
+        let has_tensors = |step: &u64| self.checkpoint_tensors(*step).symlink_metadata().is_ok();
         Ok(self.checkpoints()?.into_iter().rev().find(has_tensors))
     }
 

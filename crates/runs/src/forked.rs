@@ -1,13 +1,8 @@
 //! The origin of a run that was forked from another.
 
-use std::path::{Path, PathBuf};
-
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Checkpoint;
-use super::folder::RunFolder;
-use super::history::RunHistory;
-use super::reader::RunReader;
 
 /// The origin of a fork, as recorded in the first event of its run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,41 +22,9 @@ pub struct Forked {
 }
 
 impl Forked {
-    /// Lists the possible folders of the other run: beside the fork, as after all runs were moved, and its old place.
-    fn places(&self, fork: &RunFolder) -> impl Iterator<Item = RunFolder> {
-        let name = Path::new(&self.from_run).file_name();
-        let beside = fork.path().parent().zip(name).map(|(parent, name)| parent.join(name));
-        let places = beside.into_iter().chain([PathBuf::from(&self.folder)]);
-        places.filter_map(|place| RunFolder::open(&place).ok())
-    }
-
     /// Returns whether the fork starts from a checkpoint, as opposed to having saved it.
     pub fn is_checkpoint(&self, checkpoint: &Checkpoint) -> bool {
         (self.from_step, self.checkpoint_crc32) == (checkpoint.step, checkpoint.crc32)
-    }
-
-    /// Returns the other run, if its folder exists.
-    pub fn other_run(&self, fork: &RunFolder) -> Option<RunFolder> {
-        self.places(fork).find(|run| {
-            let mut reader = RunReader::brief(run.clone());
-            reader.poll().is_ok() && self.is_of(reader.history())
-        })
-    }
-
-    /// Returns whether a run with this history may be the other run, as its name may have been reused. A run that has
-    /// not begun, such as a fork before its first step, is accepted.
-    fn is_of(&self, history: &RunHistory) -> bool {
-        let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
-        sum.is_none_or(|sum| *sum == self.config_sha256)
-    }
-
-    /// Reads the history of the other run, if it exists, through at most `forks` further forks.
-    pub(super) fn history(&self, fork: &RunFolder, forks: u32) -> Option<RunHistory> {
-        self.places(fork).find_map(|run| {
-            let mut reader = RunReader::of_fork(run, forks);
-            reader.poll().ok()?;
-            Some(reader.into_history()).filter(|history| self.is_of(history))
-        })
     }
 
     /// Describes the origin, such as `forked from mnist-1 at step 100, with its optimizer's state`.

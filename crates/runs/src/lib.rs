@@ -87,7 +87,7 @@ pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Metric
 pub use notes::{Notes, RemoveError, check_removable, remove};
 pub use points::MetricCurve;
 pub use ranks::Ranks;
-pub use reader::RunReader;
+pub use reader::{RunReader, forked_run};
 pub use request::{CommandRequest, Reply};
 pub use saved_model::{SavedModel, WholeLoss};
 pub use session::{RunSession, SessionError};

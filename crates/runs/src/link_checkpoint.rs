@@ -12,7 +12,7 @@ use super::plain_file::{self, Links};
 /// returns why it cannot be used, and leaves nothing of it in the folder.
 pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, String> {
     // The description, which marks the checkpoint as complete, is linked last, as the worker removes it first.
-    let paths = |run| [Checkpoint::tensors_path(run, step), Checkpoint::tensors_path(run, step).with_extension("ron")];
+    let paths = |run: &RunFolder| [run.checkpoint_tensors(step), run.checkpoint_tensors(step).with_extension("ron")];
     let targets = paths(folder);
     let brought = paths(run).iter().zip(&targets).try_fold(true, |linked, (path, target)| {
         let is_link = link_or_copy(path, target).map_err(|error| format!("{}: {error}", path.display()))?;

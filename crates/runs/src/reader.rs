@@ -1,11 +1,13 @@
 //! Reading a run's folder as a watcher.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
 use super::event::{BadLine, EventRecord};
 use super::folder::RunFolder;
+use super::forked::Forked;
 use super::history::RunHistory;
 use super::line_crc::{self, LineCrc};
 use super::lock::LockState;
@@ -43,7 +45,7 @@ impl RunReader {
     }
 
     /// Creates a reader of all points that follows at most `forks` further forks.
-    pub(super) fn of_fork(run: RunFolder, forks: u32) -> RunReader {
+    fn of_fork(run: RunFolder, forks: u32) -> RunReader {
         let (tail, history) = (Tail::new(run.events()), RunHistory::default());
         RunReader { tail, run, history, curves: Curves::Whole, forks }
     }
@@ -107,9 +109,41 @@ impl RunReader {
     }
 }
 
+/// Returns the run from which `fork` was forked, if its folder exists.
+pub fn forked_run(forked: &Forked, fork: &RunFolder) -> Option<RunFolder> {
+    places_of(forked, fork).find(|run| {
+        let mut reader = RunReader::brief(run.clone());
+        reader.poll().is_ok() && may_be_origin(reader.history(), forked)
+    })
+}
+
+/// Lists the possible folders of the other run: beside the fork, as after all runs were moved, and its old place.
+fn places_of(forked: &Forked, fork: &RunFolder) -> impl Iterator<Item = RunFolder> {
+    let name = Path::new(&forked.from_run).file_name();
+    let beside = fork.path().parent().zip(name).map(|(parent, name)| parent.join(name));
+    let places = beside.into_iter().chain([PathBuf::from(&forked.folder)]);
+    places.filter_map(|place| RunFolder::open(&place).ok())
+}
+
+/// Returns whether a run with this history may be the one that was forked, as its name may have been reused. A run that
+/// has not begun, such as a fork before its first step, is accepted.
+fn may_be_origin(history: &RunHistory, forked: &Forked) -> bool {
+    let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
+    sum.is_none_or(|sum| *sum == forked.config_sha256)
+}
+
+/// Reads the history of the forked run, if it exists, through at most `forks` further forks.
+fn history_of_origin(forked: &Forked, fork: &RunFolder, forks: u32) -> Option<RunHistory> {
+    places_of(forked, fork).find_map(|run| {
+        let mut reader = RunReader::of_fork(run, forks);
+        reader.poll().ok()?;
+        Some(reader.into_history()).filter(|history| may_be_origin(history, forked))
+    })
+}
+
 /// Copies the points before a fork.
 fn share(history: &mut RunHistory, run: &RunFolder, forks: u32) {
-    let other = forks.checked_sub(1).and_then(|forks| history.forked()?.history(run, forks));
+    let other = forks.checked_sub(1).and_then(|forks| history_of_origin(history.forked()?, run, forks));
     history.share(other);
 }
 

@@ -89,13 +89,13 @@ pub fn save(mut checkpoint: Checkpoint, run: &RunFolder, tensors: NamedTensors<'
     let text = ron::ser::to_string_pretty(&checkpoint, ron::ser::PrettyConfig::new().new_line("\n"))
         .expect("a checkpoint holds nothing that RON cannot express");
     let text = sealed(&text, &file);
-    let path = Checkpoint::tensors_path(run, checkpoint.step);
+    let path = run.checkpoint_tensors(checkpoint.step);
     let write = |path: PathBuf, content: &[u8]| {
         write_plain_file(&path, content).map_err(|source| CheckpointError::File { path, source })
     };
     write(path.clone(), &file)?;
     write(path.with_extension("ron"), text.as_bytes())?;
-    Ok(Checkpoint::file_name(checkpoint.step))
+    Ok(RunFolder::checkpoint_name(checkpoint.step))
 }
 
 /// Lists the steps of the complete checkpoints in a run's folder, in order.
@@ -135,7 +135,7 @@ pub(super) fn check_powers(
     let Some(missing) = of.powers.keys().find(|key| !checkpoint.powers.contains_key(*key)) else { return Ok(()) };
     let found: Vec<&str> = checkpoint.powers.keys().map(String::as_str).collect();
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    let about = Checkpoint::tensors_path(run, checkpoint.step).with_extension("ron");
+    let about = run.checkpoint_tensors(checkpoint.step).with_extension("ron");
     Err(damaged(&about, format!("expected `{missing}` among `powers`, found {}", visible(&found))))
 }
 
@@ -167,7 +167,7 @@ pub(super) fn read(
     wanted: &ExpectedTensors<'_>,
     check: impl FnOnce(&Path, &Checkpoint) -> Result<(), CheckpointError>,
 ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
-    let path = Checkpoint::tensors_path(run, step);
+    let path = run.checkpoint_tensors(step);
     let about = path.with_extension("ron");
     let text = plain_file::read_text(&about, Links::Refused, Checkpoint::LONGEST_TEXT);
     let text = text.map_err(|source| CheckpointError::File { path: about.clone(), source })?;
@@ -202,7 +202,7 @@ pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>
     for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
         let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
         if !kept {
-            let path = Checkpoint::tensors_path(run, step);
+            let path = run.checkpoint_tensors(step);
             // The description first: it marks the checkpoint as complete.
             for path in [path.with_extension("ron"), path] {
                 match fs::remove_file(&path) {

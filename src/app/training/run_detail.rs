@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
-use valleyscope_runs::{EventRecord, Forked, RunFolder, RunHistory, RunWarning, TextSample, Timestamp, last_lines};
+use valleyscope_runs::{
+    EventRecord, Forked, RunFolder, RunHistory, RunWarning, TextSample, Timestamp, forked_run, last_lines,
+};
 
 /// The number of bytes of the end of a log that are shown.
 const LOG_TAIL: u64 = 128 * 1024;
@@ -73,7 +75,7 @@ fn escaped_sample(sample: &TextSample) -> TextSample {
 
 fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
     let [before, name, mut after] = forked.sentence_parts();
-    if forked.other_run(run).is_none() {
+    if forked_run(forked, run).is_none() {
         after = format!("{after}; {}", forked.missing());
     }
     [before, name, after].map(|part| visible(&part).into_owned())

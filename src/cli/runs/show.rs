@@ -6,7 +6,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use valleyscope_engine::optimizer::Hyperparameter;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_runs::{Checkpoint, Concern, Notes, Ranks, RunFolder, RunHistory, RunReader, Started, span};
+use valleyscope_runs::{Concern, Notes, Ranks, RunFolder, RunHistory, RunReader, Started, forked_run, span};
 
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
@@ -61,7 +61,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
 /// Returns the origin of a fork.
 fn fork(run: &RunFolder, history: &RunHistory) -> String {
     let Some(forked) = history.forked() else { return String::new() };
-    match forked.other_run(run) {
+    match forked_run(forked, run) {
         Some(other) => format!("{}\nthat run is in {}", forked.sentence(), other.path().display()),
         None => format!("{}\n{}", forked.sentence(), forked.missing()),
     }
@@ -70,7 +70,7 @@ fn fork(run: &RunFolder, history: &RunHistory) -> String {
 /// Returns the newest checkpoint in the folder.
 fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
     match run.newest_checkpoint() {
-        Ok(Some(step)) => format!("{}, of step {step}", Checkpoint::file_name(step)),
+        Ok(Some(step)) => format!("{}, of step {step}", RunFolder::checkpoint_name(step)),
         Ok(None) if history.checkpoints().is_empty() => String::new(),
         Ok(None) => "none is in the folder any more".to_owned(),
         Err(error) => format!("unknown, as the folder cannot be read: {error}"),

@@ -108,7 +108,7 @@ impl Fork {
     fn check(&self, training: &Preset, checkpoint: &Checkpoint) -> Result<bool, ForkError> {
         let (run, step) = (self.run.name(), checkpoint.step);
         // The run may be a fork itself, with other settings than those that the checkpoint was trained with.
-        let before = Preset::parse(&checkpoint.preset, &Checkpoint::file_name(step));
+        let before = Preset::parse(&checkpoint.preset, &RunFolder::checkpoint_name(step));
         let before = before.map_err(|error| ForkError::Config { run: run.clone(), source: error.into() })?;
         let [old, new] = [&before, training].map(|preset| preset.workload().and_then(Workload::training));
         let (Some(old), Some(new), true) = (old, new, before.kind() == training.kind()) else {

@@ -217,7 +217,7 @@ fn a_fork_of_a_fork_shows_the_whole_line_of_descent_also_after_all_runs_were_mov
     assert_eq!(curve(&third), of_third[50..]);
     let second = RunFolder::open(&moved.join(second.name())).unwrap();
     let history = history(&second);
-    assert_eq!(history.forked().unwrap().other_run(&second), None);
+    assert_eq!(valleyscope_runs::forked_run(history.forked().unwrap(), &second), None);
 }
 
 #[cfg(unix)]
