@@ -2,7 +2,7 @@
 
 use egui::{Context, Id, Label, Modal, RichText};
 
-use super::tabs::UnsavedResults;
+use super::tab::UnsavedResults;
 use super::theme;
 
 /// The state of closing the window.

@@ -32,7 +32,7 @@ use super::watcher::WatcherCommand;
 use super::worker::WorkerCard;
 use crate::app::editor::PresetDraft;
 use crate::app::figure_layout::FigureLayout;
-use crate::app::session::stored_preset;
+use crate::app::tab::stored_preset;
 use crate::app::wake::Wake;
 
 /// The background threads of the tab, started when it is first shown.
