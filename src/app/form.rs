@@ -2,12 +2,15 @@
 
 use egui::{Align, Button, Label, Layout, RichText, Ui, vec2};
 
+/// The width of the column of names, in points.
+const NAME_WIDTH: f32 = 108.0;
+
 /// Shows a row with a name and a control.
-pub(super) fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
+pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     ui.horizontal_wrapped(|ui| {
-        let size = vec2(name_width, ui.spacing().interact_size.y);
+        let size = vec2(NAME_WIDTH, ui.spacing().interact_size.y);
         ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-            ui.set_min_width(name_width);
+            ui.set_min_width(NAME_WIDTH);
             ui.add(Label::new(name).truncate()).on_hover_text(help);
         });
         add(ui);

@@ -6,7 +6,7 @@ use valleyscope_engine::parameter::Extent;
 use valleyscope_engine::quantity::PointCount;
 use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
-use super::controls::parse_finite;
+use crate::app::number;
 use crate::figure::axis_label;
 
 /// Shows the controls of an axis: the quantity that varies, its ends, and the number of its values.
@@ -46,7 +46,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
                 .speed(speed.max(1e-6))
                 .max_decimals(6)
                 .update_while_editing(false)
-                .custom_parser(parse_finite);
+                .custom_parser(number::parse);
             ui.add(drag).accessible_name(format!("{name} {end}"));
         }
     });
@@ -56,7 +56,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
         let drag = DragValue::new(&mut count)
             .range(PointCount::MIN..=PointCount::MAX)
             .update_while_editing(false)
-            .custom_parser(parse_finite);
+            .custom_parser(number::parse);
         if ui.add(drag).on_hover_text("How many").accessible_name(format!("{name}: how many")).changed() {
             axis.count = PointCount::clamped(count as u64);
         }
