@@ -71,8 +71,8 @@ enum Command {
     /// replicates, its learning rate, and the improvement on Adam with its error. An unfinished scan can be written
     /// too; unknown values are NaN. `valleyscope figure RUN` draws it.
     ///
-    /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors and
-    /// config.json, as Hugging Face's transformers read them.
+    /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors
+    /// and config.json, as Hugging Face's transformers read them.
     #[command(group = clap::ArgGroup::new("what").args(["out", "model"]).required(true))]
     Export {
         #[command(flatten)]
