@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use egui::{Context, Id, Key, Modal, RichText, TextEdit};
+use egui::{Context, Key, TextEdit};
 
 pub(super) use content::FileContent;
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::opened::OpenedContent;
 use super::question::Question;
-use super::{native_dialog, theme};
+use super::{dialog, native_dialog};
 use crate::result::RawPlan;
 use content::{Refused, write};
 
@@ -277,9 +277,7 @@ impl Files {
         let Some(entry) = &mut self.entry else { return };
         let ([title, what], action) = (entry.purpose.titles(), entry.purpose.action());
         let (mut go, mut cancel) = (false, false);
-        let modal = Modal::new(Id::unique("path entry")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
-            ui.set_width(460.0_f32.min(ctx.content_rect().width() - 60.0));
-            ui.label(RichText::new(title).heading().strong());
+        let is_closed = dialog::show(ctx, "path entry", title, |ui| {
             ui.label(format!("{what}:"));
             let field = TextEdit::singleline(&mut entry.path).desired_width(f32::INFINITY).cursor_at_end(true);
             let field = ui.add(field).accessible_name(what);
@@ -293,7 +291,7 @@ impl Files {
                 cancel = ui.button("Cancel").clicked();
             });
         });
-        if cancel || modal.should_close() {
+        if cancel || is_closed {
             self.entry = None;
         } else if go && let Some(PathEntry { purpose, path }) = self.entry.take() {
             self.chosen(purpose, PathBuf::from(path.trim()), Overwrite::No);

@@ -7,6 +7,7 @@
 pub mod animation;
 mod controls;
 pub mod diagnostics;
+mod dialog;
 mod document;
 mod editor;
 mod engine;

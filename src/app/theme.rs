@@ -207,11 +207,6 @@ pub(super) fn card(style: &Style) -> egui::Frame {
         .inner_margin(Margin::symmetric(10, 8))
 }
 
-/// Returns the frame of a dialog.
-pub(super) fn dialog(style: &Style) -> egui::Frame {
-    egui::Frame::popup(style).inner_margin(Margin::same(16))
-}
-
 /// Returns an optimizer's colour for lines and letters: darker on a light background, and lighter where it would be too
 /// dark on a dark one.
 pub(super) fn legible(ui: &egui::Ui, color: [u8; 3]) -> Color32 {
