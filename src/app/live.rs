@@ -96,6 +96,8 @@ pub enum Action {
         image: Arc<egui::ColorImage>,
         suggested_name: String,
     },
+    /// Copies a picture to the clipboard.
+    CopyImage(Arc<egui::ColorImage>),
     /// Saves a figure or the results of a phase diagram; asks for the path.
     SaveDiagram {
         bytes: Vec<u8>,

@@ -34,6 +34,7 @@ mod number;
 mod offscreen;
 mod opened;
 mod options;
+mod pending_exports;
 mod phase;
 mod picture_export;
 mod playback;

@@ -73,7 +73,7 @@ pub(super) trait Tab {
     fn to_memory(&self) -> Memory;
 
     /// Takes updates from threads. Called in each frame, even while another tab is shown or the window is hidden.
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests);
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests);
 
     /// Draws the tab while it is shown.
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
@@ -115,8 +115,7 @@ pub(super) trait RegisteredTab: Tab + Sized {
 
 /// The frame in which a tab does its background work.
 #[derive(Clone, Copy)]
-pub(super) struct TabFrame<'a> {
-    pub ctx: &'a Context,
+pub(super) struct TabFrame {
     /// True while the tab is shown.
     pub is_shown: bool,
     /// True while the window is visible.

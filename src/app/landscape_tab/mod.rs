@@ -181,7 +181,7 @@ impl Tab for LandscapeTab {
         Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
     }
 
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
         if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;

@@ -113,10 +113,10 @@ impl Tab for PhasePanel {
         Memory::new(&SweepMemory { preset: text(preset), clean, file })
     }
 
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+    fn logic(&mut self, _frame: TabFrame, requests: &mut Requests) {
         self.diagrams.poll();
         self.look_at_present();
-        self.exports.poll(frame.ctx, requests);
+        self.exports.poll(requests);
         self.raw.poll(self.diagrams.is_running(), requests);
     }
 
@@ -139,7 +139,7 @@ impl Tab for PhasePanel {
 
     fn export_first_unsaved(&mut self, ctx: &Context, worth_asking: Duration) {
         let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
-        self.exports.begin(ctx, titled.clone(), self.look, ExportKind::Npz, self.layout);
+        self.export(ctx, titled.clone(), ExportKind::Npz);
     }
 }
 

@@ -36,6 +36,10 @@ impl Valleyscope {
             Action::SaveImage { image, suggested_name } => {
                 self.dialogs.files.ask_save(FileContent::Picture(image), suggested_name);
             }
+            Action::CopyImage(image) => {
+                ctx.copy_image(Arc::unwrap_or_clone(image));
+                self.dialogs.messages.notify("The figure is on the clipboard.");
+            }
             Action::SaveDiagram { bytes, suggested_name, exported } => {
                 self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }

@@ -190,7 +190,7 @@ impl eframe::App for Valleyscope {
         let is_window_visible = ctx.input(|input| input.viewport().visible()).unwrap_or(true);
         let mut requests = Requests::default();
         for &tab in TabName::ALL {
-            let frame = TabFrame { ctx, is_shown: self.tabs.is_shown(tab), is_window_visible };
+            let frame = TabFrame { is_shown: self.tabs.is_shown(tab), is_window_visible };
             self.tabs.get_mut(tab).logic(frame, &mut requests);
         }
         self.carry_out(ctx, requests);

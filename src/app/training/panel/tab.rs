@@ -66,7 +66,7 @@ impl Tab for TrainingPanel {
         Memory::new(&self.memory())
     }
 
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_updates(frame.is_shown, requests);
     }
 
