@@ -207,6 +207,11 @@ pub(super) fn card(style: &Style) -> egui::Frame {
         .inner_margin(Margin::symmetric(10, 8))
 }
 
+/// Returns the width of a text in one line, in points.
+pub(super) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {
+    ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x
+}
+
 /// Returns an optimizer's colour for lines and letters: darker on a light background, and lighter where it would be too
 /// dark on a dark one.
 pub(super) fn legible(ui: &egui::Ui, color: [u8; 3]) -> Color32 {

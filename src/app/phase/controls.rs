@@ -1,6 +1,6 @@
 //! The controls of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
 
-use egui::{DragValue, Label, RichText, Ui};
+use egui::{Label, RichText, Ui};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::{Dimension, Noise, Replicates, Rotation, Sharpness, Slope, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
@@ -80,9 +80,8 @@ macro_rules! number {
         let (label, help) = ($parameter.label, $parameter.explanation());
         form::line($ui, label, &help, |ui| {
             let mut number = $value.get() as f64;
-            let drag = DragValue::new(&mut number).speed($parameter.drag_step);
-            let drag = drag.range(<$type>::MIN as f64..=<$type>::MAX as f64);
-            let drag = drag.max_decimals(6).update_while_editing(false).custom_parser(number::parse);
+            let range = <$type>::MIN as f64..=<$type>::MAX as f64;
+            let drag = form::drag(&mut number).speed($parameter.drag_step).range(range);
             if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
                 $value = <$type>::clamped(number as _);
             }

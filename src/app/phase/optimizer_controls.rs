@@ -1,17 +1,16 @@
 //! The controls of the optimizers of a sweep.
 
-use egui::{Button, CollapsingHeader, DragValue, RichText, Ui};
+use egui::{Button, CollapsingHeader, RichText, Ui};
 use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::quantity::{LearningRate, PointCount};
+use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{distinct_name, kept_name};
 use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
 
-use super::axis_controls::unswept_note;
+use super::axis_controls::{count, unswept_note};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::live::{Action, Requests};
-use crate::app::number;
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::figure::optimizer_colors;
@@ -164,9 +163,8 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
                 form::line(ui, of.label, of.help, |ui| {
                     let speed = 0.005 * (of.slider[1] - of.slider[0]);
                     let decimals = if of.is_whole() { 0 } else { 6 };
-                    let drag = DragValue::new(&mut set).speed(speed).max_decimals(decimals).update_while_editing(false);
                     let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
-                    let drag = drag.range(low..=high).custom_parser(number::parse);
+                    let drag = form::drag(&mut set).speed(speed).max_decimals(decimals).range(low..=high);
                     ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
                 })
             }
@@ -186,26 +184,14 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
         for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
             let mut number = value.get();
             ui.label(end);
-            let drag = DragValue::new(&mut number)
-                .speed(0.01 * value.get())
-                .max_decimals(6)
-                .update_while_editing(false)
-                .custom_parser(number::parse);
+            let drag = form::drag(&mut number).speed(0.01 * value.get());
             if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
                 *value = LearningRate::clamped(number);
             }
         }
     });
     ui.horizontal_wrapped(|ui| {
-        let mut count = rates.count.get();
-        ui.label("in");
-        let drag = DragValue::new(&mut count)
-            .range(PointCount::MIN..=PointCount::MAX)
-            .update_while_editing(false)
-            .custom_parser(number::parse);
-        if ui.add(drag).accessible_name(form::owned(owner, "how many learning rates")).changed() {
-            rates.count = PointCount::clamped(count as u64);
-        }
+        count(ui, &mut rates.count, &form::owned(owner, "how many learning rates"));
         ui.label("learning rates, with equal ratios");
     });
 }
