@@ -295,14 +295,14 @@ def scan(args, place, limit):
     begun = time.monotonic()
     _, events, in_time = train(args, place, "scan", config, limit)
     seconds = time.monotonic() - begun
-    pixels = of_kind(events, "pixel")
+    points = of_kind(events, "grid_point")
     if in_time:
         check_finished(events)
-    if not pixels:
-        raise RuntimeError("no pixel was finished in time")
-    done, total = pixels[-1]["done"], pixels[-1]["total"]
-    models = sum(len(rate) for pixel in pixels for rate in pixel["test_loss"])
-    return [("scan of MNIST", f"{models} trainings, {done} of {total} pixels, in {seconds:.0f} s")]
+    if not points:
+        raise RuntimeError("no grid point was finished in time")
+    done, total = points[-1]["done"], points[-1]["total"]
+    models = sum(len(rate) for point in points for rate in point["test_loss"])
+    return [("scan of MNIST", f"{models} trainings, {done} of {total} grid points, in {seconds:.0f} s")]
 
 
 def overflow(args, place, limit):

@@ -9,8 +9,9 @@ use valleyscope_experiments::view::{AxisScale, Pen};
 use crate::export::{CsvCell, CsvWriter};
 use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 
-/// Writes a row for each record: the losses, the theorem's `dimension`, `learning_rate`, `beta1`, `lambda_beta`, `gamma`
-/// and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over √steps.
+/// Writes a row for each record: the losses, the theorem's `dimension`, `learning_rate`, `beta1`, `lambda_beta`,
+/// `gamma` and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over
+/// √steps.
 pub fn write_table(courses: &[RegretCurve], writer: impl Write) -> io::Result<()> {
     let header = [
         "losses",

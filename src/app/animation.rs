@@ -11,7 +11,7 @@ mod recording;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
-use egui::{Context, DragValue, Id, Modal, Ui};
+use egui::{Context, DragValue, Ui};
 
 pub use encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 use valleyscope_engine::simulation::{EngineCommand, Record, Setting};
@@ -19,7 +19,7 @@ use valleyscope_experiments::view::ticks::grouped;
 
 use super::landscape::LandscapePanel;
 use super::picture_export::choose_size;
-use super::{Action, Document, Live, PictureSize, Requests, native_dialog};
+use super::{Action, Document, Live, PictureSize, Requests, dialog, native_dialog};
 use recording::{EnginePosition, Recording};
 
 /// The largest number of frames: file names have five digits.
@@ -227,10 +227,7 @@ impl AnimationExport {
         }
         let mut answer = Answer::None;
         let mut pick = false;
-        let modal = Modal::new(Id::unique("animation export")).show(ctx, |ui| {
-            ui.set_width(420.0);
-            ui.heading("Export an animation");
-            ui.add_space(6.0);
+        let is_closed = dialog::show(ctx, "animation export", "Export an animation", |ui| {
             pick = settings_grid(ui, settings, self.changes, subject, self.can_pick);
             ui.add_space(6.0);
             let secs = settings.frames() as f64 / f64::from(settings.frames_per_sec);
@@ -260,7 +257,7 @@ impl AnimationExport {
         if pick && self.picking.is_none() {
             self.picking = Some(pick_target(ctx, settings));
         }
-        if modal.should_close() && self.picking.is_none() {
+        if is_closed && self.picking.is_none() {
             answer = Answer::Close;
         }
         answer

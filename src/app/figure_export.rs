@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use egui::{Context, Id, Modal, ProgressBar, Ui};
+use egui::{Context, ProgressBar, Ui};
 use valleyscope_experiments::preset::LandscapePreset;
 
+use super::dialog;
 use super::figure_layout::FigureLayout;
 use super::live::Action;
-use super::theme;
 use crate::figure::{Figure, Format, Options, PAGE_MM, Trajectories};
 
 /// The dialog of the export, and the last chosen layout.
@@ -51,11 +51,7 @@ impl FigureExport {
     /// Shows the dialog; returns the action that saves the file or reports the failure.
     pub(super) fn ui(&mut self, ctx: &Context, preset: &LandscapePreset) -> Option<Action> {
         let (mut save, mut cancel) = (false, false);
-        let modal = Modal::new(Id::unique("figure export")).frame(theme::dialog(&ctx.global_style()));
-        let modal = modal.show(ctx, |ui| {
-            ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));
-            ui.heading("Export a figure");
-            ui.add_space(6.0);
+        let is_closed = dialog::show(ctx, "figure export", "Export a figure", |ui| {
             ui.weak(
                 "The landscape with the trajectories of its optimizers, computed from the start with the present settings, \
                  and their losses, laid out for a paper.",
@@ -73,7 +69,7 @@ impl FigureExport {
                 cancel = ui.button("Cancel").clicked();
             });
         });
-        if cancel || modal.should_close() {
+        if cancel || is_closed {
             self.close();
             return None;
         }

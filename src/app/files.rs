@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use egui::{Context, Id, Key, Modal, RichText, TextEdit};
+use egui::{Context, Key, TextEdit};
 
 pub(super) use content::FileContent;
-use valleyscope_experiments::preset::Preset;
-use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::Overwrite;
 
+use super::opened::OpenedContent;
 use super::question::Question;
-use super::{native_dialog, theme};
-use crate::result::{RawPlan, SweepResult};
+use super::{dialog, native_dialog};
+use crate::result::RawPlan;
 use content::{Refused, write};
 
 /// The outcome of a request.
@@ -23,14 +22,8 @@ use content::{Refused, write};
 pub(super) enum FileEvent {
     Opened {
         path: PathBuf,
-        preset: Box<Preset>,
+        content: OpenedContent,
     },
-    OpenedResult {
-        path: PathBuf,
-        result: Box<SweepResult>,
-    },
-    /// The folder of a run.
-    OpenedRun(RunFolder),
     Saved {
         path: PathBuf,
         content: FileContent,
@@ -90,29 +83,8 @@ enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
     RawFolder { folder: PathBuf, plan: RawPlan },
     DataFolder(PathBuf),
-    Read { path: PathBuf, is_there: bool, found: Result<FileKind, String> },
+    Read { path: PathBuf, is_there: bool, found: Result<OpenedContent, String> },
     Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
-}
-
-/// The content of an opened file.
-enum FileKind {
-    Preset(Box<Preset>),
-    Result(Box<SweepResult>),
-    Run(RunFolder),
-}
-
-impl FileKind {
-    /// Reads the preset, the sweep's result or the run at `path`.
-    fn at(path: &Path) -> Result<FileKind, String> {
-        if RunFolder::is_at(path) {
-            return RunFolder::open(path).map(FileKind::Run).map_err(|error| error.to_string());
-        }
-        if SweepResult::is_at(path) {
-            let result = SweepResult::open(path).map_err(|error| error.to_string())?;
-            return Ok(FileKind::Result(Box::new(result)));
-        }
-        Ok(FileKind::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
-    }
 }
 
 /// A dialog in which a path is typed because the system has no file dialog.
@@ -169,7 +141,7 @@ impl Files {
     /// Reads a preset, a sweep's result or a run.
     pub(super) fn open(&self, path: PathBuf) {
         self.in_background(move || {
-            let found = FileKind::at(&path);
+            let found = OpenedContent::read(&path);
             let is_there = path.exists();
             Answer::Read { path: path.canonicalize().unwrap_or(path), is_there, found }
         });
@@ -196,13 +168,7 @@ impl Files {
                     events.push(FileEvent::RawFolder { folder, plan });
                 }
                 Answer::DataFolder(folder) => events.push(FileEvent::DataFolder(folder)),
-                Answer::Read { path, found: Ok(FileKind::Preset(preset)), .. } => {
-                    events.push(FileEvent::Opened { path, preset });
-                }
-                Answer::Read { path, found: Ok(FileKind::Result(result)), .. } => {
-                    events.push(FileEvent::OpenedResult { path, result });
-                }
-                Answer::Read { found: Ok(FileKind::Run(run)), .. } => events.push(FileEvent::OpenedRun(run)),
+                Answer::Read { path, found: Ok(content), .. } => events.push(FileEvent::Opened { path, content }),
                 Answer::Read { path, is_there, found: Err(error) } => {
                     let title = format!("{} was not opened", file_name(&path));
                     events.push(FileEvent::Failed { title, reason: error });
@@ -311,9 +277,7 @@ impl Files {
         let Some(entry) = &mut self.entry else { return };
         let ([title, what], action) = (entry.purpose.titles(), entry.purpose.action());
         let (mut go, mut cancel) = (false, false);
-        let modal = Modal::new(Id::unique("path entry")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
-            ui.set_width(460.0_f32.min(ctx.content_rect().width() - 60.0));
-            ui.label(RichText::new(title).heading().strong());
+        let is_closed = dialog::show(ctx, "path entry", title, |ui| {
             ui.label(format!("{what}:"));
             let field = TextEdit::singleline(&mut entry.path).desired_width(f32::INFINITY).cursor_at_end(true);
             let field = ui.add(field).accessible_name(what);
@@ -327,7 +291,7 @@ impl Files {
                 cancel = ui.button("Cancel").clicked();
             });
         });
-        if cancel || modal.should_close() {
+        if cancel || is_closed {
             self.entry = None;
         } else if go && let Some(PathEntry { purpose, path }) = self.entry.take() {
             self.chosen(purpose, PathBuf::from(path.trim()), Overwrite::No);

@@ -1,17 +1,34 @@
 //! Rows of a form, with names at the left and aligned controls, and small buttons.
 
-use egui::{Align, Button, Label, Layout, RichText, Ui, vec2};
+use egui::emath::Numeric;
+use egui::{Align, Button, DragValue, Label, Layout, RichText, Ui, vec2};
+
+use super::number;
+
+/// The width of the column of names, in points.
+const NAME_WIDTH: f32 = 108.0;
 
 /// Shows a row with a name and a control.
-pub(super) fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
+pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     ui.horizontal_wrapped(|ui| {
-        let size = vec2(name_width, ui.spacing().interact_size.y);
-        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-            ui.set_min_width(name_width);
-            ui.add(Label::new(name).truncate()).on_hover_text(help);
-        });
+        cell(ui, NAME_WIDTH, |ui| ui.add(Label::new(name).truncate()).on_hover_text(help));
         add(ui);
     });
+}
+
+/// Shows a part of a row, of this width in points.
+pub(super) fn cell<R>(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui) -> R) -> R {
+    let size = vec2(width, ui.spacing().interact_size.y);
+    let add = |ui: &mut Ui| {
+        ui.set_min_width(width);
+        add(ui)
+    };
+    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), add).inner
+}
+
+/// Makes a field for a number, dragged or typed; other text leaves the old value.
+pub(super) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
+    DragValue::new(value).max_decimals(6).update_while_editing(false).custom_parser(number::parse)
 }
 
 /// Shows the heading of a group of rows.

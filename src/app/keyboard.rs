@@ -1,9 +1,10 @@
 //! Keyboard shortcuts, and their list for the help window.
 
-use egui::{Context, Event, Key, KeyboardShortcut, Modifiers};
+use egui::{Context, Key, KeyboardShortcut, Modifiers};
 
+use super::keys::Keys;
 use super::live::{Action, Requests};
-use super::tabs::{Tab, TabName};
+use super::tabs::{TabName, Tabs};
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
@@ -55,41 +56,14 @@ fn tab_shortcuts() -> (String, String) {
     (keys.join(", "), format!("Show {}, or {last}", others.join(", ")))
 }
 
-/// The keys of a frame that no dialog or open menu handles.
-pub(super) struct Keys<'a> {
-    ctx: &'a Context,
-    is_control_focused: bool,
-}
-
-impl Keys<'_> {
-    /// Returns whether a control has the focus, which then receives the keys.
-    pub(super) fn is_control_focused(&self) -> bool {
-        self.is_control_focused
-    }
-
-    /// Returns whether a key was pressed or is held, and consumes it.
-    pub(super) fn pressed(&self, modifiers: Modifiers, key: Key) -> bool {
-        self.ctx.input_mut(|input| input.consume_key(modifiers, key))
-    }
-
-    /// Returns whether a key was pressed, not held, and consumes it.
-    pub(super) fn pressed_once(&self, key: Key) -> bool {
-        let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
-        self.pressed(Modifiers::NONE, key) && first
-    }
-
-    fn shortcut(&self, shortcut: &KeyboardShortcut) -> bool {
-        self.ctx.input_mut(|input| input.consume_shortcut(shortcut))
-    }
-}
-
-/// Turns keys into requests, except those that a focused control or an open dialog handles.
-pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, requests: &mut Requests) {
+/// Shows the tab whose keys were pressed, and turns other keys into requests, except those that a focused control or an
+/// open dialog handles.
+pub(super) fn handle(ctx: &Context, is_presenting: bool, tabs: &mut Tabs, requests: &mut Requests) {
     if ctx.memory(|memory| memory.top_modal_layer().is_some()) || egui::Popup::is_any_open(ctx) {
         return;
     }
     let typing = ctx.text_edit_focused();
-    let keys = Keys { ctx, is_control_focused: ctx.egui_wants_keyboard_input() };
+    let keys = Keys::new(ctx);
     let mut ask = |asked: bool, action: Action| {
         if asked {
             requests.actions.push(action);
@@ -101,7 +75,9 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, re
     ask(keys.shortcut(&OPEN), Action::OpenPreset);
     ask(keys.shortcut(&QUIT), Action::Quit);
     for (&tab, digit) in TabName::ALL.iter().zip(DIGITS) {
-        ask(keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)), Action::GoTo(tab));
+        if keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)) {
+            tabs.show(tab);
+        }
     }
     ask(keys.pressed_once(Key::F11), Action::TogglePresentation);
     ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
@@ -113,16 +89,11 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, shown: &mut dyn Tab, re
     let question =
         keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
     ask(question, Action::ShowKeys);
-    if !keys.is_control_focused {
+    if !keys.is_control_focused() {
         let escape = is_presenting && keys.pressed(Modifiers::NONE, Key::Escape);
         ask(escape, Action::TogglePresentation);
     }
-    shown.handle_keys(&keys, requests);
-}
-
-/// Returns whether a key was pressed rather than held.
-fn is_first_press(event: &Event, wanted: Key) -> bool {
-    matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
+    tabs.shown_mut().handle_keys(&keys, requests);
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use valleyscope_runs::RunFolder;
 
 use super::graphics::{self, TriedAdapters};
 use super::icons;
-use super::shell::{AppOptions, ExitState, Valleyscope};
+use super::options::{AppOptions, ExitState};
+use super::shell::Valleyscope;
 use super::store::Store;
 use crate::result::SweepResult;
 

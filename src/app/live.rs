@@ -8,11 +8,10 @@ use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::simulation::{
     EngineCommand, EnsembleView, ParticleId, Playback, SimulationSpec, Snapshot, StepTrace,
 };
-use valleyscope_experiments::preset::LandscapePreset;
+use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
-use super::tabs::TabName;
 use crate::result::RawPlan;
 
 /// The running simulation: its newest snapshot, and the choices of view that are not part of the document.
@@ -97,6 +96,8 @@ pub enum Action {
         image: Arc<egui::ColorImage>,
         suggested_name: String,
     },
+    /// Copies a picture to the clipboard.
+    CopyImage(Arc<egui::ColorImage>),
     /// Saves a figure or the results of a phase diagram; asks for the path.
     SaveDiagram {
         bytes: Vec<u8>,
@@ -107,15 +108,14 @@ pub enum Action {
     SaveRaw(RawPlan),
     /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
-    /// Shows another tab.
-    GoTo(TabName),
     /// Requests an action of the landscape tab.
     Landscape(LandscapeAction),
     Undo,
     Redo,
     /// Asks for a file and opens it.
     OpenPreset,
-    OpenBuiltIn(&'static str),
+    /// Opens this preset in the tab of its kind.
+    Open(Box<Preset>),
     OpenFile(PathBuf),
     /// Saves to the preset's own file; without one, asks for the path.
     Save,
@@ -133,10 +133,9 @@ pub enum Action {
 /// A request to the landscape tab.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LandscapeAction {
-    /// Opens a preset, shows it and plays it.
-    Show(Box<LandscapePreset>),
     /// Replaces the settings under the controls by these.
     Set(Box<SimulationSpec>),
+    Play,
     TogglePlay,
     SingleStep,
     Restart,

@@ -11,8 +11,10 @@ use valleyscope_experiments::preset::built_ins;
 
 use super::editor::EditorStatus;
 use super::live::{Action, LandscapeAction, Requests};
+use super::menu_item::{choose, item};
 use super::preset_catalog::{OwnPreset, PresetCatalog};
-use super::tabs::{Tab, TabName, Tabs};
+use super::tab::Tab;
+use super::tabs::{TabName, Tabs};
 use super::window_layout::WindowLayout;
 
 /// The widest line of a preset's description in a menu, in points.
@@ -26,11 +28,11 @@ pub(super) fn bar(
     layout: &mut WindowLayout,
     requests: &mut Requests,
 ) {
-    let editor = tabs.get(layout.tab).status();
+    let editor = tabs.shown().status();
     MenuBar::new().ui(ui, |ui| {
-        ui.menu_button("File", |ui| file(ui, catalog, tabs.get(layout.tab), requests));
+        ui.menu_button("File", |ui| file(ui, catalog, tabs.shown(), requests));
         ui.menu_button("Edit", |ui| edit(ui, &editor, requests));
-        let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, layout.tab, catalog, requests));
+        let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, tabs.shown_name(), catalog, requests));
         if response.clicked() {
             catalog.refresh(ui.ctx());
         }
@@ -43,9 +45,9 @@ pub(super) fn bar(
         });
         ui.separator();
         for &tab in TabName::ALL {
-            let label = ui.selectable_label(layout.tab == tab, tab.info().title).on_hover_text(tab.keys());
+            let label = ui.selectable_label(tabs.is_shown(tab), tab.info().title).on_hover_text(tab.keys());
             if label.clicked() {
-                layout.tab = tab;
+                tabs.show(tab);
             }
         }
         ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, &editor));
@@ -62,20 +64,6 @@ fn show_title(ui: &mut Ui, editor: &EditorStatus) {
     if !description.is_empty() {
         label.on_hover_text(description);
     }
-}
-
-/// Shows a menu entry. `keys` is its shortcut; empty without one.
-pub(super) fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests: &mut Requests) {
-    let button = if keys.is_empty() { Button::new(text) } else { Button::new(text).shortcut_text(keys) };
-    if ui.add(button).accessible_name(text).clicked() {
-        choose(ui, action, requests);
-    }
-}
-
-/// Requests an action and closes the menu, even when a key or a screen reader pressed the entry.
-fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
-    requests.actions.push(action);
-    ui.close();
 }
 
 fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: &dyn Tab, requests: &mut Requests) {
@@ -161,7 +149,7 @@ fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
         ui.label(RichText::new(tab.info().presets_heading).small().weak());
         for built_in in built_ins().iter().filter(|built_in| TabName::that_opens(&built_in.preset) == tab) {
             if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
-                choose(ui, Action::OpenBuiltIn(built_in.name), requests);
+                choose(ui, Action::Open(Box::new(built_in.preset.clone())), requests);
             }
         }
     }
@@ -188,10 +176,11 @@ fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut 
     ui.set_width(300.0);
     ui.horizontal(theme);
     for &tab in TabName::ALL {
-        tabs.get_mut(tab).view_menu(ui, layout.tab == tab);
+        let is_shown = tabs.is_shown(tab);
+        tabs.get_mut(tab).view_menu(ui, is_shown);
     }
     ui.checkbox(&mut layout.controls, "Controls");
-    let has_plots = layout.tab.info().has_plots;
+    let has_plots = tabs.shown_name().info().has_plots;
     let mut plots = layout.plots && layout.room_for_plots;
     let toggle = ui.add_enabled(has_plots && layout.room_for_plots, egui::Checkbox::new(&mut plots, "Plots"));
     let why_not = match has_plots {

@@ -31,6 +31,11 @@ pub(super) fn read(typed: &str) -> Result<f64, String> {
     }
 }
 
+/// Parses a number typed into a drag field; returns `None` for other text, so that the old value stays.
+pub(super) fn parse(typed: &str) -> Option<f64> {
+    read(typed).ok()
+}
+
 /// Parses a whole number.
 pub(super) fn read_whole(typed: &str) -> Result<u64, String> {
     let plain: String = typed.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use egui::{Context, DragValue, Id, Modal, Ui};
+use egui::{Context, DragValue, Ui};
 
 use super::landscape::LandscapePanel;
-use super::{Action, Document, Live, PictureSize, theme};
+use super::{Action, Document, Live, PictureSize, dialog};
 
 /// The largest width of a picture, in pixels: the device allows no wider texture.
 const WIDEST: u32 = 8_192;
@@ -41,11 +41,7 @@ impl PictureExport {
             return None;
         }
         let (mut save, mut cancel) = (false, false);
-        let modal = Modal::new(Id::unique("picture export")).frame(theme::dialog(&ctx.global_style()));
-        let modal = modal.show(ctx, |ui| {
-            ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));
-            ui.heading("Export a picture");
-            ui.add_space(6.0);
+        let is_closed = dialog::show(ctx, "picture export", "Export a picture", |ui| {
             ui.weak("The landscape as it is in view, with its axes, colour bar and legend.");
             ui.add_space(6.0);
             choose_size(ui, &mut self.size, panel);
@@ -55,7 +51,7 @@ impl PictureExport {
                 cancel = ui.button("Cancel").clicked();
             });
         });
-        self.open = !(save || cancel || modal.should_close());
+        self.open = !(save || cancel || is_closed);
         save.then(|| {
             let extent = panel.extent(ctx, self.size);
             let drawn = panel

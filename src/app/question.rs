@@ -1,8 +1,8 @@
 //! A modal question with two answers.
 
-use egui::{Context, Id, Modal, RichText};
+use egui::Context;
 
-use super::theme;
+use super::dialog;
 
 /// A modal question, and the texts of its answers.
 pub(super) struct Question<'a> {
@@ -18,9 +18,7 @@ impl Question<'_> {
     /// Shows the question; returns the answer, once there is one. Escape answers no.
     pub(super) fn ask(&self, ctx: &Context) -> Option<bool> {
         let (mut yes, mut no) = (false, false);
-        let modal = Modal::new(Id::unique(self.id)).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
-            ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));
-            ui.label(RichText::new(self.heading).heading().strong());
+        let is_closed = dialog::show(ctx, self.id, self.heading, |ui| {
             ui.label(self.text);
             ui.add_space(6.0);
             ui.horizontal(|ui| {
@@ -28,7 +26,7 @@ impl Question<'_> {
                 no = ui.button(self.no).clicked();
             });
         });
-        let no = no || modal.should_close();
+        let no = no || is_closed;
         (yes || no).then_some(yes)
     }
 }

@@ -1,9 +1,9 @@
 //! The question before closing the window drops computed results.
 
-use egui::{Context, Id, Label, Modal, RichText};
+use egui::{Context, Label};
 
-use super::tabs::UnsavedResults;
-use super::theme;
+use super::dialog;
+use super::tab::UnsavedResults;
 
 /// The state of closing the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,9 +36,7 @@ pub(super) fn ask(ctx: &Context, unsaved_results: &UnsavedResults) -> Option<Qui
             (format!("Quit and drop {count} {several}?"), text, "Export the first…")
         }
     };
-    let modal = Modal::new(Id::unique("quit")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
-        ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
-        ui.label(RichText::new(heading).heading().strong());
+    let is_closed = dialog::show(ctx, "quit", &heading, |ui| {
         ui.label(text);
         for line in lines {
             ui.add(Label::new(line).truncate());
@@ -56,5 +54,5 @@ pub(super) fn ask(ctx: &Context, unsaved_results: &UnsavedResults) -> Option<Qui
             }
         });
     });
-    answer.or(modal.should_close().then_some(QuitAnswer::Stay))
+    answer.or(is_closed.then_some(QuitAnswer::Stay))
 }

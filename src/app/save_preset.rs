@@ -1,12 +1,12 @@
 //! The dialog that saves a preset: title, description and path.
 
-use egui::{Button, Context, Id, Modal, RichText, TextEdit, Ui};
+use egui::{Button, Context, TextEdit, Ui};
 use valleyscope_engine::simulation::SettingError;
 use valleyscope_experiments::preset::{Library, Preset};
 
+use super::dialog;
 use super::editor::PresetDraft;
 use super::files::FileContent;
-use super::theme;
 
 /// The dialog's state while it is open.
 pub(super) struct SavePreset {
@@ -56,24 +56,22 @@ impl SavePreset {
 
     pub(super) fn show(&mut self, ctx: &Context) -> SaveDecision {
         let mut decision = SaveDecision::None;
-        let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
-            ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
-            self.heading(ui);
-            self.text_fields(ui);
-            ui.add_space(6.0);
-            decision = self.buttons(ui);
-        });
-        if modal.should_close() && matches!(decision, SaveDecision::None) { SaveDecision::Cancelled } else { decision }
-    }
-
-    /// Shows the heading, and the parts that the preset leaves out.
-    fn heading(&self, ui: &mut Ui) {
         let changes = match &self.draft.preset {
             Preset::Landscape(preset) => preset.changes.len(),
             _ => 0,
         };
         let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };
-        ui.label(RichText::new(heading).heading().strong());
+        let is_closed = dialog::show(ctx, "save preset", heading, |ui| {
+            self.warnings(ui, changes);
+            self.text_fields(ui);
+            ui.add_space(6.0);
+            decision = self.buttons(ui);
+        });
+        if is_closed && matches!(decision, SaveDecision::None) { SaveDecision::Cancelled } else { decision }
+    }
+
+    /// Shows the number of recorded changes, and the parts that the preset leaves out.
+    fn warnings(&self, ui: &mut Ui, changes: usize) {
         if changes > 0 {
             let changes = match changes {
                 1 => "one change".to_owned(),

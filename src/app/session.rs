@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use egui::ThemePreference;
 use serde::{Deserialize, Serialize};
-use valleyscope_experiments::preset::Preset;
 
-use super::tabs::{Memory, TabName};
+use super::tab::Memory;
+use super::tabs::TabName;
 use super::window_layout::WindowLayout;
 
 /// The key of the session in eframe's storage.
@@ -28,6 +28,8 @@ pub(super) struct Session {
 /// The state of the window around the tabs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WindowState {
+    /// The shown tab.
+    pub tab: TabName,
     pub layout: WindowLayout,
     pub recent: Vec<PathBuf>,
     pub theme: ThemePreference,
@@ -57,17 +59,6 @@ impl Session {
         let session: Session = ron::from_str(text).map_err(unreadable)?;
         Ok(Session { window: session.window.clamped(), ..session })
     }
-}
-
-/// Parses a stored preset of the expected kind. `what` names it in the error.
-pub(super) fn stored_preset<P>(
-    text: &str,
-    what: &str,
-    kind: &str,
-    of_kind: impl FnOnce(Preset) -> Option<P>,
-) -> Result<P, String> {
-    let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
-    of_kind(preset).ok_or_else(|| format!("{what} is no {kind}"))
 }
 
 impl WindowState {

@@ -207,9 +207,9 @@ pub(super) fn card(style: &Style) -> egui::Frame {
         .inner_margin(Margin::symmetric(10, 8))
 }
 
-/// Returns the frame of a dialog.
-pub(super) fn dialog(style: &Style) -> egui::Frame {
-    egui::Frame::popup(style).inner_margin(Margin::same(16))
+/// Returns the width of a text in one line, in points.
+pub(super) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {
+    ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x
 }
 
 /// Returns an optimizer's colour for lines and letters: darker on a light background, and lighter where it would be too

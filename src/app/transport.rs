@@ -1,15 +1,17 @@
 //! The transport bar: play, step, restart, speed, seed and number of steps.
 
-use egui::{Align, Button, Color32, Layout, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
+use egui::{Button, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
 use valleyscope_engine::parameter::NOISE;
 use valleyscope_engine::simulation::{Playback, Snapshot};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::document::Document;
+use super::form;
 use super::icons::{Icon, icon_button};
 use super::live::{Action, LandscapeAction, Live, Requests};
 use super::number;
 use super::playback::PlaybackPace;
+use super::theme::text_width;
 use super::typed::TypedField;
 
 /// Returns the initial end of a run at `step`: the next of 1000, 2000, 5000, 10,000, ….
@@ -96,13 +98,8 @@ fn in_words(playback: Playback) -> &'static str {
 /// Shows a label as wide as `widest`.
 fn reserved(ui: &mut Ui, text: RichText, widest: &str) -> Response {
     let font = TextStyle::Body.resolve(ui.style());
-    let width = ui.painter().layout_no_wrap(widest.to_owned(), font, Color32::WHITE).size().x;
-    let size = vec2(width, ui.spacing().interact_size.y);
-    let contents = |ui: &mut Ui| {
-        ui.set_min_width(width);
-        ui.label(text)
-    };
-    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), contents).inner
+    let width = text_width(ui, &font, widest);
+    form::cell(ui, width, |ui| ui.label(text))
 }
 
 fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {

@@ -1,6 +1,8 @@
 //! A text field for a value: valid text sets the value, other text is refused with a visible reason.
 
-use egui::{Align2, Color32, FontId, Id, Key, Label, Margin, Response, RichText, TextEdit, TextStyle, Tooltip, Ui};
+use egui::{Align2, FontId, Id, Key, Label, Margin, Response, RichText, TextEdit, TextStyle, Tooltip, Ui};
+
+use super::theme::text_width;
 
 /// The state of a field between frames.
 #[derive(Clone, Default)]
@@ -76,9 +78,7 @@ impl TypedField<'_> {
     /// Chooses font and width such that no digit is cut off: smaller text first, then a wider field, then still smaller
     /// text.
     fn font_and_width(&self, ui: &Ui, shown: &str) -> (FontId, f32) {
-        let text = |font: &FontId| {
-            ui.painter().layout_no_wrap(shown.to_owned(), font.clone(), Color32::WHITE).size().x.ceil() + 1.0
-        };
+        let text = |font: &FontId| text_width(ui, font, shown).ceil() + 1.0;
         let margin = MARGIN.sum().x;
         let body = TextStyle::Body.resolve(ui.style());
         if text(&body) + margin <= self.width {

@@ -1,14 +1,12 @@
-//! The shown tab and panels.
+//! The shown panels.
 
 use serde::{Deserialize, Serialize};
 
 use super::side_panel::PanelSizes;
-use super::tabs::TabName;
 
 /// The shown panels, and their sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WindowLayout {
-    pub tab: TabName,
     pub controls: bool,
     pub plots: bool,
     pub sizes: PanelSizes,
@@ -22,7 +20,6 @@ pub(super) struct WindowLayout {
 impl Default for WindowLayout {
     fn default() -> Self {
         WindowLayout {
-            tab: TabName::default(),
             controls: true,
             plots: true,
             sizes: PanelSizes::default(),

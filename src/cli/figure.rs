@@ -24,8 +24,8 @@ pub(super) struct FigureArgs {
     /// runs
     #[arg(value_name = "NAME", required_unless_present = "all")]
     name: Option<OsString>,
-    /// Draw all figures of the paper's toy models: fig1c, saturation, fig2a, fig2b, pairs, fig2b-unrotated, fig2b-100d and
-    /// moretoy
+    /// Draw all figures of the paper's toy models: fig1c, saturation, fig2a, fig2b, pairs, fig2b-unrotated, fig2b-100d
+    /// and moretoy
     #[arg(long, conflicts_with_all = ["name", "runs", "certainty"])]
     all: bool,
     /// Write to this file, replacing it if it exists; with --all, to NAME.png, NAME.svg and NAME.pdf in this folder,

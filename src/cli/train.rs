@@ -43,10 +43,10 @@ pub(super) struct TrainArgs {
     /// Start a new run from a checkpoint of another: its newest, that of STEP, or the best by evaluation
     ///
     /// The fork has the settings of the other run, or those of PRESET, changed by --set. Its steps count on from the
-    /// checkpoint's: `steps` is the number at its end, and the schedule continues. The optimizer keeps its state where its
-    /// rule is the same, and starts with an empty one where it is another. Each step's batch is determined by seed, data,
-    /// batch size and the number of the step: where these are equal, the fork trains on the same batches. The checkpoint
-    /// is not copied where the file system can link files, and the other run is not changed.
+    /// checkpoint's: `steps` is the number at its end, and the schedule continues. The optimizer keeps its state where
+    /// its rule is the same, and starts with an empty one where it is another. Each step's batch is determined by seed,
+    /// data, batch size and the number of the step: where these are equal, the fork trains on the same batches. The
+    /// checkpoint is not copied where the file system can link files, and the other run is not changed.
     #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     fork: Option<CheckpointName>,
     /// Number of processes on this machine, which share each batch; a resumed run may have another number

@@ -43,11 +43,11 @@ pub fn check_pictures(folder: &Path, findings: &mut Findings) {
         let format = Format::of(&path).expect("pictures have the names of formats");
         let expected = drawing.as_ref().and_then(|drawing| drawing.to_file(format, PICTURE_DPI).ok());
         if expected.is_some_and(|expected| expected == found) {
-            findings.whole(name, format!("shows {}", SweepResult::ARRAYS));
+            findings.intact(name, format!("shows {}", SweepResult::ARRAYS));
             continue;
         }
-        let whole = if name.ends_with(".png") { is_png(&found) } else { is_svg(&found) };
-        match whole {
+        let is_intact = if name.ends_with(".png") { is_png(&found) } else { is_svg(&found) };
+        match is_intact {
             Ok(()) => findings.note(name, format!("is not what this version draws of {}", SweepResult::ARRAYS)),
             Err(wrong) => findings.damaged(name, format!("{wrong}; `valleyscope figure` draws it again")),
         }

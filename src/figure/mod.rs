@@ -1,5 +1,5 @@
-//! Figures for publication: maps of phase diagrams, plots of scans, curves of trainings and landscapes with trajectories,
-//! with axes, legends and colour bars.
+//! Figures for publication: maps of phase diagrams, plots of scans, curves of trainings and landscapes with
+//! trajectories, with axes, legends and colour bars.
 //!
 //! A [`Map`] is the quantity by which the cells of a diagram are coloured; its image, one pixel per cell, is shown by
 //! both the window and figures. A [`Figure`] is one or more maps or plots, or a landscape, with axes and legends; laid

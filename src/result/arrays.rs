@@ -21,7 +21,7 @@ impl SweepResult {
     /// | --- | --- |
     /// | `optimizers`, `metrics`: names, text | (O), (3) |
     /// | `rows`, `cols`: values of the axes | (R), (C) |
-    /// | `lrs`: learning rates; NaN where the learning rate is an axis | (L), or (O, L) padded with NaN where they differ |
+    /// | `lrs`: learning rates; NaN where they are an axis | (L), or (O, L) padded with NaN where they differ |
     /// | `row_name`, `col_name`, `metric`, `spec` (RON), `program`: text | () |
     /// | `score` by the spec's metric, its `score_std` over replicates | (O, R, C) |
     /// | `best_lr`: index of the score's learning rate, −1 where unknown, int32 | (O, R, C) |
@@ -29,8 +29,10 @@ impl SweepResult {
     /// | `winner`: index by the spec's metric; −1 where there is none, int32 | (R, C) |
     /// | `diverged`: runs that are not finite, int32 | (O, R, C) |
     /// | `replicates` of a pixel, 0 where nothing is known, int32 | (R, C) |
-    /// | `mean`, `min_loss_mean`, `depth_mean`: the three metrics averaged over replicates as the spec says, and `std`, `min_loss_std`, `depth_std` | (O, R, C, L) |
-    /// | `gap`, `gap_se`, `gap_freedom`: the gap between the winner by each of the metrics and each optimizer, its standard error and degrees of freedom | (3, O, R, C) |
+    /// | `mean`, `min_loss_mean`, `depth_mean`: the metrics, averaged over replicates as the spec says | (O, R, C, L) |
+    /// | `std`, `min_loss_std`, `depth_std`: the metrics' deviations over replicates | (O, R, C, L) |
+    /// | `gap` between the winner by each of the metrics and each optimizer | (3, O, R, C) |
+    /// | `gap_se`, `gap_freedom`: the gap's standard error and degrees of freedom | (3, O, R, C) |
     ///
     /// Unknown values are NaN. Deviations are population standard deviations.
     pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {

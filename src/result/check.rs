@@ -1,11 +1,11 @@
-//! Checking and mending the folder of a sweep.
+//! Checking and repairing the folder of a sweep.
 
 use std::path::Path;
 
 use valleyscope_engine::sweep::Diagram;
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
-use valleyscope_runs::MendRefused;
+use valleyscope_runs::RepairRefused;
 use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{Findings, replace};
 
@@ -20,19 +20,19 @@ pub fn is_sweep(path: &Path) -> bool {
 }
 
 /// Reads everything in the folder of a sweep, and reports what is intact and what is damaged: the arrays, the preset,
-/// the table and the raw arrays against each other, and the checkpoint record by record. With `mend`, the preset and
+/// the table and the raw arrays against each other, and the checkpoint record by record. With `repair`, the preset and
 /// the table are written again from the arrays, from which they follow; replaced files are kept beside, under a name
 /// that ends in `.kept-` and a number.
 ///
 /// # Errors
 ///
-/// Returns an error where it is to be mended, and a sweep is running there.
-pub fn check_sweep(folder: &Path, mend: bool) -> Result<Findings, MendRefused> {
-    let mut findings = Findings::new(mend);
+/// Returns an error where it is to be repaired, and a sweep is running there.
+pub fn check_sweep(folder: &Path, repair: bool) -> Result<Findings, RepairRefused> {
+    let mut findings = Findings::new(repair);
     let path = folder.join(SweepCheckpoint::FILE);
     // The checkpoint's contents, and the lock that prevents a sweep from writing meanwhile.
     let report = match path.symlink_metadata().is_ok().then(|| SweepCheckpoint::examine(&path)).transpose() {
-        Err(SweepCheckpointError::Busy(_)) if mend => return Err(MendRefused::Busy(folder.display().to_string())),
+        Err(SweepCheckpointError::Busy(_)) if repair => return Err(RepairRefused::Busy(folder.display().to_string())),
         Err(SweepCheckpointError::Busy(_)) => {
             findings.note(SweepCheckpoint::FILE, "a sweep is at work, and goes on with it".to_owned());
             return Ok(findings);
@@ -71,7 +71,7 @@ fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
             format!("records that have changed, and are computed again: {damaged}; {words}"),
         );
     } else {
-        findings.whole(SweepCheckpoint::FILE, words);
+        findings.intact(SweepCheckpoint::FILE, words);
     }
     if *cut > 0 {
         let words = format!("ends with {cut} bytes of a record that was cut off, which is computed again");
@@ -83,7 +83,7 @@ fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
 fn raw_rows(folder: &Path, diagram: &Diagram, findings: &mut Findings) {
     let Ok(format) = RawFormat::of(diagram.spec()) else { return };
     let rows = diagram.spec().shape()[0];
-    let (mut whole, mut there) = (0, 0);
+    let (mut intact, mut there) = (0, 0);
     for row in 0..rows {
         let path = folder.join(format.file_name(row));
         if path.symlink_metadata().is_err() {
@@ -91,12 +91,12 @@ fn raw_rows(folder: &Path, diagram: &Diagram, findings: &mut Findings) {
         }
         there += 1;
         match format.check_row(&path, diagram, row) {
-            Ok(()) => whole += 1,
+            Ok(()) => intact += 1,
             Err(wrong) => findings.damaged(&format.file_name(row), wrong),
         }
     }
-    if whole > 0 {
-        findings.whole("raw arrays", format!("{whole} of {rows} rows, with the means in {}", SweepResult::ARRAYS));
+    if intact > 0 {
+        findings.intact("raw arrays", format!("{intact} of {rows} rows, with the means in {}", SweepResult::ARRAYS));
     }
     if there > 0 && there < rows {
         findings.note("raw arrays", format!("rows that are not there: {}", rows - there));
@@ -120,7 +120,7 @@ fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Find
     let diagram = &result.diagram;
     let all = diagram.spec().shape().iter().product::<usize>();
     if diagram.is_complete() {
-        findings.whole(ARRAYS, format!("{all} pixels, \"{}\"", result.title));
+        findings.intact(ARRAYS, format!("{all} pixels, \"{}\"", result.title));
     } else {
         findings.damaged(ARRAYS, format!("holds {} of {all} pixels", diagram.complete()));
     }
@@ -129,10 +129,10 @@ fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Find
     }
     let preset = result.preset();
     match Preset::read(&spec) {
-        Ok(read) if read == preset => findings.whole(SweepResult::SPEC, format!("repeats {ARRAYS}")),
+        Ok(read) if read == preset => findings.intact(SweepResult::SPEC, format!("repeats {ARRAYS}")),
         other => {
             let wrong = other.map_or_else(|error| error.to_string(), |_| format!("is not the spec in {ARRAYS}"));
-            findings.mend(SweepResult::SPEC, wrong, || {
+            findings.repair(SweepResult::SPEC, wrong, || {
                 Ok(format!("it was written again from {ARRAYS}{}", replace(&spec, preset.to_ron().as_bytes())?))
             });
         }
@@ -141,10 +141,10 @@ fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Find
     let mut expected = Vec::new();
     write_table(&mut expected, diagram).expect("memory takes all that is written");
     match plain_file::read(&table, Links::Refused, expected.len() as u64) {
-        Ok(found) if found == expected => findings.whole(SweepResult::TABLE, format!("says what {ARRAYS} says")),
+        Ok(found) if found == expected => findings.intact(SweepResult::TABLE, format!("says what {ARRAYS} says")),
         other => {
             let wrong = other.map_or_else(|error| error.to_string(), |_| format!("says other than {ARRAYS}"));
-            findings.mend(SweepResult::TABLE, wrong, || {
+            findings.repair(SweepResult::TABLE, wrong, || {
                 Ok(format!("it was written again from {ARRAYS}{}", replace(&table, &expected)?))
             });
         }

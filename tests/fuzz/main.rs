@@ -2,7 +2,7 @@
 //! is written and read again as equal.
 //!
 //! Each test is a target. It tries its seeds and the files of its name in `corpus/`, then inputs made from them.
-//! `cargo xtask fuzz` does this for some minutes. An input that did harm belongs into the corpus once that is mended.
+//! `cargo xtask fuzz` does this for some minutes. An input that did harm belongs into the corpus once that is fixed.
 
 mod driver;
 mod files;

@@ -21,7 +21,8 @@ pub fn peak() -> usize {
     PEAK.load(Relaxed)
 }
 
-/// Limits the program's address space, with what libraries in C allocate: libtorch takes 2 GiB of it without using them.
+/// Limits the program's address space, with what libraries in C allocate: libtorch takes 2 GiB of it without using
+/// them.
 pub fn limit_address_space() {
     #[cfg(unix)]
     {

@@ -9,8 +9,8 @@ use valleyscope_runs::{
 use crate::driver::{Target, fuzz};
 
 const WORDS: &str = r#"{ } [ ] , : " \ \u0000 \ud800 null true "NaN" "inf" 1e400 "event":"train" "event":"started"
-    "event":"pixel" "event":"eval" "event":"resumed" "event":"checkpoint" "event":"command" "event":"finished"
-    "event":"failed" "step":0 "scan":{} "replicates":1000000000000 "optimizers":[] "batch_sizes":[1,2] "pixel":[0,0]
+    "event":"grid_point" "event":"eval" "event":"resumed" "event":"checkpoint" "event":"command" "event":"finished"
+    "event":"failed" "step":0 "scan":{} "replicates":1000000000000 "optimizers":[] "batch_sizes":[1,2] "index":[0,0]
     "time":"2026-03-01T12:00:00Z" "id": "command": "Stop" "Save" {"SetSteps":{"n":5}}"#;
 
 /// Returns the axes of a scan of 3,000 × 3,000 grid points.
@@ -19,8 +19,8 @@ fn large_axes() -> Vec<u8> {
     let head =
         r#"{"event":"started","step":0,"time":"2026-03-01T12:00:00Z","wall_s":0,"title":"x","kind":"MnistScan","#;
     let scan = format!(r#""scan":{{"optimizers":[{names}],"batch_sizes":[{sizes}],"learning_rates":[0.1],"#);
-    let pixel = r#"{"event":"pixel","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"pixel":[0,0],"optimizer":"x","batch_size":2,"done":1,"total":9000000,"seconds":1,"train_loss":[[1]],"test_loss":[[1]],"test_accuracy":[[1]]}"#;
-    format!("{head}{scan}\"replicates\":1,\"steps\":1}}}}\n{pixel}\n").into_bytes()
+    let point = r#"{"event":"grid_point","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"index":[0,0],"optimizer":"x","batch_size":2,"done":1,"total":9000000,"seconds":1,"train_loss":[[1]],"test_loss":[[1]],"test_accuracy":[[1]]}"#;
+    format!("{head}{scan}\"replicates\":1,\"steps\":1}}}}\n{point}\n").into_bytes()
 }
 
 /// Returns the events of a run with checksums, of one without, and of both in one file.

@@ -40,7 +40,7 @@ fn put(bytes: &mut [u8], at: usize, number: u32) {
 }
 
 /// Makes the checksums in an archive right, so that more than them is tried.
-fn mend_archive(bytes: &mut [u8]) {
+fn repair_archive(bytes: &mut [u8]) {
     let heads: Vec<usize> =
         bytes.windows(4).enumerate().filter(|(_, b)| *b == b"PK\x01\x02").map(|(at, _)| at).collect();
     for head in heads {
@@ -72,7 +72,7 @@ fn npz() {
         let mut input = input.to_vec();
         turn += 1;
         if !turn.is_multiple_of(4) {
-            mend_archive(&mut input);
+            repair_archive(&mut input);
         }
         if let Ok(read) = SweepResult::read_arrays(Cursor::new(&input), "input") {
             let bytes = written(&read);
@@ -83,7 +83,7 @@ fn npz() {
 }
 
 /// A head of 16 bytes, a text whose length is the last of them, a checksum, and records of equal length with one each.
-fn mend_checkpoint(bytes: &mut [u8], record: usize) {
+fn repair_checkpoint(bytes: &mut [u8], record: usize) {
     let Some(head) = u32_at(bytes, 12).and_then(|text| text.checked_add(16)) else { return };
     if let Some(content) = bytes.get(..head) {
         let sum = crc32fast::hash(content);
@@ -116,7 +116,7 @@ fn sweep_checkpoints() {
         let mut input = input.to_vec();
         turn += 1;
         if !turn.is_multiple_of(4) {
-            mend_checkpoint(&mut input, record);
+            repair_checkpoint(&mut input, record);
         }
         fs::write(&path, &input).expect("there is room");
         let Ok(mut checkpoint) = open() else { return };

@@ -1,12 +1,13 @@
 //! Trajectories that the rules' reference implementations made, in `goldens/`: each file names its own as `source`.
 //!
-//! A file has for tensors `W`, of 6 × 4, `b`, of 5, and `p2`, of x and y, the gradients of 60 steps (`W_g`), which do not
-//! depend on the parameters, the parameters before the first step and after each (`W_theta`), and the hyperparameters
-//! (`h_lr`). Where a rule asks for them, it has the gradients at the previous parameters (`W_gprev`), or those for labels of
-//! the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of 4 × 6, in place of which
-//! SOAP's has `S` of 4 × 4, and the eigenvectors of `W` after the first step (`W_Q0`, `W_Q1`), some of which are arbitrary;
-//! Adam-mini's `Q` of 4 × 4 consists of two heads, its `U` is one block, and its `b` has one for each element and does not
-//! decay. Schedule-Free's `W_theta` is y, at which it takes gradients, and it has x after each step, too (`W_x`).
+//! A file has for tensors `W`, of 6 × 4, `b`, of 5, and `p2`, of x and y, the gradients of 60 steps (`W_g`), which do
+//! not depend on the parameters, the parameters before the first step and after each (`W_theta`), and the
+//! hyperparameters (`h_lr`). Where a rule asks for them, it has the gradients at the previous parameters (`W_gprev`),
+//! or those for labels of the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of
+//! 4 × 6, in place of which SOAP's has `S` of 4 × 4, and the eigenvectors of `W` after the first step (`W_Q0`, `W_Q1`),
+//! some of which are arbitrary; Adam-mini's `Q` of 4 × 4 consists of two heads, its `U` is one block, and its `b` has
+//! one for each element and does not decay. Schedule-Free's `W_theta` is y, at which it takes gradients, and it has x
+//! after each step, too (`W_x`).
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -33,8 +33,8 @@ proptest! {
         }
     }
 
-    /// The gradient is of third degree, so its difference quotient is off by h²/6 of its third derivative, at most 6 a, and
-    /// by rounding.
+    /// The gradient is of third degree, so its difference quotient is off by h²/6 of its third derivative, at most 6 a,
+    /// and by rounding.
     #[test]
     fn the_hessians_diagonal_is_the_slope_of_the_gradient((a, c, phi, [x, y]) in place()) {
         let landscape = Landscape::new(a, c, phi);

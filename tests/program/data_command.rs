@@ -50,11 +50,11 @@ fn a_damaged_or_missing_file_is_bad_input_and_nothing_is_written() {
 #[test]
 fn synthetic_digits_are_written_only_on_request_and_labelled() {
     let sandbox = Sandbox::new();
-    expect(&run(&sandbox, &["--stand-in"]), 2, &["--dir"]);
-    expect(&run(&sandbox, &["--stand-in", "--dir", "drawn"]), 0, &["not MNIST", "60000 images"]);
+    expect(&run(&sandbox, &["--synthetic"]), 2, &["--dir"]);
+    expect(&run(&sandbox, &["--synthetic", "--dir", "drawn"]), 0, &["not MNIST", "60000 images"]);
     assert_eq!(read_folder(&sandbox.join("drawn")).unwrap().source, MnistSource::Synthetic);
     expect(&run(&sandbox, &["--check", "--dir", "drawn"]), 1, &["not MNIST", "not the official file"]);
-    expect(&run(&sandbox, &["--stand-in", "--dir", "drawn"]), 2, &["is there already"]);
+    expect(&run(&sandbox, &["--synthetic", "--dir", "drawn"]), 2, &["is there already"]);
 }
 
 #[test]

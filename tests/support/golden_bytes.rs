@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-/// Runs commands, and compares the files that they write. In `golden`, a line with a command follows `$ valleyscope `, and
-/// the lines below it have the SHA-256 and the name of each file; lines after `#` are comments. `run` runs a command, and
-/// `find` returns the path of a file that the command wrote.
+/// Runs commands, and compares the files that they write. In `golden`, a line with a command follows `$ valleyscope `,
+/// and the lines below it have the SHA-256 and the name of each file; lines after `#` are comments. `run` runs a
+/// command, and `find` returns the path of a file that the command wrote.
 pub fn expect_same_bytes<'g>(golden: &'g str, mut run: impl FnMut(&'g str), find: impl Fn(&str, &str) -> PathBuf) {
     let mut command = "";
     let (mut same, mut differing) = (0, Vec::new());

@@ -203,7 +203,7 @@ fn the_colour_scale_is_set_in_its_popup() {
     assert!(harness.get_by_label("Colour scale").value().expect("a summary").contains("automatic"));
     harness.get_by_label("Colour scale").click();
     harness.run_steps(3);
-    harness.get_by_label("Scale").click();
+    harness.get_by_label("Colour scale follows the view").click();
     harness.run_steps(3);
     let scale = harness.state().document.view.scale.expect("it is fixed at what was shown");
     assert!(scale.max > scale.linear && scale.linear > 0.0);

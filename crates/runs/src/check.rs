@@ -1,4 +1,4 @@
-//! Checks and mends the folder of a run.
+//! Checks and repairs the folder of a run.
 //!
 //! The whole folder is read. The check finds changed or missing lines of the events, checkpoints whose bytes or steps
 //! differ from their descriptions, a config other than the one that the run was begun with, left-overs of killed
@@ -26,9 +26,9 @@ use super::status::Status;
 /// The largest number of reported losses that a check repeats, the newest ones.
 const MOST_REPEATED: usize = 10;
 
-/// Why a folder is not mended.
+/// Why a folder is not repaired.
 #[derive(Debug, thiserror::Error)]
-pub enum MendRefused {
+pub enum RepairRefused {
     #[error("{0} is being written; wait until that has ended, or stop it first")]
     Busy(String),
     #[error("{run} may still be trained, on another machine: {status}")]
@@ -55,7 +55,7 @@ pub trait ConfigReader {
 }
 
 impl RunFolder {
-    /// Reads everything in the folder, and reports what is intact and what is damaged. With `mend`, locks the run and
+    /// Reads everything in the folder, and reports what is intact and what is damaged. With `repair`, locks the run and
     /// repairs damage where possible. Nothing is lost by that: each replaced file is kept beside the new one, as
     /// `NAME.kept-1` and so on, or for the events as `events-damaged-1.jsonl` and so on. Events that are already lost
     /// are reported by warnings appended to the file.
@@ -64,18 +64,18 @@ impl RunFolder {
     ///
     /// # Errors
     ///
-    /// Fails with `mend` if the run is, or may be, being trained.
-    pub fn check(&self, mend: bool, configs: &dyn ConfigReader) -> Result<Findings, MendRefused> {
+    /// Fails with `repair` if the run is, or may be, being trained.
+    pub fn check(&self, repair: bool, configs: &dyn ConfigReader) -> Result<Findings, RepairRefused> {
         let mut reader = RunReader::new(self.clone());
         let lock_state = LockState::of(self);
         let alive = matches!(lock_state, LockState::Held(_));
         let status = reader.poll_to_end().map(|()| Status::of(self, lock_state, reader.history(), Timestamp::now()));
         let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
-        let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
+        let _lock = if repair { Some(lock(self, open, status.as_ref().ok())?) } else { None };
         // The lines that a worker wrote before the run was locked.
         let status = status.and_then(|status| reader.poll().map(|_| status));
-        let (history, findings) = (reader.history(), Findings::new(mend));
-        let mut check = Check { run: self, configs, alive, open, history, whole: Vec::new(), findings };
+        let (history, findings) = (reader.history(), Findings::new(repair));
+        let mut check = Check { run: self, configs, alive, open, history, intact: Vec::new(), findings };
         check.config();
         check.fork();
         check.reserve();
@@ -87,18 +87,18 @@ impl RunFolder {
     }
 }
 
-fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, MendRefused> {
+fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, RepairRefused> {
     let name = run.path().display().to_string();
     match status {
         Some(status @ Status::Silent { .. }) if open => {
-            return Err(MendRefused::MayLive { run: name, status: status.clone() });
+            return Err(RepairRefused::MayLive { run: name, status: status.clone() });
         }
-        _ if open => return Err(MendRefused::Busy(name)),
+        _ if open => return Err(RepairRefused::Busy(name)),
         _ => {}
     }
     Lock::take(run).map_err(|refusal| match refusal {
-        LockRefusal::Held(_) => MendRefused::Busy(name),
-        LockRefusal::File(source) => MendRefused::Lock { run: name, source },
+        LockRefusal::Held(_) => RepairRefused::Busy(name),
+        LockRefusal::File(source) => RepairRefused::Lock { run: name, source },
     })
 }
 
@@ -111,7 +111,7 @@ struct Check<'r> {
     open: bool,
     history: &'r RunHistory,
     /// Steps of the intact checkpoints, in order.
-    whole: Vec<u64>,
+    intact: Vec<u64>,
     findings: Findings,
 }
 
@@ -123,11 +123,11 @@ impl Check<'_> {
         // A config of another version of Valleyscope is unusable.
         let begun = begun.filter(|text| self.configs.is_readable(text));
         let wrong = match self.configs.check(self.run, self.history) {
-            Ok(words) => return self.findings.whole(NAME, words),
+            Ok(words) => return self.findings.intact(NAME, words),
             Err(wrong) => wrong,
         };
         match begun {
-            Some(begun) => self.findings.mend(NAME, wrong, || {
+            Some(begun) => self.findings.repair(NAME, wrong, || {
                 let kept = replace(&path, begun.as_bytes())?;
                 Ok(format!("the config that the run was begun with is back{kept}"))
             }),
@@ -157,12 +157,12 @@ impl Check<'_> {
             let go_on = "`valleyscope train --resume` resumes from the newest, without the curves";
             self.findings.damaged(NAME, format!("holds no events, though there are checkpoints; {go_on}"));
         } else if history.damage().is_none() && lost.is_empty() {
-            self.findings.whole(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
+            self.findings.intact(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
         }
         if !lost.is_empty() {
             let words: Vec<&str> = lost.iter().map(|loss| lost_lines::without_file_name(loss)).collect();
-            let step = self.whole.last().map_or(history.step(), |&newest| newest.max(history.step()));
-            self.findings.mend(NAME, words.join("; "), || append_warnings(self.run, history, step, &lost));
+            let step = self.intact.last().map_or(history.step(), |&newest| newest.max(history.step()));
+            self.findings.repair(NAME, words.join("; "), || append_warnings(self.run, history, step, &lost));
         }
         for (step, loss) in history.reported_losses().rev().take(MOST_REPEATED) {
             self.findings.note(NAME, format!("{loss}; a warning at step {step} reports it"));
@@ -178,7 +178,7 @@ impl Check<'_> {
     fn losses(&self) -> Vec<String> {
         let history = self.history;
         let lines = Some(history.damage()).filter(|damage| !damage.is_none()).map(lost_lines::damaged_lines);
-        let newest = self.whole.last().copied();
+        let newest = self.intact.last().copied();
         let ends_early = newest.filter(|&newest| history.lines() > 0 && history.step() < self.last_point(newest));
         let end = ends_early.map(|newest| lost_lines::missing_end(history.step(), newest));
         [lines, end].into_iter().flatten().filter(|loss| !history.is_reported(loss)).collect()
@@ -197,7 +197,7 @@ impl Check<'_> {
                 let reason = "they are removed when the run resumes, unless they are being written or copied";
                 self.findings.note(NAME, format!("{what}; {reason}"));
             }
-            Ok(bytes) => self.findings.mend(NAME, format!("ends with {bytes} bytes of an incomplete line"), || {
+            Ok(bytes) => self.findings.repair(NAME, format!("ends with {bytes} bytes of an incomplete line"), || {
                 let mut file = EventsFile::open(self.run).map_err(LockRefusal::into_error)?;
                 let kept = file.end_with_whole_line(KeepCopy::Always)?;
                 let kept = kept.map(|kept| format!("; a copy of the file from before is {}", name(&kept)));
@@ -236,7 +236,7 @@ impl Check<'_> {
                 continue;
             }
             match Checkpoint::examine(self.run, step).and_then(|found| self.is_own(&found)) {
-                Ok(()) => self.whole.push(step),
+                Ok(()) => self.intact.push(step),
                 // The worker may have removed it meanwhile.
                 Err(_) if self.open && about.symlink_metadata().is_err() => {}
                 Err(wrong) => {
@@ -247,15 +247,15 @@ impl Check<'_> {
         }
         for about in lone.iter().filter(|_| !self.open) {
             let what = "has no tensors beside it".to_owned();
-            match self.whole.is_empty() {
+            match self.intact.is_empty() {
                 // While it exists, the run does not start from step 0 again.
-                true => self.findings.damaged(&name(about), format!("{what}, and no other checkpoint is whole")),
-                false => self.findings.mend(&name(about), what, || set_aside(about)),
+                true => self.findings.damaged(&name(about), format!("{what}, and no other checkpoint is intact")),
+                false => self.findings.repair(&name(about), what, || set_aside(about)),
             }
         }
-        if !self.whole.is_empty() {
-            let steps: Vec<String> = self.whole.iter().map(u64::to_string).collect();
-            self.findings.whole("checkpoints", format!("{}, of steps {}", steps.len(), steps.join(", ")));
+        if !self.intact.is_empty() {
+            let steps: Vec<String> = self.intact.iter().map(u64::to_string).collect();
+            self.findings.intact("checkpoints", format!("{}, of steps {}", steps.len(), steps.join(", ")));
         }
     }
 
@@ -311,13 +311,13 @@ impl Check<'_> {
             return;
         }
         // While they exist, a run that had checkpoints does not start from step 0 again.
-        let needed = self.whole.is_empty() && self.history.may_have_checkpoints();
+        let needed = self.intact.is_empty() && self.history.may_have_checkpoints();
         // A folder that cannot be read is reported below.
         for path in orphans(self.run).unwrap_or_default() {
             let what = "is an incomplete checkpoint: its description, the file .ron, is missing".to_owned();
             match needed {
-                true => self.findings.damaged(&name(&path), format!("{what}, and no other checkpoint is whole")),
-                false => self.findings.mend(&name(&path), what, || set_aside(&path)),
+                true => self.findings.damaged(&name(&path), format!("{what}, and no other checkpoint is intact")),
+                false => self.findings.repair(&name(&path), what, || set_aside(&path)),
             }
         }
         self.findings.left_behind(self.run.path());

@@ -173,7 +173,6 @@ impl ScanAxes {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GridPoint {
     /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
-    #[serde(rename = "pixel")]
     pub index: [usize; 2],
     /// Name of the optimizer.
     pub optimizer: String,
@@ -219,7 +218,7 @@ impl Event {
             Event::Train(_) => "train",
             Event::Eval(_) => "eval",
             Event::Sample { .. } => "sample",
-            Event::GridPoint(_) => "pixel",
+            Event::GridPoint(_) => "grid_point",
             Event::Checkpoint { .. } => "checkpoint",
             Event::Command { .. } => "command",
             Event::Warning { .. } => "warning",
@@ -284,7 +283,7 @@ impl Event {
         }
         Ok(match name {
             "forked" => Event::Forked(of(line)?),
-            "pixel" => Event::GridPoint(of(line)?),
+            "grid_point" => Event::GridPoint(of(line)?),
             "started" => {
                 let started: Started = of(line)?;
                 started.scan.as_ref().map_or(Ok(()), ScanAxes::check)?;

@@ -8,24 +8,23 @@ use super::atomic_file::{AtomicFile, Overwrite, write_file};
 /// The state of a part of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Intact.
-    Whole,
+    Intact,
     /// Harmless, but worth a remark.
     Note,
     Damaged,
-    /// Damaged or in the way, and mendable.
-    Mendable,
-    Mended,
+    /// Damaged or in the way, and can be repaired.
+    Repairable,
+    Repaired,
 }
 
 impl Condition {
     pub fn name(self) -> &'static str {
         match self {
-            Condition::Whole => "whole",
+            Condition::Intact => "intact",
             Condition::Note => "note",
             Condition::Damaged => "damaged",
-            Condition::Mendable => "mendable",
-            Condition::Mended => "mended",
+            Condition::Repairable => "repairable",
+            Condition::Repaired => "repaired",
         }
     }
 }
@@ -43,13 +42,13 @@ pub struct Finding {
 #[derive(Clone, Debug)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// Whether to mend damage.
-    mend: bool,
+    /// Whether to repair damage.
+    repair: bool,
 }
 
 impl Findings {
-    pub fn new(mend: bool) -> Findings {
-        Findings { list: Vec::new(), mend }
+    pub fn new(repair: bool) -> Findings {
+        Findings { list: Vec::new(), repair }
     }
 
     pub fn list(&self) -> &[Finding] {
@@ -57,17 +56,17 @@ impl Findings {
     }
 
     /// Returns whether no damage is left.
-    pub fn is_whole(&self) -> bool {
-        !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Mendable))
+    pub fn is_intact(&self) -> bool {
+        !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Repairable))
     }
 
-    /// Returns whether mending would help.
-    pub fn can_be_mended(&self) -> bool {
-        self.list.iter().any(|found| found.condition == Condition::Mendable)
+    /// Returns whether a repair would help.
+    pub fn can_be_repaired(&self) -> bool {
+        self.list.iter().any(|found| found.condition == Condition::Repairable)
     }
 
-    pub fn whole(&mut self, part: &str, words: String) {
-        self.add(part, Condition::Whole, words);
+    pub fn intact(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Intact, words);
     }
 
     pub fn note(&mut self, part: &str, words: String) {
@@ -78,25 +77,25 @@ impl Findings {
         self.add(part, Condition::Damaged, words);
     }
 
-    /// Adds damage that `how` mends; `how` returns a description of the repair, and is called only if mending is
+    /// Adds damage that `how` repairs; `how` returns a description of the repair, and is called only if a repair is
     /// requested.
-    pub fn mend(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
-        if !self.mend {
-            return self.add(part, Condition::Mendable, words);
+    pub fn repair(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
+        if !self.repair {
+            return self.add(part, Condition::Repairable, words);
         }
         let was = first_line(&words);
         match how() {
-            Ok(done) => self.add(part, Condition::Mended, format!("{was}: {done}")),
-            Err(error) => self.add(part, Condition::Damaged, format!("{was}, and it cannot be mended: {error}")),
+            Ok(done) => self.add(part, Condition::Repaired, format!("{was}: {done}")),
+            Err(error) => self.add(part, Condition::Damaged, format!("{was}, and it cannot be repaired: {error}")),
         }
     }
 
-    /// Adds a harmless, unneeded file, and removes it if mending is requested.
+    /// Adds a harmless, unneeded file, and removes it if a repair is requested.
     pub fn useless(&mut self, part: &str, words: String, path: &Path) {
-        if !self.mend {
-            return self.note(part, format!("{words}; --mend removes it"));
+        if !self.repair {
+            return self.note(part, format!("{words}; --repair removes it"));
         }
-        self.mend(part, words, || std::fs::remove_file(path).map(|()| "it was removed".to_owned()));
+        self.repair(part, words, || std::fs::remove_file(path).map(|()| "it was removed".to_owned()));
     }
 
     fn add(&mut self, part: &str, condition: Condition, words: String) {

@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | `config.ron` | the creator of the run | the preset, fully resolved |
 //! | `events.jsonl` | the worker ([`RunSession`]) | the events, one [`EventRecord`] per line, append-only; locked |
-//! | `events-damaged-*.jsonl` | the worker, or mending | the events from before an incomplete end was removed |
+//! | `events-damaged-*.jsonl` | the worker, or a repair | the events from before an incomplete end was removed |
 //! | `commands.jsonl` | anyone ([`CommandRequest`]) | commands for the worker, one [`RunCommand`] per line |
 //! | `lock` | the worker | its identity ([`LockOwner`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |
@@ -67,7 +67,7 @@ mod tail;
 
 pub use jiff::Timestamp;
 
-pub use check::{ConfigReader, MendRefused};
+pub use check::{ConfigReader, RepairRefused};
 pub use checkpoint::{Checkpoint, CheckpointOrigin, OptimizerProgress};
 pub use choice::{CheckpointChoice, ChoiceError, first_usable};
 pub use command::{ReceivedCommand, RunCommand, send};

@@ -38,8 +38,8 @@ pub fn with_crc(object: &str, number: u64) -> String {
 /// Checks the last fields of a line without its newline.
 pub(super) fn check(line: &[u8]) -> LineCrc {
     if let Some((number, covered, sum)) = fields(line) {
-        let whole = number <= LARGEST && u64::from(crc32fast::hash(covered)) == sum;
-        return if whole { LineCrc::Intact(number) } else { LineCrc::Damaged };
+        let intact = number <= LARGEST && u64::from(crc32fast::hash(covered)) == sum;
+        return if intact { LineCrc::Intact(number) } else { LineCrc::Damaged };
     }
     // Texts have a backslash before quotation marks, so these are names of fields.
     let end = &line[line.len().saturating_sub(LONGEST)..];

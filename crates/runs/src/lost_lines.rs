@@ -1,6 +1,6 @@
 //! Descriptions of lost lines of a run's events, recorded as warnings in the events themselves.
 //!
-//! Lost lines cannot be recovered. The worker that resumes the run, or a check that mends its folder, records a
+//! Lost lines cannot be recovered. The worker that resumes the run, or a check that repairs its folder, records a
 //! warning; a loss with a warning is not reported as new.
 
 use super::damage::Damage;

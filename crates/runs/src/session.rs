@@ -88,7 +88,7 @@ pub struct RunSession {
 }
 
 impl RunSession {
-    /// Takes the lock of a run, mends the end of its events, and keeps the heartbeat.
+    /// Takes the lock of a run, repairs the end of its events, and keeps the heartbeat.
     ///
     /// # Errors
     ///

@@ -27,7 +27,8 @@ pub enum MemoryAdvice {
     /// The use of the memory is unknown.
     #[default]
     General,
-    /// A `batch_size` of at most this should fit, with [`RunSpec::WITH_SMALLER_BATCHES`](valleyscope_experiments::workload::RunSpec).
+    /// A `batch_size` of at most this should fit, with
+    /// [`RunSpec::WITH_SMALLER_BATCHES`](valleyscope_experiments::workload::RunSpec).
     Batch { fits: u64, with: &'static str },
     /// The model with the states of this optimizer takes more than there is, whatever the `batch_size`.
     Model(&'static str),

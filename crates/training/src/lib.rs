@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The models and their trainings are in [`gpt2`] and [`mnist`], and their specs in
-//! [`valleyscope_experiments::workload`]; the other modules are common to all. All parameters of a model, or of a stack of models of one shape that are trained side by side, are one flat
-//! tensor ([`ParameterLayout`]), and the layers' parameters are views of it; so are the gradients. Element-wise
-//! operations and reductions have two forms, loops over slices for the processor and tensor operations for a GPU, which
-//! the tests compare.
+//! [`valleyscope_experiments::workload`]; the other modules are common to all. All parameters of a model, or of a stack
+//! of models of one shape that are trained side by side, are one flat tensor ([`ParameterLayout`]), and the layers'
+//! parameters are views of it; so are the gradients. Element-wise operations and reductions have two forms, loops over
+//! slices for the processor and tensor operations for a GPU, which the tests compare.
 
 mod axes;
 pub mod checkpoint;

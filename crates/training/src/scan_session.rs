@@ -86,9 +86,9 @@ impl Work<'_> {
             let (ok, message) = match command {
                 run::RunCommand::Stop => {
                     stop = true;
-                    (true, "stopping; finished pixels are kept")
+                    (true, "stopping; finished grid points are kept")
                 }
-                run::RunCommand::Save => (true, "finished pixels are saved already"),
+                run::RunCommand::Save => (true, "finished grid points are saved already"),
                 run::RunCommand::SetSteps { .. } => (false, "a scan's steps cannot be changed while it runs"),
                 run::RunCommand::Sample { .. } => (false, NO_TEXT),
             };

@@ -196,7 +196,8 @@ pub trait Training {
     /// Returns the metric of the rate of training, and the amount that a step adds to it.
     fn rate(&self) -> (MetricId, f64);
 
-    /// Evaluates the model, with all processes together; the first metric is the loss by which the best checkpoint is chosen.
+    /// Evaluates the model, with all processes together; the first metric is the loss by which the best checkpoint is
+    /// chosen.
     fn evaluate(&mut self, check: &mut Check<'_>) -> Result<MetricValues, TrainError>;
 
     /// Computes the loss over all held-out data, each item once. `progress` receives the amount done and the total from

@@ -126,10 +126,7 @@ impl Control<'_> {
     }
 
     fn label<Q: Adjustable>(&self, ui: &mut Ui, width: f32, help: &Help, value: &mut Q, default: Q) {
-        let height = ui.spacing().interact_size.y;
-        let layout = egui::Layout::left_to_right(egui::Align::Center);
-        ui.allocate_ui_with_layout(vec2(width, height), layout, |ui| {
-            ui.set_min_width(width);
+        form::cell(ui, width, |ui| {
             let response = ui.add(Label::new(self.0.label).truncate().sense(Sense::CLICK));
             help.explain(&response);
             if response.double_clicked() {

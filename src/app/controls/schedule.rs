@@ -9,7 +9,6 @@ use crate::app::form;
 
 pub(super) const LABEL: &str = "Schedule of η";
 
-const NAME_WIDTH: f32 = 104.0;
 /// Returns the initial length of a decay in a run without an end.
 fn first_steps() -> DecaySteps {
     DecaySteps::clamped(1000)
@@ -19,14 +18,14 @@ fn first_steps() -> DecaySteps {
 pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: Option<u64>) {
     let shown = ui.scope(|ui| {
         let help = "How the learning rate changes over the run.";
-        form::line(ui, NAME_WIDTH, LABEL, help, |ui| decays(ui, owner, &mut schedule.decay, run));
+        form::line(ui, LABEL, help, |ui| decays(ui, owner, &mut schedule.decay, run));
         if let Decay::Cosine { to, steps } = &mut schedule.decay {
             let help = "The share of η that is left at the end of the cosine.";
-            form::line(ui, NAME_WIDTH, "Falls to", help, |ui| share(ui, owner, to));
+            form::line(ui, "Falls to", help, |ui| share(ui, owner, to));
             let help = "The step at which the cosine ends.";
-            form::line(ui, NAME_WIDTH, "Ends", help, |ui| end(ui, owner, steps, run));
+            form::line(ui, "Ends", help, |ui| end(ui, owner, steps, run));
         }
-        form::line(ui, NAME_WIDTH, "Warm-up", "The steps in which the learning rate grows to η.", |ui| {
+        form::line(ui, "Warm-up", "The steps in which the learning rate grows to η.", |ui| {
             let mut steps = schedule.warmup.get() as u64;
             let drag = DragValue::new(&mut steps).range(WarmupSteps::MIN..=WarmupSteps::MAX).suffix(" steps");
             let drag = drag.update_while_editing(false);

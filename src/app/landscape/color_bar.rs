@@ -1,14 +1,18 @@
 //! The colour bar, and the popup that sets the colour scale.
 
-use egui::{Align2, Color32, DragValue, FontId, Mesh, Popup, Rect, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
+use egui::{Align2, Color32, ComboBox, FontId, Mesh, Popup, Rect, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
 use valleyscope_experiments::view::ticks::{Ticks, significant};
 use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
+
+use super::color_settings::{color_scale, colormap_name};
 
 /// The width of the coloured strip, in points.
 pub(super) const STRIP: f32 = 14.0;
 /// The number of colour steps along the strip.
 const SHADES: usize = 128;
 const SPACING: f32 = 22.0;
+/// The width of the settings, in points.
+const SETTINGS_WIDTH: f32 = 300.0;
 
 /// Returns the ticks that fit on a bar of this height.
 pub(super) fn ticks(scale: &SymLog, height: f32) -> Ticks {
@@ -77,85 +81,17 @@ fn gradient(strip: Rect, colormap: Colormap) -> Shape {
 }
 
 fn settings(ui: &mut Ui, shown: SymLog, view: &mut ViewSettings) {
+    ui.set_width(SETTINGS_WIDTH);
     ui.strong("Colours of the loss");
-    egui::Grid::new("color settings").num_columns(2).show(ui, |ui| {
+    ui.horizontal(|ui| {
         let label = ui.label("Colour map");
-        egui::ComboBox::from_id_salt("color map")
-            .selected_text(format!("{:?}", view.colormap))
-            .show_ui(ui, |ui| {
-                for colormap in Colormap::ALL {
-                    ui.selectable_value(&mut view.colormap, colormap, name(colormap));
-                }
-            })
-            .response
-            .labelled_by(label.id);
-        ui.end_row();
-        let label = ui.label("Scale");
-        let mut automatic = view.scale.is_none();
-        let response = ui
-            .checkbox(&mut automatic, "automatic")
-            .on_hover_text("Fit the colours to the visible part of the landscape. Off: use the values below.")
-            .labelled_by(label.id);
-        if response.changed() {
-            view.scale = (!automatic).then_some(shown);
-        }
-        ui.end_row();
-        let mut scale = shown;
-        let label = ui.label("Largest loss");
-        let largest = ui
-            .add_enabled(!automatic, log_drag(&mut scale.max))
-            .labelled_by(label.id)
-            .on_hover_text("The loss at the upper end of the colours; the lower end is its negative.");
-        ui.end_row();
-        let label = ui.label("Linear below");
-        let linear = ui
-            .add_enabled(!automatic, log_drag(&mut scale.linear))
-            .labelled_by(label.id)
-            .on_hover_text("Colour smaller losses about linearly, and larger ones logarithmically.");
-        ui.end_row();
-        if !automatic && (largest.changed() || linear.changed()) {
-            if linear.changed() {
-                scale.max = scale.max.max(scale.linear);
+        let combo = ComboBox::from_id_salt("color map").selected_text(colormap_name(view.colormap));
+        let combo = combo.show_ui(ui, |ui| {
+            for colormap in Colormap::ALL {
+                ui.selectable_value(&mut view.colormap, colormap, colormap_name(colormap));
             }
-            scale.linear = scale.linear.min(scale.max);
-            view.scale = Some(scale);
-        }
+        });
+        combo.response.labelled_by(label.id);
     });
-}
-
-fn name(colormap: Colormap) -> &'static str {
-    match colormap {
-        Colormap::Viridis => "Viridis",
-        Colormap::Cividis => "Cividis (for colour vision deficiency)",
-        Colormap::Magma => "Magma",
-        Colormap::Inferno => "Inferno",
-        Colormap::Plasma => "Plasma",
-    }
-}
-
-/// Makes a drag control for a positive number, whose speed is proportional to its size.
-fn log_drag(value: &mut f64) -> DragValue<'_> {
-    let speed = 0.02 * *value;
-    DragValue::new(value)
-        .range(1e-12..=1e12)
-        .speed(speed)
-        .custom_formatter(|value, _| significant(value, 3))
-        .custom_parser(|text| {
-            // The displayed notation can be typed back in: 2.50×10⁻⁷ as well as 2.5e-7.
-            let plain: String = text
-                .replace('−', "-")
-                .replace("×10", "e")
-                .chars()
-                .filter(|character| !character.is_whitespace())
-                .map(|character| match character {
-                    '⁻' => '-',
-                    '¹' => '1',
-                    '²' => '2',
-                    '³' => '3',
-                    '⁰' | '⁴'..='⁹' => char::from_digit(character as u32 - '⁰' as u32, 10).unwrap_or(character),
-                    other => other,
-                })
-                .collect();
-            plain.parse().ok()
-        })
+    color_scale(ui, &mut view.scale, shown);
 }

@@ -10,6 +10,7 @@ use valleyscope_experiments::view::ticks::grouped;
 
 use super::marker::{color_of, draw_marker, line_color, marker_of};
 use super::pre_step_readout;
+use crate::app::theme::text_width;
 use crate::app::{Document, Live, Requests};
 
 /// The lines of the selected particle's update rule with the numbers of its last step.
@@ -145,7 +146,7 @@ fn formula_block(ui: &mut Ui, formula: &Formula, reached: &mut f32) {
         ui.weak(RichText::new(formula.meaning).small());
     });
     let font = FontSelection::from(TextStyle::Body).resolve(ui.style());
-    let width_of = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
+    let width_of = |text: &str| text_width(ui, &font, text);
     *reached = formula.filled.iter().map(|filled| INDENT + width_of(filled)).fold(*reached, f32::max);
     let fits = *reached + GAP + width_of(WIDEST_RESULT) <= ui.available_width();
     ui.scope(|ui| {

@@ -1,9 +1,10 @@
 //! The layout of the canvas and of the parts around it.
 
 use egui::emath::GuiRounding as _;
-use egui::{Color32, FontId, Rect, TextStyle, Ui, pos2};
+use egui::{FontId, Rect, TextStyle, Ui, pos2};
 
 use super::color_bar;
+use crate::app::theme::text_width;
 
 /// The size of a canvas, in points, below which it has no axes and no colour bar.
 const LEAST_CANVAS: f32 = 110.0;
@@ -22,7 +23,7 @@ pub(super) struct CanvasLayout {
 impl CanvasLayout {
     pub(super) fn new(ui: &Ui, area: Rect) -> CanvasLayout {
         let font = TextStyle::Small.resolve(ui.style());
-        let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
+        let width = |text: &str| text_width(ui, &font, text);
         // Labels of fixed widths, so that the canvas does not move while the view does.
         let left = width("−0.0000") + 10.0;
         let right = color_bar::STRIP + width("−0.001") + 20.0;

@@ -6,6 +6,7 @@ use valleyscope_experiments::view::ticks::significant;
 
 use super::layout::CanvasLayout;
 use super::marker::{color_of, draw_marker, marker_of};
+use crate::app::theme::text_width;
 use crate::app::{Document, Live};
 
 const PADDING: f32 = 7.0;
@@ -101,7 +102,7 @@ impl Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
         let mut rows = rows(document, live);
-        let width_of = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), TEXT).size().x;
+        let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
         }

@@ -2,6 +2,7 @@
 
 mod axes;
 mod color_bar;
+mod color_settings;
 mod formula_panel;
 mod framing;
 mod glyphs;
@@ -18,6 +19,7 @@ mod pre_step_readout;
 mod readout;
 mod summary;
 
+pub(super) use color_settings::{FIRST_SCALE, color_scale, colormap_name};
 pub use formula_panel::FormulaPanel;
 pub use glyphs::{Glyph, compressed_length, glyphs};
 pub use interaction::{Tool, nearest_particle};

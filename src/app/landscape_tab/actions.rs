@@ -9,7 +9,6 @@ use valleyscope_experiments::preset::LandscapePreset;
 use super::LandscapeTab;
 use crate::app::controls::{Highlight, controls_set_by};
 use crate::app::live::{Action, LandscapeAction, Requests};
-use crate::app::tabs::TabName;
 
 impl LandscapeTab {
     /// Sends commands to the engine.
@@ -21,14 +20,13 @@ impl LandscapeTab {
 
     pub(in crate::app) fn act(&mut self, ctx: &Context, action: LandscapeAction, requests: &mut Requests) {
         match action {
-            LandscapeAction::Show(preset) => {
-                requests.actions.push(Action::GoTo(TabName::Landscape));
-                self.open_landscape(*preset, None, requests);
+            LandscapeAction::Set(spec) => self.editor.draft.document.spec = *spec,
+            LandscapeAction::Play => {
+                // An animation has the engine for itself.
                 if !self.animation.is_recording() {
                     self.engine.send(EngineCommand::Play);
                 }
             }
-            LandscapeAction::Set(spec) => self.editor.draft.document.spec = *spec,
             LandscapeAction::TogglePlay => self.engine.toggle_play(self.live.playback()),
             LandscapeAction::SingleStep => self.engine.send(EngineCommand::Advance(1)),
             LandscapeAction::Restart => self.engine.restart(),

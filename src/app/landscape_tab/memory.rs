@@ -11,7 +11,7 @@ use super::editor::LandscapeEditor;
 use crate::app::diagnostics::PlotChoices;
 use crate::app::document::Document;
 use crate::app::playback::PlaybackPace;
-use crate::app::session::stored_preset;
+use crate::app::tab::stored_preset;
 
 /// The document, its view, and the speed of the run.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ mod editor;
 mod memory;
 mod view_menu;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,14 @@ use super::document::Document;
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::engine::EngineLink;
 use super::figure_export::FigureExport;
-use super::keyboard::Keys;
+use super::keys::Keys;
 use super::landscape::{FormulaPanel, LandscapePanel};
 use super::live::{Action, LandscapeAction, Live, Requests};
-use super::menu;
+use super::menu_item;
+use super::opened::OpenedContent;
 use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
-use super::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
 use super::wake::Wake;
 use editor::LandscapeEditor;
 use memory::{LandscapeMemory, Restored, ViewState};
@@ -153,10 +154,20 @@ impl Tab for LandscapeTab {
         }
     }
 
-    fn open(&mut self, preset: Preset, file: Option<PathBuf>, requests: &mut Requests) {
-        if let Preset::Landscape(preset) = preset {
-            self.open_landscape(preset, file, requests);
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        requests: &mut Requests,
+    ) -> Result<(), OpenedContent> {
+        match content {
+            OpenedContent::Preset(preset) => match *preset {
+                Preset::Landscape(preset) => self.open_landscape(preset, file.map(Path::to_owned), requests),
+                other => return Err(OpenedContent::Preset(Box::new(other))),
+            },
+            other => return Err(other),
         }
+        Ok(())
     }
 
     fn to_memory(&self) -> Memory {
@@ -170,7 +181,7 @@ impl Tab for LandscapeTab {
         Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
     }
 
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
         if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
@@ -242,7 +253,7 @@ impl Tab for LandscapeTab {
     }
 
     fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
-        let mut item = |text, action| menu::item(ui, text, "", Action::Landscape(action), requests);
+        let mut item = |text, action| menu_item::item(ui, text, "", Action::Landscape(action), requests);
         item("Export picture…", LandscapeAction::OpenPictureExport);
         item("Export figure…", LandscapeAction::OpenFigureExport);
         item("Export animation…", LandscapeAction::OpenAnimationExport);

@@ -1,12 +1,12 @@
 //! The controls of the axes of a sweep.
 
-use egui::{ComboBox, DragValue, Label, RichText, Ui};
+use egui::{ComboBox, Label, RichText, Ui};
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::parameter::Extent;
 use valleyscope_engine::quantity::PointCount;
 use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
-use super::controls::parse_finite;
+use crate::app::form;
 use crate::figure::axis_label;
 
 /// Shows the controls of an axis: the quantity that varies, its ends, and the number of its values.
@@ -42,24 +42,12 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
                 Spacing::Linear => 0.005 * spread,
                 Spacing::Log => 0.01 * value.abs(),
             };
-            let drag = DragValue::new(value)
-                .speed(speed.max(1e-6))
-                .max_decimals(6)
-                .update_while_editing(false)
-                .custom_parser(parse_finite);
+            let drag = form::drag(value).speed(speed.max(1e-6));
             ui.add(drag).accessible_name(format!("{name} {end}"));
         }
     });
     ui.horizontal(|ui| {
-        let mut count = axis.count.get();
-        ui.label("in");
-        let drag = DragValue::new(&mut count)
-            .range(PointCount::MIN..=PointCount::MAX)
-            .update_while_editing(false)
-            .custom_parser(parse_finite);
-        if ui.add(drag).on_hover_text("How many").accessible_name(format!("{name}: how many")).changed() {
-            axis.count = PointCount::clamped(count as u64);
-        }
+        count(ui, &mut axis.count, &format!("{name}: how many"));
         let mut log = axis.spacing == Spacing::Log;
         let help = "Logarithmic: equal ratios rather than equal differences.";
         let toggle = ui.checkbox(&mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
@@ -67,6 +55,16 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
             axis.spacing = if log { Spacing::Log } else { Spacing::Linear };
         }
     });
+}
+
+/// Shows the control of the number of values.
+pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
+    let mut number = count.get();
+    ui.label("in");
+    let drag = form::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
+    if ui.add(drag).on_hover_text("How many").accessible_name(name).changed() {
+        *count = PointCount::clamped(number as u64);
+    }
 }
 
 /// Names the optimizers that have the hyperparameter of an axis, but keep their own value.

@@ -1,6 +1,6 @@
 //! The controls of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
 
-use egui::{DragValue, Label, RichText, Ui};
+use egui::{Label, RichText, Ui};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::{Dimension, Noise, Replicates, Rotation, Sharpness, Slope, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
@@ -74,33 +74,19 @@ fn heading(ui: &mut Ui, text: &str) {
     ui.add_space(2.0);
 }
 
-const NAME_WIDTH: f32 = 104.0;
-
-/// Shows a row with a name and a control.
-pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
-    form::line(ui, NAME_WIDTH, name, help, add);
-}
-
 /// Shows a field for a parameter, dragged or typed; a value out of its type's range is moved to the nearest end.
 macro_rules! number {
     ($ui:expr, $parameter:expr, $value:expr, $type:ty) => {{
         let (label, help) = ($parameter.label, $parameter.explanation());
-        line($ui, label, &help, |ui| {
+        form::line($ui, label, &help, |ui| {
             let mut number = $value.get() as f64;
-            let drag = DragValue::new(&mut number).speed($parameter.drag_step);
-            let drag = drag.range(<$type>::MIN as f64..=<$type>::MAX as f64);
-            let drag = drag.max_decimals(6).update_while_editing(false).custom_parser(parse_finite);
+            let range = <$type>::MIN as f64..=<$type>::MAX as f64;
+            let drag = form::drag(&mut number).speed($parameter.drag_step).range(range);
             if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
                 $value = <$type>::clamped(number as _);
             }
         })
     }};
-}
-
-/// Parses a typed number; returns `None` unless it is finite, so that the old value stays.
-pub(super) fn parse_finite(text: &str) -> Option<f64> {
-    let text: String = text.chars().filter(|c| !c.is_whitespace()).map(|c| if c == '−' { '-' } else { c }).collect();
-    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
@@ -128,16 +114,21 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec) {
 
 fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
     number!(ui, parameter::REPLICATES, spec.replicates, Replicates);
-    line(ui, "Seed", "A different seed gives different noise.", |ui| {
+    form::line(ui, "Seed", "A different seed gives different noise.", |ui| {
         let field = TypedField { name: "Seed of the sweep", width: 84.0 };
         if let Some(entered) = field.show(ui, &spec.seed.to_string(), number::read_whole).entered {
             spec.seed = entered;
         }
     });
-    line(ui, "Average", "How runs are averaged before optimizers are compared. The paper takes the mean.", |ui| {
-        ui.selectable_value(&mut spec.average, Average::Mean, "mean");
-        ui.selectable_value(&mut spec.average, Average::Median, "median");
-    });
+    form::line(
+        ui,
+        "Average",
+        "How runs are averaged before optimizers are compared. The paper takes the mean.",
+        |ui| {
+            ui.selectable_value(&mut spec.average, Average::Mean, "mean");
+            ui.selectable_value(&mut spec.average, Average::Median, "median");
+        },
+    );
     ui.checkbox(&mut spec.common_random_numbers, "Common random numbers").on_hover_text(
         "The same noise for all optimizers and learning rates of a pixel: removes most of the chance from the \
          comparison, and is faster.",

@@ -87,7 +87,7 @@ impl PhasePanel {
             }
         });
         if let Some(kind) = asked {
-            self.exports.begin(ui.ctx(), self.diagrams.present.clone(), self.look, kind, self.layout);
+            self.export(ui.ctx(), self.diagrams.present.clone(), kind);
         }
     }
 

@@ -4,6 +4,7 @@ use egui::text::{LayoutJob, TextWrapping};
 use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
+use valleyscope_experiments::preset::Preset;
 
 use super::map_options::{in_short, title_against};
 use super::map_view::{self, MapResponse, MapView};
@@ -116,10 +117,16 @@ impl PhasePanel {
         let title = self.diagrams.present.title();
         let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
         let Some(cell) = diagram.cell(pixel) else { return };
-        requests.actions.push(match pixel_landscape::landscape(diagram, &title, pixel, cell, self.look.metric) {
-            Some(preset) => Action::Landscape(LandscapeAction::Show(Box::new(preset))),
-            None => Action::Notify("The landscape has two dimensions; this pixel has more.".to_owned()),
-        });
+        match pixel_landscape::landscape(diagram, &title, pixel, cell, self.look.metric) {
+            Some(preset) => {
+                requests.actions.push(Action::Open(Box::new(Preset::Landscape(preset))));
+                requests.actions.push(Action::Landscape(LandscapeAction::Play));
+            }
+            None => {
+                let text = "The landscape has two dimensions; this pixel has more.".to_owned();
+                requests.actions.push(Action::Notify(text));
+            }
+        }
     }
 }
 

@@ -1,14 +1,13 @@
 //! The controls of the optimizers of a sweep.
 
-use egui::{Button, CollapsingHeader, DragValue, RichText, Ui};
+use egui::{Button, CollapsingHeader, RichText, Ui};
 use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::quantity::{LearningRate, PointCount};
+use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{distinct_name, kept_name};
 use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
 
-use super::axis_controls::unswept_note;
-use super::controls::{line, parse_finite};
+use super::axis_controls::{count, unswept_note};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::live::{Action, Requests};
@@ -29,12 +28,12 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
         let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, colors[index]));
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
             let label = optimizer.label().to_owned();
-            line(ui, "Colour", COLOR_HELP, |ui| {
+            form::line(ui, "Colour", COLOR_HELP, |ui| {
                 let name = form::owned(&label, "colour");
                 color_swatch(ui, &mut optimizer.color, usual_colors[index], COLOR_HELP, &name);
             });
             let help = "The update rule. A new one keeps the settings that both have.";
-            line(ui, "Rule", help, |ui| {
+            form::line(ui, "Rule", help, |ui| {
                 let name = form::owned(&label, "rule");
                 if let Some(notice) = rule_text::replace_rule(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
                     requests.actions.push(Action::Notify(notice));
@@ -155,18 +154,17 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
     for (of, value) in optimizer.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
         let mut set = value;
         match of.kind {
-            HyperparameterKind::Choice(choices) => line(ui, of.label, of.help, |ui| {
+            HyperparameterKind::Choice(choices) => form::line(ui, of.label, of.help, |ui| {
                 for (index, choice) in choices.iter().enumerate() {
                     ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
                 }
             }),
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-                line(ui, of.label, of.help, |ui| {
+                form::line(ui, of.label, of.help, |ui| {
                     let speed = 0.005 * (of.slider[1] - of.slider[0]);
                     let decimals = if of.is_whole() { 0 } else { 6 };
-                    let drag = DragValue::new(&mut set).speed(speed).max_decimals(decimals).update_while_editing(false);
                     let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
-                    let drag = drag.range(low..=high).custom_parser(parse_finite);
+                    let drag = form::drag(&mut set).speed(speed).max_decimals(decimals).range(low..=high);
                     ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
                 })
             }
@@ -186,26 +184,14 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
         for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
             let mut number = value.get();
             ui.label(end);
-            let drag = DragValue::new(&mut number)
-                .speed(0.01 * value.get())
-                .max_decimals(6)
-                .update_while_editing(false)
-                .custom_parser(parse_finite);
+            let drag = form::drag(&mut number).speed(0.01 * value.get());
             if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
                 *value = LearningRate::clamped(number);
             }
         }
     });
     ui.horizontal_wrapped(|ui| {
-        let mut count = rates.count.get();
-        ui.label("in");
-        let drag = DragValue::new(&mut count)
-            .range(PointCount::MIN..=PointCount::MAX)
-            .update_while_editing(false)
-            .custom_parser(parse_finite);
-        if ui.add(drag).accessible_name(form::owned(owner, "how many learning rates")).changed() {
-            rates.count = PointCount::clamped(count as u64);
-        }
+        count(ui, &mut rates.count, &form::owned(owner, "how many learning rates"));
         ui.label("learning rates, with equal ratios");
     });
 }

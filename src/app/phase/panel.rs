@@ -12,12 +12,13 @@ use valleyscope_runs::atomic_file::Overwrite;
 use super::axes::MapSide;
 use super::controls;
 use super::diagram_store::DiagramStore;
-use super::export::{DiagramExports, MapFigure};
+use super::export::{self, ExportKind, MapFigure};
 use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
 use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::app::editor::{Draft, Editor, PresetDraft};
 use crate::app::live::Requests;
+use crate::app::pending_exports::PendingExports;
 use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::theme;
 use crate::app::window_layout::WindowLayout;
@@ -39,7 +40,7 @@ pub struct PhasePanel {
     pub(super) chosen: Option<[usize; 2]>,
     /// The sweep of the displayed diagram, to which the choices above apply.
     looked_at: Arc<SweepSpec>,
-    pub(super) exports: DiagramExports,
+    pub(super) exports: PendingExports,
     pub(super) raw: RawExports,
     pub(super) layout: MapFigure,
     /// The area in which the maps were last drawn.
@@ -88,7 +89,7 @@ impl PhasePanel {
             picture_beside: MapPicture::default(),
             hovered: None,
             chosen: None,
-            exports: DiagramExports::default(),
+            exports: PendingExports::default(),
             raw: RawExports::default(),
             layout: MapFigure::default(),
             area: None,
@@ -125,6 +126,12 @@ impl PhasePanel {
             self.put(preset, None);
         }
         self.diagrams.open(result, self.clean());
+    }
+
+    /// Starts an export of a diagram, with the present look.
+    pub(super) fn export(&mut self, ctx: &Context, titled: TitledDiagram, kind: ExportKind) {
+        let (look, layout) = (self.look, self.layout);
+        self.exports.begin(ctx, move || export::export(&titled, look, kind, layout));
     }
 
     /// Shows a kept diagram in place of the present one.

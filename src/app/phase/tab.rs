@@ -14,8 +14,8 @@ use super::run_bar::time;
 use super::titled_diagram::TitledDiagram;
 use crate::app::editor::{AnyEditor, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::live::Requests;
-use crate::app::session::stored_preset;
-use crate::app::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults};
+use crate::app::opened::OpenedContent;
+use crate::app::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset};
 use crate::figure::as_changed;
 
 /// The settings under the controls, to restore in the next session.
@@ -85,10 +85,21 @@ impl Tab for PhasePanel {
         }
     }
 
-    fn open(&mut self, preset: Preset, file: Option<PathBuf>, _requests: &mut Requests) {
-        if let Preset::Sweep(preset) = preset {
-            self.open_sweep(preset, file);
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        _requests: &mut Requests,
+    ) -> Result<(), OpenedContent> {
+        match content {
+            OpenedContent::Result(result) => self.open_result(*result),
+            OpenedContent::Preset(preset) => match *preset {
+                Preset::Sweep(preset) => self.open_sweep(preset, file.map(Path::to_owned)),
+                other => return Err(OpenedContent::Preset(Box::new(other))),
+            },
+            other @ OpenedContent::Run(_) => return Err(other),
         }
+        Ok(())
     }
 
     fn to_memory(&self) -> Memory {
@@ -102,10 +113,10 @@ impl Tab for PhasePanel {
         Memory::new(&SweepMemory { preset: text(preset), clean, file })
     }
 
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+    fn logic(&mut self, _frame: TabFrame, requests: &mut Requests) {
         self.diagrams.poll();
         self.look_at_present();
-        self.exports.poll(frame.ctx, requests);
+        self.exports.poll(requests);
         self.raw.poll(self.diagrams.is_running(), requests);
     }
 
@@ -128,7 +139,7 @@ impl Tab for PhasePanel {
 
     fn export_first_unsaved(&mut self, ctx: &Context, worth_asking: Duration) {
         let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
-        self.exports.begin(ctx, titled.clone(), self.look, ExportKind::Npz, self.layout);
+        self.export(ctx, titled.clone(), ExportKind::Npz);
     }
 }
 

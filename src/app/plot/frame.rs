@@ -1,6 +1,6 @@
 //! The frame of a plot: axes with their ticks, the grid, and the gestures that move it.
 
-use egui::{Color32, FontId, Rangef, Response, TextStyle, Ui, Vec2, WidgetInfo, vec2};
+use egui::{FontId, Rangef, Response, TextStyle, Ui, Vec2, WidgetInfo, vec2};
 use egui_plot::{AxisHints, GridMark, Plot, PlotTransform, PlotUi, VLine};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::{Tick, Ticks};
@@ -144,7 +144,7 @@ impl PlotFrame {
     fn overhang(&self, ui: &Ui, font: &FontId, marks: &[LabelledMark]) -> f32 {
         let Some((mark, label)) = marks.last() else { return 0.0 };
         let [from, to] = self.axes[0].range;
-        let width = ui.painter().layout_no_wrap(label.clone(), font.clone(), Color32::WHITE).size().x;
+        let width = theme::text_width(ui, font, label);
         let before_end = (to - mark.value) / (to - from) * f64::from(PlotFrame::area(self.size).x);
         (0.5 * width - before_end as f32 - RIGHT).max(0.0)
     }

@@ -1,20 +1,18 @@
 //! Carries out the requests of the panels.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use egui::{Context, ViewportCommand};
-use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_runs::RunFolder;
 
 use super::Valleyscope;
 use crate::app::editor::{EditorStatus, HistoryStep};
 use crate::app::files::FileContent;
 use crate::app::live::{Action, Requests};
+use crate::app::opened::OpenedContent;
 use crate::app::save_preset::SavePreset;
-use crate::app::tabs::{Tab, TabName};
+use crate::app::tabs::TabName;
 use crate::app::theme;
-use crate::result::SweepResult;
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {
@@ -38,28 +36,27 @@ impl Valleyscope {
             Action::SaveImage { image, suggested_name } => {
                 self.dialogs.files.ask_save(FileContent::Picture(image), suggested_name);
             }
+            Action::CopyImage(image) => {
+                ctx.copy_image(Arc::unwrap_or_clone(image));
+                self.dialogs.messages.notify("The figure is on the clipboard.");
+            }
             Action::SaveDiagram { bytes, suggested_name, exported } => {
                 self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
-            Action::GoTo(tab) => self.layout.tab = tab,
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);
                 self.carry_out(ctx, requests);
             }
-            Action::Undo => self.shown_mut().undo_or_redo(HistoryStep::Undo),
-            Action::Redo => self.shown_mut().undo_or_redo(HistoryStep::Redo),
+            Action::Undo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Undo),
+            Action::Redo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Redo),
             Action::OpenPreset => self.dialogs.files.ask_open(),
-            Action::OpenBuiltIn(name) => {
-                if let Some(built_in) = built_ins().iter().find(|built_in| built_in.name == name) {
-                    self.open_preset(ctx, built_in.preset.clone(), None);
-                }
-            }
+            Action::Open(preset) => self.open(ctx, OpenedContent::Preset(preset), None),
             Action::OpenFile(path) => self.dialogs.files.open(path),
             Action::Save => self.save_preset(),
-            Action::SaveAs => self.dialogs.save_preset = Some(SavePreset::new(self.shown().to_save())),
+            Action::SaveAs => self.dialogs.save_preset = Some(SavePreset::new(self.tabs.shown().to_save())),
             Action::AskToSave(draft) => self.dialogs.save_preset = Some(SavePreset::new(*draft)),
             Action::TogglePresentation => self.toggle_presentation(ctx),
             Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
@@ -69,38 +66,17 @@ impl Valleyscope {
         }
     }
 
-    fn shown(&self) -> &dyn Tab {
-        self.tabs.get(self.layout.tab)
-    }
-
-    fn shown_mut(&mut self) -> &mut dyn Tab {
-        self.tabs.get_mut(self.layout.tab)
-    }
-
-    /// Opens a preset in the tab of its kind.
-    pub(super) fn open_preset(&mut self, ctx: &Context, preset: Preset, file: Option<PathBuf>) {
-        self.layout.tab = TabName::that_opens(&preset);
+    /// Opens a preset, a result or a run in the tab for it.
+    pub(super) fn open(&mut self, ctx: &Context, content: OpenedContent, file: Option<&Path>) {
         let mut requests = Requests::default();
-        self.shown_mut().open(preset, file, &mut requests);
+        self.tabs.open(content, file, &mut requests);
         self.carry_out(ctx, requests);
-    }
-
-    /// Shows a sweep's result.
-    pub(super) fn open_result(&mut self, result: SweepResult) {
-        self.layout.tab = TabName::Phase;
-        self.tabs.phase.open_result(result);
-    }
-
-    /// Shows a run and its curves.
-    pub(super) fn open_run(&mut self, run: RunFolder) {
-        self.layout.tab = TabName::Training;
-        self.tabs.training.open_run(run);
     }
 
     /// Saves to the preset's own file, or asks for the path, or shows a warning about parts that would be left out.
     fn save_preset(&mut self) {
-        let dialog = SavePreset::new(self.shown().to_save());
-        match self.shown().editor().target() {
+        let dialog = SavePreset::new(self.tabs.shown().to_save());
+        match self.tabs.shown().editor().target() {
             Some((file, overwrite)) if !dialog.warns() => {
                 self.dialogs.files.save(file.to_owned(), dialog.content(), overwrite);
             }
@@ -122,10 +98,11 @@ impl Valleyscope {
     pub(super) fn end_frame(&mut self, ctx: &Context) {
         let mut requests = Requests::default();
         for &tab in TabName::ALL {
-            self.tabs.get_mut(tab).end_frame(ctx, self.layout.tab == tab, &mut requests);
+            let is_shown = self.tabs.is_shown(tab);
+            self.tabs.get_mut(tab).end_frame(ctx, is_shown, &mut requests);
         }
         self.carry_out(ctx, requests);
-        let EditorStatus { title: name, is_dirty, .. } = self.shown().status();
+        let EditorStatus { title: name, is_dirty, .. } = self.tabs.shown().status();
         let mark = if is_dirty { " •" } else { "" };
         let title = format!("Valleyscope — {name}{mark}");
         if title != self.title {

@@ -7,7 +7,8 @@ use super::Valleyscope;
 use crate::app::live::Requests;
 use crate::app::menu;
 use crate::app::save_preset::{Destination, SaveDecision};
-use crate::app::tabs::{TabName, TabWindow};
+use crate::app::tab::TabWindow;
+use crate::app::tabs::TabName;
 
 impl Valleyscope {
     pub(super) fn panels(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -17,9 +18,8 @@ impl Valleyscope {
             });
         }
         let simulation = self.tabs.landscape.document().spec.clone();
-        let tab = self.tabs.get_mut(self.layout.tab);
         let window = TabWindow { layout: &mut self.layout, catalog: &self.catalog, simulation: &simulation };
-        tab.ui(ui, window, requests);
+        self.tabs.shown_mut().ui(ui, window, requests);
     }
 
     pub(super) fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
@@ -31,7 +31,7 @@ impl Valleyscope {
         for &tab in TabName::ALL {
             self.tabs.get_mut(tab).dialogs(ctx, requests);
         }
-        let free = self.tabs.get(self.layout.tab).area();
+        let free = self.tabs.shown().area();
         self.dialogs.messages.show(ctx, free);
         self.show_quit_question(ctx);
     }

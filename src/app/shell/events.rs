@@ -8,6 +8,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use super::Valleyscope;
 use crate::app::files::{FileContent, FileEvent};
 use crate::app::graphics::{GraphicsFault, GraphicsFaults};
+use crate::app::opened::OpenedContent;
 use crate::app::tabs::TabName;
 
 impl Valleyscope {
@@ -34,14 +35,11 @@ impl Valleyscope {
     pub(super) fn take_answers(&mut self, ctx: &Context) {
         for event in self.dialogs.files.take_events() {
             match event {
-                FileEvent::Opened { path, preset } => {
-                    self.catalog.add_recent(&path);
-                    self.open_preset(ctx, *preset, Some(path));
-                }
-                FileEvent::OpenedRun(run) => self.open_run(run),
-                FileEvent::OpenedResult { path, result } => {
-                    self.catalog.add_recent(&path);
-                    self.open_result(*result);
+                FileEvent::Opened { path, content } => {
+                    if !matches!(content, OpenedContent::Run(_)) {
+                        self.catalog.add_recent(&path);
+                    }
+                    self.open(ctx, content, Some(&path));
                 }
                 FileEvent::Saved { path, content } => self.saved(&path, content),
                 FileEvent::Gone(path) => self.catalog.remove_recent(&path),

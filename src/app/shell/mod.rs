@@ -4,13 +4,10 @@ mod actions;
 mod closing;
 mod draw;
 mod events;
-mod options;
 
 use std::time::Duration;
 
 use egui::{Context, Ui};
-
-pub use options::{AppOptions, ExitState};
 
 use valleyscope_experiments::preset::{Loaded, PresetSource};
 use valleyscope_runs::RunFolder;
@@ -22,6 +19,8 @@ use super::help::Help;
 use super::keyboard;
 use super::live::{Live, Requests};
 use super::messages::Messages;
+use super::opened::OpenedContent;
+use super::options::{AppOptions, ExitState};
 use super::phase::PhasePanel;
 use super::plot::install_curves;
 use super::preset_catalog::PresetCatalog;
@@ -29,7 +28,8 @@ use super::quit::Quitting;
 use super::save_preset::SavePreset;
 use super::screenshot::Screenshots;
 use super::session::{self, Session, WindowState};
-use super::tabs::{Start, TabFrame, TabName, Tabs};
+use super::tab::{Start, TabFrame};
+use super::tabs::{TabName, Tabs};
 use super::theme;
 use super::training::TrainingPanel;
 use super::window_layout::WindowLayout;
@@ -95,7 +95,8 @@ impl Valleyscope {
         let files = Files::new(ctx.clone(), options.native_dialogs, catalog.folder().map(Into::into));
         let mut start =
             Start { cc, options: &options, messages: &mut messages, memory: None, has_refused: is_unreadable };
-        let tabs = Tabs::begin(&mut start, memories.unwrap_or_default());
+        let shown = window.as_ref().map(|window| window.tab).unwrap_or_default();
+        let tabs = Tabs::begin(&mut start, shown, memories.unwrap_or_default());
         let unreadable = stored.filter(|_| start.has_refused);
         let AppOptions { preset, result, run, exit_state, worth_asking, .. } = options;
         let mut app = Valleyscope {
@@ -118,18 +119,19 @@ impl Valleyscope {
 
     /// Opens the documents given at the start.
     fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
+        let ctx = self.context.clone();
         if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
                 PresetSource::BuiltIn(_) => None,
                 PresetSource::User { path, .. } | PresetSource::File(path) => Some(path),
             };
-            self.open_preset(&self.context.clone(), preset, file);
+            self.open(&ctx, OpenedContent::Preset(Box::new(preset)), file.as_deref());
         }
         if let Some(result) = result {
-            self.open_result(result);
+            self.open(&ctx, OpenedContent::Result(Box::new(result)), None);
         }
         if let Some(run) = run {
-            self.open_run(run);
+            self.open(&ctx, OpenedContent::Run(run), None);
         }
     }
 
@@ -155,6 +157,7 @@ impl Valleyscope {
 
     fn session(&self) -> Session {
         let window = WindowState {
+            tab: self.tabs.shown_name(),
             layout: self.layout.clone(),
             recent: self.catalog.recent().to_vec(),
             theme: self.context.options(|options| options.theme_preference),
@@ -187,7 +190,7 @@ impl eframe::App for Valleyscope {
         let is_window_visible = ctx.input(|input| input.viewport().visible()).unwrap_or(true);
         let mut requests = Requests::default();
         for &tab in TabName::ALL {
-            let frame = TabFrame { ctx, is_shown: self.layout.tab == tab, is_window_visible };
+            let frame = TabFrame { is_shown: self.tabs.is_shown(tab), is_window_visible };
             self.tabs.get_mut(tab).logic(frame, &mut requests);
         }
         self.carry_out(ctx, requests);
@@ -200,7 +203,7 @@ impl eframe::App for Valleyscope {
         let mut requests = Requests::default();
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
-        keyboard::handle(ui.ctx(), self.layout.presenting, self.tabs.get_mut(self.layout.tab), &mut requests);
+        keyboard::handle(ui.ctx(), self.layout.presenting, &mut self.tabs, &mut requests);
         self.panels(ui, &mut requests);
         self.dialogs(ui.ctx(), &mut requests);
         self.carry_out(ui.ctx(), requests);

@@ -6,7 +6,7 @@ use egui::{Button, ComboBox, TextEdit, TextStyle, Ui};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::workload::Dataset;
 
-use super::setup::line;
+use crate::app::form;
 use crate::app::live::{Action, Requests};
 
 /// The width between the frame of a text field and its text, on both sides together, in points.
@@ -21,7 +21,7 @@ pub(super) fn show(
     dataset: &Dataset,
     requests: &mut Requests,
 ) {
-    line(ui, name, help, |ui| {
+    form::line(ui, name, help, |ui| {
         let text = match data {
             DataChoice::Automatic => "Automatic",
             DataChoice::Folder(_) => "A folder",
@@ -48,7 +48,7 @@ pub(super) fn show(
         }
     });
     if let DataChoice::Folder(path) = data {
-        line(ui, "", &format!("A folder that has {}", dataset.folder), |ui| folder(ui, path));
+        form::line(ui, "", &format!("A folder that has {}", dataset.folder), |ui| folder(ui, path));
     }
 }
 

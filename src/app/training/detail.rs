@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, vec2};
+use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::{ConcernKind, RunFolder, Status};
 
@@ -11,7 +11,8 @@ use super::legend::line;
 use super::run_detail::RunDetail;
 use super::samples;
 use super::summary::Summary;
-use crate::app::form::small_button;
+use crate::app::form::{cell, small_button};
+use crate::app::theme::text_width;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DetailTab {
@@ -154,14 +155,12 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
     let buttons = run_buttons(run, can_fork);
     let padding = 2.0 * ui.spacing().button_padding.x + ui.spacing().item_spacing.x;
     let font = TextStyle::Small.resolve(ui.style());
-    let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x.ceil();
+    let width = |text: &str| text_width(ui, &font, text).ceil();
     let taken: f32 = buttons.iter().map(|button| width(button.text) + padding).sum();
     let room = ui.available_width() - taken;
     let mut action = None;
     let title = |ui: &mut Ui, width: f32| {
-        let size = vec2(width, ui.spacing().interact_size.y);
-        ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
-            ui.set_min_width(width);
+        cell(ui, width, |ui| {
             line(ui, pen);
             let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).truncate()).on_hover_text(run.in_full());

@@ -1,11 +1,11 @@
 //! The dialogs about one run: its title and note, and the questions before it is deleted, forked or resumed.
 
-use egui::{Context, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
+use egui::{Context, Key, Label, RichText, ScrollArea, TextEdit, Ui};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{Notes, RunFolder};
 
-use crate::app::theme;
+use crate::app::dialog;
 
 /// An open dialog about a run.
 pub(super) enum Dialog {
@@ -52,105 +52,93 @@ pub(super) enum DialogDecision {
 }
 
 impl Dialog {
+    /// Shows the dialog; returns the decision, once there is one. Escape cancels.
     pub(super) fn show(&mut self, ctx: &Context) -> Option<DialogDecision> {
-        let mut decision = None;
-        let modal = Modal::new(Id::unique("about a run")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
-            ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
-            match self {
-                Dialog::Describe { run, notes, title: hint, focused } => {
-                    ui.label(RichText::new("Title and note").heading().strong());
-                    let label = ui.label("Title; empty for that of the preset");
-                    let field = TextEdit::singleline(&mut notes.title).desired_width(f32::INFINITY).char_limit(200);
-                    let title = ui.add(field.hint_text(hint.as_str())).labelled_by(label.id);
-                    if !std::mem::replace(focused, true) {
-                        title.request_focus();
-                    }
-                    let label = ui.label("Note");
-                    let note = TextEdit::multiline(&mut notes.note).desired_width(f32::INFINITY).desired_rows(3);
-                    ui.add(note.char_limit(10_000)).labelled_by(label.id);
-                    ui.add_space(6.0);
-                    let entered = title.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-                    ui.horizontal(|ui| {
-                        if ui.button("Keep").clicked() || entered {
-                            decision = Some(DialogDecision::Write(run.clone(), notes.clone()));
-                        }
-                        if ui.button("Cancel").clicked() {
-                            decision = Some(DialogDecision::Cancelled);
-                        }
-                    });
-                }
-                Dialog::Delete { run, title, lost } => {
-                    ui.label(RichText::new("Move this run to the trash?").heading().strong());
-                    let text = format!("{title}\n{}", run.path().display());
-                    ui.add(Label::new(text).wrap());
-                    ui.label("Its curves and checkpoints go with it.");
-                    if let Some(lost) = lost {
-                        ui.add(Label::new(RichText::new(&*lost).color(ui.visuals().warn_fg_color)).wrap());
-                    }
-                    ui.add_space(6.0);
-                    ui.horizontal(|ui| {
-                        if ui.button("Move to trash").clicked() {
-                            decision = Some(DialogDecision::Trash(run.clone()));
-                        }
-                        if ui.button("Keep the run").clicked() {
-                            decision = Some(DialogDecision::Cancelled);
-                        }
-                    });
-                }
-                Dialog::Fork { run, title, training, steps, chosen } => {
-                    ui.label(RichText::new("Start another run from a checkpoint of this one?").heading().strong());
-                    ui.add(Label::new(&*title).wrap());
-                    checkpoint(ui, steps, chosen);
-                    ui.label(
-                        "Its settings are loaded into the controls, where they can be changed. Start begins the \
-                              run.",
-                    );
-                    ui.add_space(6.0);
-                    ui.horizontal(|ui| {
-                        if ui.button("Take the settings").clicked() {
-                            let (run, training) = (run.clone(), training.clone());
-                            decision = Some(DialogDecision::Fork { run, step: steps[*chosen], training });
-                        }
-                        if ui.button("Cancel").clicked() {
-                            decision = Some(DialogDecision::Cancelled);
-                        }
-                    });
-                }
-                Dialog::Resume { run, title, lost } => {
-                    ui.label(RichText::new("Resume this run here?").heading().strong());
-                    let text = format!("{title}\n{}", run.path().display());
-                    ui.add(Label::new(text).wrap());
-                    ui.add(Label::new(RichText::new(&*lost).color(ui.visuals().warn_fg_color)).wrap());
-                    ui.add_space(6.0);
-                    ui.horizontal(|ui| {
-                        if ui.button("Resume it here").clicked() {
-                            decision = Some(DialogDecision::Resume(run.clone()));
-                        }
-                        if ui.button("Leave it").clicked() {
-                            decision = Some(DialogDecision::Cancelled);
-                        }
-                    });
-                }
-                Dialog::RemoveForGood { run, reason } => {
-                    ui.label(RichText::new("Delete this run for good?").heading().strong());
-                    let path = run.path().display();
-                    let text =
-                        format!("{path}\ncould not be moved to the trash: {reason}\nDeleting it can't be undone.");
-                    ui.add(Label::new(text).wrap());
-                    ui.add_space(6.0);
-                    ui.horizontal(|ui| {
-                        if ui.button("Delete for good").clicked() {
-                            decision = Some(DialogDecision::Remove(run.clone()));
-                        }
-                        if ui.button("Keep the run").clicked() {
-                            decision = Some(DialogDecision::Cancelled);
-                        }
-                    });
+        let (mut is_agreed, mut is_cancelled) = (false, false);
+        let (heading, yes, no) = self.texts();
+        let is_closed = dialog::show(ctx, "about a run", heading, |ui| {
+            let is_entered = self.content(ui);
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                is_agreed = ui.button(yes).clicked() || is_entered;
+                is_cancelled = ui.button(no).clicked();
+            });
+        });
+        if is_agreed {
+            return Some(self.agreed());
+        }
+        (is_cancelled || is_closed).then_some(DialogDecision::Cancelled)
+    }
+
+    /// Returns the heading, and the texts of the two buttons.
+    fn texts(&self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Dialog::Describe { .. } => ("Title and note", "Keep", "Cancel"),
+            Dialog::Delete { .. } => ("Move this run to the trash?", "Move to trash", "Keep the run"),
+            Dialog::Fork { .. } => ("Start another run from a checkpoint of this one?", "Take the settings", "Cancel"),
+            Dialog::Resume { .. } => ("Resume this run here?", "Resume it here", "Leave it"),
+            Dialog::RemoveForGood { .. } => ("Delete this run for good?", "Delete for good", "Keep the run"),
+        }
+    }
+
+    /// Returns the decision of the first button.
+    fn agreed(&self) -> DialogDecision {
+        match self {
+            Dialog::Describe { run, notes, .. } => DialogDecision::Write(run.clone(), notes.clone()),
+            Dialog::Delete { run, .. } => DialogDecision::Trash(run.clone()),
+            Dialog::Fork { run, training, steps, chosen, .. } => {
+                DialogDecision::Fork { run: run.clone(), step: steps[*chosen], training: training.clone() }
+            }
+            Dialog::Resume { run, .. } => DialogDecision::Resume(run.clone()),
+            Dialog::RemoveForGood { run, .. } => DialogDecision::Remove(run.clone()),
+        }
+    }
+
+    /// Shows the part between heading and buttons; returns whether Enter agrees.
+    fn content(&mut self, ui: &mut Ui) -> bool {
+        let warning = |ui: &mut Ui, text: &str| {
+            ui.add(Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+        };
+        match self {
+            Dialog::Describe { notes, title, focused, .. } => return describe(ui, notes, title, focused),
+            Dialog::Delete { run, title, lost } => {
+                ui.add(Label::new(format!("{title}\n{}", run.path().display())).wrap());
+                ui.label("Its curves and checkpoints go with it.");
+                if let Some(lost) = lost {
+                    warning(ui, lost);
                 }
             }
-        });
-        if modal.should_close() && decision.is_none() { Some(DialogDecision::Cancelled) } else { decision }
+            Dialog::Fork { title, steps, chosen, .. } => {
+                ui.add(Label::new(&*title).wrap());
+                checkpoint(ui, steps, chosen);
+                ui.label("Its settings are loaded into the controls, where they can be changed. Start begins the run.");
+            }
+            Dialog::Resume { run, title, lost } => {
+                ui.add(Label::new(format!("{title}\n{}", run.path().display())).wrap());
+                warning(ui, lost);
+            }
+            Dialog::RemoveForGood { run, reason } => {
+                let path = run.path().display();
+                let text = format!("{path}\ncould not be moved to the trash: {reason}\nDeleting it can't be undone.");
+                ui.add(Label::new(text).wrap());
+            }
+        }
+        false
     }
+}
+
+/// Shows the fields of a run's title and note; returns whether Enter was pressed in the title.
+fn describe(ui: &mut Ui, notes: &mut Notes, hint: &str, focused: &mut bool) -> bool {
+    let label = ui.label("Title; empty for that of the preset");
+    let field = TextEdit::singleline(&mut notes.title).desired_width(f32::INFINITY).char_limit(200);
+    let title = ui.add(field.hint_text(hint)).labelled_by(label.id);
+    if !std::mem::replace(focused, true) {
+        title.request_focus();
+    }
+    let label = ui.label("Note");
+    let note = TextEdit::multiline(&mut notes.note).desired_width(f32::INFINITY).desired_rows(3);
+    ui.add(note.char_limit(10_000)).labelled_by(label.id);
+    title.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter))
 }
 
 /// Shows the choice of the checkpoint, the newest first.

@@ -2,11 +2,13 @@
 
 use egui::{Color32, Label, Response, RichText, Role, TextStyle, Ui, WidgetInfo};
 
+use crate::app::theme::text_width;
+
 /// Shows a small line of three parts. Where it is too long, the second, a name, is cut before the third.
 pub(super) fn line_with_name(ui: &mut Ui, color: Color32, parts: [&str; 3]) -> Response {
     let font = TextStyle::Small.resolve(ui.style());
     let room = ui.available_width();
-    let fits = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), color).size().x <= room;
+    let fits = |text: &str| text_width(ui, &font, text) <= room;
     let text = RichText::new(elided(parts, fits)).small().color(color);
     let shown = ui.add(Label::new(text).selectable(false).truncate());
     shown.widget_info(|| WidgetInfo::labeled(Role::Label, true, parts.concat()));

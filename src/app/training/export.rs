@@ -1,15 +1,12 @@
-//! Exports tables and figures of runs, and tables, arrays and figures of scans, on a thread of their own.
+//! Exports tables and figures of runs, and tables, arrays and figures of scans.
 
 use std::io::Cursor;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use egui::Context;
 use valleyscope_runs::{MetricInfo, RunFolder, RunReader};
 
 use super::plot_export::CurvesExport;
 use crate::app::figure_layout::FigureLayout;
-use crate::app::live::{Action, Requests};
+use crate::app::live::Action;
 use crate::export::write_csv;
 use crate::export::{CsvCell, CsvWriter};
 use crate::figure::{Figure, Format};
@@ -32,14 +29,17 @@ impl ScanFile {
         (ScanFile::Arrays, "All numbers as NPZ…"),
     ];
 
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            ScanFile::Figure(Format::Png) => "scan.png",
-            ScanFile::Figure(Format::Svg) => "scan.svg",
-            ScanFile::Figure(Format::Pdf) => "scan.pdf",
-            ScanFile::Table => ScanResult::TABLE,
-            ScanFile::Arrays => ScanResult::ARRAYS,
+            ScanFile::Figure(format) => format!("scan.{}", format.extension()),
+            ScanFile::Table => ScanResult::TABLE.to_owned(),
+            ScanFile::Arrays => ScanResult::ARRAYS.to_owned(),
         }
+    }
+
+    /// Makes the file of a scan, and returns the request to save it.
+    pub(super) fn export(self, scan: &ScanResult, figure_layout: FigureLayout) -> Action {
+        to_save(self.content(scan, figure_layout), self.name())
     }
 
     fn content(self, scan: &ScanResult, figure_layout: FigureLayout) -> Result<Vec<u8>, String> {
@@ -61,74 +61,26 @@ impl ScanFile {
     }
 }
 
-/// The exports in progress.
-#[derive(Default)]
-pub(super) struct TrainingExports {
-    coming: Vec<Receiver<Made>>,
+/// Makes a table of all points of these runs, and returns the request to save it.
+pub(super) fn export_table(runs: &[RunFolder]) -> Action {
+    to_save(table(runs).map_err(|error| error.to_string()), "runs.csv".to_owned())
 }
 
-/// A file's content and its suggested name, or the reason for a failure.
-type Made = Result<(Vec<u8>, &'static str), String>;
+/// Makes a figure of curves, and returns the request to save it.
+pub(super) fn export_curves(curves: CurvesExport, format: Format, figure_layout: FigureLayout) -> Action {
+    let made = if curves.plots.is_empty() {
+        Err("No shown plot has a curve. Choose others under “Plots”.".to_owned())
+    } else {
+        figure_layout.file(&curves.figure(), format).map_err(|error| error.to_string())
+    };
+    to_save(made, format!("training.{}", format.extension()))
+}
 
-impl TrainingExports {
-    /// Starts making a table of all points of these runs. A dialog asks for its path when it is ready.
-    pub(super) fn begin(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
-        self.make(ctx, move || Ok((table(&runs).map_err(|error| error.to_string())?, "runs.csv")));
-    }
-
-    /// Starts making a file of a scan. A dialog asks for its path when it is ready.
-    pub(super) fn begin_scan(
-        &mut self,
-        ctx: &Context,
-        scan: Arc<ScanResult>,
-        file: ScanFile,
-        figure_layout: FigureLayout,
-    ) {
-        self.make(ctx, move || Ok((file.content(&scan, figure_layout)?, file.name())));
-    }
-
-    /// Starts making a figure of curves. A dialog asks for its path when it is ready.
-    pub(super) fn begin_picture(
-        &mut self,
-        ctx: &Context,
-        picture: CurvesExport,
-        format: Format,
-        figure_layout: FigureLayout,
-    ) {
-        let name = match format {
-            Format::Png => "training.png",
-            Format::Svg => "training.svg",
-            Format::Pdf => "training.pdf",
-        };
-        self.make(ctx, move || {
-            if picture.plots.is_empty() {
-                return Err("No shown plot has a curve. Choose others under “Plots”.".to_owned());
-            }
-            Ok((figure_layout.file(&picture.figure(), format).map_err(|error| error.to_string())?, name))
-        });
-    }
-
-    fn make(&mut self, ctx: &Context, make: impl FnOnce() -> Made + Send + 'static) {
-        let (sender, receiver) = channel();
-        let ctx = ctx.clone();
-        std::thread::spawn(move || {
-            // The window may be closed.
-            let _ = sender.send(make());
-            ctx.request_repaint();
-        });
-        self.coming.push(receiver);
-    }
-
-    pub(super) fn poll(&mut self, requests: &mut Requests) {
-        self.coming.retain(|coming| {
-            let action = match coming.try_recv() {
-                Ok(Ok((bytes, name))) => Action::SaveBytes { bytes, suggested_name: name.to_owned() },
-                Ok(Err(reason)) => Action::Report { title: "Nothing was exported".to_owned(), text: reason },
-                Err(error) => return error == TryRecvError::Empty,
-            };
-            requests.actions.push(action);
-            false
-        });
+/// Returns the request to save a file, or to report why it was not made.
+fn to_save(made: Result<Vec<u8>, String>, suggested_name: String) -> Action {
+    match made {
+        Ok(bytes) => Action::SaveBytes { bytes, suggested_name },
+        Err(text) => Action::Report { title: "Nothing was exported".to_owned(), text },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
+use egui::{Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
 use valleyscope_experiments::view::ticks::{grouped, moment, significant};
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MetricInfo, Unit, span};
@@ -12,6 +12,7 @@ use super::names::Name;
 use super::pens::{color, dash};
 use super::track::{Horizontal, Nearest, Track, TrackLook};
 use crate::app::plot::readout;
+use crate::app::theme::text_width;
 
 /// The longest title in the legend where space is scarce, in points.
 const LONGEST: f32 = 240.0;
@@ -28,8 +29,7 @@ const BETWEEN: f32 = 14.0;
 pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
     let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
-    let width =
-        |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x.ceil() + 1.0;
+    let width = |text: &str| text_width(ui, &font, text).ceil() + 1.0;
     let wanted = groups.iter().map(|group| {
         let [title, mark] = group.name.parts();
         let mark = if mark.is_empty() { 0.0 } else { GAP + width(mark) };

@@ -4,13 +4,13 @@ use egui::{ComboBox, RichText, Ui};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use super::editor::{TrainingEditor, first_of};
-use super::setup::line;
+use crate::app::form;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
 
 /// Shows the menus for workload, preset and run.
 pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
-    line(ui, "Workload", "What is trained", |ui| {
+    form::line(ui, "Workload", "What is trained", |ui| {
         let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset().kind())).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
             for &kind in Preset::WORKLOADS {
@@ -22,7 +22,7 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
         });
         shown.response.accessible_name("Workload");
     });
-    line(ui, "Preset", "The initial settings", |ui| {
+    form::line(ui, "Preset", "The initial settings", |ui| {
         let changed = if editor.presets.is_dirty() { " · changed" } else { "" };
         let named = editor.named();
         let text = format!("{}{changed}", named.title());
@@ -67,7 +67,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
             let name = format!("{} ({})", built_in.preset.title(), built_in.name);
             let entry = ui.selectable_label(built_in.preset == editor.presets.saved_state().clean, name);
             if entry.on_hover_text(built_in.preset.description()).clicked() {
-                requests.actions.push(Action::OpenBuiltIn(built_in.name));
+                requests.actions.push(Action::Open(Box::new(built_in.preset.clone())));
             }
         }
         for preset in own.iter().filter(|preset| preset.kind == Some(kind)) {
@@ -86,7 +86,7 @@ fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
     }
     let name = |index: usize| format!("{} of {}: {}", index + 1, labels.len(), labels[index]);
     let mut chosen = editor.chosen();
-    line(ui, "Run", "The preset has several runs; the controls below are those of this one", |ui| {
+    form::line(ui, "Run", "The preset has several runs; the controls below are those of this one", |ui| {
         let combo = ComboBox::from_id_salt("run of the preset").selected_text(name(chosen)).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
             for index in 0..labels.len() {

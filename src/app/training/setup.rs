@@ -16,17 +16,11 @@ use crate::app::preset_catalog::PresetCatalog;
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::typed::TypedField;
 
-const NAME_WIDTH: f32 = 108.0;
 const FIELD_WIDTH: f32 = 84.0;
-
-/// Shows a row with a name and a control.
-pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
-    form::line(ui, NAME_WIDTH, name, help, add);
-}
 
 /// Shows a field for a quantity, which refuses a value out of its range with the reason.
 fn real(ui: &mut Ui, owner: &str, name: &str, help: &str, value: &mut dyn RealQuantity) {
-    line(ui, name, help, |ui| {
+    form::line(ui, name, help, |ui| {
         let field_name = form::owned(owner, name);
         let field = TypedField { name: &field_name, width: FIELD_WIDTH };
         let typed = field.show(ui, &number::text(value.value()), |text| {
@@ -38,7 +32,7 @@ fn real(ui: &mut Ui, owner: &str, name: &str, help: &str, value: &mut dyn RealQu
 }
 
 fn whole(ui: &mut Ui, name: &str, help: &str, value: &mut dyn WholeQuantity) {
-    line(ui, name, help, |ui| {
+    form::line(ui, name, help, |ui| {
         let field = TypedField { name, width: FIELD_WIDTH };
         let typed = field.show(ui, &value.value().to_string(), |text| {
             let entered = number::read_whole(text)?;
@@ -116,18 +110,18 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
     match value {
         Value::Real(value) => real(ui, "", name, help, value),
         Value::Whole(value) => whole(ui, name, help, value),
-        Value::Seed(value) => line(ui, name, help, |ui| seed(ui, value)),
-        Value::Switch(value) => line(ui, name, help, |ui| {
+        Value::Seed(value) => form::line(ui, name, help, |ui| seed(ui, value)),
+        Value::Switch(value) => form::line(ui, name, help, |ui| {
             ui.checkbox(value, "").on_hover_text(help).accessible_name(name);
         }),
-        Value::Choice(choice) => line(ui, name, help, |ui| choose(ui, name, choice)),
+        Value::Choice(choice) => form::line(ui, name, help, |ui| choose(ui, name, choice)),
         Value::Data(value, dataset) => data_field::show(ui, name, help, value, dataset, requests),
-        Value::Device(value) => line(ui, name, help, |ui| devices(ui, value, worker)),
+        Value::Device(value) => form::line(ui, name, help, |ui| devices(ui, value, worker)),
         Value::Rule(value) => {
-            line(ui, name, help, |ui| rules(ui, value, requests));
+            form::line(ui, name, help, |ui| rules(ui, value, requests));
             hyperparameters(ui, "", value);
         }
-        Value::BatchSizes(value) => line(ui, name, help, |ui| {
+        Value::BatchSizes(value) => form::line(ui, name, help, |ui| {
             let sizes: Vec<String> = value.iter().map(|size| size.get().to_string()).collect();
             let field = TypedField { name, width: ui.available_width() - 12.0 };
             *value = field.show(ui, &sizes.join(", "), batch_sizes).entered.unwrap_or_else(|| value.clone());
@@ -234,7 +228,7 @@ impl RealQuantity for HyperparameterField<'_> {
 fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
     for (of, mut value) in rule.hyperparameters() {
         match of.kind {
-            HyperparameterKind::Choice(choices) => line(ui, of.label, of.help, |ui| {
+            HyperparameterKind::Choice(choices) => form::line(ui, of.label, of.help, |ui| {
                 for (index, choice) in choices.iter().enumerate() {
                     ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
                 }

@@ -21,7 +21,7 @@ pub(crate) struct MnistArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["synthetic", "check"])]
     from: Option<PathBuf>,
     /// Write synthetic digits, drawn by the program. They are not MNIST
-    #[arg(long = "stand-in", requires = "dir", conflicts_with = "check")]
+    #[arg(long, requires = "dir", conflicts_with = "check")]
     synthetic: bool,
     /// Only report which files exist, and compare them with the official sums
     #[arg(long)]

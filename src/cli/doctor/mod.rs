@@ -24,7 +24,7 @@ pub(super) fn run() -> Result<(), Failure> {
     let facts = Facts::of_this_machine();
     print(&facts.to_string())?;
     if facts.problems().iter().any(|problem| problem.blocks_window) {
-        return Err(Failure::Failed(anyhow!("the window cannot open here until this is mended")));
+        return Err(Failure::Failed(anyhow!("the window cannot open here until this is fixed")));
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ impl WorkerFacts {
         let what = match &self.state {
             WorkerCheck::Works { handshake, .. } => {
                 let what = format!("no training on a graphics card: {}", handshake.problem.as_ref()?);
-                let remedy = "until that is mended, the processor trains".to_owned();
+                let remedy = "until that is fixed, the processor trains".to_owned();
                 return Some(Problem { what, remedy, blocks_window: false });
             }
             _ if self.is_being_set_up() => return None,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use valleyscope_experiments::run::PresetConfigs;
-use valleyscope_runs::MendRefused;
+use valleyscope_runs::RepairRefused;
 use valleyscope_runs::{Condition, Findings, RunFolder};
 
 use super::find::RunsLocation;
@@ -19,7 +19,7 @@ use crate::result::{check_sweep, is_sweep};
 /// The largest number of characters of a file's name, and of a finding about it.
 const LONGEST: [usize; 2] = [60, 2000];
 
-pub(super) fn run(place: &RunsLocation, names: &[OsString], mend: bool) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsLocation, names: &[OsString], repair: bool) -> Result<(), Failure> {
     let mut folders = Vec::new();
     for name in names {
         match several(Path::new(name))? {
@@ -27,14 +27,14 @@ pub(super) fn run(place: &RunsLocation, names: &[OsString], mend: bool) -> Resul
             found => folders.extend(found.into_iter().map(|folder| (folder, true))),
         }
     }
-    let (mut bad, mut mendable) = (0, false);
+    let (mut bad, mut repairable) = (0, false);
     for (folder, one_of_several) in &folders {
-        match folder.check(mend) {
+        match folder.check(repair) {
             Ok(findings) => {
                 let text = if *one_of_several { summary } else { text };
                 print(&text(folder.path(), &findings))?;
-                bad += usize::from(!findings.is_whole());
-                mendable |= findings.can_be_mended();
+                bad += usize::from(!findings.is_intact());
+                repairable |= findings.can_be_repaired();
             }
             Err(refused) => {
                 say(format_args!("error: {refused}"));
@@ -42,12 +42,12 @@ pub(super) fn run(place: &RunsLocation, names: &[OsString], mend: bool) -> Resul
             }
         }
     }
-    let hint = if mendable { "; --mend mends what is called mendable" } else { "" };
+    let hint = if repairable { "; --repair repairs what is listed as repairable" } else { "" };
     match (bad, folders.len()) {
         (0, _) => Ok(()),
-        (1, 1) => Err(Failure::Failed(anyhow!("the folder is not whole{hint}"))),
-        (1, all) => Err(Failure::Failed(anyhow!("1 of {all} folders is not whole{hint}"))),
-        (bad, all) => Err(Failure::Failed(anyhow!("{bad} of {all} folders are not whole{hint}"))),
+        (1, 1) => Err(Failure::Failed(anyhow!("the folder is not intact{hint}"))),
+        (1, all) => Err(Failure::Failed(anyhow!("1 of {all} folders is not intact{hint}"))),
+        (bad, all) => Err(Failure::Failed(anyhow!("{bad} of {all} folders are not intact{hint}"))),
     }
 }
 
@@ -90,10 +90,10 @@ impl Folder {
         }
     }
 
-    fn check(&self, mend: bool) -> Result<Findings, MendRefused> {
+    fn check(&self, repair: bool) -> Result<Findings, RepairRefused> {
         match self {
-            Folder::Run(run) => run.check(mend, &PresetConfigs),
-            Folder::Sweep(path) => check_sweep(path, mend).map(|mut findings| {
+            Folder::Run(run) => run.check(repair, &PresetConfigs),
+            Folder::Sweep(path) => check_sweep(path, repair).map(|mut findings| {
                 check_pictures(path, &mut findings);
                 findings
             }),
@@ -116,8 +116,8 @@ fn summary(folder: &Path, findings: &Findings) -> String {
         Some(format!("{}: {}{more}", condition.name(), cell(first, LONGEST[0])))
     };
     let wrong: Vec<String> =
-        [Condition::Damaged, Condition::Mendable, Condition::Mended].into_iter().filter_map(parts_of).collect();
-    let how = if wrong.is_empty() { Condition::Whole.name().to_owned() } else { wrong.join("; ") };
+        [Condition::Damaged, Condition::Repairable, Condition::Repaired].into_iter().filter_map(parts_of).collect();
+    let how = if wrong.is_empty() { Condition::Intact.name().to_owned() } else { wrong.join("; ") };
     format!("{name}  {how}\n")
 }
 

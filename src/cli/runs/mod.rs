@@ -55,7 +55,7 @@ enum Command {
     },
     /// Read everything in the folders of runs or sweeps, and report what is intact and what is damaged
     ///
-    /// The exit code is 1 if anything is damaged. Nothing is changed without --mend.
+    /// The exit code is 1 if anything is damaged. Nothing is changed without --repair.
     Check {
         /// Names of runs, beginnings of them, `last`, folders of runs or sweeps, or a folder of such folders, for a
         /// line each
@@ -63,7 +63,7 @@ enum Command {
         folders: Vec<OsString>,
         /// Repair what can be repaired; replaced files are kept beside
         #[arg(long)]
-        mend: bool,
+        repair: bool,
     },
     /// Write all points of a run as CSV, or its model; of a scan, its scores as CSV or all its numbers as NPZ
     ///
@@ -71,8 +71,8 @@ enum Command {
     /// replicates, its learning rate, and the improvement on Adam with its error. An unfinished scan can be written
     /// too; unknown values are NaN. `valleyscope figure RUN` draws it.
     ///
-    /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors and
-    /// config.json, as Hugging Face's transformers read them.
+    /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors
+    /// and config.json, as Hugging Face's transformers read them.
     #[command(group = clap::ArgGroup::new("what").args(["out", "model"]).required(true))]
     Export {
         #[command(flatten)]
@@ -126,7 +126,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
         Command::Watch(run) => watch::run(place.find(&run.run)?),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
         Command::Merge { parts } => merge::run(&place, named, parts),
-        Command::Check { folders, mend } => check::run(&place, folders, *mend),
+        Command::Check { folders, repair } => check::run(&place, folders, *repair),
         Command::Export { checkpoint, out, model, worker } => match (out, model) {
             (Some(out), _) => export::run(&place, &checkpoint.name, out),
             (None, Some(folder)) => model::export(&place, &checkpoint.name, folder, worker.as_deref()),

@@ -18,8 +18,10 @@ impl ScanResult {
     /// | `batch_sizes`, int64; `learning_rates` | (B), (L) |
     /// | `replicates`, `steps` of each training, int64; `seed`, uint64, where it is known | () |
     /// | `spec` (RON), `program`, `data`: text | () |
-    /// | `train_loss` of the last batch; `test_loss` and `test_accuracy`, a fraction, after the last step | (O, B, L, R) |
-    /// | `score`: smallest over learning rates of the mean over replicates of `test_loss`; `score_std` over replicates | (O, B) |
+    /// | `train_loss` of the last batch | (O, B, L, R) |
+    /// | `test_loss` and `test_accuracy`, a fraction, after the last step | (O, B, L, R) |
+    /// | `score`: smallest over learning rates of the mean over replicates of `test_loss` | (O, B) |
+    /// | `score_std`: the score's deviation over replicates | (O, B) |
     /// | `best_lr`: index of the score's learning rate, −1 where unknown, int32 | (O, B) |
     /// | `improvement` on Adam, as a fraction of Adam's score, and `improvement_error` | (O, B) |
     ///

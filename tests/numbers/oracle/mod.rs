@@ -1,8 +1,8 @@
 //! The toy model and the update rules once more, written from their papers and the specification alone.
 //!
-//! Nothing here uses the library. It works on plain numbers, and is slow on purpose: the average of FOCUS is an explicit
-//! weighted sum over all past positions, bias corrections come from logarithms, and the rotation is a matrix. Feeding it
-//! the noise that the library drew must give the library's trajectory.
+//! Nothing here uses the library. It works on plain numbers, and is slow on purpose: the average of FOCUS is an
+//! explicit weighted sum over all past positions, bias corrections come from logarithms, and the rotation is a matrix.
+//! Feeding it the noise that the library drew must give the library's trajectory.
 //!
 //! It can also misread the paper, in the ways in which people do. A comparison that is worth its name notices each of
 //! these [`Misreading`]s.

@@ -1,5 +1,5 @@
-//! Schedule-Free AdamW, arXiv:2405.15682, as in `adamw_schedulefree.py` of `schedulefree`, with x as the parameters. They are
-//! the weighted mean of all z, summed up anew in each step.
+//! Schedule-Free AdamW, arXiv:2405.15682, as in `adamw_schedulefree.py` of `schedulefree`, with x as the parameters.
+//! They are the weighted mean of all z, summed up anew in each step.
 
 use super::{Hyper, Parameter, Reading, StepInput, masked};
 

@@ -1,5 +1,6 @@
-//! Shampoo: `Shampoo` of pytorch_optimizer for sums (arXiv:1802.09568), `distributed_shampoo` of facebookresearch/optimizers
-//! for running averages and grafting (arXiv:2309.06497). Each statistic is a matrix, and its root comes from eigenvalues.
+//! Shampoo: `Shampoo` of pytorch_optimizer for sums (arXiv:1802.09568), `distributed_shampoo` of
+//! facebookresearch/optimizers for running averages and grafting (arXiv:2309.06497). Each statistic is a matrix, and
+//! its root comes from eigenvalues.
 //!
 //! A parameter with one column, such as x and y of the plane, is a vector, of order 1. There the matrix of 2 × 2 is
 //! remembered as two pairs: its diagonal, and the number beside it.

@@ -1,5 +1,5 @@
-//! SOAP, arXiv:2409.11321, as in `soap.py` of nikhilvyas/SOAP, in double precision: eigenvectors by Jacobi's rotations, and
-//! refreshed by Gram-Schmidt.
+//! SOAP, arXiv:2409.11321, as in `soap.py` of nikhilvyas/SOAP, in double precision: eigenvectors by Jacobi's rotations,
+//! and refreshed by Gram-Schmidt.
 //!
 //! On the plane, where `precondition_1d` holds, the basis is remembered as the column that goes on from the first
 //! eigenvector, and the squares as those along it and across it.

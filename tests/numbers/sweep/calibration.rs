@@ -111,7 +111,8 @@ fn certain_winners_by_common_noise_are_right() {
     assert!(counts.iter().all(|count| count.sure > 3 * 156 / 2), "{counts:?}");
 }
 
-/// `cargo test --release --test numbers -- --ignored calibration_over_twenty_seeds --nocapture`, some minutes on two cores.
+/// `cargo test --release --test numbers -- --ignored calibration_over_twenty_seeds --nocapture`, some minutes on two
+/// cores.
 #[test]
 #[ignore = "takes minutes in release"]
 fn calibration_over_twenty_seeds() {

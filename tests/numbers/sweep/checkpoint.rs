@@ -88,7 +88,7 @@ fn a_file_cut_anywhere_keeps_its_complete_records() {
             }
         }
         checkpoint.save().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), bytes, "mended after a cut at {length}");
+        assert_eq!(fs::read(&path).unwrap(), bytes, "repaired after a cut at {length}");
     }
 }
 

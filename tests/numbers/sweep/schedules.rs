@@ -63,7 +63,8 @@ fn spec(dimension: u64, is_common: bool) -> SweepSpec {
     }
 }
 
-/// Along the floor of the valley, where that is wide enough to be stable, u grows by ηₜ c and decays by ηₜ ω in each step, in any number of dimensions.
+/// Along the floor of the valley, where that is wide enough to be stable, u grows by ηₜ c and decays by ηₜ ω in each
+/// step, in any number of dimensions.
 #[test]
 fn each_step_has_its_learning_rate() {
     for (dimension, is_common) in [(2, false), (2, true), (5, false), (40, false)] {

@@ -107,7 +107,8 @@ fn the_draws_of_many_runs_are_normal_together() {
     }
 }
 
-/// A pair in single precision has one of 2²³ angles in half a turn, and a radius from one of 2³¹ equally likely parts. An error of logarithm, sine or cosine too small for any statistics shows in that.
+/// A pair in single precision has one of 2²³ angles in half a turn, and a radius from one of 2³¹ equally likely parts.
+/// An error of logarithm, sine or cosine too small for any statistics shows in that.
 #[test]
 fn pairs_in_single_precision_lie_on_their_grid() {
     let keys: Vec<Key> = (0..16).map(|replicate| key([2, 3, 2, 1, replicate])).collect();

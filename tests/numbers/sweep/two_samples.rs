@@ -5,8 +5,8 @@ use crate::statistics::Moments;
 /// Returns √(nm/(n+m)) times the largest distance between two samples' distributions; numbers that are not finite are
 /// the largest. Samples of one distribution exceed [`KOLMOGOROV_SMIRNOV_LIMIT`] once in 50,000 times.
 ///
-/// Numbers that differ by less than `rounding` times the largest (at least 1) count as equal: without noise many runs end in
-/// the same point, but for rounding.
+/// Numbers that differ by less than `rounding` times the largest (at least 1) count as equal: without noise many runs
+/// end in the same point, but for rounding.
 pub fn kolmogorov_smirnov(a: &[f64], b: &[f64], rounding: f64) -> f64 {
     let sorted = |sample: &[f64]| {
         let mut sorted: Vec<f64> = sample.iter().map(|&x| if x.is_finite() { x } else { f64::INFINITY }).collect();

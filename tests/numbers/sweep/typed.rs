@@ -1,4 +1,5 @@
-//! Rules that are typed, and cautious steps, in sweeps: with the same noise a built-in rule and its text give the same runs.
+//! Rules that are typed, and cautious steps, in sweeps: with the same noise a built-in rule and its text give the same
+//! runs.
 
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{HyperparameterName, RuleKind, RuleSpec, TypedRule};

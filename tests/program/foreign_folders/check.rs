@@ -87,16 +87,16 @@ fn an_intact_run_is_reported_as_intact_and_not_changed() {
     session.record(40, Event::Stopped).unwrap();
     drop(session);
     let before = files(run.path());
-    for more in [&[][..], &["--mend"]] {
+    for more in [&[][..], &["--repair"]] {
         let output = sandbox.run(&[&["runs", "check", "mnist"], more].concat());
         expect(
             &output,
             0,
             &[
-                ("whole", "config.ron", "Mnist"),
+                ("intact", "config.ron", "Mnist"),
                 ("note", "status", "stopped, step 40"),
-                ("whole", "events.jsonl", "lines: 42, sessions: 1"),
-                ("whole", "checkpoints", "2, of steps 20, 40"),
+                ("intact", "events.jsonl", "lines: 42, sessions: 1"),
+                ("intact", "checkpoints", "2, of steps 20, 40"),
             ],
         );
         assert!(files(run.path()) == before);
@@ -131,10 +131,10 @@ fn damage_is_reported_and_repaired_without_loss() {
     let damaged = [
         ("damaged", "checkpoint-00000040.safetensors", "checksum"),
         ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
-        ("whole", "checkpoints", "1, of steps 20"),
+        ("intact", "checkpoints", "1, of steps 20"),
         ("note", "commands.jsonl", "invalid lines, which are refused: 1"),
     ];
-    let mendable = [
+    let repairable = [
         ("config.ron", "`batch_size`"),
         ("events.jsonl", "13 bytes"),
         ("events.jsonl", "line 3 cannot be read; what was recorded there is lost"),
@@ -143,16 +143,16 @@ fn damage_is_reported_and_repaired_without_loss() {
     ];
     let useless = [("reserve", "killed"), (".valleyscope-aB3dE5.tmp", "never finished")];
     let with = |condition: &'static str, of_useless: &'static str| {
-        let mendable = mendable.iter().map(move |(part, words)| (condition, *part, *words));
+        let repairable = repairable.iter().map(move |(part, words)| (condition, *part, *words));
         let useless = useless.iter().map(move |(part, words)| (of_useless, *part, *words));
-        damaged.into_iter().chain(mendable).chain(useless).collect::<Vec<_>>()
+        damaged.into_iter().chain(repairable).chain(useless).collect::<Vec<_>>()
     };
     let output = sandbox.run(&["runs", "check", "mnist"]);
-    expect(&output, 1, &with("mendable", "note"));
-    assert!(said(&output).contains("--mend"));
+    expect(&output, 1, &with("repairable", "note"));
+    assert!(said(&output).contains("--repair"));
     assert!(files(run.path()) == before, "a check changes nothing");
 
-    expect(&sandbox.run(&["runs", "check", "mnist", "--mend"]), 1, &with("mended", "mended"));
+    expect(&sandbox.run(&["runs", "check", "mnist", "--repair"]), 1, &with("repaired", "repaired"));
     let after = files(run.path());
     assert_eq!(after["config.ron"], config.as_bytes());
     assert_eq!(after["config.ron.kept-1"], edited.as_bytes());
@@ -169,7 +169,7 @@ fn damage_is_reported_and_repaired_without_loss() {
     let again = sandbox.run(&["runs", "check", "mnist"]);
     expect(&again, 1, &damaged);
     expect(&again, 1, &[("note", "events.jsonl", "line 3 cannot be read")]);
-    assert!(!said(&again).contains("mend"), "{}", said(&again));
+    assert!(!said(&again).contains("repair"), "{}", said(&again));
 }
 
 #[test]
@@ -181,17 +181,17 @@ fn lines_cut_off_the_end_are_reported() {
     let whole = fs::read_to_string(run.events()).unwrap();
     let cut = |lines: usize| whole.split_inclusive('\n').take(lines).collect::<String>();
     let check = || sandbox.run(&["runs", "check", "mnist"]);
-    let short = ("mendable", "events.jsonl", "ends after step 29, and the newest checkpoint is of step 40");
+    let short = ("repairable", "events.jsonl", "ends after step 29, and the newest checkpoint is of step 40");
     fs::write(run.events(), cut(30)).unwrap();
-    expect(&check(), 1, &[("mendable", "events.jsonl", "lines 31 to 42 are missing"), short]);
+    expect(&check(), 1, &[("repairable", "events.jsonl", "lines 31 to 42 are missing"), short]);
     // The last event alone is missing.
     fs::write(run.events(), cut(41)).unwrap();
-    expect(&check(), 1, &[("mendable", "events.jsonl", "line 42 is missing")]);
+    expect(&check(), 1, &[("repairable", "events.jsonl", "line 42 is missing")]);
     let shown = said(&sandbox.run(&["runs", "show", "mnist"]));
     assert!(shown.contains("line 42 is missing") && shown.contains("checkpoint-00000040.safetensors, of step 40"));
     // Without the lock only the checkpoint shows the loss.
     fs::remove_file(run.lock()).unwrap();
-    expect(&check(), 0, &[("whole", "events.jsonl", "lines: 41")]);
+    expect(&check(), 0, &[("intact", "events.jsonl", "lines: 41")]);
     fs::write(run.events(), cut(30)).unwrap();
     expect(&check(), 1, &[short]);
     // The following events continue the numbers of the lost lines.
@@ -225,16 +225,16 @@ fn a_recorded_loss_is_only_a_note() {
     let check = |more: &[&str]| sandbox.run(&[&["runs", "check", "mnist"], more].concat());
     let damaged = without(5);
     fs::write(run.events(), &damaged).unwrap();
-    expect(&check(&[]), 1, &[("mendable", "events.jsonl", "line 5 is missing")]);
+    expect(&check(&[]), 1, &[("repairable", "events.jsonl", "line 5 is missing")]);
     assert!(fs::read_to_string(run.events()).unwrap() == damaged);
     let record =
-        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be recovered");
-    expect(&check(&["--mend"]), 0, &[record, ("note", "status", "stopped, step 40")]);
-    let mended = fs::read_to_string(run.events()).unwrap();
-    let warning = mended.strip_prefix(&damaged).unwrap();
+        ("repaired", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be recovered");
+    expect(&check(&["--repair"]), 0, &[record, ("note", "status", "stopped, step 40")]);
+    let repaired = fs::read_to_string(run.events()).unwrap();
+    let warning = repaired.strip_prefix(&damaged).unwrap();
     assert!(warning.contains("line 5 is missing") && warning.contains("\"line\":43,"), "{warning}");
-    expect(&check(&["--mend"]), 0, &[("note", "events.jsonl", "line 5 is missing"), ("note", "status", "stopped")]);
-    assert!(fs::read_to_string(run.events()).unwrap() == mended, "it is told once");
+    expect(&check(&["--repair"]), 0, &[("note", "events.jsonl", "line 5 is missing"), ("note", "status", "stopped")]);
+    assert!(fs::read_to_string(run.events()).unwrap() == repaired, "it is told once");
     // The resuming worker does not record it again.
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
@@ -242,7 +242,7 @@ fn a_recorded_loss_is_only_a_note() {
     assert_eq!(fs::read_to_string(run.events()).unwrap().matches("line 5 is missing").count(), 1);
     // Another loss is reported again.
     fs::write(run.events(), without(8)).unwrap();
-    expect(&check(&[]), 1, &[("mendable", "events.jsonl", "lines 5, 9 are missing")]);
+    expect(&check(&[]), 1, &[("repairable", "events.jsonl", "lines 5, 9 are missing")]);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_resumed_run_records_lost_events() {
     session.resume(40, 1.0).unwrap();
     drop(session);
     let lost = ("note", "events.jsonl", "what was recorded until step 40 is lost");
-    expect(&check(), 0, &[lost, ("whole", "events.jsonl", "lines: 2, sessions: 1")]);
+    expect(&check(), 0, &[lost, ("intact", "events.jsonl", "lines: 2, sessions: 1")]);
 }
 
 #[test]
@@ -274,8 +274,8 @@ fn a_cut_line_is_kept_even_if_it_is_the_only_one() {
     fs::write(run.events(), cut).unwrap();
     // The config is older than the two minutes in which a worker may begin.
     fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    let output = sandbox.run(&["runs", "check", "mnist", "--mend"]);
-    expect(&output, 0, &[("mended", "events.jsonl", "a copy of the file from before is events-damaged-1.jsonl")]);
+    let output = sandbox.run(&["runs", "check", "mnist", "--repair"]);
+    expect(&output, 0, &[("repaired", "events.jsonl", "a copy of the file from before is events-damaged-1.jsonl")]);
     assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
     assert!(fs::read(run.events()).unwrap().is_empty());
 }
@@ -295,7 +295,7 @@ fn a_cut_line_is_reported_even_if_a_worker_may_run_elsewhere() {
     let check = |more: &[&str]| sandbox.run(&[&["runs", "check", "mnist"], more].concat());
     let told = [("note", "status", "last seen"), ("note", "events.jsonl", "13 bytes of an incomplete line")];
     expect(&check(&[]), 0, &told);
-    let refused = check(&["--mend"]);
+    let refused = check(&["--repair"]);
     assert!(said(&refused).contains("may still be trained, on another machine"), "{}", said(&refused));
     let resumed = sandbox.run(&["train", "--resume", "mnist"]);
     assert_eq!(resumed.status.code(), Some(2));
@@ -307,8 +307,8 @@ fn a_cut_line_is_reported_even_if_a_worker_may_run_elsewhere() {
     for (name, bytes) in files(run.path()) {
         fs::write(copy.join(name), bytes).unwrap();
     }
-    let output = sandbox.run(&["runs", "check", "copy", "--mend"]);
-    expect(&output, 0, &[("note", "status", "crashed"), ("mended", "events.jsonl", "13 bytes")]);
+    let output = sandbox.run(&["runs", "check", "copy", "--repair"]);
+    expect(&output, 0, &[("note", "status", "crashed"), ("repaired", "events.jsonl", "13 bytes")]);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn the_only_tensors_are_not_moved() {
         fs::remove_file(file(&run, step, "ron")).unwrap();
     }
     // As of a worker that was killed while it saved the first one.
-    let first = ("mendable", "checkpoint-00000040.safetensors", "its description, the file .ron, is missing");
+    let first = ("repairable", "checkpoint-00000040.safetensors", "its description, the file .ron, is missing");
     expect(&sandbox.run(&["runs", "check", "mnist"]), 1, &[first]);
     let mut session = RunSession::begin(&run).unwrap();
     let (step, saved) = line(40);
@@ -338,8 +338,8 @@ fn the_only_tensors_are_not_moved() {
         };
         let before = tensors();
         let kept = ["checkpoint-00000020.safetensors", "checkpoint-00000040.safetensors"];
-        let kept = kept.map(|name| ("damaged", name, "no other checkpoint is whole"));
-        expect(&sandbox.run(&["runs", "check", "mnist", "--mend"]), 1, &kept);
+        let kept = kept.map(|name| ("damaged", name, "no other checkpoint is intact"));
+        expect(&sandbox.run(&["runs", "check", "mnist", "--repair"]), 1, &kept);
         assert!(tensors() == before);
     }
     // A worker does not start over if the events are missing.
@@ -360,7 +360,7 @@ fn a_run_in_training_is_not_repaired() {
     };
     let before = files(&run);
     expect(&sandbox.run(&["runs", "check", "mnist"]), 0, &[("note", "status", "running")]);
-    let refused = sandbox.run(&["runs", "check", "mnist", "--mend"]);
+    let refused = sandbox.run(&["runs", "check", "mnist", "--repair"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said(&refused).contains("is being written"), "{}", said(&refused));
     assert!(files(&run) == before);
@@ -383,7 +383,7 @@ fn special_and_missing_files_are_reported() {
         ("damaged", "events.jsonl", "there are checkpoints"),
         ("damaged", "notes.ron", "found a FIFO"),
         ("damaged", "lock", "found a FIFO"),
-        ("whole", "checkpoints", "2, of steps 20, 40"),
+        ("intact", "checkpoints", "2, of steps 20, 40"),
     ];
     expect(&output, 1, &lost);
     make_fifo(run.events());
@@ -404,10 +404,10 @@ fn a_folder_of_runs_is_checked_run_by_run() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 4, "{said}");
-    for (run, how) in runs.iter().zip(["whole", "damaged: checkpoint-00000040.safetensors", "whole"]) {
+    for (run, how) in runs.iter().zip(["intact", "damaged: checkpoint-00000040.safetensors", "intact"]) {
         assert!(lines.contains(&&*format!("{}  {how}", run.name())), "{said}");
     }
-    assert!(lines[3].contains("1 of 3 folders is not whole"), "{said}");
+    assert!(lines[3].contains("1 of 3 folders is not intact"), "{said}");
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn a_finished_run_with_an_edited_config_is_reported() {
     let output = sandbox.run(&["train", "--resume", "mnist"]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    for words in ["has finished", "`batch_size` was", "`valleyscope runs check --mend` does that"] {
+    for words in ["has finished", "`batch_size` was", "`valleyscope runs check --repair` does that"] {
         assert!(said.contains(words), "{said}");
     }
 }

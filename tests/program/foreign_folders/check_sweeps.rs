@@ -13,9 +13,9 @@ fn sweeps_are_checked_against_themselves() {
     assert!(sandbox.run(&SWEEP).status.success());
     let out = sandbox.join("out");
     let whole = [
-        ("whole", "phase.npz", "20 pixels"),
-        ("whole", "spec.ron", "repeats phase.npz"),
-        ("whole", "phase.csv", "what phase.npz says"),
+        ("intact", "phase.npz", "20 pixels"),
+        ("intact", "spec.ron", "repeats phase.npz"),
+        ("intact", "phase.csv", "what phase.npz says"),
     ];
     expect(&sandbox.run(&["runs", "check", "out"]), 0, &whole);
     let before = files(&out);
@@ -24,13 +24,13 @@ fn sweeps_are_checked_against_themselves() {
     fs::write(out.join("spec.ron"), &other).unwrap();
     spoil(&out.join("phase.csv"), before["phase.csv"].len() - 3);
     fs::write(out.join(".valleyscope-aB3dE5.tmp"), "half").unwrap();
-    let mendable = [("spec.ron", "not the spec"), ("phase.csv", "other than")];
+    let repairable = [("spec.ron", "not the spec"), ("phase.csv", "other than")];
     let with = |condition: &'static str, left: &'static str| {
         let left = (left, ".valleyscope-aB3dE5.tmp", "killed");
-        mendable.map(|(part, words)| (condition, part, words)).into_iter().chain([left]).collect::<Vec<_>>()
+        repairable.map(|(part, words)| (condition, part, words)).into_iter().chain([left]).collect::<Vec<_>>()
     };
-    expect(&sandbox.run(&["runs", "check", "out"]), 1, &with("mendable", "note"));
-    expect(&sandbox.run(&["runs", "check", "out", "--mend"]), 0, &with("mended", "mended"));
+    expect(&sandbox.run(&["runs", "check", "out"]), 1, &with("repairable", "note"));
+    expect(&sandbox.run(&["runs", "check", "out", "--repair"]), 0, &with("repaired", "repaired"));
     let mut after = files(&out);
     assert_eq!(after.remove("spec.ron.kept-1").unwrap(), other.as_bytes());
     assert!(after.remove("phase.csv.kept-1").is_some());
@@ -47,12 +47,12 @@ fn raw_arrays_and_pictures_are_read() {
     assert!(sandbox.run(&SWEEP.split(' ').collect::<Vec<_>>()).status.success());
     let out = sandbox.join("out");
     let check = || sandbox.run(&["runs", "check", "out"]);
-    let whole = [("whole", "raw", "2 of 2 rows"), ("whole", "phase.png", "shows"), ("whole", "phase.svg", "shows")];
+    let whole = [("intact", "raw", "2 of 2 rows"), ("intact", "phase.png", "shows"), ("intact", "phase.svg", "shows")];
     expect(&check(), 0, &whole);
     let row = |row: usize| format!("syn-exp-6-{row}.npy");
     let before = files(&out);
     spoil(&out.join(row(1)), before[&row(1)].len() - 2);
-    expect(&check(), 1, &[("damaged", &row(1), "expected an average depth"), ("whole", "raw", "1 of 2 rows")]);
+    expect(&check(), 1, &[("damaged", &row(1), "expected an average depth"), ("intact", "raw", "1 of 2 rows")]);
     fs::write(out.join(row(1)), &before[&row(1)][..300]).unwrap();
     expect(&check(), 1, &[("damaged", &row(1), "ends early")]);
     fs::remove_file(out.join(row(1))).unwrap();
@@ -76,7 +76,7 @@ fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let path = sandbox.join("out/checkpoint.bin");
     let length = fs::metadata(&path).unwrap().len() as usize;
-    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("whole", "checkpoint.bin", "of 3000 pixels")]);
+    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("intact", "checkpoint.bin", "of 3000 pixels")]);
     let mut other = fs::read(&path).unwrap();
     let this = format!("program {}", env!("CARGO_PKG_VERSION"));
     let at = other.windows(this.len()).position(|part| part == this.as_bytes()).unwrap() + this.len() - 1;
@@ -86,12 +86,12 @@ fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
     other[end..end + 4].copy_from_slice(&sum.to_le_bytes());
     let own = fs::read(&path).unwrap();
     fs::write(&path, other).unwrap();
-    let told = ("whole", "checkpoint.bin", "which alone can go on with them, and this is version");
+    let told = ("intact", "checkpoint.bin", "which alone can go on with them, and this is version");
     expect(&sandbox.run(&["runs", "check", "out"]), 0, &[told]);
     fs::write(&path, own).unwrap();
     spoil(&path, length / 2);
     let before = files(&sandbox.join("out"));
-    let output = sandbox.run(&["runs", "check", "out", "--mend"]);
+    let output = sandbox.run(&["runs", "check", "out", "--repair"]);
     expect(&output, 1, &[("damaged", "checkpoint.bin", "records that have changed, and are computed again: 1")]);
     spoil(&path, 20);
     let output = sandbox.run(&["runs", "check", "out"]);
@@ -101,5 +101,5 @@ fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
     let held = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     held.lock().unwrap();
     expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("note", "checkpoint.bin", "at work")]);
-    assert_eq!(sandbox.run(&["runs", "check", "out", "--mend"]).status.code(), Some(1));
+    assert_eq!(sandbox.run(&["runs", "check", "out", "--repair"]).status.code(), Some(1));
 }

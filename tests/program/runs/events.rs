@@ -77,7 +77,7 @@ fn a_scan_records_its_axes_and_grid_points() {
         test_accuracy: vec![vec![0.9, 0.8], vec![0.7, 0.6]],
     };
     let line = record(3, Event::GridPoint(point)).to_line();
-    assert!(line.contains(r#""pixel":[1,2],"optimizer":"Signum","batch_size":8,"done":3,"total":6"#), "{line}");
+    assert!(line.contains(r#""index":[1,2],"optimizer":"Signum","batch_size":8,"done":3,"total":6"#), "{line}");
     assert!(line.contains(r#""train_loss":[[0.1,0.2],["inf",0.4]]"#), "{line}");
     assert_eq!(EventRecord::parse(line.as_bytes()).unwrap().to_line(), line);
 }

@@ -348,7 +348,7 @@ proptest! {
         let evaluated = of("eval").iter().map(|record| record.step).collect::<Vec<_>>();
         prop_assert_eq!(history.curve(MetricId::TEST_LOSS).step, &*evaluated);
         prop_assert_eq!(history.samples().len(), of("sample").len());
-        let points = of("pixel");
+        let points = of("grid_point");
         prop_assert_eq!(history.grid_points().len(), points.len());
         for (point, record) in history.grid_points().zip(points) {
             prop_assert_eq!(&Event::GridPoint(point.clone()), &record.event);

@@ -78,7 +78,7 @@ fn list(differences: &[Difference]) -> String {
 
 /// Returns advice on how to restore the old values.
 fn how(kept: bool) -> &'static str {
-    if kept { " (`valleyscope runs check --mend` does that)" } else { "" }
+    if kept { " (`valleyscope runs check --repair` does that)" } else { "" }
 }
 
 /// Returns advice on a changed field that may be changed by a command.

@@ -1,5 +1,5 @@
-// What Valleyscope needs of libtorch's c10d, as functions with C linkage: a store, and groups of processes over Gloo and,
-// where libtorch is one for CUDA (USE_C10D_NCCL), over NCCL.
+// What Valleyscope needs of libtorch's c10d, as functions with C linkage: a store, and groups of processes over Gloo
+// and, where libtorch is one for CUDA (USE_C10D_NCCL), over NCCL.
 //
 // Each function that can fail returns a message, to be freed by `valleyscope_text_free`, or null. No exception leaves
 // this file.
@@ -73,8 +73,8 @@ void valleyscope_text_free(char* text) {
   std::free(text);
 }
 
-// A client of the store at an address. Where `listener` is the descriptor of a socket that listens there, and not −1, this
-// process serves the store, too, and takes the socket over. All keys get the prefix.
+// A client of the store at an address. Where `listener` is the descriptor of a socket that listens there, and not −1,
+// this process serves the store, too, and takes the socket over. All keys get the prefix.
 char* valleyscope_store_open(
     const char* host, uint16_t port, int listener, const char* prefix, int64_t timeout_ms, Store** out) {
   return guarded([&] {
@@ -109,7 +109,8 @@ char* valleyscope_store_get(Store* store, const char* key, char** value) {
   });
 }
 
-// A group whose processes meet in the store. `interface` is the name of a network interface, or null for the address `host`.
+// A group whose processes meet in the store. `interface` is the name of a network interface, or null for the address
+// `host`.
 char* valleyscope_group_join(
     Store* store, int rank, int size, const char* host, const char* interface, int64_t timeout_ms, Group** out) {
   return guarded([&] {
@@ -175,8 +176,8 @@ char* valleyscope_group_send(Group* group, at::Tensor* tensor, int from, Work** 
   });
 }
 
-// Begins to fill a tensor of process 0 with the parts of all processes, equally long, in the order of their ranks. For the
-// others `whole` is not used.
+// Begins to fill a tensor of process 0 with the parts of all processes, equally long, in the order of their ranks. For
+// the others `whole` is not used.
 char* valleyscope_group_gather_to_first(Group* group, int rank, int size, at::Tensor* whole, at::Tensor* part, Work** out) {
   return guarded([&] {
     std::vector<std::vector<at::Tensor>> parts;

@@ -16,7 +16,7 @@ const WORDS: &str = r#""dtype":"F64" "dtype":"U8" "dtype":"BF16" "dtype":"I64" "
 const BETWEEN: &[u8] = b"\n----\n";
 
 /// Sets the text's length and checksum to the right ones, so that inputs get past their checks.
-fn mended(text: &[u8], tensors: &[u8]) -> Vec<u8> {
+fn repaired(text: &[u8], tensors: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text = with_field(&with_field(&text, "bytes: ", tensors.len() as u64), "text_sum: ", 0);
     let zero = with_field(&text, "crc32: ", 0);
@@ -75,7 +75,7 @@ fn training_checkpoints() {
         let middle = input.windows(BETWEEN.len()).position(|window| window == BETWEEN);
         let (text, tensors) = middle.map_or((input, &[][..]), |at| (&input[..at], &input[at + BETWEEN.len()..]));
         turn += 1;
-        let text = if turn.is_multiple_of(4) { text.to_vec() } else { mended(text, tensors) };
+        let text = if turn.is_multiple_of(4) { text.to_vec() } else { repaired(text, tensors) };
         fs::write(&about, text).expect("there is room");
         fs::write(&path, tensors).expect("there is room");
         let Ok((checkpoint, tensors)) = checkpoint::load(&run, 7, &origin, &state()) else { return };

@@ -512,7 +512,7 @@ fn a_scan_resumes_with_its_next_point() {
 
     // With an unreadable line, that grid point and those after it are trained again.
     let events = std::fs::read_to_string(cut.events()).unwrap();
-    let damaged = events.replacen(r#""event":"pixel","step":2"#, r#""event":"pi"#, 1);
+    let damaged = events.replacen(r#""event":"grid_point","step":2"#, r#""event":"gr"#, 1);
     assert_ne!(damaged, events);
     std::fs::write(cut.events(), damaged).unwrap();
     assert!(to_the_end(&cut, true).status.success());

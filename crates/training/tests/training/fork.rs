@@ -80,7 +80,7 @@ fn an_unchanged_fork_continues_like_the_other_run_bit_for_bit() {
     assert!(first.step == 50 && first.wall_s > 0.0);
     assert_eq!((status(&fork), reader.history().sessions()), (Status::Finished, 1));
     let findings = fork.check(false, &PresetConfigs).unwrap();
-    assert!(findings.is_whole(), "{:?}", findings.list());
+    assert!(findings.is_intact(), "{:?}", findings.list());
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_checkpoint_is_linked_and_copied_only_to_another_file_system() {
     let (far, _) =
         fork.create(elsewhere.path(), "far", &fork.training().unwrap().with("steps", "30").unwrap()).unwrap();
     assert_eq!(tensors(&far, 20), tensors(&run, 20));
-    assert!(far.check(false, &PresetConfigs).unwrap().is_whole());
+    assert!(far.check(false, &PresetConfigs).unwrap().is_intact());
     assert_eq!(curve(&far), curve(&run), "it is found where it was");
 }
 
@@ -250,7 +250,7 @@ fn a_run_that_is_being_trained_can_be_forked_at_any_moment() {
     let mut forks: Vec<RunFolder> = (0..40).map(|_| fork(&run, None, &[]).unwrap()).collect();
     kill(child);
     for fork in &forks {
-        assert!(fork.check(false, &PresetConfigs).unwrap().is_whole());
+        assert!(fork.check(false, &PresetConfigs).unwrap().is_intact());
     }
     let last = forks.pop().unwrap();
     let step = history(&last).forked().unwrap().from_step;
@@ -400,7 +400,7 @@ fn a_fork_may_change_its_data() {
     let print = |run: &RunFolder| history(run).started().unwrap().fingerprint.clone();
     assert_ne!(print(&fork), print(&run));
     assert_eq!(curve(&fork)[..50], curve(&run)[..50]);
-    assert!(fork.check(false, &PresetConfigs).unwrap().is_whole());
+    assert!(fork.check(false, &PresetConfigs).unwrap().is_intact());
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn commands_make_and_describe_forks() {
     let of = |args: &[&str]| valleyscope(&stage, &[&["runs", "--runs", place], args].concat());
     expect(&of(&["list"]), 0, &["60/60, forked at 50", "55/55, forked at 50"]);
     expect(&of(&["show", &fork.name()]), 0, &["forked from", "that run is in", "60/60 steps"]);
-    expect(&of(&["check", &fork.name()]), 0, &["fork", "whole"]);
+    expect(&of(&["check", &fork.name()]), 0, &["fork", "intact"]);
     let table = stage.place.path().join("fork.csv");
     let export = ["export", &fork.name(), "--out", table.to_str().unwrap()];
     expect(&of(&export), 0, &[]);

@@ -58,8 +58,8 @@ fn computes_the_gradient_at_other_parameters_for_the_same_batch() {
     assert_eq!([model.parameters(), model.gradients(), model.statistics()].map(numbers), before, "nothing has changed");
 }
 
-/// The gradient of the bias of an output k is the mean of p − y over the batch, so the mean of B g² over drawn labels is
-/// the mean of p (1 − p).
+/// The gradient of the bias of an output k is the mean of p − y over the batch, so the mean of B g² over drawn labels
+/// is the mean of p (1 − p).
 #[test]
 fn curvature_of_output_biases_is_the_variance_of_their_labels() {
     const DRAWS: u64 = 600;
@@ -157,10 +157,10 @@ fn remembered(run: &Gpt2Run, key: &str) -> Tensor {
     state.unwrap().1.to_kind(Kind::Double).copy()
 }
 
-/// The product of the last normalisation's bias with the embeddings is added to the logits. So its gradient for one token
-/// is the mean of the embeddings by the prediction, less that of the label; over drawn labels the mean of B g² is the
-/// embeddings' variance by the prediction, in the mean over the tokens. The curvature is neither clipped nor scaled, and
-/// the micro-batches draw different labels.
+/// The product of the last normalisation's bias with the embeddings is added to the logits. So its gradient for one
+/// token is the mean of the embeddings by the prediction, less that of the label; over drawn labels the mean of B g² is
+/// the embeddings' variance by the prediction, in the mean over the tokens. The curvature is neither clipped nor
+/// scaled, and the micro-batches draw different labels.
 #[test]
 fn curvature_of_gpt2_is_the_variance_of_the_labels_embeddings() {
     for (precision, draws) in [(Gpt2Precision::Float64, 600_u32), (Gpt2Precision::Float16, 200)] {
@@ -192,8 +192,8 @@ fn curvature_of_gpt2_is_the_variance_of_the_labels_embeddings() {
     }
 }
 
-/// If the parameters do not move, the gradient at the previous ones equals that of the step, clipped like it, so MARS adds
-/// nothing to it.
+/// If the parameters do not move, the gradient at the previous ones equals that of the step, clipped like it, so MARS
+/// adds nothing to it.
 #[test]
 fn gpt2_gradient_at_unmoved_previous_parameters_equals_that_of_the_step() {
     for (precision, allowed) in [(Gpt2Precision::Float64, 1e-5), (Gpt2Precision::Float16, 1e-3)] {

@@ -16,8 +16,8 @@ use crate::small_mnist::{spec, uniform};
 const MODELS: usize = 3;
 const RATES: [f64; MODELS] = [1e-3, 0.02, 0.3];
 
-/// Returns a matrix and vectors. For a rule with statistics of the axes, the eigenvectors of the matrix are all determined
-/// after one step, up to their signs.
+/// Returns a matrix and vectors. For a rule with statistics of the axes, the eigenvectors of the matrix are all
+/// determined after one step, up to their signs.
 fn layout(rule: &RuleSpec) -> ParameterLayout {
     let (matrix, last) = if rule.info().needs(Need::Axes) { (vec![6, 5], 10) } else { (vec![7, 5], 130) };
     let tensors = [("weight", matrix, true), ("bias", vec![7], false), ("last", vec![last], true)];
@@ -76,8 +76,8 @@ fn elements(layout: &ParameterLayout) -> Vec<bool> {
     elements
 }
 
-/// Gradients of all sizes, and exact zeros; of similar sizes for a rule with statistics, whose roots and eigenvectors are
-/// determined by the largest ones otherwise.
+/// Gradients of all sizes, and exact zeros; of similar sizes for a rule with statistics, whose roots and eigenvectors
+/// are determined by the largest ones otherwise.
 fn gradient(rule: &RuleSpec, step: u64, at: usize) -> f64 {
     let [u, v] = [0, 1].map(|draw| uniform(step * 100_000 + 2 * at as u64 + draw));
     let v = if rule.info().needs(Need::Axes) { 2.0 / 3.0 } else { v };

@@ -1,6 +1,6 @@
 """Trains the MNIST classifier with PyTorch, for the test `pytorch.rs` to compare with.
 
-    valleyscope data mnist --stand-in --dir FOLDER
+    valleyscope data mnist --synthetic --dir FOLDER
     python pytorch.py FOLDER > data/pytorch.json        # made with PyTorch 2.11.0
     python pytorch.py FOLDER --time [THREADS]           # how fast it is, one model after another
 

@@ -13,8 +13,8 @@ use crate::faults::{Stage, expect, history, kill, status};
 use crate::programs::{WORKER, valleyscope_program};
 use crate::scan_parts::named;
 
-/// The number of steps: it includes the second point of MNIST's curve with the costlier metrics, the first of GPT-2's, and
-/// the tenth step, in which rules with periodic computations do them by default.
+/// The number of steps: it includes the second point of MNIST's curve with the costlier metrics, the first of GPT-2's,
+/// and the tenth step, in which rules with periodic computations do them by default.
 const STEPS: u64 = 11;
 
 /// The time after which a run, of some seconds, counts as hanging, even on a busy processor.

@@ -125,7 +125,7 @@ fn merging_names_a_stopped_part_and_refuses_foreign_runs() {
     // The last point of a part is lost.
     let events = std::fs::read_to_string(second.events()).unwrap();
     let lines: Vec<&str> = events.lines().collect();
-    let last = lines.iter().rposition(|line| line.contains(r#""event":"pixel""#)).unwrap();
+    let last = lines.iter().rposition(|line| line.contains(r#""event":"grid_point""#)).unwrap();
     std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
     let lost = format!("part 2/2 has 3 of 4 ({}), as its events.jsonl is damaged: lines ", second.name());
     expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", &lost, " are missing"]);

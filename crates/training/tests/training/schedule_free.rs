@@ -1,4 +1,5 @@
-//! Schedule-Free in training: gradients at y, evaluations and checkpoints at x, weights of steps with rates that change.
+//! Schedule-Free in training: gradients at y, evaluations and checkpoints at x, weights of steps with rates that
+//! change.
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};

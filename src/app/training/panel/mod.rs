@@ -18,7 +18,6 @@ use super::charts::Charts;
 use super::detail::DetailView;
 use super::dialogs::Dialog;
 use super::editor::{SavedTraining, TrainingEditor, TrainingMemory, take_data};
-use super::export::TrainingExports;
 use super::jobs::{TrainingJobs, TrainingPaths};
 use super::list::List;
 use super::outlook::OutlookWatch;
@@ -32,7 +31,8 @@ use super::watcher::WatcherCommand;
 use super::worker::WorkerCard;
 use crate::app::editor::PresetDraft;
 use crate::app::figure_layout::FigureLayout;
-use crate::app::session::stored_preset;
+use crate::app::pending_exports::PendingExports;
+use crate::app::tab::stored_preset;
 use crate::app::wake::Wake;
 
 /// The background threads of the tab, started when it is first shown.
@@ -75,7 +75,7 @@ pub struct TrainingPanel {
     drawn: Vec<RunCurves>,
     curve_request: CurveRequest,
     charts: Charts,
-    exports: TrainingExports,
+    exports: PendingExports,
     /// The layout of exported figures of scans.
     figure_layout: FigureLayout,
     dialog: Option<Dialog>,
@@ -109,7 +109,7 @@ impl TrainingPanel {
             drawn: Vec::new(),
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
-            exports: TrainingExports::default(),
+            exports: PendingExports::default(),
             figure_layout: FigureLayout::default(),
             dialog: None,
             forks: false,

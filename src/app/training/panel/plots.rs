@@ -8,6 +8,7 @@ use valleyscope_runs::RunFolder;
 
 use super::TrainingPanel;
 use crate::app::training::charts::ChartAction;
+use crate::app::training::export::{export_curves, export_table};
 use crate::app::training::named_curves::NamedCurves;
 use crate::app::training::names::{CurveFacts, curve_facts, distinct};
 use crate::app::training::pens::NEUTRAL;
@@ -72,17 +73,19 @@ impl TrainingPanel {
         if let Some(scan) = scan.and_then(|group| group.drawn.scan.as_ref()) {
             let name = focus.and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
             if let Some(file) = scan_view::show(ui, scan, &name, &mut self.figure_layout) {
-                self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.figure_layout);
+                let (scan, layout) = (Arc::clone(scan), self.figure_layout);
+                self.exports.begin(ui.ctx(), move || file.export(&scan, layout));
             }
             return;
         }
         match self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout) {
-            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), plotted),
+            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), move || export_table(&plotted)),
             Some(ChartAction::Figure(format)) => {
                 let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
                 let title = self.left_out(&groups);
                 let picture = CurvesExport { title, names, runs: plotted, plots: self.charts.plots(&groups) };
-                self.exports.begin_picture(ui.ctx(), picture, format, self.figure_layout);
+                let layout = self.figure_layout;
+                self.exports.begin(ui.ctx(), move || export_curves(picture, format, layout));
             }
             None => {}
         }

@@ -1,6 +1,6 @@
 //! The training tab's implementation of `Tab`.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use egui::{Rect, Ui};
 use valleyscope_experiments::preset::Preset;
@@ -8,7 +8,8 @@ use valleyscope_experiments::preset::Preset;
 use super::TrainingPanel;
 use crate::app::editor::{AnyEditor, EditorStatus, PresetDraft};
 use crate::app::live::Requests;
-use crate::app::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+use crate::app::opened::OpenedContent;
+use crate::app::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
 
 impl RegisteredTab for TrainingPanel {
     const INFO: TabInfo = TabInfo {
@@ -45,15 +46,27 @@ impl Tab for TrainingPanel {
         self.draft()
     }
 
-    fn open(&mut self, preset: Preset, file: Option<PathBuf>, _requests: &mut Requests) {
-        self.editor.open(preset, file);
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        _requests: &mut Requests,
+    ) -> Result<(), OpenedContent> {
+        match content {
+            OpenedContent::Run(run) => self.open_run(run),
+            OpenedContent::Preset(preset) if preset.workload().is_some() => {
+                self.editor.open(*preset, file.map(Path::to_owned));
+            }
+            other => return Err(other),
+        }
+        Ok(())
     }
 
     fn to_memory(&self) -> Memory {
         Memory::new(&self.memory())
     }
 
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests) {
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_updates(frame.is_shown, requests);
     }
 

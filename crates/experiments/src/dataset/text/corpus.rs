@@ -39,9 +39,9 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Returns an error where a file is missing, of odd length, too short, or of another length or sum than `meta.json` says,
-    /// and where a token is beyond the vocabulary. In files of more than 67 million tokens only tokens that are read are
-    /// checked for that, and the sums by [`Corpus::check_large`].
+    /// Returns an error where a file is missing, of odd length, too short, or of another length or sum than `meta.json`
+    /// says, and where a token is beyond the vocabulary. In files of more than 67 million tokens only tokens that are
+    /// read are checked for that, and the sums by [`Corpus::check_large`].
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
         let open = |split: Split| Tokens::open(&folder.join(split.file_name()), tokenizer.vocabulary_size());

@@ -11,8 +11,8 @@ use crate::dataset::text::TokenizerKind;
 /// The default fraction of a text for validation, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.1;
 
-/// The fewest characters of each part: with fewer there is not even one sequence of 64 tokens, the shortest context of the
-/// built-in presets, and the token after it.
+/// The fewest characters of each part: with fewer there is not even one sequence of 64 tokens, the shortest context of
+/// the built-in presets, and the token after it.
 const SHORTEST_PART: u64 = 65;
 
 /// A text that has been read once, and its division into parts.

@@ -127,8 +127,8 @@ impl Gpt2Shape {
         Ok(())
     }
 
-    /// Returns the bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients and
-    /// the optimizer's states.
+    /// Returns the bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients
+    /// and the optimizer's states.
     pub fn activations(&self, sequences: u64, precision: Gpt2Precision, attention: Attention) -> u64 {
         let [layers, heads, width, context, vocabulary] =
             [self.layers, self.heads, self.width, self.context, self.vocabulary].map(u128::from);

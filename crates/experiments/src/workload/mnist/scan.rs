@@ -260,8 +260,11 @@ impl Workload for MnistScanPreset {
     }
 
     fn form(&mut self, _: usize) -> Form<'_> {
-        let trainings =
-            format!("{} trainings in {} pixels", self.scan.grid_points() * self.scan.stack(), self.scan.grid_points());
+        let trainings = format!(
+            "{} trainings at {} grid points",
+            self.scan.grid_points() * self.scan.stack(),
+            self.scan.grid_points()
+        );
         let scan = &mut self.scan;
         let note = Field::new("", "", Value::Note(trainings));
         vec![

@@ -6,8 +6,8 @@ use std::time::Duration;
 use valleyscope_experiments::preset::{Library, Loaded};
 use valleyscope_runs::RunFolder;
 
-use crate::app::playback::PlaybackPace;
-use crate::app::training::TrainingPaths;
+use super::playback::PlaybackPace;
+use super::training::TrainingPaths;
 use crate::result::SweepResult;
 
 /// The app's start options.

@@ -1,6 +1,6 @@
 //! The interface of a tab of the window.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use egui::{Context, Rect, Ui};
@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::Preset;
 
-use crate::app::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
-use crate::app::keyboard::Keys;
-use crate::app::live::Requests;
-use crate::app::messages::Messages;
-use crate::app::preset_catalog::PresetCatalog;
-use crate::app::shell::AppOptions;
-use crate::app::window_layout::WindowLayout;
+use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::keys::Keys;
+use super::live::Requests;
+use super::messages::Messages;
+use super::opened::OpenedContent;
+use super::options::AppOptions;
+use super::preset_catalog::PresetCatalog;
+use super::window_layout::WindowLayout;
 
 /// The description of a tab for menus, keys and the help.
-pub(in crate::app) struct TabInfo {
+pub(super) struct TabInfo {
     /// The tab's name in the menu bar.
     pub title: &'static str,
     /// The tab's name in the sentence "Show …" of the help.
@@ -38,7 +39,7 @@ pub(in crate::app) struct TabInfo {
 ///
 /// The menu bar, saving and opening, undo, the window's title, keys, the session and the question at the end use only
 /// this interface. A method that a single other part of the program needs belongs to the tab's own type.
-pub(in crate::app) trait Tab {
+pub(super) trait Tab {
     /// Returns the editor of the draft under the controls.
     fn editor(&self) -> &dyn AnyEditor;
 
@@ -59,14 +60,20 @@ pub(in crate::app) trait Tab {
         self.editor_mut().undo_or_redo(step);
     }
 
-    /// Opens a preset of one of its kinds. Undo restores the previous one.
-    fn open(&mut self, preset: Preset, file: Option<PathBuf>, requests: &mut Requests);
+    /// Opens a preset, a result or a run that this tab shows, or returns what another tab shows. `file` is the user's
+    /// own file of a preset. Undo restores the previous preset.
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        requests: &mut Requests,
+    ) -> Result<(), OpenedContent>;
 
     /// Returns the state to restore in the next session.
     fn to_memory(&self) -> Memory;
 
     /// Takes updates from threads. Called in each frame, even while another tab is shown or the window is hidden.
-    fn logic(&mut self, frame: TabFrame<'_>, requests: &mut Requests);
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests);
 
     /// Draws the tab while it is shown.
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
@@ -99,7 +106,7 @@ pub(in crate::app) trait Tab {
 }
 
 /// A tab that the registry can create.
-pub(in crate::app) trait RegisteredTab: Tab + Sized {
+pub(super) trait RegisteredTab: Tab + Sized {
     const INFO: TabInfo;
 
     /// Restores the tab from the last session, or makes that of a first start.
@@ -108,8 +115,7 @@ pub(in crate::app) trait RegisteredTab: Tab + Sized {
 
 /// The frame in which a tab does its background work.
 #[derive(Clone, Copy)]
-pub(in crate::app) struct TabFrame<'a> {
-    pub ctx: &'a Context,
+pub(super) struct TabFrame {
     /// True while the tab is shown.
     pub is_shown: bool,
     /// True while the window is visible.
@@ -117,7 +123,7 @@ pub(in crate::app) struct TabFrame<'a> {
 }
 
 /// The surroundings of a tab that is drawn.
-pub(in crate::app) struct TabWindow<'a> {
+pub(super) struct TabWindow<'a> {
     pub layout: &'a mut WindowLayout,
     pub catalog: &'a PresetCatalog,
     /// The simulation under the landscape's controls.
@@ -126,7 +132,7 @@ pub(in crate::app) struct TabWindow<'a> {
 
 /// Results that are in no file.
 #[derive(Default)]
-pub(in crate::app) struct UnsavedResults {
+pub(super) struct UnsavedResults {
     /// The name of one result and of several: "a phase diagram", "phase diagrams".
     pub name: [&'static str; 2],
     /// A description of each result, one line each.
@@ -134,7 +140,7 @@ pub(in crate::app) struct UnsavedResults {
 }
 
 /// The conditions of a tab's start.
-pub(in crate::app) struct Start<'a> {
+pub(super) struct Start<'a> {
     pub cc: &'a eframe::CreationContext<'a>,
     pub options: &'a AppOptions,
     pub messages: &'a mut Messages,
@@ -147,7 +153,7 @@ pub(in crate::app) struct Start<'a> {
 impl Start<'_> {
     /// Restores the tab by `restore` from its state in the last session, if there is one. Reports an unusable state
     /// under this title.
-    pub(in crate::app) fn restore_memory<M: DeserializeOwned, T>(
+    pub(super) fn restore_memory<M: DeserializeOwned, T>(
         &mut self,
         title: &str,
         restore: impl FnOnce(M) -> Result<T, String>,
@@ -171,14 +177,25 @@ impl Start<'_> {
 /// The state of a tab in a session's file, as text that only the tab reads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(in crate::app) struct Memory(Box<RawValue>);
+pub(super) struct Memory(Box<RawValue>);
 
 impl Memory {
-    pub(in crate::app) fn new(state: &impl Serialize) -> Memory {
+    pub(super) fn new(state: &impl Serialize) -> Memory {
         Memory(RawValue::from_rust(state).expect("a session holds no value that RON cannot express"))
     }
 
     fn read<M: DeserializeOwned>(&self) -> Result<M, String> {
         self.0.into_rust().map_err(|error| format!("the stored text is damaged: {error}"))
     }
+}
+
+/// Parses a stored preset of the expected kind. `what` names it in the error.
+pub(super) fn stored_preset<P>(
+    text: &str,
+    what: &str,
+    kind: &str,
+    of_kind: impl FnOnce(Preset) -> Option<P>,
+) -> Result<P, String> {
+    let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
+    of_kind(preset).ok_or_else(|| format!("{what} is no {kind}"))
 }

@@ -1,30 +1,29 @@
 //! The registry of the window's tabs.
 
-mod tab;
-
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-
-pub(super) use tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults};
-
 use valleyscope_experiments::preset::Preset;
 
 use super::landscape_tab::LandscapeTab;
+use super::live::Requests;
+use super::opened::OpenedContent;
 use super::phase::PhasePanel;
+use super::tab::{Memory, RegisteredTab, Start, Tab, TabInfo};
 use super::training::TrainingPanel;
 
 macro_rules! tabs {
     ($($name:ident($field:ident): $tab:ty,)+) => {
         /// The name of a tab, as it is stored in the session's file.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum TabName {
+        pub(super) enum TabName {
             $($name,)+
         }
 
         impl TabName {
             /// All tabs, in the order of the menu bar.
-            pub const ALL: &[TabName] = &[$(TabName::$name),+];
+            pub(super) const ALL: &[TabName] = &[$(TabName::$name),+];
 
             pub(super) fn info(self) -> &'static TabInfo {
                 match self {
@@ -33,15 +32,21 @@ macro_rules! tabs {
             }
         }
 
-        /// The tabs of the window.
+        /// The tabs of the window, one of which is shown.
         pub(super) struct Tabs {
+            shown: TabName,
             $(pub $field: $tab,)+
         }
 
         impl Tabs {
             /// Restores the tabs from the last session, or makes those of a first start.
-            pub(super) fn begin(start: &mut Start<'_>, mut memories: BTreeMap<TabName, Memory>) -> Tabs {
+            pub(super) fn begin(
+                start: &mut Start<'_>,
+                shown: TabName,
+                mut memories: BTreeMap<TabName, Memory>,
+            ) -> Tabs {
                 Tabs {
+                    shown,
                     $($field: {
                         start.memory = memories.remove(&TabName::$name);
                         RegisteredTab::begin(start)
@@ -91,6 +96,38 @@ impl Default for TabName {
 }
 
 impl Tabs {
+    pub(super) fn shown(&self) -> &dyn Tab {
+        self.get(self.shown)
+    }
+
+    pub(super) fn shown_mut(&mut self) -> &mut dyn Tab {
+        self.get_mut(self.shown)
+    }
+
+    pub(super) fn shown_name(&self) -> TabName {
+        self.shown
+    }
+
+    pub(super) fn is_shown(&self, name: TabName) -> bool {
+        self.shown == name
+    }
+
+    /// Shows a tab from now on.
+    pub(super) fn show(&mut self, name: TabName) {
+        self.shown = name;
+    }
+
+    /// Opens a preset, a result or a run in the tab for it, and shows this tab.
+    pub(super) fn open(&mut self, mut content: OpenedContent, file: Option<&Path>, requests: &mut Requests) {
+        for &name in TabName::ALL {
+            match self.get_mut(name).open(content, file, requests) {
+                Ok(()) => return self.show(name),
+                Err(other) => content = other,
+            }
+        }
+        log::warn!("no tab shows {content:?}");
+    }
+
     /// Returns the tabs' states, to restore in the next session.
     pub(super) fn to_memories(&self) -> BTreeMap<TabName, Memory> {
         TabName::ALL.iter().map(|&name| (name, self.get(name).to_memory())).collect()
