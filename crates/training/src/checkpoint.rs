@@ -6,8 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, View};
-use tch::{Device, Kind, Tensor};
-use valleyscope_engine::optimizer::{LONGEST_AXIS, MOST_STATES};
+use tch::{Device, Tensor};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::run::compute_the_same;
 use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
@@ -18,33 +17,8 @@ use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{Forked, RunFolder};
 
 use super::checkpoint_reader::ExpectedTensors;
-use super::error::TrainError;
-
-/// Why a checkpoint cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckpointError {
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: std::io::Error },
-    #[error("{}: {reason}", path.display())]
-    Damaged { path: PathBuf, reason: String },
-    #[error("{} is of another run: it was trained {with} than this one ({found}, and not {expected})", path.display())]
-    Foreign { path: PathBuf, with: &'static str, expected: String, found: String },
-    #[error(transparent)]
-    Tensors(#[from] TrainError),
-}
-
-/// The prefix of the names of the optimizer's tensors ([`Training::tensors`](super::Training::tensors)).
-pub(super) const OPTIMIZER: &str = "optimizer.";
-
-/// The tensors of a training by name.
-pub type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
-
-/// The part of a training that a checkpoint stores.
-pub struct TrainingState<'a> {
-    pub tensors: NamedTensors<'a>,
-    /// [`FlatOptimizer::progress`](super::FlatOptimizer::progress)
-    pub progress: OptimizerProgress,
-}
+use super::error::{CheckpointError, TrainError, damaged};
+use super::named_tensors::{NamedTensors, OwnedTensors, TrainingState, bytes_of, bytes_of_all, dtype, most_bytes};
 
 /// A tensor's numbers as bytes.
 struct Bytes {
@@ -117,7 +91,7 @@ pub fn load(
     step: u64,
     origin: &CheckpointOrigin,
     expected: &TrainingState<'_>,
-) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
     let check = |about: &Path, checkpoint: &Checkpoint| check_origin(checkpoint, about, origin);
     let tensors = &expected.tensors;
     let wanted = ExpectedTensors { tensors, most: bytes_of_all(tensors), passes_over: &|_| false };
@@ -150,7 +124,7 @@ pub fn load_model(
     origin: &CheckpointOrigin,
     forked: Option<&Forked>,
     expected: &NamedTensors<'_>,
-) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+) -> Result<OwnedTensors, CheckpointError> {
     let most = most_bytes(expected);
     let wanted = ExpectedTensors { tensors: expected, most, passes_over: &|_| true };
     let (_, tensors) = read(run, step, &wanted, |about, found| {
@@ -166,7 +140,7 @@ pub(super) fn read(
     step: u64,
     wanted: &ExpectedTensors<'_>,
     check: impl FnOnce(&Path, &Checkpoint) -> Result<(), CheckpointError>,
-) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
     let path = run.checkpoint_tensors(step);
     let about = path.with_extension("ron");
     let text = plain_file::read_text(&about, Links::Refused, Checkpoint::LONGEST_TEXT);
@@ -227,37 +201,13 @@ pub fn clear(run: &RunFolder) {
     }
 }
 
-pub(super) fn dtype(tensor: &Tensor) -> Dtype {
-    if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 }
-}
-
 fn shape(tensor: &Tensor) -> Vec<usize> {
     tensor.size().into_iter().map(|size| size as usize).collect()
-}
-
-pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
-    tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
-}
-
-/// Returns an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
-/// two statistics per axis. The axes are at most twice as long together as the tensors have numbers.
-pub(super) fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
-    let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
-    let statistics = 4 * numbers.min(LONGEST_AXIS as u64);
-    bytes_of_all(tensors).saturating_mul(1 + MOST_STATES as u64 + statistics)
-}
-
-pub(super) fn bytes_of(tensor: &Tensor) -> usize {
-    tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
 fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> CheckpointError {
     let (expected, found) = (expected.to_owned(), visible(found).into_owned());
     CheckpointError::Foreign { path: about.to_owned(), with, expected, found }
-}
-
-pub(super) fn damaged(path: &Path, reason: String) -> CheckpointError {
-    CheckpointError::Damaged { path: path.to_owned(), reason }
 }
 
 /// Fills both checksums into a checkpoint's text, which has 0 in their places.

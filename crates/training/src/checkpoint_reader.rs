@@ -8,8 +8,8 @@ use tch::{Device, Tensor};
 use valleyscope_runs::checkpoint::{Checkpoint, TensorPlace, tensors_of_header};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::checkpoint::{CheckpointError, NamedTensors, bytes_of, damaged, dtype};
-use super::error::TrainError;
+use super::error::{CheckpointError, TrainError, damaged};
+use super::named_tensors::{NamedTensors, OwnedTensors, bytes_of, dtype};
 
 /// The expected contents of a file of tensors.
 pub(super) struct ExpectedTensors<'a> {
@@ -30,7 +30,7 @@ impl ExpectedTensors<'_> {
         path: &Path,
         checkpoint: &Checkpoint,
         text: &str,
-    ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+    ) -> Result<OwnedTensors, CheckpointError> {
         let failed = |source| CheckpointError::File { path: path.to_owned(), source };
         let file = plain_file::open(path, Links::Refused).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -59,7 +59,7 @@ impl ExpectedTensors<'_> {
         tensors
     }
 
-    fn take(&self, file: &mut Summed, length: u64, path: &Path) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+    fn take(&self, file: &mut Summed, length: u64, path: &Path) -> Result<OwnedTensors, CheckpointError> {
         let failed = |source| CheckpointError::File { path: path.to_owned(), source };
         let header = file.header().map_err(failed)?;
         let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;

@@ -2,7 +2,7 @@
 
 use tch::{Cuda, Device};
 use valleyscope_experiments::workload::DeviceChoice;
-use valleyscope_runs as run;
+use valleyscope_runs::{self as run, Handshake, PROTOCOL};
 
 use super::cuda;
 use super::error::TrainError;
@@ -16,6 +16,10 @@ pub struct Devices {
 
 /// CUDA's driver, installed with the graphics card.
 const DRIVER: &str = "libcuda.so.1";
+/// The version of libtorch that tch binds.
+const LIBTORCH: &str = "2.11.0";
+/// The CUDA version of libtorch's builds.
+const CUDA: &str = "13.0";
 
 impl Devices {
     /// Loads libtorch's CUDA backend if there is a driver for it, and lists the devices. To be called before anything
@@ -43,13 +47,20 @@ impl Devices {
         Devices { cuda, problem }
     }
 
-    /// Returns why CUDA cannot be used on a machine that seems to have it.
-    pub fn problem(&self) -> Option<&str> {
-        self.problem.as_deref()
+    /// Describes this worker to the programs that start it.
+    pub(super) fn handshake(&self) -> Handshake {
+        Handshake {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
+            libtorch: LIBTORCH.to_owned(),
+            cuda: (self.cuda > 0).then(|| CUDA.to_owned()),
+            devices: self.list(),
+            problem: self.problem.clone(),
+        }
     }
 
     /// Returns all devices, the processor first.
-    pub fn list(&self) -> Vec<run::Device> {
+    fn list(&self) -> Vec<run::Device> {
         let processor = run::Device { name: "cpu".to_owned(), kind: processor_name(), memory: None };
         let cards = (0..self.cuda).map(|index| {
             let (kind, memory) = card(index);

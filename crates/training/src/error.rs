@@ -1,4 +1,6 @@
 use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use tch::TchError;
 
@@ -73,6 +75,23 @@ impl From<TchError> for TrainError {
         }
         TrainError::Torch(first)
     }
+}
+
+/// Why a checkpoint cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {reason}", path.display())]
+    Damaged { path: PathBuf, reason: String },
+    #[error("{} is of another run: it was trained {with} than this one ({found}, and not {expected})", path.display())]
+    Foreign { path: PathBuf, with: &'static str, expected: String, found: String },
+    #[error(transparent)]
+    Tensors(#[from] TrainError),
+}
+
+pub(super) fn damaged(path: &Path, reason: String) -> CheckpointError {
+    CheckpointError::Damaged { path: path.to_owned(), reason }
 }
 
 #[cfg(test)]

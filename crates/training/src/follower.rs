@@ -19,8 +19,7 @@ use super::device::Devices;
 use super::error::TrainError;
 use super::group::{Group, Order};
 use super::shared_state::{give_parts, share_state};
-use super::training::{TrainedSpec, Training, trained};
-use super::worker::Ended;
+use super::training::{Ended, TrainedSpec, Training};
 
 /// The context of a following process.
 pub struct Follower<'a> {
@@ -55,46 +54,42 @@ impl RankLog {
 }
 
 /// Keys of the texts that rank 0 shares before the first step.
-pub(super) mod key {
-    pub(crate) const CONFIG: &str = "config";
-    pub(crate) const DATA: &str = "data";
-    pub(crate) const PROGRESS: &str = "progress";
-}
+const CONFIG: &str = "config";
+const DATA: &str = "data";
 
 /// The text that replaces the data's fingerprint if the run is stopped before it has begun.
 const STOPPED: &str = "";
 
 /// Shares the config of the run with the other processes.
 pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> {
-    group.share_text(key::CONFIG, text).map(drop)
+    group.share_text(CONFIG, text).map(drop)
 }
 
 /// Shares the fingerprint of the data with the other processes, once rank 0 has prepared them.
 pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainError> {
-    group.share_text(key::DATA, fingerprint).map(drop)
+    group.share_text(DATA, fingerprint).map(drop)
 }
 
 /// Signals the other processes that the run is stopped before it has begun.
 pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
-    group.share_text(key::DATA, STOPPED)?;
+    group.share_text(DATA, STOPPED)?;
     group.leave_together();
     Ok(())
 }
 
 impl Follower<'_> {
-    /// Takes part in the training that rank 0 leads until it ends.
-    pub fn follow(&self) -> anyhow::Result<Ended> {
-        let text = self.group.share_text(key::CONFIG, "")?;
-        let preset = Preset::parse(&text, "the config of rank 0")?;
-        trained(&preset)?.follow(self)
+    /// Receives the preset that rank 0 trains.
+    pub(super) fn preset(&self) -> anyhow::Result<Preset> {
+        let text = self.group.share_text(CONFIG, "")?;
+        Ok(Preset::parse(&text, "the config of rank 0")?)
     }
 
-    /// Takes part in the training of a spec.
+    /// Takes part in the training of a spec, which rank 0 leads, until it ends.
     pub(super) fn run<S: TrainedSpec>(&self, spec: &S) -> anyhow::Result<Ended> {
         let device = self.devices.open(spec.common().device, self.local_rank)?;
         let backend = self.group.meet_on_devices(device)?;
         // Rank 0 has downloaded and prepared the data.
-        let expected = self.group.share_text(key::DATA, "")?;
+        let expected = self.group.share_text(DATA, "")?;
         if expected == STOPPED {
             self.group.leave_together();
             return Ok(Ended::Stopped);

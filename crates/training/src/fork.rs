@@ -1,14 +1,13 @@
 //! The first checkpoint of a fork, saved by another run.
 
-use tch::Tensor;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::checkpoint::{Checkpoint, CheckpointOrigin};
 use valleyscope_runs::{Forked, RunFolder};
 
-use super::checkpoint::{
-    CheckpointError, NamedTensors, OPTIMIZER, TrainingState, check_powers, load, most_bytes, read,
-};
+use super::checkpoint::{check_powers, load, read};
 use super::checkpoint_reader::ExpectedTensors;
+use super::error::CheckpointError;
+use super::named_tensors::{NamedTensors, OPTIMIZER, OwnedTensors, TrainingState, most_bytes};
 
 /// Loads the checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
 ///
@@ -25,7 +24,7 @@ pub fn load_forked(
     forked: &Forked,
     origin: &CheckpointOrigin,
     expected: &TrainingState<'_>,
-) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
     let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
     let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
         expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
@@ -55,7 +54,7 @@ pub(super) fn load_any(
     forked: Option<&Forked>,
     origin: &CheckpointOrigin,
     expected: &TrainingState<'_>,
-) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
     let forked = forked.filter(|forked| forked.from_step == step);
     match forked.map(|forked| load_forked(run, forked, origin, expected)) {
         None | Some(Err(CheckpointError::Foreign { .. })) => load(run, step, origin, expected),

@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 use valleyscope_engine::random::{Key, Stream};
 
 use super::error::TrainError;
-use super::optimizer::narrow;
+use super::layout::narrow;
 
 /// The queries of a step to its batch besides the gradients.
 #[derive(Debug, Default)]

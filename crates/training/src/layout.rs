@@ -133,3 +133,8 @@ impl ParameterLayout {
         flat.narrow(0, *offset as i64, length).view(&shape[..])
     }
 }
+
+/// Returns a view of some elements of a flat tensor.
+pub(super) fn narrow(flat: &tch::Tensor, elements: &std::ops::Range<usize>) -> Result<tch::Tensor, tch::TchError> {
+    flat.f_narrow(0, elements.start as i64, elements.len() as i64)
+}

@@ -26,6 +26,7 @@ mod layout;
 pub(crate) mod loops;
 mod loss_window;
 pub mod mnist;
+mod named_tensors;
 pub(crate) mod openmp;
 mod optimizer;
 pub mod probe;
@@ -35,30 +36,35 @@ mod saved_run;
 mod scan_session;
 mod shared_state;
 mod spikes;
+mod tensor_rates;
 mod tensor_step;
 mod tensor_value;
 mod thread_spin;
+mod trained;
 mod trainer;
 mod training;
 pub mod usage;
 mod wait_metrics;
+mod work;
 mod worker;
 
-pub use checkpoint::{CheckpointError, NamedTensors, TrainingState};
 pub use device::Devices;
-pub use error::TrainError;
+pub use error::{CheckpointError, TrainError};
 pub use gradient_queries::{
     Differentiable, GradientQueries, Labels, QueryResults, drawn_labels, uniforms, with_parameters,
 };
 pub use layout::{ParameterLayout, Segment};
 pub use loops::Number;
+pub use named_tensors::{NamedTensors, TrainingState, restore_tensors};
 pub use optimizer::FlatOptimizer;
 pub use saved_run::SavedRun;
 pub use spikes::LossSpikes;
+pub use trained::Trained;
 pub use trainer::{Trainer, TrainerError};
 pub use training::{
-    Check, MeanLoss, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, Trained, TrainedScan,
-    TrainedSpec, Training, restore_tensors,
+    Check, Ended, MeanLoss, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, TrainedScan,
+    TrainedSpec, Training,
 };
 pub use valleyscope_runs::{Checkpoint, CheckpointOrigin, OptimizerProgress};
-pub use worker::{Ended, Work, main};
+pub use work::Work;
+pub use worker::main;

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use tch::{Device, Kind, TchError, Tensor};
+use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::{
     BiasCorrection, MOST_STATES, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, Typed, program,
 };
@@ -17,12 +17,13 @@ use valleyscope_engine::with_rule;
 use valleyscope_runs::OptimizerProgress;
 
 use super::axes;
-use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::gradient_queries::{GradientQueries, QueryResults};
-use super::layout::ParameterLayout;
+use super::layout::{ParameterLayout, narrow};
 use super::loops::{Number, numbers, numbers_mut, with_number};
+use super::named_tensors::OPTIMIZER;
 use super::openmp::share;
+use super::tensor_rates::{TensorLearningRates, TensorRates};
 use super::tensor_step::TensorStep;
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
@@ -40,33 +41,6 @@ pub struct FlatOptimizer {
     numbers: (Kind, Device),
     /// The rates for tensor operations.
     rates: Option<TensorRates>,
-}
-
-/// The rates that differ between parameters, as tensors.
-#[derive(Debug)]
-pub(super) struct TensorRates {
-    pub learning_rate: TensorLearningRates,
-    /// The weight decay ω; 0 without decay.
-    pub decay: Tensor,
-}
-
-/// The learning rate η.
-#[derive(Debug)]
-pub(super) enum TensorLearningRates {
-    /// The rate of a single model.
-    One(f64),
-    /// The rates of each parameter of a stack.
-    Each(Tensor),
-}
-
-impl TensorLearningRates {
-    /// Returns η times a flat tensor.
-    pub(super) fn times(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
-        match self {
-            TensorLearningRates::One(rate) => tensor.f_mul_scalar(*rate),
-            TensorLearningRates::Each(rates) => tensor.f_mul(rates),
-        }
-    }
 }
 
 impl FlatOptimizer {
@@ -247,11 +221,6 @@ impl FlatOptimizer {
     }
 }
 
-/// Returns a view of some elements of a flat tensor.
-pub(super) fn narrow(flat: &Tensor, elements: &Range<usize>) -> Result<Tensor, TchError> {
-    flat.f_narrow(0, elements.start as i64, elements.len() as i64)
-}
-
 /// Slices of the parameters, gradients and states.
 struct Slices<'a, T> {
     theta: &'a mut [T],
@@ -336,31 +305,5 @@ vectorized! {
                 columns[of][index].set(*state);
             }
         }
-    }
-}
-
-impl TensorRates {
-    fn new(
-        rule: &RuleSpec,
-        learning_rates: &[f64],
-        layout: &ParameterLayout,
-        kind: Kind,
-        device: Device,
-    ) -> Result<TensorRates, TrainError> {
-        let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
-        let decay = zeros()?;
-        for (index, _) in layout.segments().iter().enumerate().filter(|(_, segment)| segment.decays) {
-            let _ = layout.view(&decay, index).f_fill_(rule.weight_decay())?;
-        }
-        if let [rate] = learning_rates {
-            return Ok(TensorRates { learning_rate: TensorLearningRates::One(*rate), decay });
-        }
-        let learning_rate = zeros()?;
-        let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
-        for (index, segment) in layout.segments().iter().enumerate() {
-            let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
-            layout.view(&learning_rate, index).f_copy_(&rates)?;
-        }
-        Ok(TensorRates { learning_rate: TensorLearningRates::Each(learning_rate), decay })
     }
 }

@@ -13,7 +13,8 @@ use super::device::Devices;
 use super::error::TrainError;
 use super::follower::{Follower, RankLog};
 use super::group::{Backend, Group, Joining, LocalProcesses, RankEnv};
-use super::worker::Ended;
+use super::trained::trained;
+use super::training::Ended;
 
 /// Command-line options for the processes of a training.
 #[derive(Clone, Debug, clap::Args)]
@@ -102,7 +103,7 @@ impl RankArguments {
         let joined = Group::join(rank_env, self.joining(Sharing::none()), &mut || go_on(stop));
         let group = Arc::new(joined.inspect_err(|error| log.say(&error.to_string()))?);
         let follower = Follower { group: Arc::clone(&group), devices, local_rank, stop: stop.clone(), log };
-        let outcome = follower.follow();
+        let outcome = follower.preset().and_then(|preset| trained(&preset)?.follow(&follower));
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         if let Some(error) = &error {
             follower.log.say(error);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use valleyscope_runs::{self as run, Event, GridPoint, RunHistory, SessionError};
 
-use super::training::{NO_TEXT, Obtained, PointLosses, PointTraining, TrainedScan};
-use super::worker::{Ended, Work};
+use super::training::{Ended, NO_TEXT, Obtained, PointLosses, PointTraining, TrainedScan};
+use super::work::Work;
 
 impl Work<'_> {
     /// Trains all points of a scan.

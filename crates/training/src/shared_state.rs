@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Tensor};
 use valleyscope_runs::OptimizerProgress;
 
-use super::checkpoint::{OPTIMIZER, TrainingState};
 use super::error::TrainError;
-use super::follower::key;
 use super::group::Group;
-use super::optimizer::narrow;
+use super::layout::narrow;
+use super::named_tensors::{OPTIMIZER, OwnedTensors, TrainingState};
 use super::training::Training;
 
-/// Tensors with their names.
-pub(super) type OwnedTensors = Vec<(String, Tensor)>;
+/// The key of the text that holds the [`Progress`] of rank 0.
+const PROGRESS: &str = "progress";
 
 /// The steps and the optimizer's progress of a training, as shared by rank 0.
 #[derive(Serialize, Deserialize)]
@@ -46,7 +45,7 @@ fn empty_whole(training: &impl Training, part: &Tensor) -> Result<Tensor, TrainE
 }
 
 /// Returns the tensors of a checkpoint in the form that this process keeps.
-pub(super) fn own_parts(group: &Group, whole: &[(String, Tensor)]) -> Result<OwnedTensors, TrainError> {
+pub(super) fn own_parts(group: &Group, whole: &OwnedTensors) -> Result<OwnedTensors, TrainError> {
     let own = whole.iter().map(|(name, tensor)| {
         let own = if is_divided(group, name) { own_part(group, tensor)? } else { tensor.shallow_clone() };
         Ok((name.clone(), own))
@@ -82,7 +81,7 @@ pub(super) fn share_state(
     let OptimizerProgress { steps, powers } = training.optimized().2.progress();
     let progress = Progress { step: training.step(), steps, powers, resumes: restored.is_some() };
     let own = serde_json::to_string(&progress).expect("numbers and names are text");
-    let said = group.share_text(key::PROGRESS, &own)?;
+    let said = group.share_text(PROGRESS, &own)?;
     let Progress { step, steps, powers, resumes } = serde_json::from_str(&said)
         .map_err(|error| TrainError::Lost(format!("rank 0 sent invalid progress: {error}")))?;
     let mut saved = Vec::new();

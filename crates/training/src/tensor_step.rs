@@ -13,7 +13,7 @@ use valleyscope_engine::optimizer::{
 use super::error::TrainError;
 use super::gradient_queries::{GradientQueries, QueryResults};
 use super::layout::ParameterLayout;
-use super::optimizer::{TensorLearningRates, TensorRates};
+use super::tensor_rates::TensorRates;
 use super::tensor_value::{TensorValue, sign};
 
 /// A recorded step of an update rule.
@@ -149,15 +149,6 @@ impl Batch<[f64; 2]> for UnknownBatch {
 
     fn curvature(self) -> [f64; 2] {
         UNKNOWN
-    }
-}
-
-impl TensorLearningRates {
-    fn value(&self) -> TensorValue {
-        match self {
-            TensorLearningRates::One(rate) => TensorValue::Number(*rate),
-            TensorLearningRates::Each(rates) => TensorValue::lent(rates),
-        }
     }
 }
 

@@ -10,19 +10,19 @@ use valleyscope_runs::{
     SessionError, Started, StopRequest,
 };
 
-use super::checkpoint::{self, CheckpointError};
-use super::error::TrainError;
+use super::checkpoint;
+use super::error::{CheckpointError, TrainError};
 use super::fork::load_any;
 use super::group::{Group, Order};
 use super::loss_window::LossWindow;
+use super::named_tensors::OwnedTensors;
 use super::optimizer::FlatOptimizer;
 use super::probe::Probe;
-use super::shared_state::{OwnedTensors, like_whole, own_parts, share_state, state_with, whole_state};
+use super::shared_state::{like_whole, own_parts, share_state, state_with, whole_state};
 use super::spikes::LossSpikes;
-use super::training::{Check, SampleRequest, Training};
+use super::training::{Check, Ended, SampleRequest, Training};
 use super::usage::Usage;
 use super::wait_metrics::WaitMetrics;
-use super::worker::Ended;
 
 /// Why a session ends early.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +91,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         stop: &'a StopRequest,
         origin: CheckpointOrigin,
         instruments: Instruments,
+        group: Arc<Group>,
     ) -> Self {
         Trainer {
             course,
@@ -106,14 +107,8 @@ impl<'a, T: Training> Trainer<'a, T> {
             restored: None,
             received: ReceivedCommands::default(),
             instruments,
-            group: Arc::new(Group::alone()),
+            group,
         }
-    }
-
-    /// Makes this process the leader of a group.
-    pub fn leading(mut self, group: &Arc<Group>) -> Self {
-        self.group = Arc::clone(group);
-        self
     }
 
     /// Goes back to the newest readable checkpoint, with a warning for each unreadable one. A run without checkpoints

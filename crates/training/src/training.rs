@@ -11,87 +11,15 @@ use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Tensor};
 use valleyscope_engine::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
-use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::workload::{ONE_PROCESS_ONLY, RunSpec, RunsPreset, Workload, for_each_workload};
-use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, WholeLoss};
+use valleyscope_experiments::workload::{RunSpec, Workload};
+use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress};
 
-use super::checkpoint::{NamedTensors, TrainingState};
-use super::device::Devices;
 use super::error::TrainError;
-use super::follower::Follower;
 use super::group::Group;
 use super::layout::ParameterLayout;
+use super::named_tensors::{NamedTensors, TrainingState};
 use super::optimizer::FlatOptimizer;
 use super::saved_run::SavedRun;
-use super::worker::{Ended, Work};
-
-/// A preset that the worker can train.
-pub trait Trained: Workload {
-    /// Trains the preset to its end, or until a request to stop.
-    fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
-
-    /// Takes part in a training whose run another process writes.
-    fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<Ended> {
-        anyhow::bail!(ONE_PROCESS_ONLY)
-    }
-
-    /// Writes a saved model of a run into a folder, in a format that other programs read.
-    fn export(&self, _saved: &SavedRun, _folder: &Path) -> anyhow::Result<()> {
-        anyhow::bail!(NO_MODEL)
-    }
-
-    /// Computes the loss of a saved model of a run over all held-out data.
-    fn evaluate(&self, _saved: &SavedRun, _devices: &Devices) -> anyhow::Result<WholeLoss> {
-        anyhow::bail!(NO_MODEL)
-    }
-}
-
-const NO_MODEL: &str = "expected a run of one training, found a scan, which saves no models";
-
-impl<S: TrainedSpec> Trained for RunsPreset<S>
-where
-    RunsPreset<S>: Workload,
-{
-    fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
-        work.run(only(self)?)
-    }
-
-    fn follow(&self, follower: &Follower<'_>) -> anyhow::Result<Ended> {
-        follower.run(only(self)?)
-    }
-
-    fn export(&self, saved: &SavedRun, folder: &Path) -> anyhow::Result<()> {
-        Ok(only(self)?.export(saved, folder)?)
-    }
-
-    fn evaluate(&self, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
-        saved.evaluate(only(self)?, devices)
-    }
-}
-
-fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
-    match &preset.runs[..] {
-        [spec] => Ok(spec),
-        runs => anyhow::bail!("expected a config.ron of one run, found one of {}", runs.len()),
-    }
-}
-
-macro_rules! define_trained {
-    ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
-        /// Returns the training of a preset.
-        pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
-            match preset {
-                $(Preset::$kind(preset) => Ok(preset),)+
-                Preset::Landscape(_) | Preset::Sweep(_) => anyhow::bail!(
-                    "expected a training, of the kind {}, found a preset of the kind {}",
-                    Preset::WORKLOADS.join(" or "),
-                    preset.kind()
-                ),
-            }
-        }
-    };
-}
-for_each_workload!(define_trained);
 
 /// Training data, and their description.
 #[derive(Debug)]
@@ -250,21 +178,14 @@ pub trait Training {
 /// Why a sample is refused.
 pub(super) const NO_TEXT: &str = "the model writes no text";
 
-/// Copies a checkpoint's tensors into those of a training.
-///
-/// # Errors
-///
-/// Fails if one is missing or of another shape: the checkpoint is of another training.
-pub fn restore_tensors(tensors: &NamedTensors<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
-    for (name, tensor) in tensors {
-        let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size())
-        else {
-            let shape = tensor.size();
-            return Err(TrainError::Refused(format!("expected `{name}` of {shape:?} among a checkpoint's tensors")));
-        };
-        tensor.shallow_clone().f_copy_(found)?;
-    }
-    Ok(())
+/// The ending of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Finished,
+    /// The session stopped on request; it can be resumed.
+    Stopped,
+    /// The loss is not finite, and the spec ends the run in this case.
+    NotFinite,
 }
 
 /// The libtorch half of a scan.

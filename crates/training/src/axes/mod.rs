@@ -8,10 +8,10 @@ mod soap;
 
 use tch::{Device, Kind, TchError, Tensor};
 
-use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
-use super::optimizer::TensorRates;
+use super::named_tensors::OPTIMIZER;
+use super::tensor_rates::TensorRates;
 #[cfg(doc)]
 use valleyscope_engine::optimizer::Rates;
 use valleyscope_engine::optimizer::{BiasCorrection, LEAST_MEAN_OF_MASK, RuleKind, RuleSpec};
