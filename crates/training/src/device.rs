@@ -9,7 +9,7 @@ use super::error::TrainError;
 
 /// The devices of this machine.
 #[derive(Debug)]
-pub struct Devices {
+pub(crate) struct Devices {
     cuda: usize,
     problem: Option<String>,
 }
@@ -24,7 +24,7 @@ const CUDA: &str = "13.0";
 impl Devices {
     /// Loads libtorch's CUDA backend if there is a driver for it, and lists the devices. To be called before anything
     /// else of libtorch.
-    pub fn look() -> Devices {
+    pub(crate) fn look() -> Devices {
         let none = |problem| Devices { cuda: 0, problem };
         match load(DRIVER) {
             // A machine without such a card lacks nothing.
@@ -75,7 +75,7 @@ impl Devices {
     /// # Errors
     ///
     /// Fails if there is no such device.
-    pub fn open(&self, choice: DeviceChoice, local_rank: usize) -> Result<Device, TrainError> {
+    pub(crate) fn open(&self, choice: DeviceChoice, local_rank: usize) -> Result<Device, TrainError> {
         let first = match choice {
             DeviceChoice::Cpu => return Ok(Device::Cpu),
             DeviceChoice::Automatic if self.cuda == 0 => return Ok(Device::Cpu),
@@ -103,7 +103,7 @@ impl Devices {
     }
 
     /// Describes a device, such as `cpu, Intel Xeon` or `cuda:0, NVIDIA H200`.
-    pub fn describe(&self, device: Device) -> String {
+    pub(crate) fn describe(&self, device: Device) -> String {
         let index = if let Device::Cuda(index) = device { index + 1 } else { 0 };
         self.list().get(index).map_or_else(String::new, |device| format!("{}, {}", device.name, device.kind))
     }

@@ -22,7 +22,7 @@ use super::shared_state::{give_parts, share_state};
 use super::training::{Ended, TrainedSpec, Training};
 
 /// The context of a following process.
-pub struct Follower<'a> {
+pub(crate) struct Follower<'a> {
     pub group: Arc<Group>,
     pub devices: &'a Devices,
     /// The number of this process among those of its machine.
@@ -32,18 +32,18 @@ pub struct Follower<'a> {
 }
 
 /// The log of a following process, in the run's folder if this machine has it, and on standard error.
-pub struct RankLog {
+pub(crate) struct RankLog {
     file: Option<File>,
 }
 
 impl RankLog {
-    pub fn open(folder: &Path, rank: usize) -> RankLog {
+    pub(crate) fn open(folder: &Path, rank: usize) -> RankLog {
         // On another machine there may be no such folder.
         let run = RunFolder::open(folder).ok();
         RankLog { file: run.and_then(|run| plain_file::open_to_append(&run.rank_log(rank)).ok()) }
     }
 
-    pub fn say(&self, message: &str) {
+    pub(crate) fn say(&self, message: &str) {
         let line = format!("{} {}\n", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"), visible(message));
         match &self.file {
             // Failing to write the log does not end a training.

@@ -19,7 +19,7 @@ use super::named_tensors::{NamedTensors, OPTIMIZER, OwnedTensors, TrainingState,
 ///
 /// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has saved a checkpoint of its own at that
 /// step.
-pub fn load_forked(
+pub(crate) fn load_forked(
     run: &RunFolder,
     forked: &Forked,
     origin: &CheckpointOrigin,

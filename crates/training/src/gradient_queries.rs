@@ -49,7 +49,7 @@ pub trait Differentiable {
 /// # Errors
 ///
 /// Fails if `work` fails or memory is short. The model gets its parameters back in any case.
-pub fn with_parameters<M: Differentiable, T>(
+pub(crate) fn with_parameters<M: Differentiable, T>(
     model: &mut M,
     place: Option<Tensor>,
     work: impl FnOnce(&mut M) -> Result<T, TrainError>,

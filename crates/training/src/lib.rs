@@ -11,6 +11,9 @@
 //! parameters are views of it; so are the gradients. Element-wise operations and reductions have two forms, loops over
 //! slices for the processor and tensor operations for a GPU, which the tests compare.
 
+// Only items that the tests and the worker's binary need are public, so that the compiler reports unused ones.
+#![warn(unreachable_pub)]
+
 mod axes;
 pub mod checkpoint;
 mod checkpoint_reader;
@@ -21,13 +24,13 @@ mod follower;
 mod fork;
 pub mod gpt2;
 mod gradient_queries;
-pub mod group;
+mod group;
 mod layout;
-pub(crate) mod loops;
+mod loops;
 mod loss_window;
 pub mod mnist;
 mod named_tensors;
-pub(crate) mod openmp;
+mod openmp;
 mod optimizer;
 pub mod probe;
 mod progress;
@@ -43,28 +46,26 @@ mod thread_spin;
 mod trained;
 mod trainer;
 mod training;
-pub mod usage;
+mod usage;
 mod wait_metrics;
 mod work;
 mod worker;
 
-pub use device::Devices;
 pub use error::{CheckpointError, TrainError};
-pub use gradient_queries::{
-    Differentiable, GradientQueries, Labels, QueryResults, drawn_labels, uniforms, with_parameters,
-};
-pub use layout::{ParameterLayout, Segment};
-pub use loops::Number;
-pub use named_tensors::{NamedTensors, TrainingState, restore_tensors};
+pub use gradient_queries::{GradientQueries, QueryResults, drawn_labels, uniforms};
+pub use layout::ParameterLayout;
+pub use named_tensors::TrainingState;
 pub use optimizer::FlatOptimizer;
-pub use saved_run::SavedRun;
 pub use spikes::LossSpikes;
-pub use trained::Trained;
-pub use trainer::{Trainer, TrainerError};
-pub use training::{
-    Check, Ended, MeanLoss, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, TrainedScan,
-    TrainedSpec, Training,
-};
+pub use training::Training;
 pub use valleyscope_runs::{Checkpoint, CheckpointOrigin, OptimizerProgress};
-pub use work::Work;
 pub use worker::main;
+
+use gradient_queries::{Differentiable, Labels, with_parameters};
+use named_tensors::{NamedTensors, restore_tensors};
+use saved_run::SavedRun;
+use trained::Trained;
+use training::{
+    Check, Ended, MeanLoss, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, TrainedScan, TrainedSpec,
+};
+use work::Work;

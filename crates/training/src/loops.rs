@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 use valleyscope_engine::lanes::Real;
 
 /// The number types of tensors: `f32` and `f64`.
-pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sync + 'static {
+pub(crate) trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sync + 'static {
     fn from_byte(byte: u8) -> Self;
 
     fn exp(self) -> Self;

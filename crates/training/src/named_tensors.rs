@@ -11,7 +11,7 @@ use super::error::TrainError;
 pub(super) const OPTIMIZER: &str = "optimizer.";
 
 /// The tensors of a training by name.
-pub type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
+pub(crate) type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
 
 /// Tensors with their names.
 pub(super) type OwnedTensors = Vec<(String, Tensor)>;
@@ -28,7 +28,7 @@ pub struct TrainingState<'a> {
 /// # Errors
 ///
 /// Fails if one is missing or of another shape: the checkpoint is of another training.
-pub fn restore_tensors(tensors: &NamedTensors<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+pub(crate) fn restore_tensors(tensors: &NamedTensors<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
     for (name, tensor) in tensors {
         let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size())
         else {

@@ -16,7 +16,7 @@ use super::named_tensors::{NamedTensors, restore_tensors};
 
 /// A run and one of its checkpoints.
 #[derive(Debug)]
-pub struct SavedRun {
+pub(crate) struct SavedRun {
     run: RunFolder,
     step: u64,
     /// The preset of the run's config, with the changed fields.
@@ -31,7 +31,7 @@ impl SavedRun {
     /// # Errors
     ///
     /// Fails if there is no run, or its config is not the one that it was begun with.
-    pub fn open(folder: &Path, step: u64, settings: &[(String, String)]) -> anyhow::Result<SavedRun> {
+    pub(crate) fn open(folder: &Path, step: u64, settings: &[(String, String)]) -> anyhow::Result<SavedRun> {
         let run = RunFolder::open(folder)?;
         let mut reader = RunReader::brief(run.clone());
         reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
@@ -51,7 +51,7 @@ impl SavedRun {
     /// # Errors
     ///
     /// Fails if the checkpoint cannot be read, is damaged, is of another run, or lacks one of these tensors.
-    pub fn restore(&self, tensors: &NamedTensors<'_>) -> Result<(), TrainError> {
+    pub(crate) fn restore(&self, tensors: &NamedTensors<'_>) -> Result<(), TrainError> {
         let saved = load_model(&self.run, self.step, &self.origin, self.forked.as_ref(), tensors);
         let saved = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
         restore_tensors(tensors, &saved)

@@ -17,7 +17,7 @@ use super::training::{Ended, MeanLoss, Obtained, TrainedSpec, Training};
 use super::work::Work;
 
 /// A preset that the worker can train.
-pub trait Trained: Workload {
+pub(crate) trait Trained: Workload {
     /// Trains the preset to its end, or until a request to stop.
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 

@@ -26,7 +26,7 @@ use super::wait_metrics::WaitMetrics;
 
 /// Why a session ends early.
 #[derive(Debug, thiserror::Error)]
-pub enum TrainerError {
+pub(crate) enum TrainerError {
     #[error(transparent)]
     Train(#[from] TrainError),
     #[error(transparent)]
@@ -36,7 +36,7 @@ pub enum TrainerError {
 }
 
 /// A training and the run that it writes.
-pub struct Trainer<'a, T> {
+pub(crate) struct Trainer<'a, T> {
     course: Course,
     run: &'a mut T,
     session: &'a mut RunSession,
@@ -57,7 +57,7 @@ pub struct Trainer<'a, T> {
 }
 
 /// Measurements common to all trainings, besides the training's own metrics.
-pub struct Instruments {
+pub(crate) struct Instruments {
     probe: Probe,
     usage: Usage,
     waits: WaitMetrics,
@@ -70,7 +70,7 @@ impl Instruments {
     }
 
     /// Lists the metrics that they measure of a training with this optimizer.
-    pub fn metrics(&self, optimizer: &FlatOptimizer) -> impl Iterator<Item = MetricInfo> {
+    pub(crate) fn metrics(&self, optimizer: &FlatOptimizer) -> impl Iterator<Item = MetricInfo> {
         self.usage.metrics().into_iter().chain(self.waits.metrics()).chain(self.probe.metrics(optimizer))
     }
 }
@@ -84,7 +84,7 @@ struct ReceivedCommands {
 }
 
 impl<'a, T: Training> Trainer<'a, T> {
-    pub fn new(
+    pub(crate) fn new(
         course: Course,
         run: &'a mut T,
         session: &'a mut RunSession,
@@ -116,7 +116,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     ///
     /// The run ends with `steps` steps if given, otherwise with the spec's. It records its description again if `again`
     /// is given.
-    pub fn resume(
+    pub(crate) fn resume(
         &mut self,
         steps: Option<u64>,
         again: Option<Started>,
@@ -192,7 +192,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     }
 
     /// Trains to the end, or until a request to stop.
-    pub fn go(&mut self) -> Result<Ended, TrainerError> {
+    pub(crate) fn go(&mut self) -> Result<Ended, TrainerError> {
         let ended = match self.train() {
             Err(TrainerError::Train(TrainError::Interrupted)) => {
                 self.handle_commands()?;

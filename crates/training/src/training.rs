@@ -23,7 +23,7 @@ use super::saved_run::SavedRun;
 
 /// Training data, and their description.
 #[derive(Debug)]
-pub struct Obtained<D> {
+pub(crate) struct Obtained<D> {
     pub data: D,
     /// The source, such as `MNIST, in FOLDER`.
     pub source: String,
@@ -36,10 +36,10 @@ pub struct Obtained<D> {
 }
 
 /// The outcome of obtaining data: `None` if it was cancelled.
-pub type ObtainResult<D> = Result<Option<Obtained<D>>, Box<dyn Error + Send + Sync>>;
+pub(crate) type ObtainResult<D> = Result<Option<Obtained<D>>, Box<dyn Error + Send + Sync>>;
 
 /// The libtorch half of a [`RunSpec`].
-pub trait TrainedSpec: RunSpec {
+pub(crate) trait TrainedSpec: RunSpec {
     type Data;
     type Training: Training;
 
@@ -97,7 +97,7 @@ pub struct MeanLoss {
 }
 
 /// A callback between the parts of long work. An error, such as [`TrainError::Interrupted`], ends the work.
-pub type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
+pub(crate) type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
 /// A training in progress.
 pub trait Training {
@@ -180,7 +180,7 @@ pub(super) const NO_TEXT: &str = "the model writes no text";
 
 /// The ending of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     Finished,
     /// The session stopped on request; it can be resumed.
     Stopped,
@@ -189,7 +189,7 @@ pub enum Ended {
 }
 
 /// The libtorch half of a scan.
-pub trait TrainedScan: Workload {
+pub(crate) trait TrainedScan: Workload {
     type Data;
     type Scan<'a>: PointTraining
     where
@@ -202,7 +202,7 @@ pub trait TrainedScan: Workload {
 }
 
 /// The trainings of a scan's points.
-pub trait PointTraining: Sync {
+pub(crate) trait PointTraining: Sync {
     /// Does all trainings of an optimizer with a batch size, given by their indices in the scan's axes; `None` if it
     /// was stopped before the end.
     fn train_point(

@@ -6,11 +6,11 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricValues, Unit};
 use super::cuda;
 
 /// Operations per second of forward and backward pass, in 10¹².
-pub const TFLOPS: MetricId = MetricId::of("tflops");
+pub(crate) const TFLOPS: MetricId = MetricId::of("tflops");
 /// The rate [`TFLOPS`] as a fraction of the device's peak (model FLOPs utilization).
-pub const MFU: MetricId = MetricId::of("mfu");
+pub(crate) const MFU: MetricId = MetricId::of("mfu");
 /// Memory in use, in MiB: of the process if it trains on the processor, of the whole device on a GPU.
-pub const MEMORY: MetricId = MetricId::of("memory_mib");
+pub(crate) const MEMORY: MetricId = MetricId::of("memory_mib");
 
 /// Dense peak rates of matrix products by the makers' data sheets, in 10¹² operations per second: in half and in single
 /// precision. The first entry whose words are all in the device's name applies.
@@ -48,7 +48,7 @@ fn peak(device: &str, precision: &str) -> Option<f64> {
 }
 
 /// Measures a training's use of its device.
-pub struct Usage {
+pub(crate) struct Usage {
     device: Device,
     /// The number of operations of a step.
     step_operations: f64,
@@ -58,19 +58,19 @@ pub struct Usage {
 
 impl Usage {
     /// Creates a measurement of steps with `step_operations` operations on a device of this name.
-    pub fn new(device: Device, name: &str, precision: &str, step_operations: f64) -> Usage {
+    pub(crate) fn new(device: Device, name: &str, precision: &str, step_operations: f64) -> Usage {
         Usage { device, step_operations, peak: peak(name, precision) }
     }
 
     /// Lists the measured metrics.
-    pub fn metrics(&self) -> Vec<MetricInfo> {
+    pub(crate) fn metrics(&self) -> Vec<MetricInfo> {
         let mfu = self.peak.map(|_| MFU.described("MFU", Unit::Fraction));
         let others = [TFLOPS.described("Tflop/s", Unit::Plain), MEMORY.described("Memory (MiB)", Unit::Plain)];
         mfu.into_iter().chain(others).collect()
     }
 
     /// Returns the metrics of `steps` steps in `seconds` seconds.
-    pub fn measure(&self, steps: u64, seconds: f64) -> MetricValues {
+    pub(crate) fn measure(&self, steps: u64, seconds: f64) -> MetricValues {
         let rate = steps as f64 * self.step_operations / seconds;
         let mut metrics = MetricValues::from([(TFLOPS, rate / 1e12)]);
         if let Some(peak) = self.peak {

@@ -20,7 +20,7 @@ use super::usage::Usage;
 use super::wait_metrics::WaitMetrics;
 
 /// A session of a run, with its config and the devices.
-pub struct Work<'a> {
+pub(crate) struct Work<'a> {
     /// The other processes started by this one, which end before the lock of the run is released.
     pub(super) processes: Option<LocalProcesses>,
     pub(super) session: RunSession,

@@ -191,7 +191,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::group::Bind;
+    use crate::group::c10d::Bind;
 
     #[test]
     fn gives_up_on_a_silent_listener() {

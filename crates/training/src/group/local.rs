@@ -16,21 +16,21 @@ const LEAVE: Duration = Duration::from_secs(5);
 /// Why the processes could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start {count} more processes: {source}")]
-pub struct StartError {
+pub(crate) struct StartError {
     count: usize,
     source: std::io::Error,
 }
 
 /// The processes of ranks 1 and up, which end when this is dropped.
 #[derive(Debug)]
-pub struct LocalProcesses {
+pub(crate) struct LocalProcesses {
     children: Vec<Child>,
 }
 
 impl LocalProcesses {
     /// Starts the other processes of a training by `count` in all, each with `arguments` and this number of threads.
     /// Returns the environment of this process's rank.
-    pub fn start(
+    pub(crate) fn start(
         run: &RunFolder,
         count: usize,
         threads: Option<usize>,
@@ -61,7 +61,7 @@ impl LocalProcesses {
     }
 
     /// Returns a message if a process has ended without being told to.
-    pub fn ended(&mut self) -> Option<String> {
+    pub(crate) fn ended(&mut self) -> Option<String> {
         self.children.iter_mut().zip(1..).find_map(|(child, rank)| match child.try_wait() {
             Ok(Some(status)) => Some(format!("rank {rank} (process {}) ended with {status}; see its log", child.id())),
             _ => None,

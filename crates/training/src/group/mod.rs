@@ -17,12 +17,11 @@ use std::time::{Duration, Instant};
 
 use tch::{Device, Tensor};
 
-pub use self::c10d::Bind;
 use self::c10d::{C10dError, ProcessGroup, Store};
 use self::link::{Link, MEETING, here, lost, meet, open_stores, patiently, wait_for_others};
-pub use self::local::{LocalProcesses, StartError};
-pub use self::rank_env::{RankEnv, RankEnvError};
-pub use self::watch::Wait;
+pub(super) use self::local::LocalProcesses;
+pub(super) use self::rank_env::RankEnv;
+pub(super) use self::watch::Wait;
 use self::watch::Watch;
 use super::error::TrainError;
 
