@@ -30,7 +30,7 @@ impl CheckpointOrigin {
 }
 
 /// The progress of an optimizer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptimizerProgress {
     /// Steps of the optimizer: fewer than the training's after a fork with another optimizer, and if steps in float16
     /// were skipped.
@@ -162,7 +162,7 @@ impl Checkpoint {
     /// # Errors
     ///
     /// Returns the fault, in words.
-    pub fn look_over(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
+    pub(super) fn look_over(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
         let files = Checkpoint::open(run, step)?;
         if files.is_as_written(run) { files.look_over() } else { files.examine() }
     }

@@ -133,7 +133,7 @@ impl ScanAxes {
     /// The largest number of optimizers, and of batch sizes, of a scan in an event.
     pub const MOST: usize = 256;
     /// The largest number of learning rates.
-    pub const MOST_RATES: usize = 10_000;
+    const MOST_RATES: usize = 10_000;
 
     /// Checks the sizes of the axes, so that loops over pairs of optimizers and batch sizes end.
     fn check(&self) -> Result<(), BadLine> {
@@ -340,7 +340,7 @@ impl EventRecord {
 
     /// Returns whether a line is a point of the training curves, which far outnumber all other events. May be false for
     /// points that another program wrote.
-    pub fn is_train(line: &[u8]) -> bool {
+    pub(super) fn is_train(line: &[u8]) -> bool {
         line.starts_with(br#"{"event":"train","#)
     }
 

@@ -91,7 +91,7 @@ impl Findings {
     }
 
     /// Adds a harmless, unneeded file, and removes it if a repair is requested.
-    pub fn useless(&mut self, part: &str, words: String, path: &Path) {
+    pub(super) fn useless(&mut self, part: &str, words: String, path: &Path) {
         if !self.repair {
             return self.note(part, format!("{words}; --repair removes it"));
         }

@@ -40,12 +40,12 @@ pub fn runs_folder() -> Option<PathBuf> {
 
 impl RunFolder {
     pub const CONFIG: &str = "config.ron";
-    pub const LOG: &str = "log.txt";
+    const LOG: &str = "log.txt";
     pub const EVENTS: &str = "events.jsonl";
     pub const COMMANDS: &str = "commands.jsonl";
     pub const LOCK: &str = "lock";
     pub const HEARTBEAT: &str = "heartbeat";
-    pub const NOTES: &str = "notes.ron";
+    pub(super) const NOTES: &str = "notes.ron";
     pub const RESERVE: &str = "reserve";
 
     /// Creates the folder `<stem>-<UTC time>` in `parent`, with a `config.ron` of this text. Creates `parent` if it is

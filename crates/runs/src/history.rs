@@ -312,12 +312,12 @@ impl RunHistory {
     }
 
     /// Returns the warnings of problems during training: those that do not concern the start of a session.
-    pub fn incidents(&self) -> &[RunWarning] {
+    pub(super) fn incidents(&self) -> &[RunWarning] {
         &self.incidents
     }
 
     /// Returns the longest time between two events of the last session, in seconds; None before it has taken a step.
-    pub fn longest_pause_s(&self) -> Option<f64> {
+    pub(super) fn longest_pause_s(&self) -> Option<f64> {
         self.interval.seconds().filter(|_| self.step() > self.session_start.0)
     }
 
@@ -343,7 +343,7 @@ impl RunHistory {
 
     /// Returns whether a session has begun, by any event, as damaged lines may have lost the first; also true for a
     /// fork, which does not begin at step 0.
-    pub fn is_begun(&self) -> bool {
+    pub(super) fn is_begun(&self) -> bool {
         let points = !self.training.is_empty() || !self.evaluations.is_empty();
         let results = !self.samples.is_empty() || !self.points.is_empty() || !self.checkpoints.is_empty();
         self.sessions > 0 || self.forked.is_some() || points || results || !self.damage().is_none()

@@ -16,6 +16,7 @@ use valleyscope_engine::sweep::LearningRates;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::mnist::{self, Mnist};
 use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::workload::mnist::SIZES;
 use valleyscope_experiments::workload::{
     Attention, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
 };
@@ -141,7 +142,7 @@ fn parts_of_a_step(data: &Mnist) {
 fn time_of_products(mlp: &Mlp, batch: usize) -> Duration {
     let models = mlp.models() as i64;
     let mut time = Duration::ZERO;
-    for (index, pair) in Mlp::SIZES.windows(2).enumerate() {
+    for (index, pair) in SIZES.windows(2).enumerate() {
         let weight = mlp.layout().view(mlp.parameters(), 4 * index + 2);
         let gradient = mlp.layout().view(mlp.gradients(), 4 * index + 2);
         let inputs = tch::Tensor::ones([models, batch as i64, pair[0]], (Kind::Float, Device::Cpu));

@@ -5,12 +5,11 @@
 
 use std::ops::Range;
 
-use rand::Rng;
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::random::{Key, Stream};
 
 use super::error::TrainError;
-use super::layout::narrow;
+use super::layout::{is_finite, narrow};
 
 /// The queries of a step to its batch besides the gradients.
 #[derive(Debug, Default)]
@@ -114,7 +113,7 @@ impl QueryResults {
     /// Returns whether all numbers are finite. Blocks on the device.
     pub fn are_finite(&self) -> Result<bool, TrainError> {
         for answer in self.gradient_elsewhere.iter().chain(&self.curvature) {
-            if answer.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+            if !is_finite(answer)? {
                 return Ok(false);
             }
         }
@@ -137,8 +136,7 @@ pub fn uniforms(keys: &[Key], count: usize, device: Device) -> Result<Tensor, Tr
     let mut values = Vec::with_capacity(keys.len() * count);
     for key in keys {
         let mut stream = Stream::new(*key);
-        // Each number has 53 random bits.
-        values.extend((0..count).map(|_| (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64));
+        values.extend((0..count).map(|_| stream.uniform()));
     }
     Ok(Tensor::f_from_slice(&values)?.f_view([keys.len() as i64, count as i64])?.f_to_device(device)?)
 }

@@ -138,3 +138,8 @@ impl ParameterLayout {
 pub(super) fn narrow(flat: &tch::Tensor, elements: &std::ops::Range<usize>) -> Result<tch::Tensor, tch::TchError> {
     flat.f_narrow(0, elements.start as i64, elements.len() as i64)
 }
+
+/// Returns whether all numbers of a tensor are finite. Blocks on the device.
+pub(super) fn is_finite(tensor: &tch::Tensor) -> Result<bool, tch::TchError> {
+    Ok(tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 1)
+}

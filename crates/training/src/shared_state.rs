@@ -4,8 +4,6 @@
 //! of the whole. Gradients are all-reduced whole: each rank needs the norm of all, and Gloo's reduce-scatter is an
 //! all-reduce of a copy. Checkpoints are whole, and gathered by rank 0 alone.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use tch::{Device, Tensor};
 use valleyscope_runs::OptimizerProgress;
@@ -23,8 +21,7 @@ const PROGRESS: &str = "progress";
 #[derive(Serialize, Deserialize)]
 struct Progress {
     step: u64,
-    steps: u64,
-    powers: BTreeMap<String, f64>,
+    optimizer: OptimizerProgress,
     /// Whether the optimizer's states are those of a checkpoint.
     resumes: bool,
 }
@@ -78,11 +75,11 @@ pub(super) fn share_state(
     if group.is_alone() {
         return Ok(());
     }
-    let OptimizerProgress { steps, powers } = training.optimized().2.progress();
-    let progress = Progress { step: training.step(), steps, powers, resumes: restored.is_some() };
+    let optimizer = training.optimized().2.progress();
+    let progress = Progress { step: training.step(), optimizer, resumes: restored.is_some() };
     let own = serde_json::to_string(&progress).expect("numbers and names are text");
     let said = group.share_text(PROGRESS, &own)?;
-    let Progress { step, steps, powers, resumes } = serde_json::from_str(&said)
+    let Progress { step, optimizer, resumes } = serde_json::from_str(&said)
         .map_err(|error| TrainError::Lost(format!("rank 0 sent invalid progress: {error}")))?;
     let mut saved = Vec::new();
     for (name, tensor) in training.tensors() {
@@ -107,7 +104,7 @@ pub(super) fn share_state(
     if group.leads() {
         return Ok(());
     }
-    training.restore(step, &OptimizerProgress { steps, powers }, &saved)
+    training.restore(step, &optimizer, &saved)
 }
 
 /// Gathers a divided tensor on rank 0.

@@ -237,68 +237,48 @@ impl TensorValue {
 
     /// Computes the norm of each parameter tensor of each model, repeated in all of its elements.
     pub(super) fn norm(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_whole(layout, |models| models.f_norm_scalaropt_dim(2.0, [1_i64], true))
+        self.of_parts(layout, whole, |models| models.f_norm_scalaropt_dim(2.0, [1_i64], true))
     }
 
     /// Computes the sum over each parameter tensor of each model, repeated in all of its elements.
     pub(super) fn total(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_whole(layout, |models| models.f_sum_dim_intlist(&[1_i64][..], true, models.kind()))
+        self.of_parts(layout, whole, |models| models.f_sum_dim_intlist(&[1_i64][..], true, models.kind()))
     }
 
     /// Computes the mean over each parameter tensor of each model, repeated in all of its elements.
     pub(super) fn mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_whole(layout, |models| models.f_mean_dim(&[1_i64][..], true, models.kind()))
-    }
-
-    /// Applies a reduction of `[models, elements]` to each parameter tensor, and repeats the result in all elements of
-    /// a model's tensor.
-    fn of_whole(
-        self,
-        layout: &ParameterLayout,
-        of_models: impl Fn(&Tensor) -> Result<Tensor, TchError>,
-    ) -> Result<TensorValue, TchError> {
-        let TensorValue::Tensor { tensor: flat, .. } = self else {
-            unreachable!("a step takes norms and sums of what differs between elements")
-        };
-        let results = flat.f_zeros_like()?;
-        for segment in 0..layout.segments().len() {
-            let models = layout.view(&flat, segment).f_flatten(1, -1)?;
-            let result = of_models(&models)?.f_expand_as(&models)?;
-            layout.view(&results, segment).f_flatten(1, -1)?.f_copy_(&result)?;
-        }
-        Ok(TensorValue::free(results))
+        self.of_parts(layout, whole, |models| models.f_mean_dim(&[1_i64][..], true, models.kind()))
     }
 
     /// Computes the mean over each block of each model, repeated in all of its elements.
     pub(super) fn block_mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        let TensorValue::Tensor { tensor: flat, .. } = self else {
-            unreachable!("a step takes means of what differs between elements")
-        };
-        let means = flat.f_zeros_like()?;
-        for segment in 0..layout.segments().len() {
-            for (blocks, mut means) in layout.blocks(&flat, segment).into_iter().zip(layout.blocks(&means, segment)) {
-                let mean = blocks.f_mean_dim(&[-1_i64][..], true, blocks.kind())?;
-                means.f_copy_(&mean.f_expand_as(&blocks)?)?;
-            }
-        }
-        Ok(TensorValue::free(means))
+        self.of_parts(layout, ParameterLayout::blocks, |blocks| blocks.f_mean_dim(&[-1_i64][..], true, blocks.kind()))
     }
 
     /// Computes [`Algebra::orthogonal`](valleyscope_engine::optimizer::Algebra::orthogonal) of each matrix; 0 for other
     /// parameters.
     pub(super) fn orthogonal(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        self.of_parts(layout, ParameterLayout::matrices, orthogonal)
+    }
+
+    /// Applies `work` to the views that `parts` returns of each segment of a flat tensor. A result of fewer elements is
+    /// repeated in all of its view; elements outside of the views become 0.
+    fn of_parts<P: IntoIterator<Item = Tensor>>(
+        self,
+        layout: &ParameterLayout,
+        parts: impl Fn(&ParameterLayout, &Tensor, usize) -> P,
+        work: impl Fn(&Tensor) -> Result<Tensor, TchError>,
+    ) -> Result<TensorValue, TchError> {
         let TensorValue::Tensor { tensor: flat, .. } = self else {
-            unreachable!("a step orthogonalizes what differs between elements")
+            unreachable!("a step reduces what differs between elements")
         };
-        let result = flat.f_zeros_like()?;
+        let results = flat.f_zeros_like()?;
         for segment in 0..layout.segments().len() {
-            if let (Some(matrices), Some(mut result)) =
-                (layout.matrices(&flat, segment), layout.matrices(&result, segment))
-            {
-                result.f_copy_(&orthogonal(&matrices)?)?;
+            for (part, mut result) in parts(layout, &flat, segment).into_iter().zip(parts(layout, &results, segment)) {
+                result.f_copy_(&work(&part)?.f_expand_as(&part)?)?;
             }
         }
-        Ok(TensorValue::free(result))
+        Ok(TensorValue::free(results))
     }
 
     /// Combines this number for matrices with another for other parameters.
@@ -356,6 +336,11 @@ impl TensorValue {
             (kept, average, factor, input) => kept.times(average)?.plus_product(factor, input),
         }
     }
+}
+
+/// Returns the view of a segment in a flat tensor, `[models, elements]`.
+fn whole(layout: &ParameterLayout, flat: &Tensor, segment: usize) -> [Tensor; 1] {
+    [layout.view(flat, segment).flatten(1, -1)]
 }
 
 /// Orthogonalizes matrices `[matrices, rows, columns]`, times `√max(1, rows/columns)`.

@@ -14,6 +14,11 @@ use crate::lanes::{Bits, Doubles, Lanes, Vector, array, each};
 pub struct Stream(Streams<1>);
 
 impl Stream {
+    /// Draws a number uniform on [0, 1), from 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_bits().0[0] >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     pub fn new(key: Key) -> Self {
         Stream(Streams::new([key]))
     }

@@ -186,10 +186,6 @@ impl Group {
         Ok(Backend::Nccl)
     }
 
-    pub fn rank(&self) -> usize {
-        self.rank
-    }
-
     /// Returns the number of processes.
     pub fn size(&self) -> usize {
         self.size

@@ -75,9 +75,7 @@ pub struct MnistRun {
     train: Images,
     test: Images,
     step: u64,
-    learning_rate: f64,
-    batch_size: u64,
-    seed: u64,
+    spec: MnistSpec,
 }
 
 impl MnistRun {
@@ -93,9 +91,8 @@ impl MnistRun {
         let order = BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, batch_size as u32);
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
         let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
-        let (learning_rate, batch_size, seed) = (spec.learning_rate.get(), batch_size as u64, spec.seed);
-        let group = Arc::new(Group::alone());
-        Ok(MnistRun { mlp, optimizer, order, group, train, test, step: 0, learning_rate, batch_size, seed })
+        let (group, spec) = (Arc::new(Group::alone()), spec.clone());
+        Ok(MnistRun { mlp, optimizer, order, group, train, test, step: 0, spec })
     }
 }
 
@@ -124,7 +121,7 @@ fn obtain_mnist(choice: &DataChoice, say: &mut dyn FnMut(&str), cancelled: &dyn 
 
 impl Training for MnistRun {
     fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
-        let (images, batch_size, processes) = (self.train.count(), self.batch_size as usize, group.size());
+        let (images, batch_size, processes) = (self.train.count(), self.spec.batch_size.get(), group.size());
         let last = images % batch_size;
         let least = if last == 0 { batch_size } else { last };
         if processes > least {
@@ -152,7 +149,7 @@ impl Training for MnistRun {
         let batch = || self.train.batch(indices, 1, kind);
         let place = self.optimizer.gradient_place(self.mlp.parameters())?;
         let loss = with_parameters(&mut self.mlp, place, |mlp| mlp.differentiate(batch()?))?;
-        let labels = key(self.seed, purpose::LABELS, 0, 0).at(self.step);
+        let labels = key(self.spec.seed, purpose::LABELS, 0, 0).at(self.step);
         let query_results = self.mlp.query_results(self.optimizer.queries(), &[labels], batch)?;
         self.mlp.update(&mut self.optimizer, &query_results)?;
         self.group.gather(self.mlp.parameters_mut())?;
@@ -162,11 +159,11 @@ impl Training for MnistRun {
 
     fn point(&mut self) -> Result<MetricValues, TrainError> {
         let norm = self.mlp.gradients().f_norm()?.f_double_value(&[])?;
-        Ok([(MetricId::LEARNING_RATE, self.learning_rate), (MetricId::GRAD_NORM, norm)].into())
+        Ok([(MetricId::LEARNING_RATE, self.spec.learning_rate.get()), (MetricId::GRAD_NORM, norm)].into())
     }
 
     fn rate(&self) -> (MetricId, f64) {
-        (MetricId::SAMPLES_PER_S, self.batch_size as f64)
+        (MetricId::SAMPLES_PER_S, self.spec.batch_size.get() as f64)
     }
 
     fn evaluate(&mut self, _: &mut Check<'_>) -> Result<MetricValues, TrainError> {
@@ -207,6 +204,6 @@ impl Training for MnistRun {
     }
 
     fn start(&mut self) -> Result<(), TrainError> {
-        self.mlp.initialize(0, key(self.seed, purpose::WEIGHTS, 0, 0))
+        self.mlp.initialize(0, key(self.spec.seed, purpose::WEIGHTS, 0, 0))
     }
 }

@@ -2,6 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::random::Key;
+use valleyscope_experiments::workload::mnist::SIZES;
 use valleyscope_training::mnist::{Batch, Images, Mlp};
 
 use crate::small_mnist::{digits, mnist, uniform};
@@ -167,7 +168,7 @@ fn initial_weights_have_pytorchs_distribution_and_depend_on_the_key_only() {
     for (index, segment) in mlp.layout().segments().iter().enumerate() {
         let (values, after) = rest.split_at(segment.size());
         rest = after;
-        let within = 1.0 / (Mlp::SIZES[index / 4] as f64).sqrt();
+        let within = 1.0 / (SIZES[index / 4] as f64).sqrt();
         match index % 4 {
             0 => assert!(values.iter().all(|&value| value == 1.0)),
             1 => assert!(values.iter().all(|&value| value == 0.0)),

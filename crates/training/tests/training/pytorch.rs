@@ -4,6 +4,7 @@ use serde_json::Value;
 use tch::{Device, Kind};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::dataset::mnist;
+use valleyscope_experiments::workload::mnist::SIZES;
 use valleyscope_training::mnist::{Images, Mlp};
 use valleyscope_training::{FlatOptimizer, QueryResults};
 
@@ -18,7 +19,7 @@ fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
             0 => values.resize(values.len() + segment.size(), 1.0),
             1 => values.resize(values.len() + segment.size(), 0.0),
             _ => {
-                let within = (Mlp::SIZES[index / 4] as f64).sqrt();
+                let within = (SIZES[index / 4] as f64).sqrt();
                 values.extend((0..segment.size() as u64).map(|at| (2.0 * uniform(counter + at) - 1.0) / within));
                 counter += segment.size() as u64;
             }

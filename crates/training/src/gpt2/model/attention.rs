@@ -4,7 +4,7 @@ use tch::{TchError, Tensor};
 use valleyscope_experiments::workload::Attention;
 
 use super::loops::{causal_softmax, causal_softmax_backward};
-use super::operations::Heads;
+use super::operations::{Heads, merged, parts};
 use crate::loops::{Number, numbers, numbers_mut};
 use crate::openmp::share;
 
@@ -20,7 +20,7 @@ pub(super) enum Attended {
 
 pub(super) fn attend<T: Number>(rows: Tensor, heads: Heads) -> Result<(Tensor, Attended), TchError> {
     if heads.attention == Attention::Fused {
-        let [q, k, v] = views(&rows, heads)?;
+        let [q, k, v] = parts(&rows, heads)?;
         let (out, logarithms) = Tensor::f_internal_scaled_dot_product_flash_attention_for_cpu(
             &q,
             &k,
@@ -30,8 +30,7 @@ pub(super) fn attend<T: Number>(rows: Tensor, heads: Heads) -> Result<(Tensor, A
             None::<&Tensor>,
             heads.scale,
         )?;
-        let merged = out.f_transpose(1, 2)?.f_reshape([heads.batch * heads.length, -1])?;
-        return Ok((merged, Attended::Fused { rows, out, logarithms }));
+        return Ok((merged(&out, heads)?, Attended::Fused { rows, out, logarithms }));
     }
     let parts = split::<T>(&rows, 3, heads)?;
     let [q, k, v] = [parts.f_get(0)?, parts.f_get(1)?, parts.f_get(2)?];
@@ -77,7 +76,7 @@ fn fused_backward(
     logarithms: &Tensor,
     heads: Heads,
 ) -> Result<Tensor, TchError> {
-    let [q, k, v] = views(rows, heads)?;
+    let [q, k, v] = parts(rows, heads)?;
     let by_out = by_out.f_view([heads.batch, heads.length, heads.heads, -1])?.f_transpose(1, 2)?;
     let (by_q, by_k, by_v) = Tensor::f_internal_scaled_dot_product_flash_attention_for_cpu_backward(
         &by_out,
@@ -93,13 +92,6 @@ fn fused_backward(
     )?;
     let by_parts = [by_q, by_k, by_v].map(|by| by.transpose(1, 2));
     Tensor::f_stack(&by_parts, 2)?.f_view(&rows.size()[..])
-}
-
-/// Returns queries, keys and values as views `[batch, heads, length, width of a head]` of rows that hold all three.
-fn views(rows: &Tensor, heads: Heads) -> Result<[Tensor; 3], TchError> {
-    let all = rows.f_view([heads.batch, heads.length, 3, heads.heads, -1])?;
-    let part = |which| all.f_select(2, which)?.f_transpose(1, 2);
-    Ok([part(0)?, part(1)?, part(2)?])
 }
 
 /// Rearranges rows `[batch × length, parts × heads × width of a head]` into `[parts, batch × heads, length, width of a

@@ -1,6 +1,5 @@
 //! Text generation.
 
-use rand::Rng;
 use tch::{Kind, Tensor};
 use valleyscope_engine::random::{Key, Stream};
 
@@ -41,9 +40,7 @@ impl Gpt2 {
             let seen = &text[text.len().saturating_sub(self.shape().context as usize)..];
             let tokens = Tensor::f_from_slice(seen)?.f_unsqueeze(0)?.f_to_device(self.device)?;
             let logits = Vec::<f64>::try_from(self.logits(&tokens, check)?.f_view(-1)?.f_to_kind(Kind::Double)?)?;
-            // Uniform on [0, 1) from 53 bits.
-            let uniform = (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-            text.push(choose(&logits, temperature, top_k, uniform)?);
+            text.push(choose(&logits, temperature, top_k, stream.uniform())?);
         }
         Ok(text.split_off(prompt.len()))
     }

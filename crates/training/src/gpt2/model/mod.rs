@@ -23,6 +23,7 @@ use valleyscope_engine::lanes::Lanes;
 use valleyscope_engine::random::{Key, Streams};
 use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
+use crate::layout::is_finite;
 use crate::{Check, Differentiable, FlatOptimizer, ParameterLayout, QueryResults, TrainError};
 use passes::Network;
 use views::Views;
@@ -43,7 +44,6 @@ use views::Views;
 /// Only methods that return plain values block on a GPU.
 #[derive(Debug)]
 pub struct Gpt2 {
-    precision: Gpt2Precision,
     device: Device,
     layout: ParameterLayout,
     parameters: Tensor,
@@ -129,18 +129,7 @@ impl Gpt2 {
             Gpt2Precision::Float64 => Form::Double,
             Gpt2Precision::BFloat16 | Gpt2Precision::Float16 => Form::Tensors,
         };
-        Ok(Gpt2 {
-            precision,
-            device,
-            layout,
-            parameters,
-            lowered,
-            network,
-            gradients,
-            gradient_views,
-            fresh: true,
-            form,
-        })
+        Ok(Gpt2 { device, layout, parameters, lowered, network, gradients, gradient_views, fresh: true, form })
     }
 
     /// Switches to tensor operations everywhere, as on a GPU.
@@ -151,10 +140,6 @@ impl Gpt2 {
 
     pub fn shape(&self) -> &Gpt2Shape {
         &self.network.shape
-    }
-
-    pub fn precision(&self) -> Gpt2Precision {
-        self.precision
     }
 
     pub fn device(&self) -> Device {
@@ -260,11 +245,11 @@ impl Gpt2 {
 
     /// Returns the name of the first tensor with a number that is not finite, among the parameters or their gradients.
     pub fn first_not_finite(&self, flat: &Tensor) -> Result<Option<&str>, TrainError> {
-        if flat.f_isfinite()?.f_all()?.f_int64_value(&[])? == 1 {
+        if is_finite(flat)? {
             return Ok(None);
         }
         for (index, segment) in self.layout.segments().iter().enumerate() {
-            if self.layout.view(flat, index).f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+            if !is_finite(&self.layout.view(flat, index))? {
                 return Ok(Some(&segment.name));
             }
         }

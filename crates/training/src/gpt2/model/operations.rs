@@ -18,6 +18,18 @@ pub(super) struct Heads {
     pub scale: f64,
 }
 
+/// Returns queries, keys and values as views `[batch, heads, length, width of a head]` of rows that hold all three.
+pub(super) fn parts(rows: &Tensor, heads: Heads) -> Result<[Tensor; 3], TchError> {
+    let all = rows.f_view([heads.batch, heads.length, 3, heads.heads, -1])?;
+    let part = |which| all.f_select(2, which)?.f_transpose(1, 2);
+    Ok([part(0)?, part(1)?, part(2)?])
+}
+
+/// Rearranges `[batch, heads, length, width of a head]` into rows.
+pub(super) fn merged(of_heads: &Tensor, heads: Heads) -> Result<Tensor, TchError> {
+    of_heads.f_transpose(1, 2)?.f_reshape([heads.batch * heads.length, -1])
+}
+
 /// Element-wise operations and reductions, in two forms. Rows are tokens, sequence after sequence.
 pub(super) trait Operations {
     /// The tensors that the backward pass of a normalisation needs.

@@ -3,7 +3,7 @@
 use tch::{Kind, TchError, Tensor};
 use valleyscope_experiments::workload::Attention;
 
-use super::operations::{EPSILON, Heads};
+use super::operations::{EPSILON, Heads, merged, parts};
 use super::views::{Norm, Views};
 
 pub(super) struct Operations;
@@ -49,18 +49,6 @@ pub(super) struct Explicit {
 pub(super) enum Attended {
     Fused(Recorded),
     Explicit(Explicit),
-}
-
-/// Returns queries, keys and values of each head as views of rows that hold all three.
-fn parts(rows: &Tensor, heads: Heads) -> Result<[Tensor; 3], TchError> {
-    let all = rows.f_view([heads.batch, heads.length, 3, heads.heads, -1])?;
-    let part = |which| all.f_select(2, which)?.f_transpose(1, 2);
-    Ok([part(0)?, part(1)?, part(2)?])
-}
-
-/// Rearranges `[batch, heads, length, width of a head]` into rows.
-fn merged(of_heads: &Tensor, heads: Heads) -> Result<Tensor, TchError> {
-    of_heads.f_transpose(1, 2)?.f_reshape([heads.batch * heads.length, -1])
 }
 
 impl super::operations::Operations for Operations {

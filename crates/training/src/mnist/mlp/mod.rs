@@ -6,7 +6,6 @@ mod tensors;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rand::Rng;
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::random::{Key, Stream};
 use valleyscope_experiments::workload::mnist::SIZES;
@@ -31,7 +30,6 @@ use crate::{
 /// weight of a tenth for each step. These are PyTorch's conventions.
 #[derive(Debug)]
 pub struct Mlp {
-    sizes: Vec<i64>,
     layout: ParameterLayout,
     statistics_layout: ParameterLayout,
     parameters: Tensor,
@@ -142,12 +140,9 @@ impl Differentiable for Mlp {
 }
 
 impl Mlp {
-    pub const SIZES: [i64; 7] = SIZES;
-
     /// Creates a stack with all parameters zero; see [`Mlp::initialize`].
     pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {
-        let sizes = Self::SIZES.to_vec();
-        let layers = || sizes.windows(2).enumerate();
+        let layers = || SIZES.windows(2).enumerate();
         let layout = ParameterLayout::new(
             layers().flat_map(|(index, pair)| {
                 let (inputs, outputs) = (pair[0], pair[1]);
@@ -159,7 +154,7 @@ impl Mlp {
             }),
             models,
         );
-        let output = format!("layers.{}.linear.weight", sizes.len() - 2);
+        let output = format!("layers.{}.linear.weight", SIZES.len() - 2);
         let layout = layout.with_matrices(|name| (name == output).then_some(0));
         let statistics_layout = ParameterLayout::new(
             layers().flat_map(|(index, pair)| {
@@ -174,7 +169,7 @@ impl Mlp {
         for variances in (1..statistics_layout.segments().len()).step_by(2) {
             let _ = statistics_layout.view(&statistics, variances).f_fill_(1.0)?;
         }
-        let views = (0..sizes.len() - 1).map(|index| {
+        let views = (0..SIZES.len() - 1).map(|index| {
             let layer = |flat| Layer::of(&layout, flat, index);
             let parameters = layer(&parameters);
             let transposed = parameters.weight.f_transpose(1, 2)?;
@@ -183,7 +178,6 @@ impl Mlp {
         });
         let layers = views.collect::<Result<_, TrainError>>()?;
         Ok(Mlp {
-            sizes,
             layout,
             statistics_layout,
             parameters,
@@ -243,26 +237,18 @@ impl Mlp {
         self.kind
     }
 
-    pub fn device(&self) -> Device {
-        self.device
-    }
-
     /// Draws a model's parameters as PyTorch does, from a stream of the key: weights and biases of a linear layer
     /// uniform within ±1/√inputs; γ = 1, β = 0.
     pub fn initialize(&mut self, model: usize, key: Key) -> Result<(), TrainError> {
         let mut values = Vec::with_capacity(self.layout.model_size());
         for (index, segment) in self.layout.segments().iter().enumerate() {
             let size = segment.size();
-            let within = 1.0 / (self.sizes[index / SEGMENTS.len()] as f64).sqrt();
+            let within = 1.0 / (SIZES[index / SEGMENTS.len()] as f64).sqrt();
             let mut stream = Stream::new(key.at(index as u64));
             match SEGMENTS[index % SEGMENTS.len()] {
                 "norm.weight" => values.resize(values.len() + size, 1.0),
                 "norm.bias" => values.resize(values.len() + size, 0.0),
-                _ => values.extend((0..size).map(|_| {
-                    // Uniform on [0, 1) from 53 bits.
-                    let uniform = (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-                    (2.0 * uniform - 1.0) * within
-                })),
+                _ => values.extend((0..size).map(|_| (2.0 * stream.uniform() - 1.0) * within)),
             }
         }
         self.set_model(model, &values)

@@ -38,8 +38,7 @@ struct Draws {
 
 impl Draws {
     fn between(&mut self, low: f64, high: f64) -> f64 {
-        const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-        low + (high - low) * ((self.uniform.next_u64() >> 11) as f64 * UNIT)
+        low + (high - low) * self.uniform.uniform()
     }
 
     fn below(&mut self, count: usize) -> usize {
