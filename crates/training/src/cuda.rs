@@ -75,11 +75,11 @@ pub(super) fn bus_id(device: usize) -> Option<String> {
 }
 
 #[cfg(not(unix))]
-pub fn memory_in_use(_: usize) -> Option<u64> {
+pub(super) fn memory_in_use(_: usize) -> Option<u64> {
     None
 }
 
 #[cfg(not(unix))]
-pub fn bus_id(_: usize) -> Option<String> {
+pub(super) fn bus_id(_: usize) -> Option<String> {
     None
 }

@@ -75,7 +75,7 @@ mod gomp {
 
 #[cfg(not(target_os = "linux"))]
 mod gomp {
-    pub fn on_threads<W: Fn() + Sync>(_threads: usize, work: &W) {
+    pub(super) fn on_threads<W: Fn() + Sync>(_threads: usize, work: &W) {
         work();
     }
 }

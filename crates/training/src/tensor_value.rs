@@ -21,6 +21,30 @@ pub(super) enum TensorValue {
     },
 }
 
+/// Defines a commutative operation, by its form for numbers and those of tensors with a number and with a tensor, each
+/// without and with overwriting the first operand.
+macro_rules! in_either_order {
+    ($name:ident, $of_numbers:expr, $scalar:ident, $scalar_:ident, $tensor:ident, $tensor_:ident) => {
+        pub(super) fn $name(self, other: TensorValue) -> Result<TensorValue, TchError> {
+            let of_numbers: fn(f64, f64) -> f64 = $of_numbers;
+            let result = match (self, other) {
+                (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(of_numbers(a, b))),
+                (TensorValue::Tensor { mut tensor, is_free }, TensorValue::Number(number))
+                | (TensorValue::Number(number), TensorValue::Tensor { mut tensor, is_free }) => match is_free {
+                    true => tensor.$scalar_(number),
+                    false => tensor.$scalar(number),
+                },
+                (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. })
+                | (TensorValue::Tensor { tensor: b, .. }, TensorValue::Tensor { tensor: mut a, is_free: true }) => {
+                    a.$tensor_(&b)
+                }
+                (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.$tensor(&b),
+            };
+            result.map(TensorValue::free)
+        }
+    };
+}
+
 impl TensorValue {
     pub(super) fn free(tensor: Tensor) -> TensorValue {
         TensorValue::Tensor { tensor, is_free: true }
@@ -58,23 +82,8 @@ impl TensorValue {
         }
     }
 
-    pub(super) fn plus(self, other: TensorValue) -> Result<TensorValue, TchError> {
-        match (self, other) {
-            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a + b)),
-            (TensorValue::Tensor { mut tensor, is_free }, TensorValue::Number(number))
-            | (TensorValue::Number(number), TensorValue::Tensor { mut tensor, is_free }) => match is_free {
-                true => tensor.f_add_scalar_(number).map(TensorValue::free),
-                false => tensor.f_add_scalar(number).map(TensorValue::free),
-            },
-            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. })
-            | (TensorValue::Tensor { tensor: b, .. }, TensorValue::Tensor { tensor: mut a, is_free: true }) => {
-                a.f_add_(&b).map(TensorValue::free)
-            }
-            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
-                a.f_add(&b).map(TensorValue::free)
-            }
-        }
-    }
+    in_either_order!(plus, |a, b| a + b, f_add_scalar, f_add_scalar_, f_add, f_add_);
+    in_either_order!(times, |a, b| a * b, f_mul_scalar, f_mul_scalar_, f_mul, f_mul_);
 
     pub(super) fn minus(self, other: TensorValue) -> Result<TensorValue, TchError> {
         match (self, other) {
@@ -85,24 +94,6 @@ impl TensorValue {
                 a.f_sub(&b).map(TensorValue::free)
             }
             (a, b) => a.plus(b.times(TensorValue::Number(-1.0))?),
-        }
-    }
-
-    pub(super) fn times(self, other: TensorValue) -> Result<TensorValue, TchError> {
-        match (self, other) {
-            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a * b)),
-            (TensorValue::Tensor { mut tensor, is_free }, TensorValue::Number(number))
-            | (TensorValue::Number(number), TensorValue::Tensor { mut tensor, is_free }) => match is_free {
-                true => tensor.f_mul_scalar_(number).map(TensorValue::free),
-                false => tensor.f_mul_scalar(number).map(TensorValue::free),
-            },
-            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. })
-            | (TensorValue::Tensor { tensor: b, .. }, TensorValue::Tensor { tensor: mut a, is_free: true }) => {
-                a.f_mul_(&b).map(TensorValue::free)
-            }
-            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
-                a.f_mul(&b).map(TensorValue::free)
-            }
         }
     }
 
