@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{Replicates, StepCount};
 use valleyscope_engine::sweep::{
-    Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Pool, Precision, Quantity, Spacing,
-    Sweep, SweepJob, SweepOptimizer, SweepSpec,
+    Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Precision, Quantity, Spacing, SweepJob,
+    SweepOptimizer, SweepSpec,
 };
 
 use super::specs::{count, fig2a, runs};

@@ -4,8 +4,8 @@ use rand_distr::{Distribution, Normal};
 
 use super::diagnostics::{Observed, Sample, Sums};
 use super::kernel::{Block, Pair, Particles, Step, WIDTH, noise_factors};
-use super::snapshot::{ParticleId, StepTrace};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
+use super::step_trace::{ParticleId, StepTrace};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Real};
 use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, RuleSpec, StepInputs, trace, with_rule};
@@ -137,7 +137,7 @@ impl Ensemble {
     }
 
     /// Writes all positions in single precision, in the particles' order.
-    pub(super) fn write_positions(&self, column: &mut [[f32; 2]]) {
+    pub fn write_positions(&self, column: &mut [[f32; 2]]) {
         for (chunk, [x, y]) in column.chunks_mut(WIDTH).zip(&self.positions) {
             for (position, (x, y)) in chunk.iter_mut().zip(x.0.iter().zip(&y.0)) {
                 *position = [*x as f32, *y as f32];
