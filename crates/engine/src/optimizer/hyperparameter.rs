@@ -1,7 +1,7 @@
 //! The table of a rule's hyperparameters.
 
 use crate::parameter::{Extent, Parameter};
-use crate::quantity::{Beta, Gamma, Range, WeightDecay, number_text};
+use crate::quantity::{Beta, Gamma, OutOfRange, Range, WeightDecay, number_text};
 
 /// A hyperparameter of a rule: its names, texts, range and defaults for controls, presets, sweeps and figures.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +84,28 @@ const MASKS: &[HyperparameterChoice] = &[
 ];
 
 impl Hyperparameter {
+    /// Whether it is the decay rate of a running average.
+    #[inline(always)]
+    pub const fn is_decay_rate(&self) -> bool {
+        matches!(self.kind, HyperparameterKind::DecayRate)
+    }
+
+    /// The value, or the reason why it is none of this hyperparameter's.
+    pub fn checked(&self, value: f64) -> Result<f64, OutOfRange> {
+        match self.range() {
+            Some(range) if self.is_whole() && value.fract() != 0.0 => {
+                let expected = format!("a whole number from {} to {}", range.min, range.max);
+                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
+            }
+            Some(range) => range.checked(value),
+            None if self.choices().get(value as usize).is_some() && value.fract() == 0.0 && value >= 0.0 => Ok(value),
+            None => {
+                let expected = format!("the number of a choice, less than {}", self.choices().len());
+                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
+            }
+        }
+    }
+
     /// Creates a decay rate with this symbol and label.
     pub const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
         Hyperparameter {

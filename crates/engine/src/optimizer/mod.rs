@@ -49,6 +49,7 @@ mod step_part;
 mod step_trace;
 mod trace;
 mod typed;
+mod write;
 
 pub use algebra::{
     Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, Scalar, orthogonal_column,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Quantity, Spacing, spread};
-use super::cell::{Average, Metric};
+use super::metric::{Average, Metric};
 use super::point::{Point, PointOptimizer};
 use crate::optimizer::{Need, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
