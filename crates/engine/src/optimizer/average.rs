@@ -12,7 +12,7 @@ pub struct DecayRate<A> {
 impl<A: Algebra> DecayRate<A> {
     /// Creates the coefficients of an average with the decay rate β.
     #[inline(always)]
-    pub fn new<S: Scalar>(beta: S, of: &impl Fn(S) -> A) -> DecayRate<A> {
+    pub(crate) fn new<S: Scalar>(beta: S, of: &impl Fn(S) -> A) -> DecayRate<A> {
         // The function itself is called: a call through the reference would not be inlined, and so not be compiled for
         // the vector instructions of the step.
         DecayRate { beta: (*of)(beta), one_minus_beta: (*of)(S::splat(1.0) - beta) }
@@ -20,13 +20,13 @@ impl<A: Algebra> DecayRate<A> {
 
     /// `β m + (1 − β) x`: the average after its next value x.
     #[inline(always)]
-    pub fn average(self, m: A, x: A) -> A {
+    pub(crate) fn average(self, m: A, x: A) -> A {
         self.beta.mul_add(m, self.one_minus_beta * x)
     }
 
     /// `β s + (1 − β) x²`, where x² is `((1 − β) x) x`.
     #[inline(always)]
-    pub fn average_of_squares(self, s: A, x: A) -> A {
+    pub(crate) fn average_of_squares(self, s: A, x: A) -> A {
         self.beta.mul_add(s, self.one_minus_beta * x * x)
     }
 }
@@ -42,7 +42,7 @@ pub struct AdamCoefficients<A> {
 impl<A: Algebra> AdamCoefficients<A> {
     /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
-    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: f64, of: &impl Fn(S) -> A) -> Self {
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: f64, of: &impl Fn(S) -> A) -> Self {
         AdamCoefficients {
             beta1: DecayRate::new(beta1, of),
             beta2: DecayRate::new(beta2, of),
@@ -63,7 +63,7 @@ pub struct AverageWeight<A> {
 impl<A> AverageWeight<A> {
     /// Creates the coefficients of the weight w.
     #[inline(always)]
-    pub fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
+    pub(crate) fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
         // As in `DecayRate::new`.
         AverageWeight { weight: (*of)(weight), minus_kept: (*of)(weight - S::splat(1.0)) }
     }
@@ -86,7 +86,7 @@ pub struct RatioCorrection<A> {
 impl<A> RatioCorrection<A> {
     /// Creates the coefficients from the powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
-    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
         let (m_weight, s_weight) = (S::splat(1.0) - beta1, S::splat(1.0) - beta2);
         // As in `DecayRate::new`.
         RatioCorrection {

@@ -51,9 +51,7 @@ mod trace;
 mod typed;
 mod write;
 
-pub use algebra::{
-    Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, Scalar, orthogonal_column,
-};
+pub use algebra::{Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, Scalar};
 pub use average::{AdamCoefficients, AverageWeight, DecayRate, RatioCorrection};
 pub use axes::LONGEST_AXIS;
 pub use bias::{BiasCorrection, StepWeights};
@@ -70,6 +68,7 @@ pub use step_trace::{StepInputs, Trace, trace};
 pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
 pub use typed::{Typed, TypedRule, TypedRuleError};
 
+pub(crate) use algebra::orthogonal_column;
 use hyperparameter::hyperparameters;
 use identifier::lasting;
 
@@ -183,7 +182,7 @@ impl RuleKind {
     }
 
     /// Whether an optimizer can become one of another kind while it runs: the text of a typed rule may change.
-    pub fn may_become(self, other: RuleKind) -> bool {
+    pub(crate) fn may_become(self, other: RuleKind) -> bool {
         self == other || (self.typed().is_some() && other.typed().is_some())
     }
 

@@ -20,7 +20,7 @@ impl<A: Algebra> Rates<A> {
     /// `θ − η (d + ω x)` with the direction d, where x, mostly θ itself, is what decays (decoupled weight decay,
     /// [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)).
     #[inline(always)]
-    pub fn decayed_step(self, theta: A, direction: A, decayed: A) -> A {
+    pub(crate) fn decayed_step(self, theta: A, direction: A, decayed: A) -> A {
         theta.add_product(-self.learning_rate, direction.add_product(self.weight_decay, decayed))
     }
 
@@ -37,7 +37,7 @@ impl<A: Algebra> Rates<A> {
     /// Weight decay is not masked, unless it is [coupled](RuleInput::coupled), which makes it a part of g; and what the
     /// rule remembers does not see the mask.
     #[inline(always)]
-    pub fn masked(self, direction: A, gradient: A) -> A {
+    pub(crate) fn masked(self, direction: A, gradient: A) -> A {
         if !self.is_cautious {
             return direction;
         }
@@ -49,14 +49,14 @@ impl<A: Algebra> Rates<A> {
 impl<A: Algebra, B> RuleInput<A, B> {
     /// Adds coupled weight decay to the gradient, which becomes `g + ω θ`, and removes the decoupled one.
     #[inline(always)]
-    pub fn coupled(self) -> Self {
+    pub(crate) fn coupled(self) -> Self {
         let gradient = self.gradient.add_product(self.rates.weight_decay, self.theta);
         RuleInput { gradient, rates: Rates { weight_decay: A::splat(0.0), ..self.rates }, ..self }
     }
 
     /// The move along a direction, [masked](Rates::masked) and drawn as an arrow, where θ decays.
     #[inline(always)]
-    pub fn moved(self, direction: A, arrow: &'static StepArrow) -> Moved<A> {
+    pub(crate) fn moved(self, direction: A, arrow: &'static StepArrow) -> Moved<A> {
         let direction = self.rates.masked(direction, self.gradient);
         A::draw(arrow, || direction);
         Moved { theta: self.rates.decayed_step(self.theta, direction, self.theta), direction }

@@ -21,7 +21,7 @@ pub(super) const TEXT: &str = "text";
 
 impl RuleSpec {
     /// Reads a rule. Missing hyperparameters have their defaults on the plane.
-    pub fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
+    pub(crate) fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
         let reader = RuleReader { default: RuleSpec::on_plane, is_rated: false };
         Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
     }

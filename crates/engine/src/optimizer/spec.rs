@@ -217,7 +217,7 @@ impl RuleSpec {
 
     /// The values as the rule `R`, which must be this one, takes them.
     #[inline(always)]
-    pub fn hyper<R: Rule>(&self) -> R::Hyper<f64> {
+    pub(crate) fn hyper<R: Rule>(&self) -> R::Hyper<f64> {
         Numbers::from_fn(|index| self.values[index])
     }
 }
@@ -228,7 +228,7 @@ impl RatedRule {
     }
 
     /// The learning rate of step t = 1, 2, … of a run of so many steps.
-    pub fn learning_rate_at(&self, t: u64, run: Option<u64>) -> f64 {
+    pub(crate) fn learning_rate_at(&self, t: u64, run: Option<u64>) -> f64 {
         self.learning_rate.get() * self.schedule.over(run).factor(t)
     }
 }

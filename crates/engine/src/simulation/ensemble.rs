@@ -12,7 +12,7 @@ use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, RuleSpec, St
 use crate::random::{Key, Stream, Streams};
 
 /// Returns the key of the stream for a particle's starting position, x before y.
-pub fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
+fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
     Key::new(seed).at(u64::from(optimizer)).at(particle).at(0)
 }
 
@@ -56,7 +56,7 @@ struct Before {
 
 impl Ensemble {
     /// Creates the particles at their starting positions.
-    pub fn new(spec: &SimulationSpec, optimizer: &OptimizerSpec) -> Self {
+    pub(crate) fn new(spec: &SimulationSpec, optimizer: &OptimizerSpec) -> Self {
         let particles = spec.particles.get();
         let blocks = particles.div_ceil(WIDTH);
         let index = |block: usize, lane: usize| (block * WIDTH + lane) as u64;

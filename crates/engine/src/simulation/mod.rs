@@ -16,10 +16,11 @@ mod spec;
 mod step_trace;
 
 pub use diagnostics::{Sample, Spread};
-pub use ensemble::{Ensemble, noise_key, start_key};
+pub use ensemble::{Ensemble, noise_key};
 pub use history::{Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS};
 pub use model::Simulation;
-pub use names::{distinct_name, is_given, kept_name};
+pub(crate) use names::is_given;
+pub use names::{distinct_name, kept_name};
 pub use spec::defaults;
 pub use spec::{Change, LandscapeSpec, OptimizerSpec, Record, Setting, SettingError, SimulationSpec, StartSpec};
 pub use step_trace::{ParticleId, StepTrace};

@@ -45,7 +45,7 @@ impl Metric {
         }
     }
 
-    pub fn is_better(self, this: f64, that: f64) -> bool {
+    pub(crate) fn is_better(self, this: f64, that: f64) -> bool {
         match self {
             Metric::FinalLoss | Metric::SmallestLoss => this < that,
             Metric::Depth => this > that,
