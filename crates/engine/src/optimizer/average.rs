@@ -31,22 +31,25 @@ impl<A: Algebra> DecayRate<A> {
     }
 }
 
-/// Adam's coefficients: the decay rates of the averages of the gradient and of its square, and the bias of their ratio.
+/// ε of Adam and of rules like it: it keeps a step finite where all gradients so far were 0.
+pub(super) const ADAM_EPSILON: f64 = 1e-8;
+
+/// Adam's averages of the gradient and of its square: their decay rates, and the bias of their ratio.
 #[derive(Clone, Copy, Debug)]
-pub struct AdamCoefficients<A> {
+pub struct AdamAverages<A> {
     pub beta1: DecayRate<A>,
     pub beta2: DecayRate<A>,
     pub ratio: RatioCorrection<A>,
 }
 
-impl<A: Algebra> AdamCoefficients<A> {
-    /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
+impl<A: Algebra> AdamAverages<A> {
+    /// Creates the coefficients from β₁ and β₂, and their powers β₁ᵗ and β₂ᵗ.
     #[inline(always)]
-    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: f64, of: &impl Fn(S) -> A) -> Self {
-        AdamCoefficients {
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], of: &impl Fn(S) -> A) -> Self {
+        AdamAverages {
             beta1: DecayRate::new(beta1, of),
             beta2: DecayRate::new(beta2, of),
-            ratio: RatioCorrection::new(powers, S::constant("ε", epsilon), of),
+            ratio: RatioCorrection::new(powers, S::constant("ε", ADAM_EPSILON), of),
         }
     }
 }

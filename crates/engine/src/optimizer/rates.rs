@@ -61,4 +61,11 @@ impl<A: Algebra, B> RuleInput<A, B> {
         A::draw(arrow, || direction);
         Moved { theta: self.rates.decayed_step(self.theta, direction, self.theta), direction }
     }
+
+    /// The [move](RuleInput::moved) along a direction that is made of the momentum m, which is drawn too.
+    #[inline(always)]
+    pub(crate) fn moved_by_momentum(self, m: A, direction: A, arrow: &'static StepArrow) -> Moved<A> {
+        A::draw(&StepArrow::MOMENTUM, || m);
+        self.moved(direction, arrow)
+    }
 }

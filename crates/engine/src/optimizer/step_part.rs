@@ -27,6 +27,15 @@ pub enum PartRole {
 }
 
 impl StepPart {
+    /// The momentum m of most rules.
+    pub(crate) const MOMENTUM: StepPart = StepPart::state("m", "m", "running average of the gradients");
+    /// The average s of squares of most rules.
+    pub(crate) const SQUARES: StepPart = StepPart::state("s", "s", "running average of the squared gradients");
+    /// The direction d of a step.
+    pub(crate) const DIRECTION: StepPart = StepPart::quantity("d", "direction of the step");
+    /// The direction d of Adam and of rules like it.
+    pub(crate) const SIGNAL_OVER_NOISE: StepPart = StepPart::quantity("d", "direction: signal over noise");
+
     /// A number that the rule remembers for each parameter, with its name in checkpoints.
     pub(crate) const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
         StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
