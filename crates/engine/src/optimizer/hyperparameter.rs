@@ -202,7 +202,7 @@ impl Hyperparameter {
     /// The value of [`Hyperparameter::decay_coupling`] for a decay that is added to the gradient.
     pub(crate) const IS_COUPLED: f64 = 1.0;
 
-    /// The key of [`Hyperparameter::mask`].
+    /// The key of the mask of a step, the last hyperparameter of each built-in rule.
     pub const MASK: &'static str = "mask";
     /// The value of [`Hyperparameter::mask`] for a cautious step.
     pub(crate) const IS_CAUTIOUS: f64 = 1.0;
@@ -218,7 +218,7 @@ impl Hyperparameter {
         Hyperparameter::number("γ", "Attraction γ", Gamma::RANGE).slider(-1.0, 1.0).defaults(0.2, 0.2)
     }
 
-    /// The key of [`Hyperparameter::weight_decay`].
+    /// The key of ω, the decoupled weight decay.
     pub const WEIGHT_DECAY: &'static str = "weight_decay";
 
     /// ω, the decoupled weight decay.

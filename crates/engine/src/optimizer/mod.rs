@@ -23,7 +23,7 @@
 //!   `N::constant("ε", ADAM_EPSILON)`, and a choice becomes a `bool`.
 //! - In `step` each named number is followed by `.named(&PART)`, in the order in which formulas are shown. Every
 //!   state is computed in every step, whatever is chosen, so that a choice can change on the way.
-//!   `A::draw(&ARROW, || value)` draws an arrow. [`RuleInput::moved`] ends a step: it masks, draws and decays;
+//!   `A::draw(&ARROW, || value)` draws an arrow. `RuleInput::moved` ends a step: it masks, draws and decays;
 //!   `moved_by_momentum` draws the momentum, too. Parts that rules share are constants of [`StepPart`].
 //!   Arithmetic stands outside of closures, which are not compiled for the vector instructions of a sweep:
 //!   `cargo bench --bench sweep pixel` shows a rule that is many times as slow as Adam.

@@ -169,7 +169,7 @@ impl RuleSpec {
         self.get(Hyperparameter::WEIGHT_DECAY).unwrap_or(0.0)
     }
 
-    /// Whether its steps are [masked](super::Rates::masked).
+    /// Whether its steps are [masked](super::Rates::is_cautious).
     #[inline(always)]
     pub fn is_cautious(&self) -> bool {
         let last = self.info().hyperparameters.last().map(|of| of.key);
