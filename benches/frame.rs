@@ -1,7 +1,7 @@
 //! The window thread's work for one frame, GPU time apart.
 //!
-//! `cargo bench --bench frame`. A frame takes in the engine's newest snapshot, lays the whole window out,
-//! tessellates it, and hands buffers and particles' positions to the graphics driver. The engine plays 4
+//! `cargo bench --bench frame`. A frame takes in the player's newest snapshot, lays the whole window out,
+//! tessellates it, and hands buffers and particles' positions to the graphics driver. The player plays 4
 //! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. Some cases have the phase diagram
 //! of Fig. 2a beside it: complete, or being computed on all cores but one. Others show trainings, one of
 //! a million steps and a hundred of 100,000.

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
+use valleyscope::player::{Player, PlayerCommand, Speed};
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope_engine::simulation::{
-    Engine, EngineCommand, LandscapeSpec, OptimizerSpec, Simulation, SimulationSpec, Speed, StartSpec,
-};
+use valleyscope_engine::simulation::{LandscapeSpec, OptimizerSpec, Simulation, SimulationSpec, StartSpec};
 
 fn main() {
     divan::main();
@@ -65,22 +64,22 @@ fn four_optimizers(bencher: Bencher, particles: u64) {
     });
 }
 
-/// Measures 10,000 steps of the live engine with 4 × 1,000 particles and 200-step trails at full speed, while its
+/// Measures 10,000 steps of the live player with 4 × 1,000 particles and 200-step trails at full speed, while its
 /// snapshots are taken as a window takes them, 60 times a second.
 #[divan::bench(sample_count = 5, sample_size = 1)]
-fn live_engine(bencher: Bencher) {
+fn live_player(bencher: Bencher) {
     const STEPS: u64 = 10_000;
     bencher.counter(ItemsCount::new(4_000 * STEPS)).bench_local(|| {
-        let engine = Engine::spawn(spec(&RULES, 1_000), || {});
-        engine.send(EngineCommand::TrailLength(200));
-        engine.send(EngineCommand::Speed(Speed::Unlimited));
-        engine.send(EngineCommand::Advance(STEPS));
+        let player = Player::spawn(spec(&RULES, 1_000), || {});
+        player.send(PlayerCommand::TrailLength(200));
+        player.send(PlayerCommand::Speed(Speed::Unlimited));
+        player.send(PlayerCommand::Advance(STEPS));
         let frame = Duration::from_micros(16_667);
         let mut next_frame = Instant::now();
         loop {
             std::thread::sleep(next_frame.saturating_duration_since(Instant::now()));
             next_frame += frame;
-            if engine.try_snapshot().is_some_and(|snapshot| snapshot.step == STEPS) {
+            if player.try_snapshot().is_some_and(|snapshot| snapshot.step == STEPS) {
                 break;
             }
         }

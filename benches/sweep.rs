@@ -8,12 +8,13 @@ use std::sync::atomic::AtomicBool;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::instructions::Instructions;
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::quantity::{Dimension, PointCount};
 use valleyscope_engine::sweep::{
-    Backend, Diagram, PixelOrder, Pool, Precision, Sweep, SweepJob, SweepOptimizer, SweepSpec, pixel_runs,
+    Backend, Diagram, PixelOrder, Precision, SweepJob, SweepOptimizer, SweepSpec, pixel_runs,
 };
 use valleyscope_experiments::preset::{Preset, built_ins};
 

@@ -10,6 +10,8 @@ pub mod export;
 pub mod figure;
 #[cfg(feature = "app")]
 pub mod gpu;
+pub mod player;
 pub mod regret;
 pub mod result;
 pub mod sweep_checkpoint;
+pub mod sweep_pool;

@@ -1,7 +1,7 @@
 //! Saves the landscape, step by step, as a GIF or as a folder of pictures.
 //!
-//! The engine is restarted, advanced by a number of steps, waited for, and drawn off screen, frame by frame. The
-//! recording ends by restoring the engine's step.
+//! The player is restarted, advanced by a number of steps, waited for, and drawn off screen, frame by frame. The
+//! recording ends by restoring the player's step.
 
 mod caption;
 mod encoder;
@@ -14,13 +14,14 @@ use std::sync::mpsc::{Receiver, channel};
 use egui::{Context, DragValue, Ui};
 
 pub use encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
-use valleyscope_engine::simulation::{EngineCommand, Record, Setting};
+use valleyscope_engine::simulation::{Record, Setting};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::landscape::LandscapePanel;
 use super::picture_export::choose_size;
 use super::{Action, Document, Live, PictureSize, Requests, dialog, native_dialog};
-use recording::{EnginePosition, Recording};
+use crate::player::PlayerCommand;
+use recording::{PlayerPosition, Recording};
 
 /// The largest number of frames: file names have five digits.
 const MOST_FRAMES: u64 = 99_999;
@@ -154,7 +155,7 @@ impl AnimationExport {
         }
     }
 
-    /// Returns whether a recording is in progress. Nothing else may then send commands to the engine.
+    /// Returns whether a recording is in progress. Nothing else may then send commands to the player.
     pub fn is_recording(&self) -> bool {
         matches!(self.state, State::Recording(_))
     }
@@ -198,11 +199,11 @@ impl AnimationExport {
                 recording.advance(&mut subject, requests);
                 let cancelled = recording.progress(ctx);
                 if cancelled {
-                    recording.cancel(subject.live.snapshot.as_ref().map(EnginePosition::of), requests);
+                    recording.cancel(subject.live.snapshot.as_ref().map(PlayerPosition::of), requests);
                 }
                 if recording.is_over() {
                     subject.live.frame_secs = None;
-                    requests.commands.extend(recording.plays_after().then_some(EngineCommand::Play));
+                    requests.commands.extend(recording.plays_after().then_some(PlayerCommand::Play));
                     requests.actions.extend(recording.report());
                     self.state = State::Closed;
                 }

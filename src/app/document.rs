@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ViewSettings;
 
-/// The simulation and its view, as set by the controls. Panels change it in place; the app sends the engine the
+/// The simulation and its view, as set by the controls. Panels change it in place; the app sends the player the
 /// difference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {

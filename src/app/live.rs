@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_engine::simulation::{
-    EngineCommand, EnsembleView, ParticleId, Playback, SimulationSpec, Snapshot, StepTrace,
-};
+use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
 use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
+use crate::player::{EnsembleView, Playback, PlayerCommand, Snapshot};
 use crate::result::RawPlan;
 
 /// The running simulation: its newest snapshot, and the choices of view that are not part of the document.
@@ -36,15 +35,15 @@ impl Live {
             .filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
     }
 
-    /// Selects a particle, at once here and in the engine for its next snapshots.
+    /// Selects a particle, at once here and in the player for its next snapshots.
     pub fn select(&mut self, particle: Option<ParticleId>, requests: &mut Requests) {
         if self.selected != particle {
             self.selected = particle;
-            requests.commands.push(EngineCommand::Select(particle));
+            requests.commands.push(PlayerCommand::Select(particle));
         }
     }
 
-    /// Returns the selected particle's last step, once the engine has recorded it.
+    /// Returns the selected particle's last step, once the player has recorded it.
     pub fn step_trace(&self) -> Option<&StepTrace> {
         let step = self.snapshot.as_ref()?.step_trace.as_deref()?;
         (Some(step.id) == self.selected).then_some(step)
@@ -62,7 +61,7 @@ impl Live {
 /// The requests of the panels to the app, collected over a frame and carried out at its end.
 #[derive(Default)]
 pub struct Requests {
-    pub commands: Vec<EngineCommand>,
+    pub commands: Vec<PlayerCommand>,
     pub actions: Vec<Action>,
 }
 

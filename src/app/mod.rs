@@ -1,8 +1,8 @@
 //! The desktop app: panels with small states over one document and one running simulation.
 //!
 //! Panels change the [`Document`] in place and request anything else through [`Requests`]. At the end of a frame the
-//! app sends the engine the changes; at the start of the next it takes the engine's snapshots. Nothing here blocks on
-//! the engine, a disk or a dialog.
+//! app sends the player the changes; at the start of the next it takes the player's snapshots. Nothing here blocks on
+//! the player, a disk or a dialog.
 
 pub mod animation;
 mod controls;
@@ -10,7 +10,6 @@ pub mod diagnostics;
 mod dialog;
 mod document;
 mod editor;
-mod engine;
 mod figure_export;
 mod figure_layout;
 mod files;
@@ -38,6 +37,7 @@ mod pending_exports;
 mod phase;
 mod picture_export;
 mod playback;
+mod player_link;
 mod plot;
 mod preset_catalog;
 mod question;

@@ -1,7 +1,8 @@
 //! The speed of the simulation.
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::simulation::Speed;
+
+use crate::player::Speed;
 
 /// The speed of the simulation; kept with the session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

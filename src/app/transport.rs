@@ -2,7 +2,6 @@
 
 use egui::{Button, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
 use valleyscope_engine::parameter::NOISE;
-use valleyscope_engine::simulation::{Playback, Snapshot};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::document::Document;
@@ -13,6 +12,7 @@ use super::number;
 use super::playback::PlaybackPace;
 use super::theme::text_width;
 use super::typed::TypedField;
+use crate::player::{Playback, Snapshot};
 
 /// Returns the initial end of a run at `step`: the next of 1000, 2000, 5000, 10,000, ….
 fn next_stop(step: u64) -> u64 {

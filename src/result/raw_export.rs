@@ -10,10 +10,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use valleyscope_engine::sweep::{Backend, Pool, Precision, Runs, Sweep, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Precision, Runs, SweepJob, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::raw::{RawFormat, RawRefused};
+use crate::sweep_pool::{Pool, Sweep};
 
 /// The requested raw arrays.
 #[derive(Clone, Debug, PartialEq)]

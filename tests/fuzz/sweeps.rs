@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use valleyscope::result::SweepResult;
 use valleyscope::sweep_checkpoint::SweepCheckpoint;
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
-use valleyscope_engine::sweep::{Backend, Diagram, Finished, Pool, Precision, Sweep, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Diagram, Finished, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use crate::driver::{Target, fuzz};

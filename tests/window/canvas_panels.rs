@@ -4,9 +4,10 @@ use egui::accesskit::Role;
 use egui::{Modifiers, PointerButton, Pos2, Rect, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
+use valleyscope::player::PlayerCommand;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Sharpness};
-use valleyscope_engine::simulation::{EngineCommand, ParticleId};
+use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, Viewport};
 
@@ -350,7 +351,7 @@ fn a_picture_has_no_interaction_hints() {
     let mut harness = landscape();
     let particle = ParticleId { optimizer: 0, particle: 4 };
     harness.state_mut().live.selected = Some(particle);
-    harness.state().engine.send(EngineCommand::Select(Some(particle)));
+    harness.state().player.send(PlayerCommand::Select(Some(particle)));
     advance_to(&mut harness, 101);
     // So far away that the step is too short to be visible.
     let far = Camera { center: [0.0, 0.0], width: 1e4 };
@@ -378,7 +379,7 @@ fn formulas_are_not_cut_off_and_do_not_cover_each_other() {
         for optimizer in 0..3 {
             let particle = ParticleId { optimizer, particle: 4 };
             harness.state_mut().live.selected = Some(particle);
-            harness.state().engine.send(EngineCommand::Select(Some(particle)));
+            harness.state().player.send(PlayerCommand::Select(Some(particle)));
             let first = harness.state().live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
             for step in first + 1..first + 12 {
                 advance_to(&mut harness, step);

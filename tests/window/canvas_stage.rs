@@ -12,9 +12,10 @@ use valleyscope::app::animation::{AnimationExport, Subject};
 use valleyscope::app::diagnostics::DiagnosticsPanel;
 use valleyscope::app::landscape::{FormulaPanel, LandscapePanel};
 use valleyscope::app::{Action, Document, Live, Requests};
+use valleyscope::player::{Playback, Player, PlayerCommand};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope_engine::simulation::{Engine, EngineCommand, OptimizerSpec, Playback, SimulationSpec, StartSpec};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_experiments::view::ViewSettings;
 
 /// The panels on the screen.
@@ -34,7 +35,7 @@ pub struct Stage {
     pub formula: FormulaPanel,
     pub diagnostics: DiagnosticsPanel,
     pub animation: AnimationExport,
-    pub engine: Engine,
+    pub player: Player,
     running: SimulationSpec,
     /// The actions that the panels have requested so far.
     pub actions: Vec<Action>,
@@ -52,7 +53,7 @@ impl Stage {
             formula: FormulaPanel::default(),
             diagnostics: DiagnosticsPanel::default(),
             animation: AnimationExport::default(),
-            engine: Engine::spawn(spec.clone(), || {}),
+            player: Player::spawn(spec.clone(), || {}),
             running: spec.clone(),
             document: Document { spec, view: ViewSettings::default() },
             actions: Vec::new(),
@@ -61,7 +62,7 @@ impl Stage {
     }
 
     pub fn frame(&mut self, ui: &mut egui::Ui) {
-        while let Some(snapshot) = self.engine.try_snapshot() {
+        while let Some(snapshot) = self.player.try_snapshot() {
             self.landscape.absorb(&snapshot);
             self.live.snapshot = Some(snapshot);
         }
@@ -81,12 +82,12 @@ impl Stage {
         let Requests { commands, actions } = std::mem::take(&mut self.requests);
         for command in commands {
             self.commands.push(format!("{command:?}"));
-            self.engine.send(command);
+            self.player.send(command);
         }
         self.actions.extend(actions);
         match self.running.settings_to(&self.document.spec) {
-            Some(settings) => settings.into_iter().for_each(|setting| self.engine.send(EngineCommand::Set(setting))),
-            None => self.engine.send(EngineCommand::Load(Box::new(self.document.spec.clone()))),
+            Some(settings) => settings.into_iter().for_each(|setting| self.player.send(PlayerCommand::Set(setting))),
+            None => self.player.send(PlayerCommand::Load(Box::new(self.document.spec.clone()))),
         }
         self.running = self.document.spec.clone();
     }
@@ -159,7 +160,7 @@ pub fn until(harness: &mut Harness<'_, Stage>, what: &str, is_so: impl Fn(&Stage
 pub fn advance_to(harness: &mut Harness<'_, Stage>, step: u64) {
     until(harness, "there is a snapshot", |stage| stage.live.snapshot.is_some());
     let now = harness.state().live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-    harness.state().engine.send(EngineCommand::Advance(step - now));
+    harness.state().player.send(PlayerCommand::Advance(step - now));
     until(harness, "the step is reached", |stage| {
         let snapshot = stage.live.snapshot.as_ref().expect("there was one");
         snapshot.step == step && snapshot.playback != Playback::Playing

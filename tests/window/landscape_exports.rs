@@ -7,8 +7,9 @@ use egui_kittest::kittest::Queryable as _;
 use image::RgbaImage;
 use valleyscope::app::animation::{AnimationFile, AnimationFormat, Encoder, Settings, Subject};
 use valleyscope::app::{Action, PictureSize};
+use valleyscope::player::{PlayerCommand, Speed};
 use valleyscope_engine::quantity::{Noise, Sharpness};
-use valleyscope_engine::simulation::{Change, EngineCommand, Record, Setting, Speed};
+use valleyscope_engine::simulation::{Change, Record, Setting};
 use valleyscope_experiments::view::Colormap;
 use valleyscope_runs::atomic_file::Overwrite;
 
@@ -277,8 +278,8 @@ fn a_playing_run_returns_to_its_step_and_plays_on() {
     let folder = tempfile::tempdir().expect("a folder");
     for cancels in [false, true] {
         let mut harness = drawn();
-        harness.state().engine.send(EngineCommand::Speed(Speed::Unlimited));
-        harness.state().engine.send(EngineCommand::Play);
+        harness.state().player.send(PlayerCommand::Speed(Speed::Unlimited));
+        harness.state().player.send(PlayerCommand::Play);
         let step = |stage: &Stage| stage.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
         until(&mut harness, "it runs", |stage| step(stage) > 0);
         start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
@@ -311,8 +312,8 @@ fn written(caption: &str) -> Vec<(String, egui::Rect)> {
     let stage = Stage::new(three_optimizers(5), Shown::Landscape, None);
     let mut harness = Harness::builder().with_size([520.0, 380.0]).with_context_setup(install_font).build_ui_state(
         move |ui: &mut egui::Ui, stage: &mut Stage| {
-            let Stage { landscape, document, live, engine, .. } = stage;
-            live.snapshot = engine.try_snapshot().or(live.snapshot.take());
+            let Stage { landscape, document, live, player, .. } = stage;
+            live.snapshot = player.try_snapshot().or(live.snapshot.take());
             landscape.captioned(ui, document, live, &caption);
         },
         stage,
@@ -452,7 +453,7 @@ fn the_session_can_be_animated_with_its_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
     advance_to(&mut harness, 10);
-    harness.state().engine.send(EngineCommand::Set(Setting::Noise(Noise::clamped(0.0))));
+    harness.state().player.send(PlayerCommand::Set(Setting::Noise(Noise::clamped(0.0))));
     harness.state_mut().document.spec.noise = Noise::clamped(0.0);
     harness.run_steps(2);
     advance_to(&mut harness, 20);

@@ -6,7 +6,8 @@
 use egui::Theme;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, SnapshotOptions};
-use valleyscope_engine::simulation::{EngineCommand, ParticleId};
+use valleyscope::player::PlayerCommand;
+use valleyscope_engine::simulation::ParticleId;
 
 use crate::canvas_stage::{Shown, Stage, advance_to, install_font, render_state, three_optimizers};
 
@@ -29,7 +30,7 @@ fn compare(harness: &mut Harness<'_, Stage>, name: &str) {
 #[test]
 fn landscape_with_three_ensembles() {
     let mut harness = harness(Shown::Landscape, Theme::Dark, [560.0, 420.0]);
-    harness.state().engine.send(EngineCommand::TrailLength(60));
+    harness.state().player.send(PlayerCommand::TrailLength(60));
     advance_to(&mut harness, 150);
     compare(&mut harness, "landscape");
 }
@@ -41,7 +42,7 @@ fn formulas_of_a_focus_particle() {
     advance_to(&mut harness, 39);
     let particle = ParticleId { optimizer: 2, particle: 4 };
     harness.state_mut().live.selected = Some(particle);
-    harness.state().engine.send(EngineCommand::Select(Some(particle)));
+    harness.state().player.send(PlayerCommand::Select(Some(particle)));
     advance_to(&mut harness, 40);
     compare(&mut harness, "formulas");
 }

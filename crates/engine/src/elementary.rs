@@ -83,7 +83,7 @@ pub fn cos_sin(angle: f64) -> [f64; 2] {
 
 /// Returns `low^(1 − part) high^part`: the number at `part` of the way from `low` to `high` on a logarithmic scale.
 /// Both are positive and not so far apart that their quotient overflows.
-pub fn geometric(low: f64, high: f64, part: f64) -> f64 {
+pub(crate) fn geometric(low: f64, high: f64, part: f64) -> f64 {
     match part {
         0.0 => low,
         1.0 => high,
@@ -99,7 +99,7 @@ pub fn power(base: f64, exponent: f64) -> f64 {
 
 /// Returns the [`ln`] of a single number.
 #[inline(always)]
-pub fn ln_of(x: f64) -> f64 {
+pub(crate) fn ln_of(x: f64) -> f64 {
     ln(Lanes([x])).0[0]
 }
 
@@ -160,7 +160,7 @@ fn reduced(x: f64) -> (f64, f64) {
 }
 
 /// Computes `eˣ` of any number: infinite for results above the largest number, 0 for results below the normal numbers.
-pub fn exp_of_any(x: f64) -> f64 {
+pub(crate) fn exp_of_any(x: f64) -> f64 {
     if x > 709.782_712_893_384 {
         return f64::INFINITY;
     }
@@ -169,7 +169,7 @@ pub fn exp_of_any(x: f64) -> f64 {
 }
 
 /// Returns the natural logarithm of any number: −∞ of 0, NaN of negative numbers.
-pub fn ln_of_any(x: f64) -> f64 {
+pub(crate) fn ln_of_any(x: f64) -> f64 {
     const TWO_54: f64 = (1_u64 << 54) as f64;
     match x {
         _ if x.is_nan() || x < 0.0 => f64::NAN,
@@ -204,7 +204,7 @@ pub fn tanh(x: f64) -> f64 {
 }
 
 /// Computes `baseᵉ` as [`f64::powf`] defines it: for a negative base, only with whole exponents.
-pub fn power_of_any(base: f64, exponent: f64) -> f64 {
+pub(crate) fn power_of_any(base: f64, exponent: f64) -> f64 {
     if exponent.fract() == 0.0 && exponent.abs() <= 64.0 {
         return whole_power(base, exponent as i32);
     }

@@ -139,7 +139,7 @@ impl ValleyInSpace {
 
     /// Returns the loss `L = (a/2) u² |v|² − c u`.
     #[inline(always)]
-    pub fn loss<R: Real>(&self, ValleyTerms { u, v_squared }: ValleyTerms<R>) -> R {
+    pub(crate) fn loss<R: Real>(&self, ValleyTerms { u, v_squared }: ValleyTerms<R>) -> R {
         (R::splat(0.5 * self.sharpness) * u * u).mul_add(v_squared, -(R::splat(self.slope) * u))
     }
 

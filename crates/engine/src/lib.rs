@@ -1,10 +1,8 @@
 //! Landscapes, optimizers, simulations and sweeps: all computations of Valleyscope on its toy models.
 //!
-//! The crate reads and writes no files, opens no window and links no libtorch. All vector kernels are compiled here,
-//! once for every program of the workspace.
-//!
-//! Only [`simulation::Engine`] and [`sweep::Sweep`] need clocks and threads; [`simulation::Simulation`] and
-//! [`sweep::pixel_runs`] compute the same without.
+//! The crate reads and writes no files, opens no window and links no libtorch. It starts no threads and reads no clock:
+//! [`simulation::Simulation`] advances when called, and the threads that call [`sweep::SweepWork::run`] share a sweep.
+//! All vector kernels are compiled here, once for every program of the workspace.
 //!
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams

@@ -68,7 +68,7 @@ impl Parameter {
         }
     }
 
-    pub const fn symbol(self, symbol: &'static str) -> Parameter {
+    pub(crate) const fn symbol(self, symbol: &'static str) -> Parameter {
         Parameter { symbol, ..self }
     }
 
@@ -85,15 +85,15 @@ impl Parameter {
     }
 
     /// Sets the initial extent of an axis, if it differs from that of the slider.
-    pub const fn axis(self, axis: Extent) -> Parameter {
+    pub(crate) const fn axis(self, axis: Extent) -> Parameter {
         Parameter { axis, ..self }
     }
 
-    pub const fn drag_step(self, drag_step: f64) -> Parameter {
+    pub(crate) const fn drag_step(self, drag_step: f64) -> Parameter {
         Parameter { drag_step, ..self }
     }
 
-    pub const fn whole(self) -> Parameter {
+    pub(crate) const fn whole(self) -> Parameter {
         Parameter { is_whole: true, ..self }
     }
 

@@ -26,7 +26,7 @@ pub struct Range {
 
 impl Range {
     /// Returns the value, or an error if it is out of range.
-    pub fn checked(self, value: f64) -> Result<f64, OutOfRange> {
+    pub(crate) fn checked(self, value: f64) -> Result<f64, OutOfRange> {
         let Range { name, min, max } = self;
         if (min..=max).contains(&value) {
             return Ok(value);

@@ -24,7 +24,7 @@ pub fn is_visible_name(name: &str) -> bool {
 }
 
 /// Returns the name with each invisible character as its escape.
-pub fn escaped_name(name: &str) -> String {
+pub(crate) fn escaped_name(name: &str) -> String {
     let escaped = |c: char| if is_unseen(c) { c.escape_unicode().to_string() } else { c.to_string() };
     name.chars().map(escaped).collect()
 }

@@ -15,9 +15,9 @@ mod worker;
 pub use data::data_folder;
 pub use look::{VulkanDriver, has_nvidia_gpu, has_portal, is_root, vulkan_drivers};
 pub use needs::{
-    Display, Look, Need, for_building, for_building_worker, for_installing_pytorch, for_tests, for_window,
+    Display, Look, Need, Packages, for_building, for_building_worker, for_installing_pytorch, for_tests, for_window,
 };
-pub use packages::{PackageManager, Packages};
+pub use packages::PackageManager;
 pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder};
 
 /// Returns the requirements in `needs` that this machine does not meet.

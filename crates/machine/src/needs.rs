@@ -1,7 +1,5 @@
 use std::fmt;
 
-use super::packages::Packages;
-
 /// An external requirement of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Need {
@@ -11,6 +9,15 @@ pub struct Need {
     pub look: Look,
     /// The packages to install if it is missing.
     pub packages: Packages,
+}
+
+/// The names of packages, separated by spaces, for each package manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packages {
+    pub apt: &'static str,
+    pub dnf: &'static str,
+    pub pacman: &'static str,
+    pub zypper: &'static str,
 }
 
 /// A way to detect a requirement.

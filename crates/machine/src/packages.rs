@@ -1,14 +1,5 @@
 use super::needs::Need;
 
-/// The names of packages, separated by spaces, for each package manager.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packages {
-    pub apt: &'static str,
-    pub dnf: &'static str,
-    pub pacman: &'static str,
-    pub zypper: &'static str,
-}
-
 /// A program that installs packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackageManager {

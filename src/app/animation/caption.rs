@@ -2,10 +2,11 @@
 
 use valleyscope_engine::optimizer::{RatedRule, Schedule};
 use valleyscope_engine::parameter::{LEARNING_RATE, ROTATION, SHARPNESS, SLOPE};
-use valleyscope_engine::simulation::{Record, SimulationSpec, Snapshot};
+use valleyscope_engine::simulation::{Record, SimulationSpec};
 
 use crate::app::number;
 use crate::app::transport::step_and_noise;
+use crate::player::Snapshot;
 
 /// The settings that change in a recorded session, as indices into all its settings. The noise is not among them, as
 /// every caption shows it.

@@ -1,11 +1,11 @@
-//! Drives the engine from frame to frame.
+//! Drives the player from frame to frame.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
 use egui::{Align2, Color32, ColorImage, Context, Id, Modal, vec2};
 use image::RgbaImage;
-use valleyscope_engine::simulation::{EngineCommand, OptimizerSpec, Playback, Record, Snapshot};
+use valleyscope_engine::simulation::{OptimizerSpec, Record};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::atomic_file::Overwrite;
 
@@ -13,6 +13,7 @@ use super::caption::VariedSettings;
 use super::encoder::{AnimationFile, EncodeError, Encoder};
 use super::{Settings, Subject};
 use crate::app::{Action, Offscreen, PictureExtent, Requests};
+use crate::player::{Playback, PlayerCommand, Snapshot};
 
 /// An export in progress.
 pub(super) struct Recording {
@@ -34,7 +35,7 @@ pub(super) struct Recording {
 }
 
 enum Phase {
-    /// Waits until the engine rests and the record of the session arrives.
+    /// Waits until the player rests and the record of the session arrives.
     Recall,
     /// Waits until another run than this one begins.
     Begin {
@@ -62,20 +63,20 @@ enum Phase {
     Over,
 }
 
-/// The position of the engine.
+/// The position of the player.
 #[derive(Clone, Copy)]
-pub(super) struct EnginePosition {
+pub(super) struct PlayerPosition {
     run: u64,
     step: u64,
     playback: Playback,
 }
 
-impl EnginePosition {
-    pub(super) fn of(snapshot: &Snapshot) -> EnginePosition {
-        EnginePosition { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
+impl PlayerPosition {
+    pub(super) fn of(snapshot: &Snapshot) -> PlayerPosition {
+        PlayerPosition { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
     }
 
-    /// Returns whether the engine rests at `step`.
+    /// Returns whether the player rests at `step`.
     fn is_at(self, step: u64) -> bool {
         self.playback != Playback::Playing && self.step == step
     }
@@ -96,7 +97,7 @@ impl Recording {
         let offscreen = subject.panel.offscreen(ctx)?;
         let extent = subject.panel.extent(ctx, settings.size);
         let (answer, session_answer) = channel();
-        requests.commands.extend([EngineCommand::Pause, EngineCommand::Record(answer)]);
+        requests.commands.extend([PlayerCommand::Pause, PlayerCommand::Record(answer)]);
         subject.live.frame_secs = Some(1.0 / settings.frames_per_sec.max(1) as f32);
         let encoder = Encoder::start(AnimationFile {
             format: settings.format,
@@ -121,16 +122,16 @@ impl Recording {
         })
     }
 
-    /// Advances as far as possible without waiting for the engine or the encoder. Call after the panel was drawn.
+    /// Advances as far as possible without waiting for the player or the encoder. Call after the panel was drawn.
     pub(super) fn advance(&mut self, subject: &mut Subject<'_>, requests: &mut Requests) {
-        let Some(here) = subject.live.snapshot.as_ref().map(EnginePosition::of) else { return };
+        let Some(here) = subject.live.snapshot.as_ref().map(PlayerPosition::of) else { return };
         if let Some(outcome) = self.encoder.as_ref().and_then(Encoder::outcome) {
             self.end(outcome, here, requests);
             return;
         }
         let phase = std::mem::replace(&mut self.phase, Phase::Over);
         self.phase = match phase {
-            // A playing engine is ahead of the snapshot; the step at which it pauses is the one to restore.
+            // A playing player is ahead of the snapshot; the step at which it pauses is the one to restore.
             Phase::Recall if here.playback != Playback::Playing => match self.session_answer.try_recv() {
                 Ok(record) => self.begin(record, here, requests),
                 Err(_) => Phase::Recall,
@@ -144,7 +145,7 @@ impl Recording {
             Phase::Finish { told: false } => Phase::Finish { told: self.encoder.as_ref().is_none_or(Encoder::finish) },
             Phase::Return { old_run } if here.run != old_run => {
                 if self.return_to > here.step {
-                    requests.commands.push(EngineCommand::Advance(self.return_to - here.step));
+                    requests.commands.push(PlayerCommand::Advance(self.return_to - here.step));
                 }
                 Phase::ReturnTo { step: self.return_to }
             }
@@ -164,16 +165,16 @@ impl Recording {
     }
 
     /// Ends with this outcome, and restores the run.
-    fn end(&mut self, outcome: Result<PathBuf, EncodeError>, here: EnginePosition, requests: &mut Requests) {
+    fn end(&mut self, outcome: Result<PathBuf, EncodeError>, here: PlayerPosition, requests: &mut Requests) {
         self.outcome = Some(outcome);
         self.encoder = None;
         self.go_back(here, requests);
     }
 
-    fn begin(&mut self, session: Record, here: EnginePosition, requests: &mut Requests) -> Phase {
+    fn begin(&mut self, session: Record, here: PlayerPosition, requests: &mut Requests) -> Phase {
         let command = match self.settings.replay {
-            true => EngineCommand::Replay(Box::new(session.clone())),
-            false => EngineCommand::Restart,
+            true => PlayerCommand::Replay(Box::new(session.clone())),
+            false => PlayerCommand::Restart,
         };
         requests.commands.push(command);
         if self.settings.replay {
@@ -184,15 +185,15 @@ impl Recording {
         Phase::Begin { old_run: here.run }
     }
 
-    fn reach(&self, step: u64, here: EnginePosition, requests: &mut Requests) -> Phase {
+    fn reach(&self, step: u64, here: PlayerPosition, requests: &mut Requests) -> Phase {
         if step > here.step {
-            requests.commands.push(EngineCommand::Advance(step - here.step));
+            requests.commands.push(PlayerCommand::Advance(step - here.step));
         }
         Phase::Reach { step }
     }
 
     /// Sends a frame to the encoder and continues with the next step.
-    fn hand_over(&mut self, frame: RgbaImage, here: EnginePosition, requests: &mut Requests) -> Phase {
+    fn hand_over(&mut self, frame: RgbaImage, here: PlayerPosition, requests: &mut Requests) -> Phase {
         let Some(encoder) = &self.encoder else { return Phase::Over };
         if let Some(frame) = encoder.offer(frame) {
             return Phase::HandOver { frame };
@@ -204,11 +205,11 @@ impl Recording {
         self.reach(self.settings.step_of(self.frames_done), here, requests)
     }
 
-    /// Restores the engine's position.
-    fn go_back(&mut self, here: EnginePosition, requests: &mut Requests) {
+    /// Restores the player's position.
+    fn go_back(&mut self, here: PlayerPosition, requests: &mut Requests) {
         self.phase = match self.session.take() {
             Some(session) => {
-                requests.commands.push(EngineCommand::Replay(Box::new(session)));
+                requests.commands.push(PlayerCommand::Replay(Box::new(session)));
                 Phase::Return { old_run: here.run }
             }
             None => Phase::Over,
@@ -216,7 +217,7 @@ impl Recording {
     }
 
     /// Stops and leaves no files behind.
-    pub(super) fn cancel(&mut self, here: Option<EnginePosition>, requests: &mut Requests) {
+    pub(super) fn cancel(&mut self, here: Option<PlayerPosition>, requests: &mut Requests) {
         self.encoder = None;
         if let Some(here) = here
             && !matches!(self.phase, Phase::Return { .. } | Phase::ReturnTo { .. } | Phase::Over)

@@ -1,9 +1,10 @@
-//! Requests as much detail from the engine as the plots can show.
+//! Requests as much detail from the player as the plots can show.
 
 use egui::Ui;
-use valleyscope_engine::simulation::{EngineCommand, PlotRequest};
+use valleyscope_engine::simulation::PlotRequest;
 
 use crate::app::Requests;
+use crate::player::PlayerCommand;
 
 /// The time for which the axis of steps must rest before more detail is requested, in seconds.
 const SETTLED_SECS: f64 = 0.12;
@@ -33,7 +34,7 @@ impl DetailRequest {
                 return ui.ctx().request_repaint();
             }
         }
-        requests.commands.push(EngineCommand::Plot(wanted));
+        requests.commands.push(PlayerCommand::Plot(wanted));
         *self = DetailRequest { sent: Some((run, wanted)), waiting: None };
     }
 }

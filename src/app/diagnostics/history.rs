@@ -1,11 +1,12 @@
 //! The data of the plots.
 
 use egui::{Color32, Theme};
-use valleyscope_engine::simulation::{Bucket, EnsembleView, SimulationSpec, Snapshot};
+use valleyscope_engine::simulation::{Bucket, SimulationSpec};
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::Document;
 use crate::app::landscape::marker::{color_of, line_color};
+use crate::player::{EnsembleView, Snapshot};
 
 /// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]

@@ -3,11 +3,12 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use egui::Context;
-use valleyscope_engine::simulation::{Bucket, EngineCommand};
+use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use super::csv::csv_of;
 use crate::app::{Action, Requests};
+use crate::player::PlayerCommand;
 
 /// The contents of the table.
 pub(super) struct TableContents {
@@ -18,14 +19,14 @@ pub(super) struct TableContents {
     pub steps: [u64; 2],
 }
 
-/// A table in progress. The engine hands over its history when it gets to the request, and a thread formats the text,
+/// A table in progress. The player hands over its history when it gets to the request, and a thread formats the text,
 /// which may be large.
 pub(super) struct Table {
     text: Receiver<String>,
 }
 
 impl Table {
-    /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of the engine's whole history.
+    /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of the player's whole history.
     pub(super) fn begin(
         ctx: &Context,
         contents: TableContents,
@@ -36,7 +37,7 @@ impl Table {
         match frozen {
             // The receiver lives until the thread has it.
             Some(frozen) => answer.send(frozen).unwrap_or_default(),
-            None => requests.commands.push(EngineCommand::History(answer)),
+            None => requests.commands.push(PlayerCommand::History(answer)),
         }
         let (text_to, text) = channel();
         let ctx = ctx.clone();

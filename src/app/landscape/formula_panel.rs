@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use egui::{Color32, DragValue, FontSelection, Label, RichText, TextStyle, Ui};
 use valleyscope_engine::optimizer::StepInputs;
-use valleyscope_engine::simulation::{ParticleId, Playback, StepTrace};
+use valleyscope_engine::simulation::{ParticleId, StepTrace};
 use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
 use valleyscope_experiments::view::ticks::grouped;
 
@@ -12,6 +12,7 @@ use super::marker::{color_of, draw_marker, line_color, marker_of};
 use super::pre_step_readout;
 use crate::app::theme::text_width;
 use crate::app::{Document, Live, Requests};
+use crate::player::Playback;
 
 /// The lines of the selected particle's update rule with the numbers of its last step.
 #[derive(Debug, Default)]

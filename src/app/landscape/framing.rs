@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use egui::Ui;
-use valleyscope_engine::simulation::EnsembleView;
 use valleyscope_experiments::view::Camera;
 
 use super::interaction::start_xy;
 use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY_DISTANCE, fitted, limited};
 use crate::app::{Document, Live};
+use crate::player::EnsembleView;
 
 /// The largest number of an ensemble's particles that are used to find its box.
 const MOST_FITTED: usize = 2000;

@@ -8,6 +8,7 @@ use super::layout::CanvasLayout;
 use super::marker::{color_of, draw_marker, marker_of};
 use crate::app::theme::text_width;
 use crate::app::{Document, Live};
+use crate::player::EnsembleView;
 
 const PADDING: f32 = 7.0;
 const MARKER: f32 = 18.0;
@@ -42,7 +43,7 @@ impl Row {
 fn rows(document: &Document, live: &Live) -> Vec<Row> {
     let Some(snapshot) = &live.snapshot else { return Vec::new() };
     let names = document.spec.shown_names();
-    let row = |view: &valleyscope_engine::simulation::EnsembleView| {
+    let row = |view: &EnsembleView| {
         let index = document.spec.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
         let spec = &document.spec.optimizers[index];
         let diverged = match view.sample.diverged {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
-use valleyscope_engine::simulation::{EnsembleView, Snapshot};
 
 use crate::gpu::{Positions, Renderer, Scene};
+use crate::player::{EnsembleView, Snapshot};
 
 /// The data that wait for their upload to the GPU. They are kept until the landscape is next painted, however long the
 /// window is hidden.
@@ -135,8 +135,9 @@ impl CallbackTrait for LandscapeCallback {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::player::Player;
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-    use valleyscope_engine::simulation::{Engine, LandscapeSpec, OptimizerSpec, SimulationSpec, defaults};
+    use valleyscope_engine::simulation::{LandscapeSpec, OptimizerSpec, SimulationSpec, defaults};
 
     fn snapshot() -> Snapshot {
         let rule = RuleSpec::on_plane(RuleKind::Signum).rated(defaults::learning_rate());
@@ -150,8 +151,8 @@ mod tests {
             temperature: None,
             optimizers: vec![OptimizerSpec { id: 4, name: None, color: None, enabled: true, rule }],
         };
-        let engine = Engine::spawn(spec, || {});
-        engine.wait_snapshot(std::time::Duration::from_secs(60)).expect("a first snapshot")
+        let player = Player::spawn(spec, || {});
+        player.wait_snapshot(std::time::Duration::from_secs(60)).expect("a first snapshot")
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use eframe::egui_wgpu::{self, RenderState};
 use egui::{Context, Painter, Rect, Response, Sense, Ui, Vec2, WidgetInfo, vec2};
 use valleyscope_engine::landscape::Landscape;
-use valleyscope_engine::simulation::{Snapshot, trail_columns};
 use valleyscope_experiments::view::{AutoScale, Camera, SymLog, Viewport};
 
 use super::framing::Framing;
@@ -19,6 +18,7 @@ use super::summary::summary;
 use super::{axes, color_bar, marks};
 use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
+use crate::player::{Snapshot, trail_columns};
 
 /// The width of a panel, in points, below which its tools are in a menu.
 const NARROW: f32 = 280.0;

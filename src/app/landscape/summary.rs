@@ -1,10 +1,10 @@
 //! The description of the canvas for screen readers.
 
-use valleyscope_engine::simulation::Playback;
 use valleyscope_experiments::view::Viewport;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 
 use crate::app::{Document, Live};
+use crate::player::Playback;
 
 /// Describes the canvas for screen readers. `left_out` are the optimizers that have run away.
 pub(super) fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: &[u32]) -> String {

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use egui::Context;
-use valleyscope_engine::simulation::{EngineCommand, SimulationSpec};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LandscapePreset;
 
 use super::LandscapeTab;
 use crate::app::controls::{Highlight, controls_set_by};
 use crate::app::live::{Action, LandscapeAction, Requests};
+use crate::player::PlayerCommand;
 
 impl LandscapeTab {
-    /// Sends commands to the engine.
-    pub(in crate::app) fn command(&self, commands: Vec<EngineCommand>) {
+    /// Sends commands to the player.
+    pub(in crate::app) fn command(&self, commands: Vec<PlayerCommand>) {
         for command in commands {
-            self.engine.send(command);
+            self.player.send(command);
         }
     }
 
@@ -22,19 +23,19 @@ impl LandscapeTab {
         match action {
             LandscapeAction::Set(spec) => self.editor.draft.document.spec = *spec,
             LandscapeAction::Play => {
-                // An animation has the engine for itself.
+                // An animation has the player for itself.
                 if !self.animation.is_recording() {
-                    self.engine.send(EngineCommand::Play);
+                    self.player.send(PlayerCommand::Play);
                 }
             }
-            LandscapeAction::TogglePlay => self.engine.toggle_play(self.live.playback()),
-            LandscapeAction::SingleStep => self.engine.send(EngineCommand::Advance(1)),
-            LandscapeAction::Restart => self.engine.restart(),
+            LandscapeAction::TogglePlay => self.player.toggle_play(self.live.playback()),
+            LandscapeAction::SingleStep => self.player.send(PlayerCommand::Advance(1)),
+            LandscapeAction::Restart => self.player.restart(),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
-            LandscapeAction::SaveSession => self.recording = Some(self.engine.record()),
+            LandscapeAction::SaveSession => self.recording = Some(self.player.record()),
             LandscapeAction::OpenPictureExport => self.picture_export.open(),
             LandscapeAction::OpenFigureExport => self.figure_export.open(),
-            LandscapeAction::OpenAnimationExport => self.animation.open(&self.live, || self.engine.record()),
+            LandscapeAction::OpenAnimationExport => self.animation.open(&self.live, || self.player.record()),
         }
     }
 
@@ -56,11 +57,11 @@ impl LandscapeTab {
         self.diagnostics.reset_view();
         let notice = match record {
             Some(record) => {
-                self.engine.replay(&mut self.editor.draft.document, record, &self.live);
+                self.player.replay(&mut self.editor.draft.document, record, &self.live);
                 format!("Opened “{title}”. Its recorded changes are repeated.")
             }
             None => {
-                self.engine.load(&self.editor.draft.document);
+                self.player.load(&self.editor.draft.document);
                 format!("Opened “{title}”. Undo goes back.")
             }
         };
@@ -91,13 +92,13 @@ impl LandscapeTab {
         Highlight::set(ctx, controls);
     }
 
-    /// Plays the run if the lesson step asks for it, unless an animation has the engine for itself.
+    /// Plays the run if the lesson step asks for it, unless an animation has the player for itself.
     pub(super) fn play_lesson_step(&mut self) {
         let plays = self.editor.lesson().is_some_and(|(index, lesson)| lesson[index].play);
         if plays && !self.animation.is_recording() {
             // A later pause has to be in force before the run plays on.
-            self.engine.follow(&self.editor.draft.document, self.pace);
-            self.engine.send(EngineCommand::Play);
+            self.player.follow(&self.editor.draft.document, self.pace);
+            self.player.send(PlayerCommand::Play);
         }
     }
 
@@ -107,10 +108,10 @@ impl LandscapeTab {
         steps.is_some_and(|steps| step >= steps)
     }
 
-    /// Starts the document's run, unless an animation has the engine for itself.
+    /// Starts the document's run, unless an animation has the player for itself.
     pub(super) fn begin_document(&mut self) {
         if !self.animation.is_recording() {
-            self.engine.load(&self.editor.draft.document);
+            self.player.load(&self.editor.draft.document);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use egui::{Context, Key, Modifiers, Rect, Ui};
-use valleyscope_engine::simulation::{EngineCommand, ParticleId, Record};
+use valleyscope_engine::simulation::{ParticleId, Record};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::ViewSettings;
 
@@ -20,7 +20,6 @@ use super::controls::ControlsPanel;
 use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
-use super::engine::EngineLink;
 use super::figure_export::FigureExport;
 use super::keys::Keys;
 use super::landscape::{FormulaPanel, LandscapePanel};
@@ -29,12 +28,14 @@ use super::menu_item;
 use super::opened::OpenedContent;
 use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
+use super::player_link::PlayerLink;
 use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
 use super::wake::Wake;
+use crate::player::PlayerCommand;
 use editor::LandscapeEditor;
 use memory::{LandscapeMemory, Restored, ViewState};
 
-/// The time between two snapshots of an engine whose landscape is not shown.
+/// The time between two snapshots of a player whose landscape is not shown.
 const UNSEEN: Duration = Duration::from_millis(500);
 /// The longest time that a frame spends on taking snapshots.
 const SNAPSHOT_TIME: Duration = Duration::from_millis(4);
@@ -42,10 +43,10 @@ const SNAPSHOT_TIME: Duration = Duration::from_millis(4);
 /// The landscape tab.
 pub(super) struct LandscapeTab {
     editor: LandscapeEditor,
-    engine: EngineLink,
+    player: PlayerLink,
     live: Live,
     pace: PlaybackPace,
-    /// The waker for the engine's updates, which only this tab shows.
+    /// The waker for the player's updates, which only this tab shows.
     wake: Wake,
     landscape: LandscapePanel,
     formula: FormulaPanel,
@@ -84,16 +85,16 @@ impl RegisteredTab for LandscapeTab {
         };
         let pace = start.options.pace.or(pace).unwrap_or_default();
         let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
-        let engine_wake = wake.clone();
-        let engine = EngineLink::start(&editor.draft.document, pace, move || engine_wake.soon());
+        let player_wake = wake.clone();
+        let player = PlayerLink::start(&editor.draft.document, pace, move || player_wake.soon());
         // A preset from the command line plays with its own view, whatever the last session's state.
         let is_asked = start.options.preset.is_some();
         if start.options.play && (is_asked || view.as_ref().is_none_or(|view| view.playing)) {
-            engine.send(EngineCommand::Play);
+            player.send(PlayerCommand::Play);
         }
         let mut tab = LandscapeTab {
             editor,
-            engine,
+            player,
             live: Live::default(),
             pace,
             wake,
@@ -187,7 +188,7 @@ impl Tab for LandscapeTab {
             self.recording = None;
             requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(record))));
         }
-        self.engine.hold(!(frame.is_window_visible && self.is_drawn(frame.is_shown)));
+        self.player.hold(!(frame.is_window_visible && self.is_drawn(frame.is_shown)));
     }
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
@@ -209,7 +210,7 @@ impl Tab for LandscapeTab {
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
         self.wake.show(self.is_drawn(is_shown));
         if !self.animation.is_recording() {
-            let begun_by = self.engine.follow(&self.editor.draft.document, self.pace);
+            let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
             if let Some(reason) = begun_by.filter(|_| under_way) {
                 requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
@@ -222,7 +223,7 @@ impl Tab for LandscapeTab {
         };
         if self.live.selected.is_some_and(|selected| !is_simulated(selected)) {
             self.live.selected = None;
-            self.engine.send(EngineCommand::Select(None));
+            self.player.send(PlayerCommand::Select(None));
         }
         self.editor.record_for_undo(ctx);
     }
@@ -299,15 +300,15 @@ impl LandscapeTab {
         }
         self.live.hidden = view.hidden;
         self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
-        self.engine.send(EngineCommand::Select(self.live.selected));
+        self.player.send(PlayerCommand::Select(self.live.selected));
     }
 
     fn take_snapshots(&mut self) {
         let begin = Instant::now();
-        while let Some(snapshot) = self.engine.next_snapshot() {
+        while let Some(snapshot) = self.player.next_snapshot() {
             self.landscape.absorb(&snapshot);
             if !self.animation.is_recording() {
-                self.engine.show_replayed(&mut self.editor.draft.document, &snapshot);
+                self.player.show_replayed(&mut self.editor.draft.document, &snapshot);
             }
             self.live.snapshot = Some(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {

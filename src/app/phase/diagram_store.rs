@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Pool, Progress, Sweep, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::result::{RawExport, RawPlan, SweepResult};
+use crate::sweep_pool::{Pool, Progress, Sweep};
 
 /// The longest time that a frame spends on storing arrived pixels.
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use egui::{Button, Label, ProgressBar, RichText, TextStyle, Ui};
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::Progress;
 use valleyscope_experiments::preset::SweepPreset;
 
 use super::panel::PhasePanel;
+use crate::sweep_pool::Progress;
 
 /// The height of the progress bar, in points.
 const BAR: f32 = 6.0;

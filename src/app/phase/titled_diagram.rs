@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use valleyscope_engine::sweep::{Diagram, Metric, Precision, Progress, SweepSpec};
+use valleyscope_engine::sweep::{Diagram, Metric, Precision, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 
 use crate::figure::as_changed;
 use crate::result::SweepResult;
+use crate::sweep_pool::Progress;
 
 /// A diagram, and the preset that it comes from.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Handles events from outside: of the engine, the disk and the graphics driver.
+//! Handles events from outside: of the player, the disk and the graphics driver.
 
 use std::path::Path;
 

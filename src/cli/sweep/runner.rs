@@ -6,12 +6,13 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::sweep::{self, Backend, Finished, Pool, Sweep, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
+use crate::sweep_pool::{Pool, Progress, Sweep};
 
 /// Loads the sweep that a user gives by a name or a file.
 pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
@@ -46,7 +47,7 @@ pub(crate) trait Taker {
 
 impl SweepRunner {
     /// Creates a runner with this number of threads, or as many as the machine runs at the same time.
-    pub(crate) fn open(threads: Option<u64>, precision: sweep::Precision) -> Result<SweepRunner, Failure> {
+    pub(crate) fn open(threads: Option<u64>, precision: Precision) -> Result<SweepRunner, Failure> {
         let all = || available_parallelism().map_or(1, |threads| threads.get());
         let threads = threads.map_or_else(all, |threads| threads as usize);
         let pool =
@@ -61,7 +62,7 @@ impl SweepRunner {
         keep_runs: bool,
         known: impl Fn([usize; 2]) -> bool,
         taker: &mut impl Taker,
-    ) -> Result<sweep::Progress, Failure> {
+    ) -> Result<Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
         let job = SweepJob { keep_runs, known: &known, ..SweepJob::new(spec, self.backend) };
         let sweep = Sweep::start(&self.pool, job, || {});
@@ -94,7 +95,7 @@ impl SweepRunner {
     }
 
     /// Describes the speed of the work, with threads and instructions.
-    pub(crate) fn speed(&self, done: &sweep::Progress) -> String {
+    pub(crate) fn speed(&self, done: &Progress) -> String {
         let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
         let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };
         let (threads, backend) = (self.pool.threads(), self.backend);

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{Replicates, StepCount};
 use valleyscope_engine::sweep::{
-    Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Pool, Precision, Quantity, Spacing,
-    Sweep, SweepJob, SweepOptimizer, SweepSpec,
+    Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Precision, Quantity, Spacing, SweepJob,
+    SweepOptimizer, SweepSpec, SweepWork,
 };
 
 use super::specs::{count, fig2a, runs};
@@ -211,4 +212,23 @@ fn a_sweep_that_is_dropped_gives_its_threads_back() {
     let mut diagram = Diagram::new(spec);
     next.finished().iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
     assert!(diagram.is_complete());
+}
+
+#[test]
+fn a_thread_alone_does_the_work_until_it_takes_no_more() {
+    let spec = light([4, 5]);
+    let work = SweepWork::new(SweepJob::new(Arc::clone(&spec), Backend::new(Precision::Single)));
+    let mut pixels = Vec::new();
+    work.run(|finished| {
+        assert_eq!(text(&finished.cell), text(&cell_alone(&spec, finished.pixel, 11)));
+        pixels.push(finished.pixel);
+        pixels.len() < 7
+    });
+    assert_eq!((pixels.len(), work.pixels(), work.all_pixels()), (7, 7, 20));
+    work.run(|finished| {
+        pixels.push(finished.pixel);
+        true
+    });
+    assert_eq!(pixels, spec.pixels().collect::<Vec<_>>());
+    assert_eq!((work.pixels(), work.steps()), (20, work.all_steps()));
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::sweep::{
-    Backend, LearningRates, PixelOrder, Pool, Precision, Runs, Sweep, SweepJob, SweepOptimizer, SweepSpec,
+    Backend, LearningRates, PixelOrder, Precision, Runs, SweepJob, SweepOptimizer, SweepSpec,
 };
 
 use super::specs::{backends, bits, count, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};

@@ -5,8 +5,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, Pool, Precision, Sweep, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, Precision, SweepJob, SweepSpec};
 
 use super::specs::fig2a;
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use valleyscope::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
-use valleyscope_engine::sweep::{Backend, Finished, Pool, Precision, Sweep, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 fn spec() -> SweepSpec {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{
-    Average, Cell, Diagram, Metric, Metrics, PixelOrder, Pool, Precision, Runs, Sweep, SweepJob, SweepSpec,
+    Average, Cell, Diagram, Metric, Metrics, PixelOrder, Precision, Runs, SweepJob, SweepSpec,
 };
 use valleyscope_engine::sweep::{Backend, LearningRates};
 

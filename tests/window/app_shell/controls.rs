@@ -1,4 +1,4 @@
-//! Each control changes the document, and the engine runs the document's simulation.
+//! Each control changes the document, and the player runs the document's simulation.
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
@@ -12,9 +12,9 @@ fn spec(app: &App) -> &SimulationSpec {
     &app.state().document().spec
 }
 
-/// Waits until the engine runs exactly the document's simulation.
+/// Waits until the player runs exactly the document's simulation.
 fn engine_follows(app: &mut App) {
-    app.until("the engine to follow the document", |app| {
+    app.until("the player to follow the document", |app| {
         let snapshot = app.state().live().snapshot.as_ref();
         snapshot.is_some_and(|snapshot| snapshot.spec.as_ref() == spec(app))
     });

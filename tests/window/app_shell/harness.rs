@@ -144,7 +144,7 @@ impl App {
         self.harness.check_accessibility();
     }
 
-    /// Runs frames until `holds` is true, which depends on the engine's or a file's thread.
+    /// Runs frames until `holds` is true, which depends on the player's or a file's thread.
     pub fn until(&mut self, what: &str, holds: impl Fn(&App) -> bool) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(120) {

@@ -84,7 +84,7 @@ fn undo_and_redo_go_through_every_change() {
     assert_eq!(noise(&app), 2.0);
     press(&mut app, Modifiers::COMMAND, Key::Y);
     assert_eq!(noise(&app), 3.0);
-    app.until("the engine to follow", |app| {
+    app.until("the player to follow", |app| {
         app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.noise.get() == 3.0)
     });
 }
@@ -111,7 +111,7 @@ fn undo_restores_a_removed_optimizer() {
     app.settle();
     app.menu("Edit", "Undo");
     assert_eq!(app.state().document().spec.optimizers.len(), 2);
-    app.until("the engine to follow", |app| {
+    app.until("the player to follow", |app| {
         app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.ensembles.len() == 2)
     });
 }

@@ -1,4 +1,4 @@
-//! Drives the app like a user: tests find everything by its accessible name, and the engine is the real one.
+//! Drives the app like a user: tests find everything by its accessible name, and the player is the real one.
 
 mod controls;
 mod figure_export;

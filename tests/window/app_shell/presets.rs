@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
-use valleyscope_engine::simulation::Playback;
+use valleyscope::player::Playback;
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use super::harness::{App, Begin, PLAIN};
@@ -27,7 +27,7 @@ fn each_built_in_preset_opens_from_the_menu() {
         app.menu("Presets", &preset.title);
         let expected = preset.simulation_at(0).expect("the preset's lesson fits");
         assert_eq!(app.state().document().spec, expected, "{}", built_in.name);
-        app.until("the engine to run the preset", |app| {
+        app.until("the player to run the preset", |app| {
             app.state().live().snapshot.as_ref().is_some_and(|snapshot| *snapshot.spec == expected)
         });
         app.settle();

@@ -4,7 +4,7 @@ use super::{Lanes, Planar, Real};
 
 /// Two vectors, one after the other: for vectors without a more efficient joined type.
 #[derive(Clone, Copy, Debug)]
-pub struct Both<V>([V; 2]);
+pub struct Both<V>(pub(super) [V; 2]);
 
 macro_rules! one_after_the_other {
     ($($trait:ident $method:ident),*) => {$(
@@ -124,38 +124,7 @@ impl<V: Real> Real for Both<V> {
     }
 }
 
-/// Returns the norm of two coordinates that are joined to one vector.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
-    let [x, y] = V::apart(both);
-    V::both([x.mul_add(x, y * y).sqrt(); 2])
-}
-
-/// Returns the mean of two coordinates that are joined to one vector.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
-    let [x, y] = V::apart(both);
-    V::both([V::splat(0.5) * (x + y); 2])
-}
-
-/// Exchanges the two coordinates that are joined to one vector.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) fn exchanged_both<V: Planar>(both: V::Both) -> V::Both {
-    let [x, y] = V::apart(both);
-    V::both([y, x])
-}
-
-/// Returns the sum of two coordinates that are joined to one vector.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) fn sum_of_both<V: Planar>(both: V::Both) -> V::Both {
-    let [x, y] = V::apart(both);
-    V::both([x + y; 2])
-}
-
+/// Joins the coordinates of vectors to [`Both`].
 macro_rules! planar {
     ($(impl $([$($parameter:tt)*])? for $vector:ty;)*) => {$(
         impl$(<$($parameter)*>)? Planar for $vector {
@@ -174,13 +143,10 @@ macro_rules! planar {
     )*};
 }
 
+#[cfg(target_arch = "x86_64")]
+pub(super) use planar;
+
 planar! {
     impl [const N: usize] for Lanes<f64, N>;
     impl [const N: usize] for Lanes<f32, N>;
-}
-#[cfg(target_arch = "x86_64")]
-planar! {
-    impl for super::x86::F64x4x2;
-    impl for super::x86::F64x8;
-    impl for super::x86::F64x8x4;
 }

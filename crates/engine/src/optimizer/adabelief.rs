@@ -17,23 +17,17 @@ pub struct AdaBelief;
 hyperparameters! {
     beta1: Hyperparameter::momentum(),
     beta2: Hyperparameter::decay_rate("β₂", "Deviations β₂")
-        .help(
-            "How much of the running average of the squared difference of gradient and momentum is kept in each step. \
-             Its root divides the step.",
-        )
+        .help("How much of the running average of the squared difference of gradient and momentum is kept in each step. \
+               Its root divides the step.")
         .slider(0.0, 0.9999)
         .defaults(0.999, 0.999),
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
 const R: StepPart = StepPart::quantity("r", "deviation of the gradient from its average");
 const S: StepPart = StepPart::state("s", "s", "running average of the squared deviations");
 const D: StepPart = StepPart::quantity("d", "direction: signal over deviation");
 const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "AdaBelief's direction");
-
-/// Keeps the step finite where all gradients were the same.
-const EPSILON: f64 = 1e-8;
 
 impl Rule for AdaBelief {
     const INFO: RuleInfo = RuleInfo {
@@ -42,34 +36,27 @@ impl Rule for AdaBelief {
         marker: Marker::open(MarkerShape::Down),
         source: "arXiv:2010.07468",
         hyperparameters: TABLE,
-        states: &[&M, &S],
+        states: &[&StepPart::MOMENTUM, &S],
         needs: &[],
         observed: None,
     };
 
     type Hyper<N: Copy> = Hyper<N>;
-    type Coefficients<A: Algebra> = AdamCoefficients<A>;
+    type Coefficients<A: Algebra> = AdamAverages<A>;
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        StepSettings { hyper: h, power, .. }: &StepSettings<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> AdamCoefficients<A> {
-        AdamCoefficients::new([h.beta1, h.beta2], [power.beta1, power.beta2], EPSILON, &of)
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> AdamAverages<A> {
+        let StepSettings { hyper: h, power, .. } = step;
+        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], &of)
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &AdamCoefficients<A>,
-        seen: RuleInput<A, B>,
-        [m, s]: [A; 2],
-    ) -> ([A; 2], Moved<A>) {
-        let m = c.beta1.average(m, seen.gradient).named(&M);
+    fn step<A: Algebra, B: Batch<A>>(c: &AdamAverages<A>, seen: RuleInput<A, B>, [m, s]: [A; 2]) -> ([A; 2], Moved<A>) {
+        let m = c.beta1.average(m, seen.gradient).named(&StepPart::MOMENTUM);
         let deviation = (seen.gradient - m).named(&R);
         let s = (c.beta2.average_of_squares(s, deviation) + c.ratio.epsilon).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m, s], seen.moved(direction, &DIRECTION))
+        ([m, s], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

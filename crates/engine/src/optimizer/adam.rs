@@ -18,13 +18,7 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay().paper("0.1"),
 }
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
-const S: StepPart = StepPart::state("s", "s", "running average of their squares");
-const D: StepPart = StepPart::quantity("d", "direction: signal over noise");
 const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "Adam's direction");
-
-/// Keeps the step finite where no gradient was ever seen.
-const EPSILON: f64 = 1e-8;
 
 impl Rule for Adam {
     const INFO: RuleInfo = RuleInfo {
@@ -33,34 +27,27 @@ impl Rule for Adam {
         marker: Marker::filled(MarkerShape::Circle),
         source: "arXiv:1412.6980, arXiv:1711.05101",
         hyperparameters: TABLE,
-        states: &[&M, &S],
+        states: &[&StepPart::MOMENTUM, &StepPart::SQUARES],
         needs: &[],
         observed: Some(Observation { metric: "signal", title: "|m̂|/√ŝ", statistic: ObservedStatistic::Quantiles }),
     };
 
     type Hyper<N: Copy> = Hyper<N>;
-    type Coefficients<A: Algebra> = AdamCoefficients<A>;
+    type Coefficients<A: Algebra> = AdamAverages<A>;
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        StepSettings { hyper: h, power, .. }: &StepSettings<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> AdamCoefficients<A> {
-        AdamCoefficients::new([h.beta1, h.beta2], [power.beta1, power.beta2], EPSILON, &of)
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> AdamAverages<A> {
+        let StepSettings { hyper: h, power, .. } = step;
+        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], &of)
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &AdamCoefficients<A>,
-        seen: RuleInput<A, B>,
-        [m, s]: [A; 2],
-    ) -> ([A; 2], Moved<A>) {
-        let m = c.beta1.average(m, seen.gradient).named(&M);
-        let s = c.beta2.average_of_squares(s, seen.gradient).named(&S);
-        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m, s], seen.moved(direction, &DIRECTION))
+    fn step<A: Algebra, B: Batch<A>>(c: &AdamAverages<A>, seen: RuleInput<A, B>, [m, s]: [A; 2]) -> ([A; 2], Moved<A>) {
+        let m = c.beta1.average(m, seen.gradient).named(&StepPart::MOMENTUM);
+        let s = c.beta2.average_of_squares(s, seen.gradient).named(&StepPart::SQUARES);
+        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&StepPart::SIGNAL_OVER_NOISE);
+        ([m, s], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 
     /// |m̂| / √ŝ: 1 where gradients agree, 0 where noise outweighs them.

@@ -20,13 +20,8 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
 const S: StepPart = StepPart::state("s", "s", "running average of the mean square over the block");
-const D: StepPart = StepPart::quantity("d", "direction: signal over noise");
 const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "Adam-mini's direction");
-
-/// Keeps the step finite where no gradient was ever seen.
-const EPSILON: f64 = 1e-8;
 
 impl Rule for AdamMini {
     const INFO: RuleInfo = RuleInfo {
@@ -35,33 +30,26 @@ impl Rule for AdamMini {
         marker: Marker::open(MarkerShape::Diamond),
         source: "arXiv:2406.16793",
         hyperparameters: TABLE,
-        states: &[&M, &S],
+        states: &[&StepPart::MOMENTUM, &S],
         needs: &[Need::WholeParameter],
         observed: None,
     };
 
     type Hyper<N: Copy> = Hyper<N>;
-    type Coefficients<A: Algebra> = AdamCoefficients<A>;
+    type Coefficients<A: Algebra> = AdamAverages<A>;
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(
-        StepSettings { hyper: h, power, .. }: &StepSettings<N, Hyper<N>>,
-        of: impl Fn(N) -> A,
-    ) -> AdamCoefficients<A> {
-        AdamCoefficients::new([h.beta1, h.beta2], [power.beta1, power.beta2], EPSILON, &of)
+    fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> AdamAverages<A> {
+        let StepSettings { hyper: h, power, .. } = step;
+        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], &of)
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        c: &AdamCoefficients<A>,
-        seen: RuleInput<A, B>,
-        [m, s]: [A; 2],
-    ) -> ([A; 2], Moved<A>) {
-        let m = c.beta1.average(m, seen.gradient).named(&M);
+    fn step<A: Algebra, B: Batch<A>>(c: &AdamAverages<A>, seen: RuleInput<A, B>, [m, s]: [A; 2]) -> ([A; 2], Moved<A>) {
+        let m = c.beta1.average(m, seen.gradient).named(&StepPart::MOMENTUM);
         let s = c.beta2.average(s, (seen.gradient * seen.gradient).block_mean()).named(&S);
-        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m, s], seen.moved(direction, &DIRECTION))
+        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&StepPart::SIGNAL_OVER_NOISE);
+        ([m, s], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

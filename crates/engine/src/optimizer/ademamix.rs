@@ -42,16 +42,10 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
-const S: StepPart = StepPart::state("s", "s", "running average of their squares");
 const SLOW: StepPart = StepPart::state("n", "n", "slow average of the gradients, not corrected for its bias");
 const SUM: StepPart = StepPart::quantity("p", "both averages, so that p̂ = m̂ + α n");
-const D: StepPart = StepPart::quantity("d", "direction: signal over noise");
 const BETA3: StepPart = StepPart::coefficient("β₃(t)");
 const DIRECTION: StepArrow = StepArrow::direction("−p̂/√ŝ", "AdEMAMix's direction");
-
-/// Keeps the step finite where no gradient was ever seen.
-const EPSILON: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
@@ -77,7 +71,7 @@ impl Rule for AdEmaMix {
         marker: Marker::open(MarkerShape::Triangle),
         source: "arXiv:2409.03137",
         hyperparameters: TABLE,
-        states: &[&M, &S, &SLOW],
+        states: &[&StepPart::MOMENTUM, &StepPart::SQUARES, &SLOW],
         needs: &[],
         observed: None,
     };
@@ -102,7 +96,7 @@ impl Rule for AdEmaMix {
             beta2: DecayRate::new(h.beta2, &of),
             beta3: DecayRate::new(beta3, &of),
             slow: of(alpha * (one - power.beta1)),
-            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", ADAM_EPSILON), &of),
         }
     }
 
@@ -113,12 +107,11 @@ impl Rule for AdEmaMix {
         [m, s, slow]: [A; 3],
     ) -> ([A; 3], Moved<A>) {
         let gradient = seen.gradient;
-        let m = c.beta1.average(m, gradient).named(&M);
-        let s = c.beta2.average_of_squares(s, gradient).named(&S);
+        let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
+        let s = c.beta2.average_of_squares(s, gradient).named(&StepPart::SQUARES);
         let slow = c.beta3.average(slow, gradient).named(&SLOW);
         let sum = m.add_product(c.slow, slow).named(&SUM);
-        let direction = sum.bias_corrected_ratio(s, &c.ratio).named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m, s, slow], seen.moved(direction, &DIRECTION))
+        let direction = sum.bias_corrected_ratio(s, &c.ratio).named(&StepPart::SIGNAL_OVER_NOISE);
+        ([m, s, slow], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

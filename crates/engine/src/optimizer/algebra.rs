@@ -17,7 +17,7 @@ pub enum Function {
 }
 
 impl Function {
-    pub const ALL: [Function; 3] = [Function::Exp, Function::Ln, Function::Tanh];
+    pub(crate) const ALL: [Function; 3] = [Function::Exp, Function::Ln, Function::Tanh];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -274,7 +274,7 @@ pub const NEWTON_SCHULZ_EPSILON: f64 = 1e-7;
 
 /// [`Algebra::orthogonal`] of a matrix of so many rows and one column: each step multiplies X by a number.
 #[inline(always)]
-pub fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
+pub(crate) fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
     let [linear, cubic, quintic] = each(NEWTON_SCHULZ, A::splat);
     let norm = column.norm();
     let mut factor = A::splat(1.0) / (norm + A::splat(NEWTON_SCHULZ_EPSILON));

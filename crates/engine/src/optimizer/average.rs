@@ -12,7 +12,7 @@ pub struct DecayRate<A> {
 impl<A: Algebra> DecayRate<A> {
     /// Creates the coefficients of an average with the decay rate β.
     #[inline(always)]
-    pub fn new<S: Scalar>(beta: S, of: &impl Fn(S) -> A) -> DecayRate<A> {
+    pub(crate) fn new<S: Scalar>(beta: S, of: &impl Fn(S) -> A) -> DecayRate<A> {
         // The function itself is called: a call through the reference would not be inlined, and so not be compiled for
         // the vector instructions of the step.
         DecayRate { beta: (*of)(beta), one_minus_beta: (*of)(S::splat(1.0) - beta) }
@@ -20,33 +20,36 @@ impl<A: Algebra> DecayRate<A> {
 
     /// `β m + (1 − β) x`: the average after its next value x.
     #[inline(always)]
-    pub fn average(self, m: A, x: A) -> A {
+    pub(crate) fn average(self, m: A, x: A) -> A {
         self.beta.mul_add(m, self.one_minus_beta * x)
     }
 
     /// `β s + (1 − β) x²`, where x² is `((1 − β) x) x`.
     #[inline(always)]
-    pub fn average_of_squares(self, s: A, x: A) -> A {
+    pub(crate) fn average_of_squares(self, s: A, x: A) -> A {
         self.beta.mul_add(s, self.one_minus_beta * x * x)
     }
 }
 
-/// Adam's coefficients: the decay rates of the averages of the gradient and of its square, and the bias of their ratio.
+/// ε of Adam and of rules like it: it keeps a step finite where all gradients so far were 0.
+pub(super) const ADAM_EPSILON: f64 = 1e-8;
+
+/// Adam's averages of the gradient and of its square: their decay rates, and the bias of their ratio.
 #[derive(Clone, Copy, Debug)]
-pub struct AdamCoefficients<A> {
+pub struct AdamAverages<A> {
     pub beta1: DecayRate<A>,
     pub beta2: DecayRate<A>,
     pub ratio: RatioCorrection<A>,
 }
 
-impl<A: Algebra> AdamCoefficients<A> {
-    /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
+impl<A: Algebra> AdamAverages<A> {
+    /// Creates the coefficients from β₁ and β₂, and their powers β₁ᵗ and β₂ᵗ.
     #[inline(always)]
-    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: f64, of: &impl Fn(S) -> A) -> Self {
-        AdamCoefficients {
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], of: &impl Fn(S) -> A) -> Self {
+        AdamAverages {
             beta1: DecayRate::new(beta1, of),
             beta2: DecayRate::new(beta2, of),
-            ratio: RatioCorrection::new(powers, S::constant("ε", epsilon), of),
+            ratio: RatioCorrection::new(powers, S::constant("ε", ADAM_EPSILON), of),
         }
     }
 }
@@ -63,7 +66,7 @@ pub struct AverageWeight<A> {
 impl<A> AverageWeight<A> {
     /// Creates the coefficients of the weight w.
     #[inline(always)]
-    pub fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
+    pub(crate) fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
         // As in `DecayRate::new`.
         AverageWeight { weight: (*of)(weight), minus_kept: (*of)(weight - S::splat(1.0)) }
     }
@@ -86,7 +89,7 @@ pub struct RatioCorrection<A> {
 impl<A> RatioCorrection<A> {
     /// Creates the coefficients from the powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
-    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
         let (m_weight, s_weight) = (S::splat(1.0) - beta1, S::splat(1.0) - beta2);
         // As in `DecayRate::new`.
         RatioCorrection {

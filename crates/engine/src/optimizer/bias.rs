@@ -37,7 +37,7 @@ impl StepWeights {
 
     /// Adds one step.
     #[inline(always)]
-    pub fn with(self, weight: f64, largest_rate: f64) -> StepWeights {
+    pub(crate) fn with(self, weight: f64, largest_rate: f64) -> StepWeights {
         let sum = self.sum + weight;
         StepWeights { largest_rate, sum, share: if sum > 0.0 { weight / sum } else { 0.0 } }
     }
@@ -55,7 +55,7 @@ impl BiasCorrection {
 
     /// Stands for the learning rate in [`BiasCorrection::after`] if it is the same in all steps: weights depend only on
     /// its changes.
-    pub const CONSTANT_RATE: f64 = 1.0;
+    pub(crate) const CONSTANT_RATE: f64 = 1.0;
 
     /// Restores the correction after some steps of a rule. `power` returns the stored values by the keys of
     /// [`BiasCorrection::powers`]; without weights of the steps among them, all steps had the same weight.
@@ -84,7 +84,7 @@ impl BiasCorrection {
 
     /// Converts the products to those of a rule that replaces this one: products are matched by the keys of the decay
     /// rates, and are βᵗ where the replaced rule has no such decay rate.
-    pub fn carried_over(&self, from: &RuleSpec, to: &RuleSpec) -> BiasCorrection {
+    pub(crate) fn carried_over(&self, from: &RuleSpec, to: &RuleSpec) -> BiasCorrection {
         let known = |key: &str| self.powers(from).find(|(of, _)| *of == key).map(|(_, power)| power);
         let power = |key: &str| known(key).or_else(|| Some(elementary::power_of_any(to.get(key)?, self.steps as f64)));
         BiasCorrection::new(self.steps, to, power).expect("each of its decay rates has a value")
@@ -124,7 +124,7 @@ impl BiasCorrection {
 
     /// Updates the coefficients of another step of the same rule to those of this step ([`Rule::set_coefficients`]).
     #[inline(always)]
-    pub fn set_coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec, coefficients: &mut R::Coefficients<A>) {
+    pub(crate) fn set_coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec, coefficients: &mut R::Coefficients<A>) {
         R::set_coefficients(coefficients, &self.settings::<R>(rule), A::splat);
     }
 

@@ -50,7 +50,6 @@ const DECAY_TARGETS: &[HyperparameterChoice] = &[
 ];
 const DECAY_OF_AVERAGE: f64 = 1.0;
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
 const AVERAGE: StepPart = StepPart::place("θ̂", "average", "running average of the parameters, before the step");
 const W: StepPart = StepPart::coefficient("w");
 const D: StepPart = StepPart::quantity("d", "direction, with the pull towards the average");
@@ -72,7 +71,7 @@ impl Rule for Focus {
         marker: Marker::filled(MarkerShape::Triangle),
         source: "arXiv:2501.12243",
         hyperparameters: TABLE,
-        states: &[&M, &AVERAGE],
+        states: &[&StepPart::MOMENTUM, &AVERAGE],
         needs: &[],
         observed: Some(Observation {
             metric: "pull_opposes",
@@ -104,7 +103,7 @@ impl Rule for Focus {
         [m, average]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
         let RuleInput { rates, theta, gradient, .. } = seen;
-        let m = c.beta1.average(m, gradient).named(&M);
+        let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
         let average = average.toward(theta, c.weight).named(&AVERAGE);
         let pull = (theta - average).sign();
         let direction = m.sign().add_product(c.gamma, pull).named(&D);

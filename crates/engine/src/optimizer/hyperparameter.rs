@@ -1,7 +1,7 @@
 //! The table of a rule's hyperparameters.
 
 use crate::parameter::{Extent, Parameter};
-use crate::quantity::{Beta, Gamma, Range, WeightDecay, number_text};
+use crate::quantity::{Beta, Gamma, OutOfRange, Range, WeightDecay, number_text};
 
 /// A hyperparameter of a rule: its names, texts, range and defaults for controls, presets, sweeps and figures.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +84,30 @@ const MASKS: &[HyperparameterChoice] = &[
 ];
 
 impl Hyperparameter {
+    /// Whether it is the decay rate of a running average.
+    #[inline(always)]
+    pub const fn is_decay_rate(&self) -> bool {
+        matches!(self.kind, HyperparameterKind::DecayRate)
+    }
+
+    /// The value, or the reason why it is none of this hyperparameter's.
+    pub fn checked(&self, value: f64) -> Result<f64, OutOfRange> {
+        match self.range() {
+            Some(range) if self.is_whole() && value.fract() != 0.0 => {
+                let expected = format!("a whole number from {} to {}", range.min, range.max);
+                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
+            }
+            Some(range) => range.checked(value),
+            None if self.choices().get(value as usize).is_some() && value.fract() == 0.0 && value >= 0.0 => Ok(value),
+            None => {
+                let expected = format!("the number of a choice, less than {}", self.choices().len());
+                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
+            }
+        }
+    }
+
     /// Creates a decay rate with this symbol and label.
-    pub const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
+    pub(crate) const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
         Hyperparameter {
             key: "",
             symbol,
@@ -102,61 +124,61 @@ impl Hyperparameter {
     }
 
     /// A number of this range with its symbol and label.
-    pub const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
+    pub(crate) const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         let slider = [range.min, range.max];
         Hyperparameter { kind: HyperparameterKind::Number(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
     }
 
     /// A whole number of this range with its symbol and label.
-    pub const fn whole(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
+    pub(crate) const fn whole(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         let slider = [range.min, range.max];
         Hyperparameter { kind: HyperparameterKind::Whole(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
     }
 
     /// Creates a choice whose default is the first of `choices`.
-    pub const fn choice(label: &'static str, choices: &'static [HyperparameterChoice]) -> Hyperparameter {
+    pub(crate) const fn choice(label: &'static str, choices: &'static [HyperparameterChoice]) -> Hyperparameter {
         let kind = HyperparameterKind::Choice(choices);
         Hyperparameter { kind, on_plane: 0.0, in_training: 0.0, ..Hyperparameter::decay_rate("", label) }
     }
 
     /// Sets the description of the effect.
-    pub const fn help(self, help: &'static str) -> Hyperparameter {
+    pub(crate) const fn help(self, help: &'static str) -> Hyperparameter {
         Hyperparameter { help, ..self }
     }
 
     /// Sets the value in the FOCUS paper, if the paper has one.
-    pub const fn paper(self, paper: &'static str) -> Hyperparameter {
+    pub(crate) const fn paper(self, paper: &'static str) -> Hyperparameter {
         Hyperparameter { paper, ..self }
     }
 
     /// Sets the ends of the slider.
-    pub const fn slider(self, low: f64, high: f64) -> Hyperparameter {
+    pub(crate) const fn slider(self, low: f64, high: f64) -> Hyperparameter {
         Hyperparameter { slider: [low, high], ..self }
     }
 
     /// Sets the defaults.
-    pub const fn defaults(self, on_plane: f64, in_training: f64) -> Hyperparameter {
+    pub(crate) const fn defaults(self, on_plane: f64, in_training: f64) -> Hyperparameter {
         Hyperparameter { on_plane, in_training, ..self }
     }
 
     /// Makes the slider logarithmic.
-    pub const fn logarithmic(self) -> Hyperparameter {
+    pub(crate) const fn logarithmic(self) -> Hyperparameter {
         Hyperparameter { is_logarithmic: true, ..self }
     }
 
     /// Restricts the effect to vectors, so that there is none on the plane.
-    pub const fn for_vectors(self) -> Hyperparameter {
+    pub(crate) const fn for_vectors(self) -> Hyperparameter {
         Hyperparameter { is_for_vectors: true, ..self }
     }
 
     /// β₁, the decay rate of the momentum.
-    pub const fn momentum() -> Hyperparameter {
+    pub(crate) const fn momentum() -> Hyperparameter {
         Hyperparameter::decay_rate("β₁", "Momentum β₁")
             .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.")
     }
 
     /// β₂, the decay rate of the average of squares.
-    pub const fn squares() -> Hyperparameter {
+    pub(crate) const fn squares() -> Hyperparameter {
         Hyperparameter::decay_rate("β₂", "Squares β₂")
             .help("How much of the running average of the squared gradient is kept in each step. Its root divides the step.")
             .slider(0.0, 0.9999)
@@ -164,7 +186,7 @@ impl Hyperparameter {
     }
 
     /// ε, which is added to a divisor.
-    pub const fn epsilon() -> Hyperparameter {
+    pub(crate) const fn epsilon() -> Hyperparameter {
         Hyperparameter::number("ε", "Constant ε", Range { name: "eps", min: 0.0, max: 1.0 })
             .help("Added to the divisor. Steps get shorter where gradients are not much larger.")
             .slider(1e-16, 1e-3)
@@ -173,34 +195,34 @@ impl Hyperparameter {
     }
 
     /// Whether weight decay acts on the parameters or on the gradient.
-    pub const fn decay_coupling() -> Hyperparameter {
+    pub(crate) const fn decay_coupling() -> Hyperparameter {
         Hyperparameter::choice("Weight decay", COUPLINGS).help("What weight decay is added to.")
     }
 
     /// The value of [`Hyperparameter::decay_coupling`] for a decay that is added to the gradient.
-    pub const IS_COUPLED: f64 = 1.0;
+    pub(crate) const IS_COUPLED: f64 = 1.0;
 
-    /// The key of [`Hyperparameter::mask`].
+    /// The key of the mask of a step, the last hyperparameter of each built-in rule.
     pub const MASK: &'static str = "mask";
     /// The value of [`Hyperparameter::mask`] for a cautious step.
-    pub const IS_CAUTIOUS: f64 = 1.0;
+    pub(crate) const IS_CAUTIOUS: f64 = 1.0;
 
     /// The mask of the step, the last one of each built-in rule.
-    pub const fn mask() -> Hyperparameter {
+    pub(crate) const fn mask() -> Hyperparameter {
         let mask = Hyperparameter::choice("Mask", MASKS).help("Which elements a step moves.");
         Hyperparameter { key: Hyperparameter::MASK, ..mask }
     }
 
     /// γ, a strength of attraction.
-    pub const fn attraction() -> Hyperparameter {
+    pub(crate) const fn attraction() -> Hyperparameter {
         Hyperparameter::number("γ", "Attraction γ", Gamma::RANGE).slider(-1.0, 1.0).defaults(0.2, 0.2)
     }
 
-    /// The key of [`Hyperparameter::weight_decay`].
+    /// The key of ω, the decoupled weight decay.
     pub const WEIGHT_DECAY: &'static str = "weight_decay";
 
     /// ω, the decoupled weight decay.
-    pub const fn weight_decay() -> Hyperparameter {
+    pub(crate) const fn weight_decay() -> Hyperparameter {
         Hyperparameter::number("ω", "Weight decay ω", WeightDecay::RANGE)
             .help("Shrinks the parameters by ηω of their size in each step.")
             .slider(0.0, 1.0)
@@ -242,7 +264,7 @@ impl Hyperparameter {
     }
 
     /// Returns a value in words, such as `ω 0.1` or `Nesterov`; empty for a choice without words.
-    pub fn words(&self, value: f64) -> String {
+    pub(crate) fn words(&self, value: f64) -> String {
         match self.choices().get(value as usize) {
             Some(choice) => choice.words.to_owned(),
             None if value < 0.0 => format!("{} −{}", self.symbol, number_text(-value)),

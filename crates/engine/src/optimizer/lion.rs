@@ -24,7 +24,6 @@ hyperparameters! {
 }
 
 const C: StepPart = StepPart::quantity("c", "momentum mixed with the gradient");
-const D: StepPart = StepPart::quantity("d", "direction of the step");
 const M: StepPart = StepPart::state("m", "m", "running average of the gradients, for the next step");
 const DIRECTION: StepArrow = StepArrow::direction("−sign c", "Lion's direction");
 
@@ -50,15 +49,11 @@ impl Rule for Lion {
     }
 
     #[inline(always)]
-    fn step<A: Algebra, B: Batch<A>>(
-        [mixing, momentum]: &[DecayRate<A>; 2],
-        seen: RuleInput<A, B>,
-        [m]: [A; 1],
-    ) -> ([A; 1], Moved<A>) {
+    fn step<A: Algebra, B: Batch<A>>(c: &[DecayRate<A>; 2], seen: RuleInput<A, B>, [m]: [A; 1]) -> ([A; 1], Moved<A>) {
+        let [mixing, momentum] = c;
         let mixed = mixing.average(m, seen.gradient).named(&C);
-        let direction = mixed.sign().named(&D);
+        let direction = mixed.sign().named(&StepPart::DIRECTION);
         let m = momentum.average(m, seen.gradient).named(&M);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m], seen.moved(direction, &DIRECTION))
+        ([m], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

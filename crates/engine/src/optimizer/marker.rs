@@ -48,7 +48,7 @@ impl Marker {
     }
 
     /// Creates an open marker of a shape with an inside: not a cross, plus or star.
-    pub const fn open(shape: MarkerShape) -> Marker {
+    pub(crate) const fn open(shape: MarkerShape) -> Marker {
         Marker { shape, is_open: true }
     }
 

@@ -50,16 +50,12 @@ const FORMS: &[HyperparameterChoice] = &[
 ];
 const IS_EXACT: f64 = 1.0;
 
-/// ε
-const EPSILON: f64 = 1e-8;
-
 const C: StepPart = StepPart::quantity("c", "gradient, corrected by its change");
-const CLIPPED: StepPart = StepPart::quantity("c̃", "the same with a norm of at most 1");
+const CLIPPED: StepPart = StepPart::quantity("c̃", "corrected gradient c, with a norm of at most 1");
 const M: StepPart = StepPart::state("m", "m", "running average of c̃");
 const S: StepPart = StepPart::state("s", "s", "running average of c̃²");
 const PREVIOUS: StepPart = StepPart::state("g′", "previous", "gradient, for the next step");
 const PLACE: StepPart = StepPart::place("θ′", "place", "parameters, for the next step");
-const D: StepPart = StepPart::quantity("d", "direction of the step");
 const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "MARS's direction");
 
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +93,7 @@ impl Rule for Mars {
             correction: of(h.gamma * h.beta1 / (one - h.beta1)),
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),
-            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", ADAM_EPSILON), &of),
             is_exact: h.form.value() == IS_EXACT,
             // Also of an optimizer that starts afresh in a run that goes on.
             is_first: power.beta1.value() == h.beta1.value(),
@@ -117,8 +113,7 @@ impl Rule for Mars {
         let clipped = (corrected / corrected.norm().larger(A::splat(1.0))).named(&CLIPPED);
         let m = c.beta1.average(m, clipped).named(&M);
         let s = c.beta2.average_of_squares(s, clipped).named(&S);
-        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m, s, gradient, theta], seen.moved(direction, &DIRECTION))
+        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&StepPart::DIRECTION);
+        ([m, s, gradient, theta], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

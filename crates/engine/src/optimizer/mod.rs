@@ -19,11 +19,12 @@
 //! - The momentum is called `m` and the average of squares `s`, also in checkpoints: tests draw states by these
 //!   names.
 //! - `Coefficients` are the values that are the same for all parameters in a step. A [`DecayRate`] makes the next value
-//!   of a running average; Adam's two averages and their ratio are [`AdamCoefficients`]. A constant such as ε is
-//!   `N::constant("ε", 1e-8)`, and a choice becomes a `bool`.
+//!   of a running average; Adam's two averages and their ratio are [`AdamAverages`]. A constant such as ε is
+//!   `N::constant("ε", ADAM_EPSILON)`, and a choice becomes a `bool`.
 //! - In `step` each named number is followed by `.named(&PART)`, in the order in which formulas are shown. Every
 //!   state is computed in every step, whatever is chosen, so that a choice can change on the way.
-//!   `A::draw(&ARROW, || value)` draws an arrow. [`RuleInput::moved`] ends most steps: it masks, draws and decays.
+//!   `A::draw(&ARROW, || value)` draws an arrow. `RuleInput::moved` ends a step: it masks, draws and decays;
+//!   `moved_by_momentum` draws the momentum, too. Parts that rules share are constants of [`StepPart`].
 //!   Arithmetic stands outside of closures, which are not compiled for the vector instructions of a sweep:
 //!   `cargo bench --bench sweep pixel` shows a rule that is many times as slow as Adam.
 //! - [`Need`] lists what a rule may use beyond an element, its gradient and its states. One whose gradient is taken
@@ -49,11 +50,10 @@ mod step_part;
 mod step_trace;
 mod trace;
 mod typed;
+mod write;
 
-pub use algebra::{
-    Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, Scalar, orthogonal_column,
-};
-pub use average::{AdamCoefficients, AverageWeight, DecayRate, RatioCorrection};
+pub use algebra::{Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, Scalar};
+pub use average::{AdamAverages, AverageWeight, DecayRate, RatioCorrection};
 pub use axes::LONGEST_AXIS;
 pub use bias::{BiasCorrection, StepWeights};
 pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
@@ -69,6 +69,8 @@ pub use step_trace::{StepInputs, Trace, trace};
 pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
 pub use typed::{Typed, TypedRule, TypedRuleError};
 
+pub(crate) use algebra::orthogonal_column;
+use average::ADAM_EPSILON;
 use hyperparameter::hyperparameters;
 use identifier::lasting;
 
@@ -182,7 +184,7 @@ impl RuleKind {
     }
 
     /// Whether an optimizer can become one of another kind while it runs: the text of a typed rule may change.
-    pub fn may_become(self, other: RuleKind) -> bool {
+    pub(crate) fn may_become(self, other: RuleKind) -> bool {
         self == other || (self.typed().is_some() && other.typed().is_some())
     }
 

@@ -42,8 +42,7 @@ hyperparameters! {
 /// ε of the AdamW that steps vectors.
 const EPSILON: f64 = 1e-10;
 
-const M: StepPart = StepPart::state("m", "m", "momentum: running average of the gradient");
-const S: StepPart = StepPart::state("s", "s", "running average of the squared gradient, for vectors");
+const S: StepPart = StepPart::state("s", "s", "running average of the squared gradients, for vectors");
 const V: StepPart = StepPart::quantity("v", "Nesterov's momentum");
 const D: StepPart = StepPart::quantity("d", "direction of the step, near 1 in length");
 const DIRECTION: StepArrow = StepArrow::direction("−d", "Muon's direction");
@@ -66,7 +65,7 @@ impl Rule for Muon {
         marker: Marker::filled(MarkerShape::Plus),
         source: "https://kellerjordan.github.io/posts/muon",
         hyperparameters: TABLE,
-        states: &[&M, &S],
+        states: &[&StepPart::MOMENTUM, &S],
         needs: &[Need::WholeParameter],
         observed: None,
     };
@@ -92,7 +91,7 @@ impl Rule for Muon {
     fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m, s]: [A; 2]) -> ([A; 2], Moved<A>) {
         let RuleInput { rates, theta, gradient, .. } = seen;
         let kept = c.momentum.average(m, gradient);
-        let m = A::by_shape(kept, || c.beta1.average(m, gradient)).named(&M);
+        let m = A::by_shape(kept, || c.beta1.average(m, gradient)).named(&StepPart::MOMENTUM);
         let s = A::by_shape(s, || c.beta2.average_of_squares(s, gradient));
         let orthogonal = c.momentum.average(m, gradient).named(&V).orthogonal();
         let direction = A::by_shape(orthogonal, || c.vector_rate * m.bias_corrected_ratio(s, &c.ratio)).named(&D);

@@ -27,17 +27,11 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
-const S: StepPart = StepPart::state("s", "s", "running average of their squares");
 const N: StepPart = StepPart::quantity("n", "the gradient and what its momentum will be");
-const D: StepPart = StepPart::quantity("d", "direction: signal over noise");
 const MU: StepPart = StepPart::coefficient("μ");
 const NEXT_MU: StepPart = StepPart::coefficient("μ′");
 const PRODUCT: StepPart = StepPart::coefficient("Π");
 const DIRECTION: StepArrow = StepArrow::direction("−n/√ŝ", "NAdam's direction");
-
-/// Keeps the step finite where no gradient was ever seen.
-const EPSILON: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
@@ -69,7 +63,7 @@ impl Rule for NAdam {
         marker: Marker::open(MarkerShape::Circle),
         source: "Dozat 2016, torch.optim.NAdam",
         hyperparameters: TABLE,
-        states: &[&M, &S],
+        states: &[&StepPart::MOMENTUM, &StepPart::SQUARES],
         needs: &[],
         observed: None,
     };
@@ -101,18 +95,17 @@ impl Rule for NAdam {
             beta2: DecayRate::new(h.beta2, &of),
             gradient: of((one - mu) / (one - product)),
             momentum: of(next / (one - product * next)),
-            ratio: RatioCorrection::new([S::splat(0.0), power.beta2], S::constant("ε", EPSILON), &of),
+            ratio: RatioCorrection::new([S::splat(0.0), power.beta2], S::constant("ε", ADAM_EPSILON), &of),
         }
     }
 
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m, s]: [A; 2]) -> ([A; 2], Moved<A>) {
         let gradient = seen.gradient;
-        let m = c.beta1.average(m, gradient).named(&M);
-        let s = c.beta2.average_of_squares(s, gradient).named(&S);
+        let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
+        let s = c.beta2.average_of_squares(s, gradient).named(&StepPart::SQUARES);
         let n = c.gradient.mul_add(gradient, c.momentum * m).named(&N);
-        let direction = n.bias_corrected_ratio(s, &c.ratio).named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m, s], seen.moved(direction, &DIRECTION))
+        let direction = n.bias_corrected_ratio(s, &c.ratio).named(&StepPart::SIGNAL_OVER_NOISE);
+        ([m, s], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

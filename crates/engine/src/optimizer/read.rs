@@ -6,18 +6,49 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
 
 use super::identifier::{Identifier, lasting};
-use super::spec::{LEARNING_RATE, NAME, SCHEDULE, TEXT};
 use super::{
-    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, RuleKind, RuleSpec, Schedule,
-    TypedRule,
+    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, RatedRule, RuleKind, RuleSpec,
+    Schedule, TypedRule,
 };
 use crate::quantity::LearningRate;
 
+/// The fields of a rated rule that are no hyperparameters.
+pub(super) const LEARNING_RATE: &str = "learning_rate";
+pub(super) const SCHEDULE: &str = "schedule";
+/// The name and the text of a typed rule.
+pub(super) const NAME: &str = "name";
+pub(super) const TEXT: &str = "text";
+
+impl RuleSpec {
+    /// Reads a rule. Missing hyperparameters have their defaults on the plane.
+    pub(crate) fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
+        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: false };
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
+    }
+
+    /// Reads a rule. Missing hyperparameters have their defaults in training.
+    pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
+        let reader = RuleReader { default: RuleSpec::in_training, is_rated: false };
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for RatedRule {
+    /// Reads a rule with its learning rate, which must be given. Missing hyperparameters have their defaults on the
+    /// plane, and a missing schedule is constant.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
+        let (rule, rates) = deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?;
+        let learning_rate = rates.learning_rate.expect("a rated rule without it is refused");
+        Ok(RatedRule { rule, learning_rate, schedule: rates.schedule.unwrap_or_default() })
+    }
+}
+
 /// The fields of a rated rule that are no hyperparameters, as far as they were read.
 #[derive(Default)]
-pub(super) struct RateFields {
-    pub learning_rate: Option<LearningRate>,
-    pub schedule: Option<Schedule>,
+struct RateFields {
+    learning_rate: Option<LearningRate>,
+    schedule: Option<Schedule>,
 }
 
 impl RateFields {
@@ -39,9 +70,9 @@ impl RateFields {
 }
 
 /// Reads a rule, with its learning rate and schedule where it is rated.
-pub(super) struct RuleReader {
-    pub default: fn(RuleKind) -> RuleSpec,
-    pub is_rated: bool,
+struct RuleReader {
+    default: fn(RuleKind) -> RuleSpec,
+    is_rated: bool,
 }
 
 impl<'de> Visitor<'de> for RuleReader {
@@ -179,8 +210,7 @@ impl<'de> Visitor<'de> for ChoiceReader {
 
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<f64, A::Error> {
         let names = lasting(self.0.iter().map(|choice| choice.key).collect());
-        // Older files say `None`.
-        let of = |name: &str| names.iter().position(|key| *key == name || (*key == "Off" && name == "None"));
+        let of = |name: &str| names.iter().position(|key| *key == name);
         let (index, unit) = data.variant_seed(Identifier { names, of, is_field: false })?;
         unit.unit_variant()?;
         Ok(index as f64)

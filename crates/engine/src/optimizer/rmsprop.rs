@@ -49,7 +49,6 @@ const FORMS: &[HyperparameterChoice] = &[
 ];
 const IS_CENTRED: f64 = 1.0;
 
-const S: StepPart = StepPart::state("s", "s", "running average of the squared gradients");
 const A: StepPart = StepPart::state("a", "a", "running average of the gradients, for the centred form");
 const B: StepPart = StepPart::state("b", "b", "momentum, a sum of the steps");
 const V: StepPart = StepPart::quantity("v", "estimated variance of the gradient");
@@ -72,7 +71,7 @@ impl Rule for RmsProp {
         marker: Marker::open(MarkerShape::Square),
         source: "Hinton 2012, torch.optim.RMSprop",
         hyperparameters: TABLE,
-        states: &[&S, &A, &B],
+        states: &[&StepPart::SQUARES, &A, &B],
         needs: &[],
         observed: None,
     };
@@ -101,7 +100,7 @@ impl Rule for RmsProp {
     ) -> ([N; 3], Moved<N>) {
         let seen = if c.is_coupled { seen.coupled() } else { seen };
         let gradient = seen.gradient;
-        let s = c.alpha.average_of_squares(s, gradient).named(&S);
+        let s = c.alpha.average_of_squares(s, gradient).named(&StepPart::SQUARES);
         let a = c.alpha.average(a, gradient).named(&A);
         // Rounding may take the variance of equal gradients below 0.
         let v = if c.is_centred { N::splat(0.0).larger(s.add_product(-a, a)).named(&V) } else { s };

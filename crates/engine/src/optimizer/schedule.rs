@@ -109,7 +109,7 @@ impl Schedule {
 
     /// The name of an optimizer with this schedule, which has no name of its own: that of its rule, and of the schedule
     /// where the learning rate changes, as in "Adam (cosine)".
-    pub fn named(&self, rule: &'static str) -> &'static str {
+    pub(crate) fn named(&self, rule: &'static str) -> &'static str {
         let schedule = match self.decay {
             _ if self.is_constant() => return rule,
             Decay::Constant => "warm-up",

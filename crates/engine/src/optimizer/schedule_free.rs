@@ -48,15 +48,11 @@ hyperparameters! {
 }
 
 const LEAD: StepPart = StepPart::state("δ", "lead", "how far z, which θ averages, is from θ");
-const S: StepPart = StepPart::state("s", "s", "running average of the squared gradient");
 const Y: StepPart = StepPart::quantity("y", "parameters at which the gradient is taken");
 const D: StepPart = StepPart::quantity("d", "direction of z's step");
 const E: StepPart = StepPart::quantity("e", "how far z, moved, is from θ");
 const C: StepPart = StepPart::coefficient("c");
 const DIRECTION: StepArrow = StepArrow::direction("−g/√ŝ", "Schedule-Free's direction");
-
-/// Keeps the step finite where no gradient was ever seen.
-const EPSILON: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
@@ -78,7 +74,7 @@ impl Rule for ScheduleFree {
         marker: Marker::filled(MarkerShape::Cross),
         source: "arXiv:2405.15682",
         hyperparameters: TABLE,
-        states: &[&LEAD, &S],
+        states: &[&LEAD, &StepPart::SQUARES],
         needs: &[],
         observed: None,
     };
@@ -112,7 +108,7 @@ impl Rule for ScheduleFree {
         Coefficients {
             one_minus_beta1: of(one - h.beta1),
             beta2: DecayRate::new(h.beta2, &of),
-            ratio: RatioCorrection::new([N::splat(0.0), power.beta2], N::constant("ε", EPSILON), &of),
+            ratio: RatioCorrection::new([N::splat(0.0), power.beta2], N::constant("ε", ADAM_EPSILON), &of),
             warm_up: of(if is_warming_up { *t / h.warmup } else { one }),
             is_warming_up,
             share: of(share),
@@ -131,7 +127,7 @@ impl Rule for ScheduleFree {
             rates.learning_rate = rates.learning_rate * c.warm_up;
         }
         let y = theta.add_product(c.one_minus_beta1, lead).named(&Y);
-        let s = c.beta2.average_of_squares(s, gradient).named(&S);
+        let s = c.beta2.average_of_squares(s, gradient).named(&StepPart::SQUARES);
         let direction = gradient.bias_corrected_ratio(s, &c.ratio).named(&D);
         let direction = rates.masked(direction, gradient);
         let ahead = rates.decayed_step(lead, direction, y).named(&E);

@@ -92,15 +92,20 @@ const IS_GRAFTED: f64 = 0.0;
 /// Summand of a norm that keeps the grafted step finite where the momentum is 0.
 const NO_LENGTH: f64 = 1e-16;
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradient");
-const S: StepPart = StepPart::state("s", "s", "running average of its square, for the length of Adam's step");
-const L: StepPart = StepPart::state("L", "diagonal", "the statistic of g gᵗ: its diagonal");
-const L_MIXED: StepPart =
-    StepPart::state("L′", "mixed", "the same: the number beside its diagonal (swap: y in place of x, and x of y)");
-const P: StepPart = StepPart::state("P", "root", "the statistic to the power −½: its diagonal");
-const P_MIXED: StepPart = StepPart::state("P′", "mixed_root", "the same: the number beside its diagonal");
-const A: StepPart = StepPart::quantity("A", "the statistic without bias, plus ε: its diagonal");
-const A_MIXED: StepPart = StepPart::quantity("A′", "the same: the number beside its diagonal");
+const S: StepPart =
+    StepPart::state("s", "s", "running average of the squared gradients, for the length of Adam's step");
+const L: StepPart = StepPart::state("L", "diagonal", "the statistic of g gᵗ: the diagonal");
+const L_MIXED: StepPart = StepPart::state(
+    "L′",
+    "mixed",
+    "the statistic of g gᵗ: the number beside the diagonal (swap: y in place of x, and x of y)",
+);
+const P: StepPart = StepPart::state("P", "root", "the statistic to the power −½: the diagonal");
+const P_MIXED: StepPart =
+    StepPart::state("P′", "mixed_root", "the statistic to the power −½: the number beside the diagonal");
+const A: StepPart = StepPart::quantity("A", "the statistic without bias, plus ε: the diagonal");
+const A_MIXED: StepPart =
+    StepPart::quantity("A′", "the statistic without bias, plus ε: the number beside the diagonal");
 const T: StepPart = StepPart::quantity("T", "trace of A");
 const D_ROOT: StepPart = StepPart::quantity("D", "root of the determinant of A");
 const U: StepPart = StepPart::quantity("u", "preconditioned momentum, P m̂");
@@ -135,7 +140,7 @@ impl Rule for Shampoo {
         marker: Marker::open(MarkerShape::Left),
         source: "arXiv:1802.09568, arXiv:2309.06497",
         hyperparameters: TABLE,
-        states: &[&M, &S, &L, &L_MIXED, &P, &P_MIXED],
+        states: &[&StepPart::MOMENTUM, &S, &L, &L_MIXED, &P, &P_MIXED],
         needs: &[Need::WholeParameter, Need::Axes],
         observed: None,
     };
@@ -170,7 +175,7 @@ impl Rule for Shampoo {
         [m, s, diagonal, mixed, root, mixed_root]: [A; 6],
     ) -> ([A; 6], Moved<A>) {
         let gradient = seen.gradient;
-        let m = c.beta1.average(m, gradient).named(&M);
+        let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
         let statistic = c.statistic([diagonal, mixed], gradient);
         let [root, mixed_root] = match (c.is_refreshed, c.is_early) {
             (true, _) => c.root(statistic),
@@ -185,10 +190,9 @@ impl Rule for Shampoo {
         } else {
             u
         };
-        A::draw(&StepArrow::MOMENTUM, || m);
         let [diagonal, mixed] = statistic;
         let state = [m, s, diagonal, mixed, root, mixed_root];
-        (state, seen.moved(direction, &DIRECTION))
+        (state, seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }
 

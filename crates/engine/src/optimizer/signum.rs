@@ -16,8 +16,6 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay().paper("0.1"),
 }
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
-const D: StepPart = StepPart::quantity("d", "direction of the step");
 const DIRECTION: StepArrow = StepArrow::direction("−sign m", "Signum's direction");
 
 impl Rule for Signum {
@@ -27,7 +25,7 @@ impl Rule for Signum {
         marker: Marker::filled(MarkerShape::Square),
         source: "arXiv:1802.04434",
         hyperparameters: TABLE,
-        states: &[&M],
+        states: &[&StepPart::MOMENTUM],
         needs: &[],
         observed: None,
     };
@@ -43,9 +41,8 @@ impl Rule for Signum {
 
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(beta1: &DecayRate<A>, seen: RuleInput<A, B>, [m]: [A; 1]) -> ([A; 1], Moved<A>) {
-        let m = beta1.average(m, seen.gradient).named(&M);
-        let direction = m.sign().named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m], seen.moved(direction, &DIRECTION))
+        let m = beta1.average(m, seen.gradient).named(&StepPart::MOMENTUM);
+        let direction = m.sign().named(&StepPart::DIRECTION);
+        ([m], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

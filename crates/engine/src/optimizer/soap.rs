@@ -40,12 +40,14 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: StepPart = StepPart::state("m", "m", "running average of the gradient");
 const ALONG: StepPart = StepPart::state("s₁", "along", "running average of g₁²");
 const ACROSS: StepPart = StepPart::state("s₂", "across", "running average of g₂²");
-const L: StepPart = StepPart::state("L", "diagonal", "running average of g gᵗ: its diagonal");
-const L_MIXED: StepPart =
-    StepPart::state("L′", "mixed", "the same: the number beside its diagonal (swap: y in place of x, and x of y)");
+const L: StepPart = StepPart::state("L", "diagonal", "running average of g gᵗ: the diagonal");
+const L_MIXED: StepPart = StepPart::state(
+    "L′",
+    "mixed",
+    "running average of g gᵗ: the number beside the diagonal (swap: y in place of x, and x of y)",
+);
 const AXIS: StepPart = StepPart::state("q", "axis", "eigenvector of L, of length 1");
 const G_ALONG: StepPart = StepPart::quantity("g₁", "gradient along q");
 const G_ACROSS: StepPart = StepPart::quantity("g₂", "gradient across q, with either sign");
@@ -81,7 +83,7 @@ impl Rule for Soap {
         marker: Marker::open(MarkerShape::Right),
         source: "arXiv:2409.11321",
         hyperparameters: TABLE,
-        states: &[&M, &ALONG, &ACROSS, &L, &L_MIXED, &AXIS],
+        states: &[&StepPart::MOMENTUM, &ALONG, &ACROSS, &L, &L_MIXED, &AXIS],
         needs: &[Need::WholeParameter, Need::Axes],
         observed: None,
     };
@@ -123,7 +125,7 @@ impl Rule for Soap {
             let axis = unit(gradient, A::splat(0.5).sqrt()).named(&AXIS);
             return ([m, along, across, diagonal, mixed, axis], Moved { theta, direction: A::splat(0.0) });
         }
-        let m = c.beta1.average(m, gradient).named(&M);
+        let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
         let [gradient_along, gradient_across] = turned(axis, gradient, [&G_ALONG, &G_ACROSS]);
         let along = c.beta2.average_of_squares(along, gradient_along).named(&ALONG);
         let across = c.beta2.average_of_squares(across, gradient_across).named(&ACROSS);

@@ -38,7 +38,6 @@ hyperparameters! {
 const EPSILON: f64 = 1e-15;
 
 const H: StepPart = StepPart::state("h", "h", "running average of the curvature");
-const M: StepPart = StepPart::state("m", "m", "momentum: running average of the gradient");
 const D: StepPart = StepPart::quantity("d", "direction of the step, at most 1 in size");
 const DIRECTION: StepArrow = StepArrow::direction("−d", "Sophia's direction");
 
@@ -59,7 +58,7 @@ impl Rule for Sophia {
         marker: Marker::filled(MarkerShape::Down),
         source: "arXiv:2305.14342",
         hyperparameters: TABLE,
-        states: &[&M, &H],
+        states: &[&StepPart::MOMENTUM, &H],
         needs: &[Need::Curvature],
         observed: None,
     };
@@ -85,11 +84,10 @@ impl Rule for Sophia {
     fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m, h]: [A; 2]) -> ([A; 2], Moved<A>) {
         let RuleInput { gradient, batch, .. } = seen;
         let h = if c.is_estimated { c.beta2.average(h, batch.curvature()).named(&H) } else { h };
-        let m = c.beta1.average(m, gradient).named(&M);
+        let m = c.beta1.average(m, gradient).named(&StepPart::MOMENTUM);
         // The larger one of 0 and NaN is NaN, in this order.
         let most = c.rho.mul_add(A::splat(0.0).larger(h), c.epsilon);
         let direction = (m / m.abs().larger(most)).named(&D);
-        A::draw(&StepArrow::MOMENTUM, || m);
-        ([m, h], seen.moved(direction, &DIRECTION))
+        ([m, h], seen.moved_by_momentum(m, direction, &DIRECTION))
     }
 }

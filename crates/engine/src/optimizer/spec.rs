@@ -2,14 +2,9 @@
 
 use std::sync::LazyLock;
 
-use serde::de::Deserializer;
-use serde::ser::SerializeStructVariant;
-use serde::{Deserialize, Serialize, Serializer};
-
-use super::read::RuleReader;
 use super::{
-    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo,
-    RuleKind, Schedule, TypedRule, with_rule,
+    Hyperparameter, HyperparameterChoice, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo, RuleKind, Schedule,
+    TypedRule, with_rule,
 };
 use crate::quantity::{LearningRate, OutOfRange};
 
@@ -174,7 +169,7 @@ impl RuleSpec {
         self.get(Hyperparameter::WEIGHT_DECAY).unwrap_or(0.0)
     }
 
-    /// Whether its steps are [masked](super::Rates::masked).
+    /// Whether its steps are [masked](super::Rates::is_cautious).
     #[inline(always)]
     pub fn is_cautious(&self) -> bool {
         let last = self.info().hyperparameters.last().map(|of| of.key);
@@ -222,20 +217,8 @@ impl RuleSpec {
 
     /// The values as the rule `R`, which must be this one, takes them.
     #[inline(always)]
-    pub fn hyper<R: Rule>(&self) -> R::Hyper<f64> {
+    pub(crate) fn hyper<R: Rule>(&self) -> R::Hyper<f64> {
         Numbers::from_fn(|index| self.values[index])
-    }
-
-    /// Reads a rule; what is not said is as on the plane.
-    pub fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
-    }
-
-    /// Reads a rule; what is not said is as in training.
-    pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        let reader = RuleReader { default: RuleSpec::in_training, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
     }
 }
 
@@ -245,93 +228,7 @@ impl RatedRule {
     }
 
     /// The learning rate of step t = 1, 2, … of a run of so many steps.
-    pub fn learning_rate_at(&self, t: u64, run: Option<u64>) -> f64 {
+    pub(crate) fn learning_rate_at(&self, t: u64, run: Option<u64>) -> f64 {
         self.learning_rate.get() * self.schedule.over(run).factor(t)
-    }
-}
-
-impl Hyperparameter {
-    /// Whether it is the decay rate of a running average.
-    #[inline(always)]
-    pub const fn is_decay_rate(&self) -> bool {
-        matches!(self.kind, HyperparameterKind::DecayRate)
-    }
-
-    /// The value, or the reason why it is none of this hyperparameter's.
-    pub fn checked(&self, value: f64) -> Result<f64, OutOfRange> {
-        match self.range() {
-            Some(range) if self.is_whole() && value.fract() != 0.0 => {
-                let expected = format!("a whole number from {} to {}", range.min, range.max);
-                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
-            }
-            Some(range) => range.checked(value),
-            None if self.choices().get(value as usize).is_some() && value.fract() == 0.0 && value >= 0.0 => Ok(value),
-            None => {
-                let expected = format!("the number of a choice, less than {}", self.choices().len());
-                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
-            }
-        }
-    }
-}
-
-/// The fields of a rated rule that are no hyperparameters.
-pub(super) const LEARNING_RATE: &str = "learning_rate";
-pub(super) const SCHEDULE: &str = "schedule";
-/// The name and the text of a typed rule.
-pub(super) const NAME: &str = "name";
-pub(super) const TEXT: &str = "text";
-
-impl Serialize for RuleSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        write(self, None, serializer)
-    }
-}
-
-impl Serialize for RatedRule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        write(&self.rule, Some(self), serializer)
-    }
-}
-
-/// Writes a rule as a variant of an enum with its hyperparameters as fields.
-fn write<S: Serializer>(rule: &RuleSpec, rated: Option<&RatedRule>, serializer: S) -> Result<S::Ok, S::Error> {
-    let of_typed = if rule.kind.typed().is_some() { 2 } else { 0 };
-    let of_rated = if rated.is_some() { 2 } else { 0 };
-    let fields = rule.info().hyperparameters.len() + of_rated + of_typed;
-    let mut variant = serializer.serialize_struct_variant("Rule", rule.kind.index(), rule.kind.key(), fields)?;
-    if let Some(typed) = rule.kind.typed() {
-        variant.serialize_field(NAME, typed.name())?;
-        variant.serialize_field(TEXT, typed.text())?;
-    }
-    if let Some(RatedRule { learning_rate, schedule, .. }) = rated {
-        variant.serialize_field(LEARNING_RATE, learning_rate)?;
-        variant.serialize_field(SCHEDULE, schedule)?;
-    }
-    for (hyperparameter, value) in rule.hyperparameters() {
-        match hyperparameter.choices().get(value as usize) {
-            Some(choice) => variant.serialize_field(hyperparameter.key, &ChoiceName(choice.key))?,
-            None => variant.serialize_field(hyperparameter.key, &value)?,
-        }
-    }
-    variant.end()
-}
-
-/// A variant without fields.
-struct ChoiceName(&'static str);
-
-impl Serialize for ChoiceName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_unit_variant("HyperparameterChoice", 0, self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for RatedRule {
-    /// Reads a rule with its learning rate, which must be given. Missing hyperparameters have their defaults on the
-    /// plane, and a missing schedule is constant.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
-        let (rule, rates) = deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?;
-        let learning_rate = rates.learning_rate.expect("a rated rule without it is refused");
-        Ok(RatedRule { rule, learning_rate, schedule: rates.schedule.unwrap_or_default() })
     }
 }

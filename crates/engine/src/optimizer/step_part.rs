@@ -27,26 +27,35 @@ pub enum PartRole {
 }
 
 impl StepPart {
+    /// The momentum m of most rules.
+    pub(crate) const MOMENTUM: StepPart = StepPart::state("m", "m", "running average of the gradients");
+    /// The average s of squares of most rules.
+    pub(crate) const SQUARES: StepPart = StepPart::state("s", "s", "running average of the squared gradients");
+    /// The direction d of a step.
+    pub(crate) const DIRECTION: StepPart = StepPart::quantity("d", "direction of the step");
+    /// The direction d of Adam and of rules like it.
+    pub(crate) const SIGNAL_OVER_NOISE: StepPart = StepPart::quantity("d", "direction: signal over noise");
+
     /// A number that the rule remembers for each parameter, with its name in checkpoints.
-    pub const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+    pub(crate) const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
         StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
     }
 
     /// A remembered place among the parameters.
-    pub const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+    pub(crate) const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
         StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
     }
 
     /// Whether it is the state with this name in checkpoints.
-    pub fn is_state_of(&self, name: &str) -> bool {
+    pub(crate) fn is_state_of(&self, name: &str) -> bool {
         matches!(self.role, PartRole::State { key, .. } if key == name)
     }
 
-    pub const fn quantity(symbol: &'static str, meaning: &'static str) -> StepPart {
+    pub(crate) const fn quantity(symbol: &'static str, meaning: &'static str) -> StepPart {
         StepPart { symbol, meaning, role: PartRole::Quantity }
     }
 
-    pub const fn coefficient(symbol: &'static str) -> StepPart {
+    pub(crate) const fn coefficient(symbol: &'static str) -> StepPart {
         StepPart { symbol, meaning: "", role: PartRole::Coefficient }
     }
 }
@@ -71,9 +80,9 @@ pub enum ArrowRole {
 
 impl StepArrow {
     /// The momentum m, along which the particle is moved.
-    pub const MOMENTUM: StepArrow = StepArrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
+    pub(crate) const MOMENTUM: StepArrow = StepArrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
 
-    pub const fn direction(label: &'static str, meaning: &'static str) -> StepArrow {
+    pub(crate) const fn direction(label: &'static str, meaning: &'static str) -> StepArrow {
         StepArrow { label, meaning, role: ArrowRole::Direction }
     }
 }

@@ -197,7 +197,7 @@ impl<'t> Traced<'t> {
         }
     }
 
-    pub fn values(self) -> [f64; 2] {
+    pub(crate) fn values(self) -> [f64; 2] {
         match self {
             Traced::Constant(value, _) => [value; 2],
             Traced::Node { values, .. } => values,

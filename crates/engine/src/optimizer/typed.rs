@@ -53,7 +53,7 @@ fn known() -> MutexGuard<'static, Vec<&'static TypedRule>> {
 
 impl TypedRule {
     pub const LONGEST_NAME: usize = 60;
-    pub const MARKER: Marker = Marker::filled(MarkerShape::Star);
+    pub(crate) const MARKER: Marker = Marker::filled(MarkerShape::Star);
     const COLOR: [u8; 3] = [188, 152, 128];
 
     /// The rule of this name and text.

@@ -50,7 +50,7 @@ impl Key {
     }
 
     /// Returns the hash itself.
-    pub fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.0
     }
 

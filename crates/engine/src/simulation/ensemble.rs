@@ -4,15 +4,15 @@ use rand_distr::{Distribution, Normal};
 
 use super::diagnostics::{Observed, Sample, Sums};
 use super::kernel::{Block, Pair, Particles, Step, WIDTH, noise_factors};
-use super::snapshot::{ParticleId, StepTrace};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
+use super::step_trace::{ParticleId, StepTrace};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Real};
 use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, RuleSpec, StepInputs, trace, with_rule};
 use crate::random::{Key, Stream, Streams};
 
 /// Returns the key of the stream for a particle's starting position, x before y.
-pub fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
+fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
     Key::new(seed).at(u64::from(optimizer)).at(particle).at(0)
 }
 
@@ -56,7 +56,7 @@ struct Before {
 
 impl Ensemble {
     /// Creates the particles at their starting positions.
-    pub fn new(spec: &SimulationSpec, optimizer: &OptimizerSpec) -> Self {
+    pub(crate) fn new(spec: &SimulationSpec, optimizer: &OptimizerSpec) -> Self {
         let particles = spec.particles.get();
         let blocks = particles.div_ceil(WIDTH);
         let index = |block: usize, lane: usize| (block * WIDTH + lane) as u64;
@@ -137,7 +137,7 @@ impl Ensemble {
     }
 
     /// Writes all positions in single precision, in the particles' order.
-    pub(super) fn write_positions(&self, column: &mut [[f32; 2]]) {
+    pub fn write_positions(&self, column: &mut [[f32; 2]]) {
         for (chunk, [x, y]) in column.chunks_mut(WIDTH).zip(&self.positions) {
             for (position, (x, y)) in chunk.iter_mut().zip(x.0.iter().zip(&y.0)) {
                 *position = [*x as f32, *y as f32];

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::diagnostics::Sample;
 use super::ensemble::Ensemble;
 use super::history::History;
-use super::snapshot::{ParticleId, StepTrace};
 use super::spec::{Change, Record, Setting, SettingError, SimulationSpec};
+use super::step_trace::{ParticleId, StepTrace};
 use crate::landscape::Landscape;
 use crate::quantity::Temperature;
 

@@ -56,7 +56,7 @@ pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
 }
 
 /// Returns whether the user gave a name: it is not the `made` one, with or without a number.
-pub fn is_given(name: Option<&str>, made: &str) -> bool {
+pub(crate) fn is_given(name: Option<&str>, made: &str) -> bool {
     name.is_some_and(|name| without_number(name) != made)
 }
 

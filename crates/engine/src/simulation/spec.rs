@@ -150,7 +150,7 @@ pub enum Setting {
 
 impl Setting {
     /// Returns whether both change the same setting, so that the later one undoes the earlier.
-    pub fn same_target(&self, other: &Setting) -> bool {
+    pub(crate) fn same_target(&self, other: &Setting) -> bool {
         match (self, other) {
             (Setting::Rule { optimizer: a, .. }, Setting::Rule { optimizer: b, .. }) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),

@@ -9,10 +9,12 @@
 //! Choosing on more than half of the replicates, as cross-validation with 5 or 10 folds does, would make the error too
 //! small: its folds choose on nearly the same runs.
 
-use super::cell::{Average, Cell, Table};
+use super::metric::{Average, Table};
 use super::statistics::{Estimate, Gap};
 use crate::random::Key;
 
+/// The smallest number of replicates that determine the certainty of a winner.
+pub(super) const FEWEST_TO_BE_SURE: usize = 4;
 /// The number of splits of the replicates into halves.
 const SPLITS: usize = 9;
 /// The number of halves of all splits: those of split `s` are `2 s` and `2 s + 1`.
@@ -29,7 +31,7 @@ pub(super) struct Splits {
 impl Splits {
     /// Splits this number of replicates by a hash of each split's number; none if there are too few.
     pub(super) fn of(replicates: usize) -> Option<Splits> {
-        if replicates < Cell::FEWEST_TO_BE_SURE {
+        if replicates < FEWEST_TO_BE_SURE {
             return None;
         }
         let mut halves: [Vec<usize>; HALVES] = std::array::from_fn(|_| Vec::new());

@@ -29,7 +29,7 @@ pub struct Metrics<R> {
 
 impl<R> Metrics<R> {
     #[inline(always)]
-    pub fn map<T>(self, f: impl Fn(R) -> T) -> Metrics<T> {
+    pub(crate) fn map<T>(self, f: impl Fn(R) -> T) -> Metrics<T> {
         Metrics { final_loss: f(self.final_loss), smallest_loss: f(self.smallest_loss), depth: f(self.depth) }
     }
 }

@@ -5,18 +5,19 @@
 //! run with every learning rate, many times; its score is its best average over the learning rates, and the optimizer
 //! with the best score wins the pixel.
 //!
-//! [`pixel_runs`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes
-//! all pixels in a thread pool; a [`Diagram`] is the whole. A run draws its random numbers from a stream of its own, so
-//! that the result is the same in any order, on any number of threads, and in parts.
+//! [`pixel_runs`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`SweepWork`] is the
+//! work on all pixels, done by the threads that the caller brings; a [`Diagram`] is the whole. A run draws its random
+//! numbers from a stream of its own, so that the result is the same in any order, on any number of threads, and in
+//! parts.
 
 mod axis;
 mod backend;
 mod cell;
 mod coordinates;
 mod diagram;
-mod engine;
 mod gap;
 mod kernel;
+mod metric;
 mod names;
 mod nd_batch;
 mod pixel_key;
@@ -28,13 +29,14 @@ mod spec;
 mod statistics;
 mod sweep_part;
 mod tasks;
+mod work;
 
 pub use axis::{Axis, Quantity, Spacing};
 pub use backend::{Backend, Precision};
-pub use cell::{Average, Cell, Comparison, Metric, Score};
+pub use cell::{Cell, Comparison, Score};
 pub use diagram::Diagram;
-pub use engine::{Finished, Pool, Progress, Sweep, SweepJob};
 pub use kernel::Metrics;
+pub use metric::{Average, Metric};
 pub use pixel_key::PixelKey;
 pub use pixel_runs::pixel_runs;
 pub use point::{Point, PointOptimizer};
@@ -43,3 +45,4 @@ pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
 pub use statistics::Gap;
 pub use sweep_part::{PartError, PartLabel, SweepPart};
 pub use tasks::PixelOrder;
+pub use work::{Finished, SweepJob, SweepWork};

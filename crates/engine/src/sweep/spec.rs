@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Quantity, Spacing, spread};
-use super::cell::{Average, Metric};
+use super::metric::{Average, Metric};
 use super::point::{Point, PointOptimizer};
 use crate::optimizer::{Need, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
@@ -111,16 +111,16 @@ fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T,
 impl SweepSpec {
     pub const MAX_OPTIMIZERS: usize = 16;
     /// The largest number of pixels of a diagram.
-    pub const MAX_PIXELS: usize = 1_000_000;
+    pub(crate) const MAX_PIXELS: usize = 1_000_000;
     /// The largest number of averages of a diagram: one for each pixel, optimizer and learning rate, with the largest
     /// number of learning rates counted for every optimizer.
-    pub const MAX_AVERAGES: usize = 20_000_000;
+    pub(crate) const MAX_AVERAGES: usize = 20_000_000;
 
     /// The largest number of runs of a pixel, all of which are held in memory at once.
-    pub const MAX_RUNS: usize = 5_000_000;
+    pub(crate) const MAX_RUNS: usize = 5_000_000;
 
     /// The largest number of optimizer steps: some years of computation.
-    pub const MAX_STEPS: f64 = 1e18;
+    pub(crate) const MAX_STEPS: f64 = 1e18;
 
     /// Returns the numbers of rows and columns.
     pub fn shape(&self) -> [usize; 2] {

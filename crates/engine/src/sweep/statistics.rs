@@ -131,7 +131,7 @@ impl Gap {
 
     /// Returns the probability that the true difference is positive: Student's distribution at the gap over its error.
     /// `None` if there are too few replicates.
-    pub fn certainty(&self) -> Option<f64> {
+    pub(crate) fn certainty(&self) -> Option<f64> {
         use statrs::distribution::{ContinuousCDF, StudentsT};
         if self.value.is_nan() || self.error.is_nan() {
             return None;

@@ -50,7 +50,7 @@ pub enum PartError {
 
 impl SweepPart {
     /// The largest number of parts.
-    pub const MOST: u32 = 1_000_000;
+    pub(crate) const MOST: u32 = 1_000_000;
 
     pub fn number(self) -> u32 {
         self.number

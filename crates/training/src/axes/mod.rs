@@ -89,7 +89,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Applies a cautious rule's mask to the direction of the step ([`Rates::masked`]).
+    /// Applies a cautious rule's mask to the direction of the step ([`Rates::is_cautious`]).
     fn masked(&self, direction: Tensor) -> Result<Tensor, TchError> {
         if !self.rule.is_cautious() {
             return Ok(direction);

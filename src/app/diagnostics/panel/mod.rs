@@ -304,7 +304,7 @@ impl DiagnosticsPanel {
         if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
     }
 
-    /// Requests as much detail from the engine as plots of this width can show, once the axis rests.
+    /// Requests as much detail from the player as plots of this width can show, once the axis rests.
     fn request_detail(&mut self, ui: &Ui, live: &Live, requests: &mut Requests, width: f32) {
         let Some(snapshot) = &live.snapshot else { return };
         if self.frozen {

@@ -91,7 +91,7 @@ impl DiagnosticsPanel {
     fn begin_table(&mut self, ui: &Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let scale = self.x_scale();
         let [from, to] = self.zoom.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
-        // Frozen plots stay as they are on the screen; the engine's history has gone on, or belongs to another run.
+        // Frozen plots stay as they are on the screen; the player's history has gone on, or belongs to another run.
         let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
         // A name in a table does not depend on the other optimizers' settings.

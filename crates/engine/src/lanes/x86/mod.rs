@@ -14,7 +14,7 @@ mod avx512;
 use std::arch::x86_64::{_CMP_EQ_OQ, _CMP_LE_OQ, _CMP_LT_OQ};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use crate::lanes::both::{exchanged_both, mean_of_both, norm_of_both, sum_of_both};
+use crate::lanes::both::{Both, planar};
 use crate::lanes::root::over_root;
 use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
@@ -230,6 +230,34 @@ macro_rules! joined {
     };
 }
 
+/// Returns the norm of two coordinates that are joined to one vector.
+#[inline(always)]
+fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([x.mul_add(x, y * y).sqrt(); 2])
+}
+
+/// Returns the mean of two coordinates that are joined to one vector.
+#[inline(always)]
+fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([V::splat(0.5) * (x + y); 2])
+}
+
+/// Exchanges the two coordinates that are joined to one vector.
+#[inline(always)]
+fn exchanged_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([y, x])
+}
+
+/// Returns the sum of two coordinates that are joined to one vector.
+#[inline(always)]
+fn sum_of_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([x + y; 2])
+}
+
 /// A vector of doubles.
 macro_rules! doubles {
     ($(#[$doc:meta])* $floats:ident $words:ident: $set:ident [$($register:tt)*] of $per_register:literal, $lanes:literal) => {
@@ -308,6 +336,11 @@ doubles!(
     /// Thirty-two doubles in four registers of AVX-512.
     F64x8x4 U64x8x4: avx512 [0 1 2 3] of 8, 32
 );
+planar! {
+    impl for F64x4x2;
+    impl for F64x8;
+    impl for F64x8x4;
+}
 singles!(
     avx2 of 8:
     /// Thirty-two singles in four registers of AVX2.

@@ -33,12 +33,13 @@ mod token;
 
 pub use built_in::text_of;
 pub use error::ProgramError;
-pub use run::{GivenOfStep, ProgramCoefficients};
+pub use run::ProgramCoefficients;
 pub use slices::step_slices;
 pub use token::{Token, TokenKind, tokens};
 
 use code::{COEFFICIENTS, Code, Excess, REGISTERS, STEP_NUMBERS};
 use graph::Graph;
+pub(crate) use run::GivenOfStep;
 
 use super::MOST_HYPERPARAMETERS;
 
@@ -108,31 +109,31 @@ impl Program {
         })
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// The names of what it remembers.
-    pub fn states(&self) -> &[String] {
+    pub(crate) fn states(&self) -> &[String] {
         &self.states
     }
 
-    pub fn parameters(&self) -> &[Parameter] {
+    pub(crate) fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
     /// The names that lines assign to, in their order, without `theta`.
-    pub fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
     /// Whether the number of this name follows from hyperparameters and t.
-    pub fn is_of_step(&self, name: &str) -> bool {
+    pub(crate) fn is_of_step(&self, name: &str) -> bool {
         self.names_of_step.iter().any(|known| known == name)
     }
 
     /// Whether the step depends on the weight decay `omega`.
-    pub fn has_weight_decay(&self) -> bool {
+    pub(crate) fn has_weight_decay(&self) -> bool {
         self.has_weight_decay
     }
 

@@ -17,7 +17,7 @@ pub struct ProgramCoefficients<A: Copy> {
 
 /// The inputs of the numbers of a step.
 #[derive(Clone, Copy, Debug)]
-pub struct GivenOfStep<'a, N> {
+pub(crate) struct GivenOfStep<'a, N> {
     pub parameters: &'a [N; MOST_HYPERPARAMETERS],
     /// The products of decay rates over the steps.
     pub powers: &'a [N; MOST_HYPERPARAMETERS],
@@ -27,20 +27,20 @@ pub struct GivenOfStep<'a, N> {
 impl<A: Algebra> ProgramCoefficients<A> {
     /// Creates the coefficients of a program, before they are set.
     #[inline(always)]
-    pub fn new(program: &'static Program, parts: &'static [StepPart]) -> ProgramCoefficients<A> {
+    pub(crate) fn new(program: &'static Program, parts: &'static [StepPart]) -> ProgramCoefficients<A> {
         ProgramCoefficients { code: &program.code, parts, values: Memory::new() }
     }
 
     /// Computes those of a step.
     #[inline(always)]
-    pub fn set<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
+    pub(crate) fn set<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
         let code = self.code;
         self.compute(0..code.numbers.len() as u8, 0..code.coefficients.len() as u8, given, of);
     }
 
     /// Updates the coefficients of another step with the same hyperparameters.
     #[inline(always)]
-    pub fn set_changed<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
+    pub(crate) fn set_changed<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
         let changes = &self.code.changes;
         self.compute(changes.numbers.iter().copied(), changes.coefficients.iter().copied(), given, of);
     }
@@ -76,7 +76,7 @@ impl<A: Algebra> ProgramCoefficients<A> {
 
     /// Takes a step from θ, its gradient and the states, of which the program has the first ones and changes these.
     #[inline(always)]
-    pub fn step(&self, rates: Rates<A>, theta: A, gradient: A, states: &mut [A; MOST_STATES]) -> Moved<A> {
+    pub(crate) fn step(&self, rates: Rates<A>, theta: A, gradient: A, states: &mut [A; MOST_STATES]) -> Moved<A> {
         let code = self.code;
         let mut registers = Memory::<A, REGISTERS>::new();
         let rates = [&rates.learning_rate, &rates.weight_decay];

@@ -4,26 +4,24 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use valleyscope::player::{Playback, Player, PlayerCommand, Snapshot, Speed};
 use valleyscope_engine::landscape::Valley;
-use valleyscope_engine::simulation::{
-    Engine, EngineCommand, ParticleId, Playback, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec,
-    Snapshot, Speed,
-};
+use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec};
 
 use crate::specs::{adam, all_rules, noise, signum, simulation, valley};
 
 /// A time limit long enough for any machine; only a failing test reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn spawn(spec: &SimulationSpec) -> Engine {
-    Engine::spawn(spec.clone(), || {})
+fn spawn(spec: &SimulationSpec) -> Player {
+    Player::spawn(spec.clone(), || {})
 }
 
 /// Returns the first snapshot for which `enough` returns true; it is called with each.
 #[track_caller]
-fn wait_until(engine: &Engine, mut enough: impl FnMut(&Snapshot) -> bool) -> Snapshot {
+fn wait_until(player: &Player, mut enough: impl FnMut(&Snapshot) -> bool) -> Snapshot {
     loop {
-        let snapshot = engine.wait_snapshot(PATIENCE).expect("there is a snapshot within a minute");
+        let snapshot = player.wait_snapshot(PATIENCE).expect("there is a snapshot within a minute");
         if enough(&snapshot) {
             return snapshot;
         }
@@ -31,13 +29,13 @@ fn wait_until(engine: &Engine, mut enough: impl FnMut(&Snapshot) -> bool) -> Sna
 }
 
 #[track_caller]
-fn wait_until_done(engine: &Engine, step: u64) -> Snapshot {
-    wait_until(engine, |snapshot| snapshot.step >= step && snapshot.playback != Playback::Playing)
+fn wait_until_done(player: &Player, step: u64) -> Snapshot {
+    wait_until(player, |snapshot| snapshot.step >= step && snapshot.playback != Playback::Playing)
 }
 
-fn record(engine: &Engine) -> Record {
+fn record(player: &Player) -> Record {
     let (sender, receiver) = channel();
-    engine.send(EngineCommand::Record(sender));
+    player.send(PlayerCommand::Record(sender));
     receiver.recv_timeout(PATIENCE).expect("there is an answer within a minute")
 }
 
@@ -89,14 +87,14 @@ fn single_and_batched_steps_are_the_same() {
     let expected = reference(&spec, 500);
     let one_by_one = spawn(&spec);
     for step in 1..=20 {
-        one_by_one.send(EngineCommand::Advance(1));
+        one_by_one.send(PlayerCommand::Advance(1));
         assert_same(&wait_until_done(&one_by_one, step), &reference(&spec, step));
     }
-    one_by_one.send(EngineCommand::Advance(480));
+    one_by_one.send(PlayerCommand::Advance(480));
     assert_same(&wait_until_done(&one_by_one, 500), &expected);
     let batches = spawn(&spec);
     for batch in [100, 1, 0, 249, 150] {
-        batches.send(EngineCommand::Advance(batch));
+        batches.send(PlayerCommand::Advance(batch));
     }
     assert_same(&wait_until_done(&batches, 500), &expected);
 }
@@ -104,49 +102,49 @@ fn single_and_batched_steps_are_the_same() {
 #[test]
 fn playing_at_any_speed_with_pauses_takes_the_same_steps() {
     let spec = SimulationSpec { steps: Some(8_000), ..simulation(1.0, 9, &all_rules(0.01)) };
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::TrailLength(50));
-    engine.send(EngineCommand::Speed(Speed::StepsPerSecond(200.0)));
-    engine.send(EngineCommand::Play);
-    let playing = wait_until(&engine, |snapshot| snapshot.step > 10);
+    let player = spawn(&spec);
+    player.send(PlayerCommand::TrailLength(50));
+    player.send(PlayerCommand::Speed(Speed::StepsPerSecond(200.0)));
+    player.send(PlayerCommand::Play);
+    let playing = wait_until(&player, |snapshot| snapshot.step > 10);
     assert_eq!(playing.playback, Playback::Playing);
-    engine.send(EngineCommand::Pause);
-    let paused = wait_until(&engine, |snapshot| snapshot.playback == Playback::Paused);
+    player.send(PlayerCommand::Pause);
+    let paused = wait_until(&player, |snapshot| snapshot.playback == Playback::Paused);
     assert_same(&paused, &reference(&spec, paused.step));
-    engine.send(EngineCommand::Advance(3));
-    let paused = wait_until_done(&engine, paused.step + 3);
+    player.send(PlayerCommand::Advance(3));
+    let paused = wait_until_done(&player, paused.step + 3);
     assert_same(&paused, &reference(&spec, paused.step));
     // Queries and settings of the view in between have no effect.
-    engine.send(EngineCommand::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
-    engine.send(EngineCommand::Speed(Speed::Unlimited));
-    engine.send(EngineCommand::Play);
-    wait_until(&engine, |snapshot| snapshot.step > paused.step);
-    engine.send(EngineCommand::Plot(PlotRequest { buckets: 20, log_steps: true, ..PlotRequest::default() }));
-    engine.send(EngineCommand::TrailLength(3));
-    engine.send(EngineCommand::Pause);
-    engine.send(EngineCommand::Play);
-    let finished = wait_until_done(&engine, 8_000);
+    player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
+    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Play);
+    wait_until(&player, |snapshot| snapshot.step > paused.step);
+    player.send(PlayerCommand::Plot(PlotRequest { buckets: 20, log_steps: true, ..PlotRequest::default() }));
+    player.send(PlayerCommand::TrailLength(3));
+    player.send(PlayerCommand::Pause);
+    player.send(PlayerCommand::Play);
+    let finished = wait_until_done(&player, 8_000);
     assert_eq!(finished.playback, Playback::Finished);
     assert_same(&finished, &reference(&spec, 8_000));
     // A single step is still possible.
-    engine.send(EngineCommand::Advance(1));
-    assert_same(&wait_until_done(&engine, 8_001), &reference(&spec, 8_001));
+    player.send(PlayerCommand::Advance(1));
+    assert_same(&wait_until_done(&player, 8_001), &reference(&spec, 8_001));
     // Playing pauses there until more steps are allowed.
-    engine.send(EngineCommand::Play);
-    engine.send(EngineCommand::Set(Setting::Steps(Some(8_010))));
-    engine.send(EngineCommand::Play);
-    assert_same(&wait_until_done(&engine, 8_010), &reference(&spec, 8_010));
+    player.send(PlayerCommand::Play);
+    player.send(PlayerCommand::Set(Setting::Steps(Some(8_010))));
+    player.send(PlayerCommand::Play);
+    assert_same(&wait_until_done(&player, 8_010), &reference(&spec, 8_010));
 }
 
 #[test]
 fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::Advance(50));
-    let before = wait_until_done(&engine, 50);
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Advance(50));
+    let before = wait_until_done(&player, 50);
     let steep = valley(1000.0, 0.2, 60.0);
-    engine.send(EngineCommand::Set(Setting::Landscape(steep)));
-    let after = wait_until(&engine, |snapshot| snapshot.spec.landscape == steep);
+    player.send(PlayerCommand::Set(Setting::Landscape(steep)));
+    let after = wait_until(&player, |snapshot| snapshot.spec.landscape == steep);
     assert_eq!(after.step, 50);
     let landscape = steep.landscape();
     for ((view, old), ensemble) in after.ensembles.iter().zip(&before.ensembles).zip(reference(&spec, 50).ensembles()) {
@@ -164,28 +162,28 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
         assert_ne!(view.sample.loss.mean, old.sample.loss.mean);
         assert_eq!(view.sample.effective_step, old.sample.effective_step, "the step that was taken stays");
     }
-    engine.send(EngineCommand::Set(Setting::Landscape(spec.landscape)));
-    let back = wait_until(&engine, |snapshot| snapshot.spec.landscape == spec.landscape);
+    player.send(PlayerCommand::Set(Setting::Landscape(spec.landscape)));
+    let back = wait_until(&player, |snapshot| snapshot.spec.landscape == spec.landscape);
     assert_same(&back, &reference(&spec, 50));
     // Observing changes no step.
-    engine.send(EngineCommand::Set(Setting::Landscape(steep)));
-    engine.send(EngineCommand::Advance(10));
+    player.send(PlayerCommand::Set(Setting::Landscape(steep)));
+    player.send(PlayerCommand::Advance(10));
     let mut changed = reference(&spec, 50);
     changed.apply(&Setting::Landscape(steep)).expect("any landscape fits");
     for _ in 0..10 {
         changed.advance();
     }
-    assert_same(&wait_until_done(&engine, 60), &changed);
+    assert_same(&wait_until_done(&player, 60), &changed);
 }
 
 /// Changes to a playing simulation are recorded with their steps, and repeated.
 #[test]
 fn a_session_played_live_is_repeated_by_its_record() {
     let spec = SimulationSpec { steps: Some(10_000), ..simulation(1.0, 9, &all_rules(0.01)) };
-    let engine = spawn(&spec);
+    let player = spawn(&spec);
     // At this speed the end is twenty seconds away: the simulation still plays at the last change.
-    engine.send(EngineCommand::Speed(Speed::StepsPerSecond(500.0)));
-    engine.send(EngineCommand::Play);
+    player.send(PlayerCommand::Speed(Speed::StepsPerSecond(500.0)));
+    player.send(PlayerCommand::Play);
     let settings = [
         Setting::Noise(noise(0.5)),
         Setting::Landscape(valley(30.0, 0.2, 60.0)),
@@ -193,38 +191,38 @@ fn a_session_played_live_is_repeated_by_its_record() {
         Setting::Rule { optimizer: 2, rule: signum(0.005, 0.95, 0.05) },
     ];
     for set in settings {
-        let step = wait_until(&engine, |_| true).step;
-        engine.send(EngineCommand::Set(set));
-        wait_until(&engine, |snapshot| snapshot.step > step || snapshot.playback == Playback::Finished);
+        let step = wait_until(&player, |_| true).step;
+        player.send(PlayerCommand::Set(set));
+        wait_until(&player, |snapshot| snapshot.step > step || snapshot.playback == Playback::Finished);
     }
-    engine.send(EngineCommand::Speed(Speed::Unlimited));
-    let finished = wait_until_done(&engine, 10_000);
-    let record = record(&engine);
+    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    let finished = wait_until_done(&player, 10_000);
+    let record = record(&player);
     assert_eq!(record.changes.len(), 4);
     let mut replay = Simulation::replay(record.clone());
     while replay.step() < 10_000 {
         replay.advance();
     }
     assert_same(&finished, &replay);
-    engine.send(EngineCommand::Replay(Box::new(record.clone())));
-    engine.send(EngineCommand::Play);
-    let again = wait_until(&engine, |snapshot| snapshot.run > finished.run && snapshot.playback == Playback::Finished);
+    player.send(PlayerCommand::Replay(Box::new(record.clone())));
+    player.send(PlayerCommand::Play);
+    let again = wait_until(&player, |snapshot| snapshot.run > finished.run && snapshot.playback == Playback::Finished);
     assert_same(&again, &replay);
-    assert_eq!(self::record(&engine), record);
+    assert_eq!(self::record(&player), record);
 }
 
 #[test]
 fn trails_have_every_step_once() {
     let spec = simulation(1.0, 9, &all_rules(0.01)[..2]);
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::TrailLength(10_000));
-    engine.send(EngineCommand::Speed(Speed::Unlimited));
-    engine.send(EngineCommand::Advance(300));
-    engine.send(EngineCommand::TrailLength(5_000));
-    engine.send(EngineCommand::Advance(700));
+    let player = spawn(&spec);
+    player.send(PlayerCommand::TrailLength(10_000));
+    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Advance(300));
+    player.send(PlayerCommand::TrailLength(5_000));
+    player.send(PlayerCommand::Advance(700));
     let mut columns: Vec<Vec<[f32; 2]>> = vec![Vec::new(); 2];
     let mut shown = None;
-    wait_until(&engine, |snapshot| {
+    wait_until(&player, |snapshot| {
         for (columns, view) in columns.iter_mut().zip(&snapshot.ensembles) {
             assert_eq!(view.columns.len() % view.particles, 0);
             let count = (view.columns.len() / view.particles) as u64;
@@ -251,10 +249,10 @@ fn trails_have_every_step_once() {
 #[test]
 fn a_short_trail_has_the_newest_positions() {
     let spec = simulation(1.0, 3, &all_rules(0.01)[..1]);
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::TrailLength(4));
-    engine.send(EngineCommand::Advance(1000));
-    let snapshot = wait_until_done(&engine, 1000);
+    let player = spawn(&spec);
+    player.send(PlayerCommand::TrailLength(4));
+    player.send(PlayerCommand::Advance(1000));
+    let snapshot = wait_until_done(&player, 1000);
     assert!(snapshot.ensembles[0].columns.len() <= 5 * 3);
     assert_same(&snapshot, &reference(&spec, 1000));
 }
@@ -263,22 +261,22 @@ fn a_short_trail_has_the_newest_positions() {
 #[test]
 fn every_snapshot_has_a_column() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::Advance(10));
-    wait_until_done(&engine, 10);
-    engine.send(EngineCommand::Plot(PlotRequest { buckets: 3, ..PlotRequest::default() }));
-    let snapshot = wait_until(&engine, |snapshot| snapshot.ensembles[0].plot.len() <= 3);
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Advance(10));
+    wait_until_done(&player, 10);
+    player.send(PlayerCommand::Plot(PlotRequest { buckets: 3, ..PlotRequest::default() }));
+    let snapshot = wait_until(&player, |snapshot| snapshot.ensembles[0].plot.len() <= 3);
     assert_same(&snapshot, &reference(&spec, 10));
 }
 
 #[test]
 fn snapshots_show_history_path_and_bounds() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
-    let engine = spawn(&spec);
+    let player = spawn(&spec);
     let request = PlotRequest { first_step: 10, last_step: Some(700), buckets: 30, log_steps: true };
-    engine.send(EngineCommand::Plot(request));
-    engine.send(EngineCommand::Advance(1000));
-    let snapshot = wait_until_done(&engine, 1000);
+    player.send(PlayerCommand::Plot(request));
+    player.send(PlayerCommand::Advance(1000));
+    let snapshot = wait_until_done(&player, 1000);
     let reference = reference(&spec, 1000);
     let start = Simulation::new(spec);
     for (index, view) in snapshot.ensembles.iter().enumerate() {
@@ -297,51 +295,51 @@ fn snapshots_show_history_path_and_bounds() {
 #[test]
 fn fresh_starts_are_counted() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::Set(Setting::Noise(noise(2.0))));
-    engine.send(EngineCommand::Advance(50));
-    let first = wait_until_done(&engine, 50);
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Set(Setting::Noise(noise(2.0))));
+    player.send(PlayerCommand::Advance(50));
+    let first = wait_until_done(&player, 50);
     // A restart keeps the settings in force.
-    engine.send(EngineCommand::Restart);
-    engine.send(EngineCommand::Advance(20));
-    let second = wait_until(&engine, |snapshot| snapshot.run > first.run && snapshot.step == 20);
+    player.send(PlayerCommand::Restart);
+    player.send(PlayerCommand::Advance(20));
+    let second = wait_until(&player, |snapshot| snapshot.run > first.run && snapshot.step == 20);
     let noisy = SimulationSpec { noise: noise(2.0), ..spec.clone() };
     assert_same(&second, &reference(&noisy, 20));
-    assert_eq!(record(&engine), Record { spec: noisy, changes: Vec::new() });
+    assert_eq!(record(&player), Record { spec: noisy, changes: Vec::new() });
     let other = simulation(0.5, 4, &all_rules(0.02)[..1]);
-    engine.send(EngineCommand::Load(Box::new(other.clone())));
-    let third = wait_until(&engine, |snapshot| snapshot.run > second.run);
+    player.send(PlayerCommand::Load(Box::new(other.clone())));
+    let third = wait_until(&player, |snapshot| snapshot.run > second.run);
     assert_same(&third, &reference(&other, 0));
 }
 
 #[test]
 fn a_setting_that_does_not_fit_is_refused_and_harmless() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::Set(Setting::Rule { optimizer: 99, rule: signum(0.1, 0.9, 0.1) }));
-    engine.send(EngineCommand::Set(Setting::Rule { optimizer: 1, rule: signum(0.1, 0.9, 0.1) }));
-    engine.send(EngineCommand::Select(Some(ParticleId { optimizer: 99, particle: 1_000_000 })));
-    engine.send(EngineCommand::Select(Some(ParticleId { optimizer: 1, particle: 1_000_000 })));
-    engine.send(EngineCommand::Advance(30));
-    let snapshot = wait_until_done(&engine, 30);
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Set(Setting::Rule { optimizer: 99, rule: signum(0.1, 0.9, 0.1) }));
+    player.send(PlayerCommand::Set(Setting::Rule { optimizer: 1, rule: signum(0.1, 0.9, 0.1) }));
+    player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 99, particle: 1_000_000 })));
+    player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 1, particle: 1_000_000 })));
+    player.send(PlayerCommand::Advance(30));
+    let snapshot = wait_until_done(&player, 30);
     assert_same(&snapshot, &reference(&spec, 30));
     assert!(snapshot.step_trace.is_none());
-    assert!(record(&engine).changes.is_empty());
+    assert!(record(&player).changes.is_empty());
 }
 
 #[test]
 fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
     let (waker, woken): (_, Receiver<()>) = channel();
-    let engine = Engine::spawn(simulation(1.0, 3, &all_rules(0.01)), move || {
+    let player = Player::spawn(simulation(1.0, 3, &all_rules(0.01)), move || {
         // The receiver exists until the end.
         let _ = waker.send(());
     });
     woken.recv_timeout(PATIENCE).expect("woken for the first snapshot");
-    assert!(engine.try_snapshot().is_some(), "woken means that there is a snapshot");
-    engine.send(EngineCommand::Speed(Speed::Unlimited));
-    engine.send(EngineCommand::Play);
+    assert!(player.try_snapshot().is_some(), "woken means that there is a snapshot");
+    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Play);
     woken.recv_timeout(PATIENCE).expect("woken while it plays");
-    drop(engine);
+    drop(player);
     // The closure is dropped with the thread, and the channel with the closure.
     while woken.recv_timeout(PATIENCE).is_ok() {}
     assert_eq!(woken.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
@@ -350,20 +348,20 @@ fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
 #[test]
 fn a_held_run_takes_only_requested_steps_and_then_continues() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
-    let engine = spawn(&spec);
-    engine.send(EngineCommand::Speed(Speed::Unlimited));
-    engine.send(EngineCommand::Hold(true));
-    engine.send(EngineCommand::Play);
-    let held = wait_until(&engine, |snapshot| snapshot.playback == Playback::Playing);
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Hold(true));
+    player.send(PlayerCommand::Play);
+    let held = wait_until(&player, |snapshot| snapshot.playback == Playback::Playing);
     assert_eq!(held.step, 0, "it plays, as far as can be seen, but takes no step");
-    engine.send(EngineCommand::Set(Setting::Noise(noise(0.5))));
-    let held = wait_until(&engine, |snapshot| snapshot.spec.noise.get() == 0.5);
+    player.send(PlayerCommand::Set(Setting::Noise(noise(0.5))));
+    let held = wait_until(&player, |snapshot| snapshot.spec.noise.get() == 0.5);
     assert_eq!((held.step, held.playback), (0, Playback::Playing));
-    engine.send(EngineCommand::Hold(false));
-    wait_until(&engine, |snapshot| snapshot.step > 0);
-    engine.send(EngineCommand::Hold(true));
-    engine.send(EngineCommand::Pause);
-    let paused = wait_until(&engine, |snapshot| snapshot.playback == Playback::Paused);
-    engine.send(EngineCommand::Advance(3));
-    assert_eq!(wait_until_done(&engine, paused.step + 3).step, paused.step + 3);
+    player.send(PlayerCommand::Hold(false));
+    wait_until(&player, |snapshot| snapshot.step > 0);
+    player.send(PlayerCommand::Hold(true));
+    player.send(PlayerCommand::Pause);
+    let paused = wait_until(&player, |snapshot| snapshot.playback == Playback::Paused);
+    player.send(PlayerCommand::Advance(3));
+    assert_eq!(wait_until_done(&player, paused.step + 3).step, paused.step + 3);
 }

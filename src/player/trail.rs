@@ -1,6 +1,6 @@
 //! Recent positions for drawing, in single precision and bounded memory.
 
-use super::ensemble::Ensemble;
+use valleyscope_engine::simulation::Ensemble;
 
 /// The number of positions kept for trails, of all ensembles together (64 MiB).
 const TRAIL_POSITIONS: usize = 8 << 20;

@@ -1,114 +1,23 @@
-//! A simulation on a thread of its own.
-//!
-//! The engine steps for some milliseconds, then reads its commands. They arrive through an unbounded channel, as a
-//! person makes only a few. Snapshots return through a channel of capacity one: the next is made when the last has
-//! been received. While another tab is shown or the window is hidden the engine is held: it takes no steps, but still
-//! counts as playing.
-//!
-//! It needs [`std::thread`] and [`Instant`], which wasm32-unknown-unknown lacks: there [`Engine::spawn`] panics, and a
-//! page calls [`Simulation::advance`] itself.
+//! The thread of a player: its simulation, its pace, and the data that are kept for drawing.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use super::ensemble::Ensemble;
-use super::history::{Bucket, PlotRequest};
-use super::model::Simulation;
-use super::pace::{Pace, Rate, Speed};
-use super::snapshot::{EnsembleView, ParticleId, Playback, Snapshot};
-use super::spec::{Record, Setting, SimulationSpec};
+use valleyscope_engine::simulation::{Ensemble, ParticleId, PlotRequest, Simulation, SimulationSpec};
+
+use super::pace::{Pace, Rate};
+use super::snapshot::{EnsembleView, Playback, Snapshot};
 use super::trail::{MeanPath, Trail, trail_columns};
+use super::{Message, PlayerCommand};
 
 /// The time for which the thread steps before it checks commands and the clock again.
 const SLICE: Duration = Duration::from_millis(2);
 /// The shortest time between two snapshots of a playing simulation.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(8);
-/// A command to the engine.
-#[derive(Clone, Debug)]
-pub enum EngineCommand {
-    /// Begin this simulation at step 0. Whether it plays does not change.
-    Load(Box<SimulationSpec>),
-    /// Begin a recorded session at step 0 and repeat its changes at their steps.
-    Replay(Box<Record>),
-    /// Changes the running simulation before its next step.
-    Set(Setting),
-    /// Begin again at step 0 with the settings in force now.
-    Restart,
-    Play,
-    Pause,
-    /// Take this many steps as fast as possible, also beyond the number of steps asked for, then pause. The
-    /// snapshot that shows the last of them has been reached when its `playback` is not `Playing`.
-    Advance(u64),
-    /// Holds a playing simulation at its step, or lets it go on from there. Whether it plays does not change, and steps
-    /// asked for by [`Advance`](EngineCommand::Advance) are taken all the same.
-    Hold(bool),
-    Speed(Speed),
-    /// The particle whose steps are recorded.
-    Select(Option<ParticleId>),
-    /// The largest number of past positions to send for the trails.
-    TrailLength(usize),
-    Plot(PlotRequest),
-    /// Answers with the session so far.
-    Record(Sender<Record>),
-    /// Answers with each optimizer's id and its history, in the finest stored buckets.
-    History(Sender<Vec<(u32, Vec<Bucket>)>>),
-}
-
-enum Message {
-    Command(EngineCommand),
-    /// The last snapshot was taken, and the next one is wanted.
-    SnapshotTaken,
-}
-
-/// The handle of the simulation's thread; dropping it ends the thread.
-pub struct Engine {
-    messages: Sender<Message>,
-    snapshots: Receiver<Snapshot>,
-}
-
-impl Engine {
-    /// Starts the thread with a paused simulation. `wake` is called from it whenever a new snapshot
-    /// can be taken.
-    pub fn spawn(spec: SimulationSpec, wake: impl Fn() + Send + 'static) -> Engine {
-        let (messages, inbox) = channel();
-        // At most one snapshot is in the channel: a window that is not drawn costs no memory.
-        let (outbox, snapshots) = sync_channel(1);
-        let worker = Worker::new(spec, inbox, outbox, Box::new(wake));
-        std::thread::Builder::new()
-            .name("simulation".to_owned())
-            .spawn(move || worker.run())
-            .expect("the system can start a thread");
-        Engine { messages, snapshots }
-    }
-
-    /// Sends a command; never waits.
-    pub fn send(&self, command: EngineCommand) {
-        self.post(Message::Command(command));
-    }
-
-    /// Returns the newest snapshot since the last call, if any; never waits.
-    pub fn try_snapshot(&self) -> Option<Snapshot> {
-        let snapshot = self.snapshots.try_recv().ok()?;
-        self.post(Message::SnapshotTaken);
-        Some(snapshot)
-    }
-
-    /// Returns the next snapshot, waiting at most `timeout`.
-    pub fn wait_snapshot(&self, timeout: Duration) -> Option<Snapshot> {
-        let snapshot = self.snapshots.recv_timeout(timeout).ok()?;
-        self.post(Message::SnapshotTaken);
-        Some(snapshot)
-    }
-
-    fn post(&self, message: Message) {
-        // The thread ends only after its handle.
-        let _ = self.messages.send(message);
-    }
-}
 
 /// The state that the thread owns.
-struct Worker {
+pub(super) struct Worker {
     inbox: Receiver<Message>,
     outbox: SyncSender<Snapshot>,
     wake: Box<dyn Fn() + Send>,
@@ -142,7 +51,7 @@ impl Drawing {
 }
 
 impl Worker {
-    fn new(
+    pub(super) fn new(
         spec: SimulationSpec,
         inbox: Receiver<Message>,
         outbox: SyncSender<Snapshot>,
@@ -169,7 +78,7 @@ impl Worker {
         worker
     }
 
-    fn run(mut self) {
+    pub(super) fn run(mut self) {
         while self.take_messages().is_ok() {
             let due = self.pace.steps_due(Instant::now());
             if due > 0 {
@@ -220,40 +129,40 @@ impl Worker {
         }
     }
 
-    fn handle_command(&mut self, command: EngineCommand) {
+    fn handle_command(&mut self, command: PlayerCommand) {
         match command {
-            EngineCommand::Load(spec) => self.begin(Simulation::new(*spec)),
-            EngineCommand::Replay(record) => self.begin(Simulation::replay(*record)),
-            EngineCommand::Restart => self.begin(Simulation::new(self.simulation.spec().clone())),
-            EngineCommand::Set(setting) => {
+            PlayerCommand::Load(spec) => self.begin(Simulation::new(*spec)),
+            PlayerCommand::Replay(record) => self.begin(Simulation::replay(*record)),
+            PlayerCommand::Restart => self.begin(Simulation::new(self.simulation.spec().clone())),
+            PlayerCommand::Set(setting) => {
                 if let Err(error) = self.simulation.apply(&setting) {
                     log::warn!("a setting was not applied: {error}");
                 }
             }
-            EngineCommand::Play => self.pace.play(),
-            EngineCommand::Pause => self.pace.pause(),
-            EngineCommand::Advance(steps) => self.pace.advance(steps),
-            EngineCommand::Hold(is_held) => {
+            PlayerCommand::Play => self.pace.play(),
+            PlayerCommand::Pause => self.pace.pause(),
+            PlayerCommand::Advance(steps) => self.pace.advance(steps),
+            PlayerCommand::Hold(is_held) => {
                 self.pace.hold(is_held);
                 self.rate = Rate::new(Instant::now());
             }
-            EngineCommand::Speed(speed) => self.pace.set_speed(speed),
-            EngineCommand::Select(selected) => {
+            PlayerCommand::Speed(speed) => self.pace.set_speed(speed),
+            PlayerCommand::Select(selected) => {
                 self.selected = selected;
                 self.simulation.select(selected);
             }
-            EngineCommand::TrailLength(length) => {
+            PlayerCommand::TrailLength(length) => {
                 self.trail_length = length;
                 for drawing in &mut self.drawings {
                     drawing.trail.set_capacity(trail_capacity(length, &self.simulation));
                 }
             }
-            EngineCommand::Plot(request) => self.plot = request,
-            EngineCommand::Record(answer) => {
+            PlayerCommand::Plot(request) => self.plot = request,
+            PlayerCommand::Record(answer) => {
                 // The receiver may have been dropped meanwhile.
                 let _ = answer.send(self.simulation.record().clone());
             }
-            EngineCommand::History(answer) => {
+            PlayerCommand::History(answer) => {
                 let ensembles = self.simulation.ensembles().iter().zip(self.simulation.histories());
                 let histories = ensembles.map(|(ensemble, history)| (ensemble.optimizer(), history.finest()));
                 let _ = answer.send(histories.collect());

@@ -2,35 +2,36 @@
 
 use std::sync::mpsc::{Receiver, channel};
 
-use valleyscope_engine::simulation::{Engine, EngineCommand, Playback, Record, SimulationSpec, Snapshot};
+use valleyscope_engine::simulation::{Record, SimulationSpec};
 
 use super::document::Document;
 use super::live::Live;
 use super::playback::PlaybackPace;
+use crate::player::{Playback, Player, PlayerCommand, Snapshot};
 
-/// The engine, and the state that was last sent to it.
-pub(super) struct EngineLink {
-    engine: Engine,
+/// The player, and the state that was last sent to it.
+pub(super) struct PlayerLink {
+    player: Player,
     spec: SimulationSpec,
     pace: PlaybackPace,
     trail_steps: u32,
-    /// True while the engine holds at its step.
+    /// True while the player holds at its step.
     is_held: bool,
     /// The number of the run before a replayed session, while the replay updates the document.
     replayed_after: Option<u64>,
 }
 
-impl EngineLink {
+impl PlayerLink {
     /// Starts a paused simulation. Its thread calls `wake` for each new snapshot.
-    pub(super) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> EngineLink {
+    pub(super) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> PlayerLink {
         let spec = document.spec.clone();
-        let engine = Engine::spawn(spec.clone(), wake);
-        engine.send(EngineCommand::Speed(pace.speed()));
-        engine.send(EngineCommand::TrailLength(document.view.trail_steps as usize));
-        EngineLink { engine, spec, pace, trail_steps: document.view.trail_steps, is_held: false, replayed_after: None }
+        let player = Player::spawn(spec.clone(), wake);
+        player.send(PlayerCommand::Speed(pace.speed()));
+        player.send(PlayerCommand::TrailLength(document.view.trail_steps as usize));
+        PlayerLink { player, spec, pace, trail_steps: document.view.trail_steps, is_held: false, replayed_after: None }
     }
 
-    /// Sends the engine the changes since the last call: settings act in its next step, other changes restart the run.
+    /// Sends the player the changes since the last call: settings act in its next step, other changes restart the run.
     /// Returns the reason for a restart.
     pub(super) fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
         let mut begun_by = None;
@@ -40,24 +41,24 @@ impl EngineLink {
                     // A change of the controls ends a replay.
                     self.replayed_after = self.replayed_after.filter(|_| settings.is_empty());
                     for setting in settings {
-                        self.engine.send(EngineCommand::Set(setting));
+                        self.player.send(PlayerCommand::Set(setting));
                     }
                 }
                 None => {
                     begun_by = Some(restart_reason(&self.spec, &document.spec));
                     self.replayed_after = None;
-                    self.engine.send(EngineCommand::Load(Box::new(document.spec.clone())));
+                    self.player.send(PlayerCommand::Load(Box::new(document.spec.clone())));
                 }
             }
             self.spec = document.spec.clone();
         }
         if self.pace != pace {
             self.pace = pace;
-            self.engine.send(EngineCommand::Speed(pace.speed()));
+            self.player.send(PlayerCommand::Speed(pace.speed()));
         }
         if self.trail_steps != document.view.trail_steps {
             self.trail_steps = document.view.trail_steps;
-            self.engine.send(EngineCommand::TrailLength(self.trail_steps as usize));
+            self.player.send(PlayerCommand::TrailLength(self.trail_steps as usize));
         }
         begun_by
     }
@@ -67,54 +68,54 @@ impl EngineLink {
         self.replayed_after = Some(live.snapshot.as_ref().map_or(0, |snapshot| snapshot.run));
         self.spec = record.spec.clone();
         document.spec = record.spec.clone();
-        self.engine.send(EngineCommand::Replay(Box::new(record)));
+        self.player.send(PlayerCommand::Replay(Box::new(record)));
     }
 
     /// Starts `document` at step 0, even if it is unchanged.
     pub(super) fn load(&mut self, document: &Document) {
         self.replayed_after = None;
         self.spec = document.spec.clone();
-        self.engine.send(EngineCommand::Load(Box::new(self.spec.clone())));
+        self.player.send(PlayerCommand::Load(Box::new(self.spec.clone())));
     }
 
     /// Holds a playing run at its step, or releases it.
     pub(super) fn hold(&mut self, is_held: bool) {
         if self.is_held != is_held {
             self.is_held = is_held;
-            self.send(EngineCommand::Hold(is_held));
+            self.send(PlayerCommand::Hold(is_held));
         }
     }
 
-    pub(super) fn send(&self, command: EngineCommand) {
-        self.engine.send(command);
+    pub(super) fn send(&self, command: PlayerCommand) {
+        self.player.send(command);
     }
 
     pub(super) fn toggle_play(&mut self, playback: Playback) {
         match playback {
-            Playback::Playing => self.send(EngineCommand::Pause),
-            Playback::Paused => self.send(EngineCommand::Play),
+            Playback::Playing => self.send(PlayerCommand::Pause),
+            Playback::Paused => self.send(PlayerCommand::Play),
             Playback::Finished => {
                 self.restart();
-                self.send(EngineCommand::Play);
+                self.send(PlayerCommand::Play);
             }
         }
     }
 
     pub(super) fn restart(&mut self) {
         self.replayed_after = None;
-        self.send(EngineCommand::Restart);
+        self.send(PlayerCommand::Restart);
     }
 
     /// Requests the record of the session so far; the receiver gets it.
     pub(super) fn record(&self) -> Receiver<Record> {
         let (sender, receiver) = channel();
-        self.send(EngineCommand::Record(sender));
+        self.send(PlayerCommand::Record(sender));
         receiver
     }
 
     /// Returns the next snapshot, if any.
     pub(super) fn next_snapshot(&self) -> Option<Snapshot> {
-        self.engine.try_snapshot()
+        self.player.try_snapshot()
     }
 
     /// Applies the changes of a replayed session that have happened by now to the document.

@@ -1,5 +1,4 @@
-//! The timing of steps, and the measured rate of steps per second. It needs [`Instant`], which panics on
-//! wasm32-unknown-unknown.
+//! The timing of steps, and the measured rate of steps per second.
 
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,9 @@
-//! Snapshots that the engine's thread sends to the window, as plain values.
+//! Snapshots that the player's thread sends to the window, as plain values.
 
 use std::sync::Arc;
 
-use super::diagnostics::Sample;
-use super::history::Bucket;
-use super::spec::SimulationSpec;
-use crate::optimizer::{RatedRule, StepInputs, Trace};
+use valleyscope_engine::optimizer::RatedRule;
+use valleyscope_engine::simulation::{Bucket, Sample, SimulationSpec, StepTrace};
 
 /// The state of a running simulation at one step, and the changes since the previous snapshot.
 #[derive(Clone, Debug)]
@@ -57,38 +55,4 @@ pub struct EnsembleView {
     pub sample: Sample,
     /// The history over the requested range of steps, oldest first.
     pub plot: Vec<Bucket>,
-}
-
-/// A particle of an optimizer's ensemble.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParticleId {
-    /// The optimizer's id.
-    pub optimizer: u32,
-    /// The number of the particle, from 0.
-    pub particle: usize,
-}
-
-/// A recorded step of one particle. Pairs are the coordinates x and y.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StepTrace {
-    pub id: ParticleId,
-    /// The parameters θ after the step.
-    pub after: [f64; 2],
-    /// The exact gradient, at the parameters at which the rule computes it, usually θ before the step.
-    pub gradient: [f64; 2],
-    /// The noise factors of the gradient, drawn from Normal(1, σ).
-    pub noise: [f64; 2],
-    /// The diagonal of the Hessian at θ, and its noise factors if the rule uses it.
-    pub curvature: [f64; 2],
-    pub curvature_noise: [f64; 2],
-    /// The inputs of the step: θ, the noisy gradient, the rule and the optimizer's state.
-    pub inputs: StepInputs,
-    pub trace: Trace,
-}
-
-impl StepTrace {
-    /// Returns the number `t` of the step, from 1.
-    pub fn step(&self) -> u64 {
-        self.inputs.bias.steps
-    }
 }

@@ -1,0 +1,110 @@
+//! The metrics by which runs are compared, and their averages over replicates.
+
+use serde::{Deserialize, Serialize};
+
+use super::runs::Runs;
+use super::statistics::{Estimate, mean_or, median};
+
+/// The metric by which runs are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Metric {
+    /// The loss after the last step; the smaller, the better.
+    #[default]
+    FinalLoss,
+    /// The smallest loss after any step; the smaller, the better.
+    SmallestLoss,
+    /// The largest `u` after any step; the larger, the better.
+    Depth,
+}
+
+impl Metric {
+    pub const ALL: [Metric; 3] = [Metric::FinalLoss, Metric::SmallestLoss, Metric::Depth];
+
+    /// Returns the name in file formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::FinalLoss => "final_loss",
+            Metric::SmallestLoss => "smallest_loss",
+            Metric::Depth => "depth",
+        }
+    }
+
+    /// Returns the value that replaces one that is not finite.
+    pub(super) fn worst(self) -> f64 {
+        match self {
+            Metric::FinalLoss | Metric::SmallestLoss => f64::INFINITY,
+            Metric::Depth => f64::NEG_INFINITY,
+        }
+    }
+
+    /// Returns the advantage of `this` over `that`, positive if it is better.
+    pub fn advantage(self, this: f64, that: f64) -> f64 {
+        match self {
+            Metric::FinalLoss | Metric::SmallestLoss => that - this,
+            Metric::Depth => this - that,
+        }
+    }
+
+    pub(crate) fn is_better(self, this: f64, that: f64) -> bool {
+        match self {
+            Metric::FinalLoss | Metric::SmallestLoss => this < that,
+            Metric::Depth => this > that,
+        }
+    }
+}
+
+/// The kind of average of a metric over replicates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Average {
+    /// The mean, as in the paper; one run that is not finite spoils it.
+    #[default]
+    Mean,
+    Median,
+}
+
+impl Average {
+    /// Returns the average of a metric's values.
+    pub fn of(self, values: &[f64], metric: Metric) -> f64 {
+        let worst = metric.worst();
+        match self {
+            Average::Mean => mean_or(values, worst),
+            Average::Median => median(values, worst),
+        }
+    }
+
+    pub(super) fn estimate(self, values: &[f64], worst: f64) -> Option<Estimate> {
+        match self {
+            Average::Mean => Estimate::of_mean(values, worst),
+            Average::Median => Estimate::of_median(values, worst),
+        }
+    }
+}
+
+/// The values of one metric of an optimizer's runs.
+pub(super) struct Table {
+    pub metric: Metric,
+    pub replicates: usize,
+    /// The values, learning rates before replicates.
+    values: Vec<f64>,
+}
+
+impl Table {
+    pub(super) fn new(runs: &Runs, metric: Metric) -> Table {
+        let values = runs.metrics.iter().map(|run| match metric {
+            Metric::FinalLoss => run.final_loss,
+            // A run whose final loss is not finite has lost, whatever its earlier losses.
+            _ if !run.final_loss.is_finite() => f64::NAN,
+            Metric::SmallestLoss => run.smallest_loss,
+            Metric::Depth => run.depth,
+        });
+        Table { metric, replicates: runs.replicates, values: values.collect() }
+    }
+
+    pub(super) fn rates(&self) -> usize {
+        self.values.len() / self.replicates
+    }
+
+    pub(super) fn values(&self, rate: usize) -> &[f64] {
+        &self.values[rate * self.replicates..][..self.replicates]
+    }
+}

@@ -1,0 +1,105 @@
+//! A player of a simulation: a thread that steps it for the window.
+//!
+//! The thread steps for some milliseconds, then reads its commands. They arrive through an unbounded channel, as a
+//! person makes only a few. Snapshots return through a channel of capacity one: the next is made when the last has
+//! been received. While another tab is shown or the window is hidden the player is held: it takes no steps, but still
+//! counts as playing.
+
+mod pace;
+mod snapshot;
+mod thread;
+mod trail;
+
+pub use pace::Speed;
+pub use snapshot::{EnsembleView, Playback, Snapshot};
+pub use trail::trail_columns;
+
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::time::Duration;
+
+use valleyscope_engine::simulation::{Bucket, ParticleId, PlotRequest, Record, Setting, SimulationSpec};
+
+use self::thread::Worker;
+
+/// A command to the player.
+#[derive(Clone, Debug)]
+pub enum PlayerCommand {
+    /// Begin this simulation at step 0. Whether it plays does not change.
+    Load(Box<SimulationSpec>),
+    /// Begin a recorded session at step 0 and repeat its changes at their steps.
+    Replay(Box<Record>),
+    /// Changes the running simulation before its next step.
+    Set(Setting),
+    /// Begin again at step 0 with the settings in force now.
+    Restart,
+    Play,
+    Pause,
+    /// Take this many steps as fast as possible, also beyond the number of steps asked for, then pause. The
+    /// snapshot that shows the last of them has been reached when its `playback` is not `Playing`.
+    Advance(u64),
+    /// Holds a playing simulation at its step, or lets it go on from there. Whether it plays does not change, and steps
+    /// asked for by [`Advance`](PlayerCommand::Advance) are taken all the same.
+    Hold(bool),
+    Speed(Speed),
+    /// The particle whose steps are recorded.
+    Select(Option<ParticleId>),
+    /// The largest number of past positions to send for the trails.
+    TrailLength(usize),
+    Plot(PlotRequest),
+    /// Answers with the session so far.
+    Record(Sender<Record>),
+    /// Answers with each optimizer's id and its history, in the finest stored buckets.
+    History(Sender<Vec<(u32, Vec<Bucket>)>>),
+}
+
+enum Message {
+    Command(PlayerCommand),
+    /// The last snapshot was taken, and the next one is wanted.
+    SnapshotTaken,
+}
+
+/// The handle of the simulation's thread; dropping it ends the thread.
+pub struct Player {
+    messages: Sender<Message>,
+    snapshots: Receiver<Snapshot>,
+}
+
+impl Player {
+    /// Starts the thread with a paused simulation. `wake` is called from it whenever a new snapshot
+    /// can be taken.
+    pub fn spawn(spec: SimulationSpec, wake: impl Fn() + Send + 'static) -> Player {
+        let (messages, inbox) = channel();
+        // At most one snapshot is in the channel: a window that is not drawn costs no memory.
+        let (outbox, snapshots) = sync_channel(1);
+        let worker = Worker::new(spec, inbox, outbox, Box::new(wake));
+        std::thread::Builder::new()
+            .name("simulation".to_owned())
+            .spawn(move || worker.run())
+            .expect("the system can start a thread");
+        Player { messages, snapshots }
+    }
+
+    /// Sends a command; never waits.
+    pub fn send(&self, command: PlayerCommand) {
+        self.post(Message::Command(command));
+    }
+
+    /// Returns the newest snapshot since the last call, if any; never waits.
+    pub fn try_snapshot(&self) -> Option<Snapshot> {
+        let snapshot = self.snapshots.try_recv().ok()?;
+        self.post(Message::SnapshotTaken);
+        Some(snapshot)
+    }
+
+    /// Returns the next snapshot, waiting at most `timeout`.
+    pub fn wait_snapshot(&self, timeout: Duration) -> Option<Snapshot> {
+        let snapshot = self.snapshots.recv_timeout(timeout).ok()?;
+        self.post(Message::SnapshotTaken);
+        Some(snapshot)
+    }
+
+    fn post(&self, message: Message) {
+        // The thread ends only after its handle.
+        let _ = self.messages.send(message);
+    }
+}

@@ -1,0 +1,116 @@
+//! A sweep in a pool of threads: its pixels arrive through a channel.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use valleyscope_engine::sweep::{Finished, SweepJob, SweepWork};
+
+/// The thread pool of sweeps, separate from all other threads.
+#[derive(Clone)]
+pub struct Pool(Arc<rayon::ThreadPool>);
+
+impl Pool {
+    /// Creates a pool of `threads` threads.
+    pub fn new(threads: usize) -> Result<Pool, rayon::ThreadPoolBuildError> {
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        Ok(Pool(Arc::new(builder.thread_name(|index| format!("sweep {index}")).build()?)))
+    }
+
+    pub fn threads(&self) -> usize {
+        self.0.current_num_threads()
+    }
+}
+
+/// The progress of a sweep.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Optimizer steps taken, and their total.
+    pub steps: u64,
+    pub all_steps: u64,
+    /// Pixels computed from all replicates, and their total.
+    pub pixels: usize,
+    pub all_pixels: usize,
+    /// Time since the start; it stops at the end.
+    pub elapsed: Duration,
+}
+
+impl Progress {
+    /// Optimizer steps a second.
+    pub fn rate(&self) -> f64 {
+        self.steps as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Returns the remaining time at this rate.
+    pub fn left(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64((self.all_steps - self.steps) as f64 / self.rate()).ok()
+    }
+}
+
+/// A sweep that is running, or has ended.
+pub struct Sweep {
+    work: Arc<SweepWork>,
+    started: Instant,
+    ended: Arc<OnceLock<Instant>>,
+    finished: Receiver<Finished>,
+}
+
+impl Sweep {
+    /// Begins a sweep. `wake` is called after each pixel that is finished, and at the end.
+    pub fn start(pool: &Pool, job: SweepJob<'_>, wake: impl Fn() + Send + Sync + 'static) -> Sweep {
+        let work = Arc::new(SweepWork::new(job));
+        let ended = Arc::new(OnceLock::new());
+        let (sender, finished) = mpsc::channel();
+        let sweep = Sweep { work: Arc::clone(&work), started: Instant::now(), ended: Arc::clone(&ended), finished };
+        let pool = pool.clone();
+        // A thread that waits for the pool, so that no other has to.
+        std::thread::spawn(move || {
+            let take = |finished| {
+                let is_wanted = sender.send(finished).is_ok();
+                if is_wanted {
+                    wake();
+                }
+                is_wanted
+            };
+            // A panic was reported where it happened; the sweep ends without the pixels that it affected.
+            let _ = catch_unwind(AssertUnwindSafe(|| pool.0.broadcast(|_| work.run(&take))));
+            ended.get_or_init(Instant::now);
+            drop(sender);
+            wake();
+        });
+        sweep
+    }
+
+    /// Returns the channel of finished pixels, which closes after the last.
+    pub fn finished(&self) -> &Receiver<Finished> {
+        &self.finished
+    }
+
+    /// Requests the end of the sweep. Pixels that are not finished within some milliseconds will not be.
+    pub fn cancel(&self) {
+        self.work.cancel();
+    }
+
+    /// Returns whether all threads have finished.
+    pub fn has_ended(&self) -> bool {
+        self.ended.get().is_some()
+    }
+
+    pub fn progress(&self) -> Progress {
+        let until = self.ended.get().copied().unwrap_or_else(Instant::now);
+        Progress {
+            steps: self.work.steps(),
+            all_steps: self.work.all_steps(),
+            pixels: self.work.pixels(),
+            all_pixels: self.work.all_pixels(),
+            elapsed: until - self.started,
+        }
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
