@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::job::PreparationJob;
-use super::output::ResumeState;
+use super::plan::ResumeState;
 use super::{Split, TextError, gpt2};
 
 /// A text whose tokens do not depend on the text before or after it.

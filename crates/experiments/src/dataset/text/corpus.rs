@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use valleyscope_engine::random::Key;
 
 use super::error::REMAKE_ADVICE;
-use super::output::STATE_FILE;
+use super::plan::STATE_FILE;
 use super::tokens::{self, Tokens};
 use super::verified_sums::CheckedFile;
 use super::{Meta, Offsets, Split, TextError, TextSource, Tokenizer};

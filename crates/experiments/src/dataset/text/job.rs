@@ -2,7 +2,7 @@
 
 use valleyscope_engine::quantity::ValidationFraction;
 
-use super::output::TokenPlan;
+use super::plan::TokenPlan;
 use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
 use super::tokenizer::Alphabet;
 use super::{SourceFile, Split, TextError, TextFile, Tokenizer};

@@ -6,7 +6,8 @@ use directories::ProjectDirs;
 use valleyscope_engine::quantity::ValidationFraction;
 
 use super::job::VALIDATION_FRACTION;
-use super::prepare::{Preparation, PreparationProgress, Stage};
+use super::plan::{PreparationProgress, Stage};
+use super::prepare::Preparation;
 use super::tokenizer::Alphabet;
 use super::{Corpus, GENERATED, Meta, Split, TextError, TextFile, TextSource, Tokenizer, find, synthetic_text};
 use crate::dataset::DataChoice;

@@ -22,7 +22,8 @@ use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_engine::random::{Key, Stream};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::output::{Begun, TokenFiles, TokenPlan};
+use super::output::{Begun, TokenFiles};
+use super::plan::TokenPlan;
 use super::prepare::BLOCKS_PER_THREAD;
 use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, gpt2};
 use crate::dataset::download::DownloadFile;

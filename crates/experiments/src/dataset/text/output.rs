@@ -1,116 +1,25 @@
 //! The files of tokens during their creation.
 //!
-//! `unfinished.json` holds the next byte of the text and the lengths of both files. It is written after they have
-//! reached the disk, and they are truncated to these lengths when the work is resumed.
+//! The state of the work is written after the tokens have reached the disk. When the work is resumed, the files are
+//! truncated to the lengths in the state.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use valleyscope_engine::quantity::ValidationFraction;
-use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
+use valleyscope_runs::atomic_file::AtomicFile;
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::meta::TokenFile;
-use super::prepare::{PreparationProgress, Stage};
-use super::{Meta, SourceFile, Split, TextError, Tokenizer};
+use super::plan::{PreparationProgress, ResumeState, STATE_FILE, Stage, TokenPlan};
+use super::{Meta, Split, TextError};
 use crate::dataset::{download, lock};
 
-/// The state of the work, in a folder whose tokens are not finished.
-pub(super) const STATE_FILE: &str = "unfinished.json";
 /// The lock file of a folder. It stays there, empty.
 const LOCK: &str = ".tokens.lock";
 /// The interval between saves of the state.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
-
-/// The inputs of the tokens.
-pub(super) struct TokenPlan {
-    pub tokenizer: Tokenizer,
-    /// The fraction for validation.
-    pub fraction: ValidationFraction,
-    pub sources: Vec<SourceFile>,
-    /// The parts of the work in their order, each as bytes of a source.
-    pub parts: Vec<Range<u64>>,
-}
-
-impl TokenPlan {
-    /// Returns a hash of everything that the tokens depend on: SHA-256 in hexadecimal.
-    pub(super) fn sum(&self) -> String {
-        let kind = self.tokenizer.kind().name();
-        let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
-        format!("{:x}", Sha256::digest(all))
-    }
-
-    /// Returns the state at the beginning of the work.
-    fn beginning(&self) -> ResumeState {
-        let at = self.parts.first().map_or(0, |part| part.start);
-        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
-    }
-
-    /// Returns whether a state is possible for this work.
-    fn fits(&self, state: &ResumeState) -> bool {
-        let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
-        state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
-    }
-
-    /// Returns the description of the tokens.
-    fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
-        Meta {
-            tokenizer: self.tokenizer.kind().name().to_owned(),
-            vocabulary_size: self.tokenizer.vocabulary_size(),
-            vocabulary: match &self.tokenizer {
-                Tokenizer::Gpt2 => None,
-                Tokenizer::Characters(alphabet) => Some(alphabet.characters().iter().collect()),
-            },
-            train,
-            val,
-            val_fraction: self.fraction.get(),
-            sources: self.sources.clone(),
-        }
-    }
-}
-
-/// The progress of the tokens.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ResumeState {
-    /// The sum of the plan.
-    job: String,
-    /// The next part, and its first byte without tokens.
-    pub part: usize,
-    pub at: u64,
-    /// The number of tokens in the files, in the order of [`Split::ALL`].
-    tokens: [u64; 2],
-    /// The CRC-32 of each file up to there.
-    sums: [u32; 2],
-}
-
-impl ResumeState {
-    /// Reads the state from a folder; `None` where nothing is unfinished there.
-    fn read(folder: &Path) -> Result<Option<ResumeState>, TextError> {
-        let path = folder.join(STATE_FILE);
-        let text = match plain_file::read_text(&path, Links::Refused, 1 << 16) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(TextError::File { path, source }),
-        };
-        serde_json::from_str(&text).map(Some).map_err(|error| TextError::Bad {
-            path,
-            expected: "how far the tokens are, as JSON".to_owned(),
-            found: error.to_string(),
-            remedy: "begin anew with --force",
-        })
-    }
-
-    fn write(&self, folder: &Path) -> Result<(), TextError> {
-        let path = folder.join(STATE_FILE);
-        let text = serde_json::to_string(self).expect("it is plain");
-        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
-    }
-}
 
 /// The outcome of beginning or resuming the work.
 pub(super) enum Begun<'a> {
@@ -240,15 +149,7 @@ impl TokenFiles<'_> {
     }
 
     pub(super) fn progress(&self) -> PreparationProgress {
-        let length = |parts: &[Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
-        let parts = &self.plan.parts;
-        let done = parts.get(self.state.part).map_or(0, |part| self.state.at - part.start);
-        PreparationProgress {
-            stage: Stage::Tokenizing,
-            done: length(&parts[..self.state.part]) + done,
-            total: length(parts),
-            tokens: self.state.tokens.iter().sum(),
-        }
+        self.plan.progress(&self.state)
     }
 
     /// Saves the state, after the tokens have reached the disk.

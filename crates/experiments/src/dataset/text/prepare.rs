@@ -12,6 +12,7 @@ use valleyscope_engine::quantity::ValidationFraction;
 use super::blocks::{Blocks, LONGEST, TextBlock};
 use super::job::PreparationJob;
 use super::output::{Begun, TokenFiles};
+use super::plan::{PreparationProgress, Stage};
 use super::{END_OF_TEXT, Meta, TextError, TextFile, Tokenizer};
 use crate::dataset::text::TokenizerKind;
 
@@ -24,30 +25,6 @@ pub struct Preparation<'a> {
     pub fraction: ValidationFraction,
     /// Whether existing other tokens may be replaced.
     pub replace: bool,
-}
-
-/// The progress of the work, in bytes read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PreparationProgress {
-    pub stage: Stage,
-    pub done: u64,
-    pub total: u64,
-    /// Tokens made so far.
-    pub tokens: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Everything is read once, for its sum, its characters and to check that it is UTF-8.
-    Reading,
-    /// The unfinished tokens in the folder have changed since they were written, and are made again.
-    Restarting,
-    Tokenizing,
-}
-
-impl Stage {
-    /// The message where unfinished tokens cannot be resumed.
-    pub const RESTARTING: &str = "the unfinished tokens are not those that were written there, and all are made anew";
 }
 
 /// Blocks for each thread between two checks of the clock.
