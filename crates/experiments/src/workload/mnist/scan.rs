@@ -6,12 +6,13 @@ use valleyscope_runs::{ScanAxes, Started};
 
 use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
 use crate::dataset::DataChoice;
-use crate::preset::{FormatVersion, Preset};
+use crate::format_version::FormatVersion;
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
 use crate::workload::{
-    Common, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
+    Common, Dataset, DerivedPresets, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing,
+    Workload,
 };
 
 /// A scan of MNIST trainings.
@@ -155,12 +156,8 @@ impl Workload for MnistScanPreset {
         vec!["scan".to_owned()]
     }
 
-    fn trainings(&self) -> Vec<Preset> {
-        vec![self.clone().into()]
-    }
-
-    fn training(&self) -> Option<Common<'_>> {
-        None
+    fn commons(&self) -> Vec<Common<'_>> {
+        Vec::new()
     }
 
     fn model(&self) -> Option<String> {
@@ -196,9 +193,8 @@ impl Workload for MnistScanPreset {
     }
 
     fn part(&self) -> Option<ScanPart> {
-        let mut whole = self.clone();
-        let part = whole.scan.part.take()?;
-        Some(ScanPart { part, own_points: self.scan.own_points(), whole: whole.into() })
+        let part = self.scan.part?;
+        Some(ScanPart { part, own_points: self.scan.own_points() })
     }
 
     fn sharing(&self) -> Sharing {
@@ -255,10 +251,6 @@ impl Workload for MnistScanPreset {
         }
     }
 
-    fn replicate_key(&self) -> Option<String> {
-        None
-    }
-
     fn form(&mut self, _: usize) -> Form<'_> {
         let trainings = format!(
             "{} trainings at {} grid points",
@@ -304,5 +296,21 @@ impl Workload for MnistScanPreset {
                 vec![Field::new("", "", Value::Optimizers(&mut scan.optimizers)).at("optimizers"), note],
             ),
         ]
+    }
+}
+
+impl DerivedPresets for MnistScanPreset {
+    fn trainings(&self) -> Vec<Self> {
+        vec![self.clone()]
+    }
+
+    fn replicates(&self) -> Option<Self> {
+        None
+    }
+
+    fn whole_scan(&self) -> Self {
+        let mut whole = self.clone();
+        whole.scan.part = None;
+        whole
     }
 }
