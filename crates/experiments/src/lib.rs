@@ -12,7 +12,6 @@
 #![warn(unreachable_pub)]
 
 pub mod dataset;
-mod format_version;
 pub mod preset;
 pub mod run;
 pub mod view;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing};
-use valleyscope_experiments::preset::STEPS;
 use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::workload::STEPS;
 
 use super::summary::Summary;
 use crate::app::number;

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
-use valleyscope_experiments::preset::{Preset, shown_settings};
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::workload::Common;
+use valleyscope_experiments::workload::{Common, shown_settings};
 use valleyscope_runs::{
     Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
@@ -48,7 +48,7 @@ impl FileStamps {
 impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
         let config = RunConfig::read(&run).ok().map(|config| config.preset);
-        let key = config.as_ref().and_then(|config| config.replicate_key());
+        let key = config.as_ref().and_then(|config| config.workload()?.replicate_key());
         let has_name = |config: &Preset| Some(config.workload()?.training()?.name.is_some());
         let unnamed = config.as_ref().filter(|config| has_name(config) != Some(true));
         let shown = unnamed.map_or_else(Vec::new, shown_settings);

@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::anyhow;
 use jiff::Timestamp;
 use valleyscope_engine::optimizer::{ShownSetting, differing, with_settings};
-use valleyscope_experiments::preset::{Preset, shown_settings};
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::Pen;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::workload::Common;
+use valleyscope_experiments::workload::{Common, shown_settings};
 use valleyscope_runs::{MetricInfo, RunFolder, RunHistory, RunReader};
 
 use crate::cli::runs::find::{RunsLocation, began};

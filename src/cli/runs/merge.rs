@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::SweepPart;
-use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
 use valleyscope_experiments::workload::ScanPart;
 use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
@@ -18,8 +17,6 @@ use crate::cli::{Failure, say};
 struct PartRun {
     run: RunFolder,
     of: ScanPart,
-    /// The preset of the whole scan.
-    whole: Preset,
     started: Started,
     /// The axes of the scan.
     axes: ScanAxes,
@@ -89,7 +86,7 @@ impl PartRun {
         };
         let points = history.grid_points().filter(|point| of.own_points.contains(&point.index));
         let points = points.cloned().collect();
-        Ok(Some(PartRun { run, of, whole: config.preset.whole_scan(), started, axes, points, damage }))
+        Ok(Some(PartRun { run, of, started, axes, points, damage }))
     }
 
     /// Checks that this is a part of the same scan as another, on the same data.
@@ -103,7 +100,8 @@ impl PartRun {
         if self.of.part.count() != first.of.part.count() {
             return refuse(format!("it is part {}, and that is part {}", self.of.part, first.of.part));
         }
-        if let Some(Difference { field, before, now }) = differing_fields(&self.whole, &first.whole).into_iter().next()
+        if let Some(Difference { field, before, now }) =
+            differing_fields(&self.of.whole, &first.of.whole).into_iter().next()
         {
             return refuse(format!("its `{field}` is {before}, and not {now}"));
         }
@@ -156,7 +154,7 @@ fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow:
     let stem = first.run.stem();
     let stem = stem.strip_suffix(&format!("-{}", first.of.part.stem())).unwrap_or(&stem);
     let folder = folder.or(first.run.path().parent()).context("the folder of a run is in another")?;
-    let run = RunFolder::create(folder, stem, &first.whole.to_ron())?;
+    let run = RunFolder::create(folder, stem, &first.of.whole.to_ron())?;
     let mut session = RunSession::begin(&run)?;
     let Started { data, fingerprint, synthetic, device, version, .. } = first.started.clone();
     let started = Started { data, fingerprint, synthetic, device, version, ..RunConfig::read(&run)?.started() };

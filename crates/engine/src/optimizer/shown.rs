@@ -100,14 +100,3 @@ impl Schedule {
         settings
     }
 }
-
-/// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
-/// defaults, in words.
-pub fn changed_words(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
-    let is_changed = |own: &&ShownSetting| match before.iter().find(|old| old.meaning == own.meaning) {
-        Some(old) => old.words != own.words,
-        None => !own.is_usual,
-    };
-    let words = this.iter().filter(is_changed).map(|setting| setting.words.clone());
-    words.filter(|words| !words.is_empty()).collect()
-}

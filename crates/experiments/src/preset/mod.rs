@@ -30,20 +30,18 @@ mod limits;
 mod outline;
 mod read;
 mod set;
-mod settings;
 mod validate;
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-pub use crate::format_version::FormatVersion;
 pub use builtin::{BuiltIn, built_ins};
+pub use changed::changed_words;
 pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
 pub use library::{Library, Loaded, PresetSource, UserPreset};
-pub use settings::{STEPS, shown_settings};
 
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
 use valleyscope_engine::sweep::SweepSpec;
@@ -51,7 +49,7 @@ use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
 use crate::dataset::DataChoice;
 use crate::view::{DiagnosticMetric, ViewSettings};
-use crate::workload::{DerivedPresets, DeviceChoice, Workload, for_each_workload};
+use crate::workload::{DeviceChoice, Workload, for_each_workload};
 
 macro_rules! define_preset {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
@@ -111,32 +109,6 @@ macro_rules! define_preset {
                 }
             }
 
-            /// Returns its trainings, each as a preset of its own that a worker can train; none where it is another
-            /// kind.
-            pub fn trainings(&self) -> Vec<Preset> {
-                match self {
-                    Preset::Landscape(_) | Preset::Sweep(_) => Vec::new(),
-                    $(Preset::$kind(preset) => preset.trainings().into_iter().map(Preset::$kind).collect(),)+
-                }
-            }
-
-            /// Returns the preset's text without the fields that may differ between replicates; none for a scan, and
-            /// where it is another kind.
-            pub fn replicate_key(&self) -> Option<String> {
-                match self {
-                    Preset::Landscape(_) | Preset::Sweep(_) => None,
-                    $(Preset::$kind(preset) => preset.replicates().map(|common| Preset::$kind(common).to_ron()),)+
-                }
-            }
-
-            /// Returns the preset of the whole scan, where it is a part of one; otherwise the preset itself.
-            pub fn whole_scan(&self) -> Preset {
-                match self {
-                    Preset::Landscape(_) | Preset::Sweep(_) => self.clone(),
-                    $(Preset::$kind(preset) => Preset::$kind(preset.whole_scan()),)+
-                }
-            }
-
             /// Returns the workload that a worker trains, mutable; none for another kind of preset.
             pub fn workload_mut(&mut self) -> Option<&mut dyn Workload> {
                 match self {
@@ -145,6 +117,12 @@ macro_rules! define_preset {
                 }
             }
         }
+
+        $(impl From<$preset> for Preset {
+            fn from(preset: $preset) -> Preset {
+                Preset::$kind(preset)
+            }
+        })+
     };
 }
 for_each_workload!(define_preset);
@@ -210,6 +188,29 @@ impl LessonStep {
     }
 }
 
+/// The version of the format. There is only one so far; a file of another version is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FormatVersion;
+
+impl FormatVersion {
+    pub const CURRENT: u32 = 1;
+}
+
+impl Serialize for FormatVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(Self::CURRENT)
+    }
+}
+
+impl<'de> Deserialize<'de> for FormatVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            Self::CURRENT => Ok(FormatVersion),
+            other => Err(de::Error::custom(format_args!("expected version {}, found {other}", Self::CURRENT))),
+        }
+    }
+}
+
 impl LandscapePreset {
     /// Returns a preset of just a simulation.
     pub fn new(title: impl Into<String>, simulation: SimulationSpec) -> Self {
@@ -267,6 +268,11 @@ impl Preset {
     pub const LONGEST_TITLE: usize = 100;
     /// The largest number of characters of a description.
     pub const LONGEST_DESCRIPTION: usize = 1000;
+
+    /// Returns its trainings, each as a preset of its own that a worker can train; none where it is another kind.
+    pub fn trainings(&self) -> Vec<Preset> {
+        self.workload().map_or_else(Vec::new, Workload::trainings)
+    }
 
     /// Returns the source of the data of its first training; none where it is another kind.
     pub fn data(&self) -> Option<&DataChoice> {

@@ -18,6 +18,7 @@ pub mod mnist;
 mod needs;
 mod runs;
 mod scan;
+mod settings;
 
 pub use choices::{DeviceChoice, FloatType, NotFinite, Sharing};
 pub use dataset::{Dataset, DatasetFiles, Outlook, OutlookResult, without_folder};
@@ -27,12 +28,14 @@ pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
 pub use scan::ONE_PROCESS_ONLY;
 pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer, ScanPart};
+pub use settings::{BATCH, STEPS, changes, shown_settings};
 
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_runs::Started;
 
 use self::form::Form;
 use crate::dataset::DataChoice;
+use crate::preset::Preset;
 
 /// Calls a macro with every workload: the first word of its presets' files, and the type of such presets. A workload is
 /// registered by a line here.
@@ -80,13 +83,11 @@ pub trait Workload {
     /// Returns the paths of its runs in the preset: `runs[0]`, `runs[1]` …, or `scan`.
     fn places(&self) -> Vec<String>;
 
-    /// Returns the fields common to all trainings, for each of its runs; empty for a scan.
-    fn commons(&self) -> Vec<Common<'_>>;
+    /// Returns its runs, each as a preset of its own that a worker can train.
+    fn trainings(&self) -> Vec<Preset>;
 
     /// Returns the fields common to all trainings; none for a scan, and for a preset of several runs.
-    fn training(&self) -> Option<Common<'_>> {
-        if let [common] = self.commons()[..] { Some(common) } else { None }
-    }
+    fn training(&self) -> Option<Common<'_>>;
 
     /// Returns the model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's
     /// checkpoints. None for a scan, and for a preset of several runs.
@@ -149,19 +150,9 @@ pub trait Workload {
     /// Adds the workload's description of a run to that of all runs.
     fn describe(&self, started: Started) -> Started;
 
+    /// Returns the preset's text without the fields that may differ between replicates; none for a scan.
+    fn replicate_key(&self) -> Option<String>;
+
     /// Returns the fields of a run, mutable.
     fn form(&mut self, run: usize) -> Form<'_>;
-}
-
-/// Presets that are made from a preset of the same workload.
-pub trait DerivedPresets: Workload + Sized {
-    /// Returns its runs, each as a preset of its own that a worker can train.
-    fn trainings(&self) -> Vec<Self>;
-
-    /// Returns the preset with the fields that may differ between replicates left out: replicates have equal ones. None
-    /// for a scan.
-    fn replicates(&self) -> Option<Self>;
-
-    /// Returns the preset of the whole scan, where it is a part of one; otherwise the preset itself.
-    fn whole_scan(&self) -> Self;
 }

@@ -6,11 +6,9 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_runs::Started;
 
 use super::form::Form;
-use super::{
-    Dataset, DerivedPresets, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
-};
+use super::{Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload};
 use crate::dataset::DataChoice;
-use crate::format_version::FormatVersion;
+use crate::preset::{FormatVersion, Preset};
 
 /// Trainings of a workload, one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,7 +141,10 @@ impl<S> RunsPreset<S> {
     pub const MOST_RUNS: usize = 256;
 }
 
-impl<S: RunSpec> Workload for RunsPreset<S> {
+impl<S: RunSpec> Workload for RunsPreset<S>
+where
+    Preset: From<RunsPreset<S>>,
+{
     fn name(&self) -> &'static str {
         S::NAME
     }
@@ -187,8 +188,18 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
         (0..self.runs.len()).map(|run| format!("runs[{run}]")).collect()
     }
 
-    fn commons(&self) -> Vec<Common<'_>> {
-        self.runs.iter().map(RunSpec::common).collect()
+    fn trainings(&self) -> Vec<Preset> {
+        let single = |run: &S| RunsPreset {
+            version: self.version,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            runs: vec![run.clone()],
+        };
+        self.runs.iter().map(|run| single(run).into()).collect()
+    }
+
+    fn training(&self) -> Option<Common<'_>> {
+        if let [run] = &self.runs[..] { Some(run.common()) } else { None }
     }
 
     fn model(&self) -> Option<String> {
@@ -250,18 +261,21 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
     }
 
     fn forget_names_of(&mut self, other: &dyn Workload) {
-        for (run, old) in self.runs.iter_mut().zip(other.commons()) {
+        let trainings = other.trainings();
+        let commons = trainings.iter().map(|it| it.workload().and_then(Workload::training));
+        for (run, old) in self.runs.iter_mut().zip(commons) {
             let settings = |it: &Common<'_>| (*it.rule, it.learning_rate, it.batch_size);
             let own = run.common();
-            if old.name == own.name && settings(&old) != settings(&own) {
+            if old.is_some_and(|old| old.name == own.name && settings(&old) != settings(&own)) {
                 *run.common_mut().name = None;
             }
         }
     }
 
     fn take_names_of(&mut self, other: &dyn Workload) {
-        for (run, other) in self.runs.iter_mut().zip(other.commons()) {
-            *run.common_mut().name = other.name.map(str::to_owned);
+        for (run, training) in self.runs.iter_mut().zip(other.trainings()) {
+            let common = training.workload().and_then(Workload::training);
+            *run.common_mut().name = common.and_then(|common| common.name).map(str::to_owned);
         }
     }
 
@@ -279,34 +293,18 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
         })
     }
 
-    fn form(&mut self, run: usize) -> Form<'_> {
-        self.runs.get_mut(run).map_or_else(Vec::new, RunSpec::form)
-    }
-}
-
-impl<S: RunSpec> DerivedPresets for RunsPreset<S> {
-    fn trainings(&self) -> Vec<Self> {
-        let single = |run: &S| RunsPreset {
-            version: self.version,
-            title: self.title.clone(),
-            description: self.description.clone(),
-            runs: vec![run.clone()],
-        };
-        self.runs.iter().map(single).collect()
-    }
-
-    fn replicates(&self) -> Option<Self> {
+    fn replicate_key(&self) -> Option<String> {
         let mut runs = self.runs.clone();
         for run in &mut runs {
             let CommonMut { name, seed, data } = run.common_mut();
             (*name, *seed, *data) = Default::default();
         }
         let [title, description] = Default::default();
-        Some(RunsPreset { version: self.version, title, description, runs })
+        Some(Preset::from(RunsPreset { version: self.version, title, description, runs }).to_ron())
     }
 
-    fn whole_scan(&self) -> Self {
-        self.clone()
+    fn form(&mut self, run: usize) -> Form<'_> {
+        self.runs.get_mut(run).map_or_else(Vec::new, RunSpec::form)
     }
 }
 

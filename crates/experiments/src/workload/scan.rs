@@ -2,6 +2,8 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::sweep::SweepPart;
 
+use crate::preset::Preset;
+
 /// The largest number of optimizers in a scan, and of batch sizes.
 pub const MOST_SCANNED: usize = 64;
 /// The largest number of trainings of one optimizer and batch size.
@@ -25,12 +27,14 @@ pub struct ScanOptimizer {
     pub rule: RuleSpec,
 }
 
-/// A part of a scan.
+/// A part of a scan, and the scan.
 #[derive(Clone, Debug)]
 pub struct ScanPart {
     pub part: SweepPart,
     /// The grid points of the part, by their indices of optimizer and batch size.
     pub own_points: Vec<[usize; 2]>,
+    /// The preset of the whole scan.
+    pub whole: Preset,
 }
 
 impl ScanOptimizer {

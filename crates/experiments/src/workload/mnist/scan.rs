@@ -6,13 +6,12 @@ use valleyscope_runs::{ScanAxes, Started};
 
 use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
 use crate::dataset::DataChoice;
-use crate::format_version::FormatVersion;
+use crate::preset::{FormatVersion, Preset};
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
 use crate::workload::{
-    Common, Dataset, DerivedPresets, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing,
-    Workload,
+    Common, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
 };
 
 /// A scan of MNIST trainings.
@@ -156,8 +155,12 @@ impl Workload for MnistScanPreset {
         vec!["scan".to_owned()]
     }
 
-    fn commons(&self) -> Vec<Common<'_>> {
-        Vec::new()
+    fn trainings(&self) -> Vec<Preset> {
+        vec![self.clone().into()]
+    }
+
+    fn training(&self) -> Option<Common<'_>> {
+        None
     }
 
     fn model(&self) -> Option<String> {
@@ -193,8 +196,9 @@ impl Workload for MnistScanPreset {
     }
 
     fn part(&self) -> Option<ScanPart> {
-        let part = self.scan.part?;
-        Some(ScanPart { part, own_points: self.scan.own_points() })
+        let mut whole = self.clone();
+        let part = whole.scan.part.take()?;
+        Some(ScanPart { part, own_points: self.scan.own_points(), whole: whole.into() })
     }
 
     fn sharing(&self) -> Sharing {
@@ -251,6 +255,10 @@ impl Workload for MnistScanPreset {
         }
     }
 
+    fn replicate_key(&self) -> Option<String> {
+        None
+    }
+
     fn form(&mut self, _: usize) -> Form<'_> {
         let trainings = format!(
             "{} trainings at {} grid points",
@@ -296,21 +304,5 @@ impl Workload for MnistScanPreset {
                 vec![Field::new("", "", Value::Optimizers(&mut scan.optimizers)).at("optimizers"), note],
             ),
         ]
-    }
-}
-
-impl DerivedPresets for MnistScanPreset {
-    fn trainings(&self) -> Vec<Self> {
-        vec![self.clone()]
-    }
-
-    fn replicates(&self) -> Option<Self> {
-        None
-    }
-
-    fn whole_scan(&self) -> Self {
-        let mut whole = self.clone();
-        whole.scan.part = None;
-        whole
     }
 }

@@ -1,11 +1,11 @@
 //! The settings of trainings in words, for legends, lists and titles.
 
-use valleyscope_engine::optimizer::{ShownSetting, changed_words, with_settings};
+use valleyscope_engine::optimizer::{ShownSetting, with_settings};
 use valleyscope_engine::quantity::number_text;
 
-use super::Preset;
+use super::ScanOptimizer;
+use crate::preset::{Preset, changed_words};
 use crate::view::ticks::grouped;
-use crate::workload::ScanOptimizer;
 
 /// The fields that titles and legends omit, as they distinguish replicates or do not affect learning.
 const UNNAMED_FIELDS: [&str; 16] = [
@@ -39,7 +39,7 @@ pub fn shown_settings(preset: &Preset) -> Vec<ShownSetting> {
 }
 
 /// The meaning of the number of samples of a step among [`shown_settings`].
-const BATCH: &str = "batch";
+pub const BATCH: &str = "batch";
 /// The meaning of the number of steps among [`shown_settings`].
 pub const STEPS: &str = "steps";
 
@@ -89,7 +89,7 @@ fn in_words(key: &str, value: &str) -> String {
 
 /// Returns the settings of a preset of trainings that differ from another's, in words. The first names the rule, where
 /// one training is described.
-pub(super) fn changes(this: &Preset, before: &Preset) -> Vec<String> {
+pub fn changes(this: &Preset, before: &Preset) -> Vec<String> {
     let [own, old] = [this, before].map(Preset::trainings);
     match (&own[..], &old[..]) {
         ([own], [old]) => of_one(own, old),
