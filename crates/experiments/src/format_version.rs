@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct FormatVersion;
 
 impl FormatVersion {
-    pub const CURRENT: u32 = 1;
+    pub(crate) const CURRENT: u32 = 1;
 }
 
 impl Serialize for FormatVersion {

@@ -243,12 +243,12 @@ impl LandscapePreset {
 
 impl Preset {
     /// The largest number of bytes of a preset's text: more than the record of many hours of dragging sliders.
-    pub const LONGEST: u64 = 64 << 20;
+    pub(crate) const LONGEST: u64 = 64 << 20;
 
     /// The largest number of characters of a title.
-    pub const LONGEST_TITLE: usize = 100;
+    pub(crate) const LONGEST_TITLE: usize = 100;
     /// The largest number of characters of a description.
-    pub const LONGEST_DESCRIPTION: usize = 1000;
+    pub(crate) const LONGEST_DESCRIPTION: usize = 1000;
 
     /// Returns the source of the data of its first training; none where it is another kind.
     pub fn data(&self) -> Option<&DataChoice> {

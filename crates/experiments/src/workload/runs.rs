@@ -144,7 +144,7 @@ impl Common<'_> {
 }
 
 impl<S> RunsPreset<S> {
-    pub const MOST_RUNS: usize = 256;
+    const MOST_RUNS: usize = 256;
 }
 
 impl<S: RunSpec> Workload for RunsPreset<S> {

@@ -114,7 +114,7 @@ impl MnistScanSpec {
     }
 
     /// Returns the number of grid points of the scan: optimizers times batch sizes.
-    pub fn grid_points(&self) -> usize {
+    pub(crate) fn grid_points(&self) -> usize {
         self.optimizers.len() * self.batch_sizes.len()
     }
 }
