@@ -1,9 +1,9 @@
 //! The differences between two sweeps, in words.
 
-use valleyscope_engine::optimizer::with_settings;
+use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter::{DIMENSION, NOISE, ROTATION, SHARPNESS, SLOPE};
 use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
-use valleyscope_experiments::preset::{SweepPreset, changed_description, changed_words, with_changes};
+use valleyscope_experiments::preset::{SweepPreset, changed_description, with_changes};
 use valleyscope_experiments::view::ticks::short;
 
 use super::labels::{axis_label, metric};

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! dataset     MNIST and texts: obtaining, checking and reading them
-//! workload    trainings in words: specs, forms, requirements; how they are trained is in the worker's crate
 //! view        how landscapes, curves and numbers are shown, as plain values
+//! workload    trainings in words: specs, forms, requirements; how they are trained is in the worker's crate
 //! preset      experiments as RON files, with the positions of errors
 //! run         configs of runs, forks, and checks of whole folders
 //! ```
@@ -12,6 +12,7 @@
 #![warn(unreachable_pub)]
 
 pub mod dataset;
+mod format_version;
 pub mod preset;
 pub mod run;
 pub mod view;

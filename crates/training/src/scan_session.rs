@@ -20,6 +20,7 @@ impl Work<'_> {
         let mut done = complete.len() as u64;
         let started = self.started(&obtained, device);
         let axes = started.scan.clone().context("a scan has axes")?;
+        let own = started.own_points.clone().unwrap_or_else(|| axes.points());
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
         } else {
@@ -33,7 +34,6 @@ impl Work<'_> {
         let scan = preset.begin(data, device)?;
         let flag = AtomicBool::new(false);
         self.session.begin_training();
-        let own = preset.part().map_or_else(|| axes.points(), |part| part.own_points);
         for &[row, column] in own.iter().filter(|point| !complete.contains(*point)) {
             let begun = Instant::now();
             let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };

@@ -39,10 +39,7 @@ pub(crate) trait Trained: Workload {
 
 const NO_MODEL: &str = "expected a run of one training, found a scan, which saves no models";
 
-impl<S: TrainedSpec> Trained for RunsPreset<S>
-where
-    RunsPreset<S>: Workload,
-{
+impl<S: TrainedSpec> Trained for RunsPreset<S> {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
         work.run(only(self)?)
     }

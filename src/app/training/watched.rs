@@ -7,7 +7,7 @@ use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::workload::{Common, shown_settings};
+use valleyscope_experiments::workload::Common;
 use valleyscope_runs::{
     Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
@@ -48,10 +48,10 @@ impl FileStamps {
 impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
         let config = RunConfig::read(&run).ok().map(|config| config.preset);
-        let key = config.as_ref().and_then(|config| config.workload()?.replicate_key());
+        let key = config.as_ref().and_then(Preset::replicate_key);
         let has_name = |config: &Preset| Some(config.workload()?.training()?.name.is_some());
         let unnamed = config.as_ref().filter(|config| has_name(config) != Some(true));
-        let shown = unnamed.map_or_else(Vec::new, shown_settings);
+        let shown = unnamed.map_or_else(Vec::new, Preset::shown_settings);
         let on_screen = |it: ShownSetting| ShownSetting { words: visible(&it.words).into_owned(), ..it };
         let shown = shown.into_iter().map(on_screen).collect();
         Watched {

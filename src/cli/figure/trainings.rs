@@ -10,7 +10,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::Pen;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::workload::{Common, shown_settings};
+use valleyscope_experiments::workload::Common;
 use valleyscope_runs::{MetricInfo, RunFolder, RunHistory, RunReader};
 
 use crate::cli::runs::find::{RunsLocation, began};
@@ -132,7 +132,7 @@ fn trainings(preset: &Preset) -> Vec<Training> {
 /// Returns the names of trainings: for each its label, and the settings that differ among those without a name of their
 /// own, or among those of its name; where these are equal too, the seed or the number of the run.
 fn labels(trainings: &[Preset], commons: &[Common<'_>]) -> Vec<String> {
-    let settings: Vec<Vec<ShownSetting>> = trainings.iter().map(shown_settings).collect();
+    let settings: Vec<Vec<ShownSetting>> = trainings.iter().map(Preset::shown_settings).collect();
     let named: Vec<String> = (0..commons.len())
         .map(|index| {
             let alike: Vec<usize> = (0..commons.len()).filter(|it| commons[*it].name == commons[index].name).collect();

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::SweepPart;
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
-use valleyscope_experiments::workload::ScanPart;
 use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
 
 use super::find::RunsLocation;
@@ -16,7 +16,11 @@ use crate::cli::{Failure, say};
 /// The run of a part, with its grid points so far.
 struct PartRun {
     run: RunFolder,
-    of: ScanPart,
+    part: SweepPart,
+    /// The grid points of the part, by their indices of optimizer and batch size.
+    own_points: Vec<[usize; 2]>,
+    /// The preset of the whole scan.
+    whole: Preset,
     started: Started,
     /// The axes of the scan.
     axes: ScanAxes,
@@ -60,11 +64,13 @@ impl PartRun {
     fn open(run: RunFolder) -> Result<Option<PartRun>, Failure> {
         let name = run.name();
         let config = RunConfig::read(&run).map_err(Failure::bad_input)?;
-        let of = config.preset.workload().and_then(|workload| workload.part()).ok_or_else(|| {
-            Failure::BadInput(anyhow!(
+        let (own_points, mut whole) = (config.started().own_points, config.preset.clone());
+        let part = whole.workload_mut().and_then(|workload| workload.take_part());
+        let (Some(part), Some(own_points)) = (part, own_points) else {
+            return Err(Failure::BadInput(anyhow!(
                 "expected the run of a part of a scan, begun by `valleyscope train PRESET --part K/N`, and {name} is none"
-            ))
-        })?;
+            )));
+        };
         let mut reader = RunReader::brief(run.clone());
         reader.poll_to_end().with_context(|| format!("cannot read {}", run.events().display()))?;
         let history = reader.history();
@@ -84,9 +90,9 @@ impl PartRun {
             }
             return Ok(None);
         };
-        let points = history.grid_points().filter(|point| of.own_points.contains(&point.index));
+        let points = history.grid_points().filter(|point| own_points.contains(&point.index));
         let points = points.cloned().collect();
-        Ok(Some(PartRun { run, of, started, axes, points, damage }))
+        Ok(Some(PartRun { run, part, own_points, whole, started, axes, points, damage }))
     }
 
     /// Checks that this is a part of the same scan as another, on the same data.
@@ -97,11 +103,10 @@ impl PartRun {
                 "{here} is of another scan than {there}: {what}; merge only parts of one scan"
             )))
         };
-        if self.of.part.count() != first.of.part.count() {
-            return refuse(format!("it is part {}, and that is part {}", self.of.part, first.of.part));
+        if self.part.count() != first.part.count() {
+            return refuse(format!("it is part {}, and that is part {}", self.part, first.part));
         }
-        if let Some(Difference { field, before, now }) =
-            differing_fields(&self.of.whole, &first.of.whole).into_iter().next()
+        if let Some(Difference { field, before, now }) = differing_fields(&self.whole, &first.whole).into_iter().next()
         {
             return refuse(format!("its `{field}` is {before}, and not {now}"));
         }
@@ -120,7 +125,7 @@ impl PartRun {
 fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
     let mut points = BTreeMap::<[usize; 2], (GridPoint, &RunFolder)>::new();
     let mut notes = Vec::new();
-    for PartRun { run, of, points: own, .. } in runs {
+    for PartRun { run, part, points: own, .. } in runs {
         for point in own {
             let Some((there, other)) = points.get(&point.index) else {
                 points.insert(point.index, (point.clone(), run));
@@ -139,8 +144,7 @@ fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
                     point.batch_size
                 )));
             }
-            let note =
-                format!("part {} is there twice, with the same results: {}, {}", of.part, other.name(), run.name());
+            let note = format!("part {part} is there twice, with the same results: {}, {}", other.name(), run.name());
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -152,9 +156,9 @@ fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
 /// Writes the run into a folder, or without one beside the first of the others.
 fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow::Result<RunFolder> {
     let stem = first.run.stem();
-    let stem = stem.strip_suffix(&format!("-{}", first.of.part.stem())).unwrap_or(&stem);
+    let stem = stem.strip_suffix(&format!("-{}", first.part.stem())).unwrap_or(&stem);
     let folder = folder.or(first.run.path().parent()).context("the folder of a run is in another")?;
-    let run = RunFolder::create(folder, stem, &first.of.whole.to_ron())?;
+    let run = RunFolder::create(folder, stem, &first.whole.to_ron())?;
     let mut session = RunSession::begin(&run)?;
     let Started { data, fingerprint, synthetic, device, version, .. } = first.started.clone();
     let started = Started { data, fingerprint, synthetic, device, version, ..RunConfig::read(&run)?.started() };
@@ -172,14 +176,14 @@ fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow:
 
 /// Returns the parts of which grid points are missing, in words.
 fn missing(runs: &[PartRun]) -> String {
-    let count = runs[0].of.part.count();
+    let count = runs[0].part.count();
     let words = SweepPart::all(count).filter_map(|part| {
-        let mut of_part = runs.iter().filter(|run| run.of.part == part).peekable();
+        let mut of_part = runs.iter().filter(|run| run.part == part).peekable();
         if of_part.peek().is_none() {
             return Some(format!("part {part} is missing"));
         }
         let best = of_part.max_by_key(|run| run.points.len())?;
-        let (known, own) = (best.points.len(), best.of.own_points.len());
+        let (known, own) = (best.points.len(), best.own_points.len());
         let damage = if best.damage.is_empty() { String::new() } else { format!(", as {}", best.damage) };
         (known < own).then(|| format!("part {part} has {known} of {own} ({}){damage}", best.run.name()))
     });

@@ -45,6 +45,17 @@ pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
     all.iter().map(words).collect()
 }
 
+/// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
+/// defaults, in words.
+pub fn changed_words(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
+    let is_changed = |own: &&ShownSetting| match before.iter().find(|old| old.meaning == own.meaning) {
+        Some(old) => old.words != own.words,
+        None => !own.is_usual,
+    };
+    let words = this.iter().filter(is_changed).map(|setting| setting.words.clone());
+    words.filter(|words| !words.is_empty()).collect()
+}
+
 /// A name followed by settings: `Adam, ω 0.1`.
 pub fn with_settings(name: &str, settings: &[String]) -> String {
     std::iter::once(name).chain(settings.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")

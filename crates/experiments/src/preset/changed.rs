@@ -1,13 +1,13 @@
 //! Titles and descriptions of presets whose settings were changed.
 
-use valleyscope_engine::optimizer::{ShownSetting, with_settings};
+use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
 
 use super::outline::Outline;
+use super::settings::changes_of_trainings;
 use super::{LandscapePreset, Preset};
-use crate::workload;
 
 impl Preset {
     /// Returns the preset with a title and a description made from its settings, where these differ from those of
@@ -23,7 +23,7 @@ impl Preset {
             (this, _) => {
                 let (Some(own), Some(old)) = (this.workload_mut(), before.workload()) else { return self };
                 own.forget_names_of(old);
-                (format!("{} · ", own.name()), workload::changes(&self, before))
+                (format!("{} · ", own.name()), changes_of_trainings(&self, before))
             }
         };
         if changes.is_empty() {
@@ -50,7 +50,7 @@ impl Preset {
     }
 
     /// Returns the values without fields of their own, with their paths in the file.
-    pub fn leaves(&self) -> Vec<(String, String)> {
+    pub(super) fn leaves(&self) -> Vec<(String, String)> {
         let text = self.to_ron();
         let leaves = Outline::of(&text).leaves().into_iter();
         leaves.map(|(path, value)| (path, value.to_owned())).collect()
@@ -130,15 +130,4 @@ fn of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes: &mut V
             _ => {}
         }
     }
-}
-
-/// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
-/// defaults, in words.
-pub fn changed_words(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
-    let is_changed = |own: &&ShownSetting| match before.iter().find(|old| old.meaning == own.meaning) {
-        Some(old) => old.words != own.words,
-        None => !own.is_usual,
-    };
-    let words = this.iter().filter(is_changed).map(|setting| setting.words.clone());
-    words.filter(|words| !words.is_empty()).collect()
 }

@@ -30,14 +30,15 @@ mod limits;
 mod outline;
 mod read;
 mod set;
+mod settings;
 mod validate;
 
 use std::path::Path;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
+pub use crate::format_version::FormatVersion;
 pub use builtin::{BuiltIn, built_ins};
-pub use changed::changed_words;
 pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
@@ -80,7 +81,7 @@ macro_rules! define_preset {
                 match self {
                     Preset::Landscape(preset) => &preset.title,
                     Preset::Sweep(preset) => &preset.title,
-                    $(Preset::$kind(preset) => preset.title(),)+
+                    $(Preset::$kind(preset) => &preset.title,)+
                 }
             }
 
@@ -88,7 +89,7 @@ macro_rules! define_preset {
                 match self {
                     Preset::Landscape(preset) => &preset.description,
                     Preset::Sweep(preset) => &preset.description,
-                    $(Preset::$kind(preset) => preset.description(),)+
+                    $(Preset::$kind(preset) => &preset.description,)+
                 }
             }
 
@@ -97,7 +98,7 @@ macro_rules! define_preset {
                 match self {
                     Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
                     Preset::Sweep(preset) => [&mut preset.title, &mut preset.description],
-                    $(Preset::$kind(preset) => preset.words_mut(),)+
+                    $(Preset::$kind(preset) => [&mut preset.title, &mut preset.description],)+
                 }
             }
 
@@ -116,13 +117,16 @@ macro_rules! define_preset {
                     $(Preset::$kind(preset) => Some(preset),)+
                 }
             }
-        }
 
-        $(impl From<$preset> for Preset {
-            fn from(preset: $preset) -> Preset {
-                Preset::$kind(preset)
+            /// Returns its trainings, each as a preset of its own that a worker can train; none where it is another
+            /// kind.
+            pub fn trainings(&self) -> Vec<Preset> {
+                match self {
+                    Preset::Landscape(_) | Preset::Sweep(_) => Vec::new(),
+                    $(Preset::$kind(preset) => preset.trainings().into_iter().map(Preset::$kind).collect(),)+
+                }
             }
-        })+
+        }
     };
 }
 for_each_workload!(define_preset);
@@ -188,29 +192,6 @@ impl LessonStep {
     }
 }
 
-/// The version of the format. There is only one so far; a file of another version is refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FormatVersion;
-
-impl FormatVersion {
-    pub const CURRENT: u32 = 1;
-}
-
-impl Serialize for FormatVersion {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u32(Self::CURRENT)
-    }
-}
-
-impl<'de> Deserialize<'de> for FormatVersion {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match u32::deserialize(deserializer)? {
-            Self::CURRENT => Ok(FormatVersion),
-            other => Err(de::Error::custom(format_args!("expected version {}, found {other}", Self::CURRENT))),
-        }
-    }
-}
-
 impl LandscapePreset {
     /// Returns a preset of just a simulation.
     pub fn new(title: impl Into<String>, simulation: SimulationSpec) -> Self {
@@ -262,17 +243,12 @@ impl LandscapePreset {
 
 impl Preset {
     /// The largest number of bytes of a preset's text: more than the record of many hours of dragging sliders.
-    pub const LONGEST: u64 = 64 << 20;
+    pub(crate) const LONGEST: u64 = 64 << 20;
 
     /// The largest number of characters of a title.
-    pub const LONGEST_TITLE: usize = 100;
+    pub(crate) const LONGEST_TITLE: usize = 100;
     /// The largest number of characters of a description.
-    pub const LONGEST_DESCRIPTION: usize = 1000;
-
-    /// Returns its trainings, each as a preset of its own that a worker can train; none where it is another kind.
-    pub fn trainings(&self) -> Vec<Preset> {
-        self.workload().map_or_else(Vec::new, Workload::trainings)
-    }
+    pub(crate) const LONGEST_DESCRIPTION: usize = 1000;
 
     /// Returns the source of the data of its first training; none where it is another kind.
     pub fn data(&self) -> Option<&DataChoice> {

@@ -13,26 +13,16 @@ fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T,
 
 /// Checks the preset, and returns the first rule that it breaks.
 pub(super) fn check(preset: &Preset) -> Result<(), SpecError> {
+    SpecError::check_line("title", preset.title(), Preset::LONGEST_TITLE)?;
+    SpecError::check_length("description", preset.description(), 0..=Preset::LONGEST_DESCRIPTION)?;
     match preset {
         Preset::Landscape(preset) => check_landscape(preset),
         Preset::Sweep(preset) => check_sweep(preset),
-        training => training.workload().map_or(Ok(()), check_workload),
+        training => training.workload().map_or(Ok(()), Workload::check),
     }
 }
 
-fn check_workload(preset: &dyn Workload) -> Result<(), SpecError> {
-    check_words(preset.title(), preset.description())?;
-    preset.check()
-}
-
-/// Checks the fields that all presets have.
-fn check_words(title: &str, description: &str) -> Result<(), SpecError> {
-    SpecError::check_line("title", title, Preset::LONGEST_TITLE)?;
-    SpecError::check_length("description", description, 0..=Preset::LONGEST_DESCRIPTION)
-}
-
 fn check_sweep(preset: &SweepPreset) -> Result<(), SpecError> {
-    check_words(&preset.title, &preset.description)?;
     let sweep = &preset.sweep;
     for (index, optimizer) in sweep.optimizers.iter().enumerate() {
         if let Some(name) = &optimizer.name {
@@ -43,7 +33,6 @@ fn check_sweep(preset: &SweepPreset) -> Result<(), SpecError> {
 }
 
 fn check_landscape(preset: &LandscapePreset) -> Result<(), SpecError> {
-    check_words(&preset.title, &preset.description)?;
     check_optimizers(&preset.simulation)?;
     if let Some(view) = &preset.view {
         check_view(view)?;

@@ -126,7 +126,7 @@ impl Capacity {
     }
 
     /// Returns a warning if a step would take long on the processor.
-    pub fn warns(&self, needs: &Needs) -> Option<String> {
+    fn warns(&self, needs: &Needs) -> Option<String> {
         let seconds = needs.step_operations / (f64::from(self.threads) * THREAD_RATE);
         (self.device.is_none() && seconds > LONG_STEP).then(|| {
             let least = span(seconds as u64);

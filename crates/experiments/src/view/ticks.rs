@@ -360,7 +360,7 @@ fn power_of_ten(value: f64) -> String {
 }
 
 /// Returns a whole number as an exponent.
-pub fn superscript(number: i32) -> String {
+fn superscript(number: i32) -> String {
     number
         .to_string()
         .chars()

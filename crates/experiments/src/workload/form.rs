@@ -67,20 +67,20 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the field with this path in the run.
-    pub fn at(self, path: &'static str) -> Field<'a> {
+    pub(crate) fn at(self, path: &'static str) -> Field<'a> {
         Field { path, ..self }
     }
 
-    pub fn real(name: &'static str, help: &'static str, value: &'a mut dyn RealQuantity) -> Field<'a> {
+    pub(crate) fn real(name: &'static str, help: &'static str, value: &'a mut dyn RealQuantity) -> Field<'a> {
         Field::new(name, help, Value::Real(value))
     }
 
-    pub fn whole(name: &'static str, help: &'static str, value: &'a mut dyn WholeQuantity) -> Field<'a> {
+    pub(crate) fn whole(name: &'static str, help: &'static str, value: &'a mut dyn WholeQuantity) -> Field<'a> {
         Field::new(name, help, Value::Whole(value))
     }
 
     /// Returns a choice between values with names.
-    pub fn choice<T: Copy + PartialEq>(
+    pub(crate) fn choice<T: Copy + PartialEq>(
         name: &'static str,
         help: &'static str,
         value: &'a mut T,
@@ -102,7 +102,7 @@ impl<'a> Field<'a> {
 
     /// Returns the fields for the number of processes and, where there are several, for dividing the optimizer's
     /// memory.
-    pub fn sharing(processes: &'a mut Processes, shard_optimizer: &'a mut bool) -> Vec<Field<'a>> {
+    pub(crate) fn sharing(processes: &'a mut Processes, shard_optimizer: &'a mut bool) -> Vec<Field<'a>> {
         const PROCESSES: &str = "Processes on this machine that share each batch. Each has a part of the processor, or a GPU \
             of its own; the losses are those of one process, up to rounding.";
         const SHARD: &str = "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step \
@@ -113,16 +113,16 @@ impl<'a> Field<'a> {
         std::iter::once(processes).chain(shard).collect()
     }
 
-    pub fn rule(value: &'a mut RuleSpec) -> Field<'a> {
+    pub(crate) fn rule(value: &'a mut RuleSpec) -> Field<'a> {
         Field::new("Rule", "The update rule", Value::Rule(value))
     }
 
-    pub fn at_nan(value: &'a mut NotFinite) -> Field<'a> {
+    pub(crate) fn at_nan(value: &'a mut NotFinite) -> Field<'a> {
         const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
         Field::choice("At NaN", "When the loss is no finite number any more", value, AT_NAN)
     }
 
-    pub fn seed(help: &'static str, value: &'a mut u64) -> Field<'a> {
+    pub(crate) fn seed(help: &'static str, value: &'a mut u64) -> Field<'a> {
         Field::new("Seed", help, Value::Seed(value))
     }
 }

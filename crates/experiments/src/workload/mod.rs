@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! RunsPreset<S: RunSpec>   trainings one after another     ┐
-//!                                                          ├ Workload ── variants of Preset
+//!                                                          ├ Workload ── variants of the enum of presets
 //! MnistScanPreset          a scan                          ┘
 //! ```
 
@@ -27,15 +27,16 @@ pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
 pub use scan::ONE_PROCESS_ONLY;
-pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer, ScanPart};
-pub use settings::{BATCH, STEPS, changes, shown_settings};
+pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer};
+pub use settings::STEPS;
 
+use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::sweep::SweepPart;
 use valleyscope_runs::Started;
 
 use self::form::Form;
 use crate::dataset::DataChoice;
-use crate::preset::Preset;
 
 /// Calls a macro with every workload: the first word of its presets' files, and the type of such presets. A workload is
 /// registered by a line here.
@@ -57,7 +58,8 @@ pub use for_each_workload;
 /// The datasets of all workloads.
 pub static DATASETS: [&Dataset; 2] = [&mnist::MNIST, &gpt2::TEXT];
 
-/// A preset that a worker trains.
+/// A preset that a worker trains. The defaults of methods are those of trainings one after another, where these have
+/// anything in common.
 pub trait Workload {
     /// Returns the name for users, such as `MNIST classifier`.
     fn name(&self) -> &'static str;
@@ -65,52 +67,80 @@ pub trait Workload {
     /// Returns the name that distinguishes its runs from those of other workloads, such as `MNIST`.
     fn family(&self) -> &'static str;
 
-    /// Returns the title in menus, one line.
-    fn title(&self) -> &str;
-
-    /// One sentence about the experiment.
-    fn description(&self) -> &str;
-
-    /// Returns the title and the description, mutable.
-    fn words_mut(&mut self) -> [&mut String; 2];
-
     /// Checks the rules between fields, and returns the first that the preset breaks.
     fn check(&self) -> Result<(), SpecError>;
 
+    /// Returns its runs, each as a preset of its own that a worker can train.
+    fn trainings(&self) -> Vec<Self>
+    where
+        Self: Sized;
+
+    /// Returns the fields that all trainings have, of each run; none for a scan.
+    fn runs(&self) -> Vec<Common<'_>> {
+        Vec::new()
+    }
+
+    /// Returns the fields of each run that are changed from outside of the workload; none for a scan.
+    fn runs_mut(&mut self) -> Vec<CommonMut<'_>> {
+        Vec::new()
+    }
+
+    /// Returns the fields that all trainings have; none for a scan, and for a preset of several runs.
+    fn training(&self) -> Option<Common<'_>> {
+        if let [run] = self.runs()[..] { Some(run) } else { None }
+    }
+
     /// Returns the name of each of its runs in lists and legends; one name for a scan.
-    fn labels(&self) -> Vec<String>;
+    fn labels(&self) -> Vec<String> {
+        self.runs().iter().map(|run| run.label().to_owned()).collect()
+    }
 
     /// Returns the paths of its runs in the preset: `runs[0]`, `runs[1]` …, or `scan`.
-    fn places(&self) -> Vec<String>;
-
-    /// Returns its runs, each as a preset of its own that a worker can train.
-    fn trainings(&self) -> Vec<Preset>;
-
-    /// Returns the fields common to all trainings; none for a scan, and for a preset of several runs.
-    fn training(&self) -> Option<Common<'_>>;
+    fn places(&self) -> Vec<String> {
+        (0..self.runs().len()).map(|run| format!("runs[{run}]")).collect()
+    }
 
     /// Returns the model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's
     /// checkpoints. None for a scan, and for a preset of several runs.
-    fn model(&self) -> Option<String>;
+    fn model(&self) -> Option<String> {
+        None
+    }
 
     /// Returns the settings of a training's evaluations, besides model and data: losses of equal ones can be compared.
     /// None for a scan, and for a preset of several runs.
-    fn evaluation(&self) -> Option<String>;
+    fn evaluation(&self) -> Option<String> {
+        None
+    }
 
     /// Returns the optimizers of a scan; none for other workloads.
-    fn scanned(&self) -> &[ScanOptimizer];
+    fn scanned(&self) -> &[ScanOptimizer] {
+        &[]
+    }
 
-    /// Returns the part of a scan that the preset is; none for a whole scan, and for other workloads.
-    fn part(&self) -> Option<ScanPart>;
+    /// Returns the optimizers of a scan, mutable; none for other workloads.
+    fn scanned_mut(&mut self) -> &mut [ScanOptimizer] {
+        &mut []
+    }
+
+    /// Turns the preset of a part of a scan into that of the whole scan, and returns the part; none for a whole scan,
+    /// and for other workloads.
+    fn take_part(&mut self) -> Option<SweepPart> {
+        None
+    }
 
     /// Returns the dataset, in words.
     fn dataset(&self) -> &'static Dataset;
 
     /// Returns the source of the data of a run.
-    fn data(&self, run: usize) -> &DataChoice;
+    fn data(&self, run: usize) -> &DataChoice {
+        const NONE: &DataChoice = &DataChoice::Automatic;
+        self.runs().get(run).map_or(NONE, |run| run.data)
+    }
 
     /// Sets the source of the data of all runs.
-    fn set_data(&mut self, data: &DataChoice);
+    fn set_data(&mut self, data: &DataChoice) {
+        self.runs_mut().into_iter().for_each(|run| run.data.clone_from(data));
+    }
 
     /// Returns the data that the first run would use if it began now, without reading them all.
     ///
@@ -120,10 +150,14 @@ pub trait Workload {
     fn outlook(&self) -> OutlookResult;
 
     /// Returns the device of the first run.
-    fn device(&self) -> DeviceChoice;
+    fn device(&self) -> DeviceChoice {
+        self.runs().first().map_or(DeviceChoice::default(), |run| run.device)
+    }
 
     /// Returns the processes of the first run on a machine.
-    fn sharing(&self) -> Sharing;
+    fn sharing(&self) -> Sharing {
+        self.runs().first().map_or_else(Sharing::none, |run| run.sharing)
+    }
 
     /// Checks that as many processes can train each of its runs together.
     ///
@@ -133,25 +167,52 @@ pub trait Workload {
     fn check_processes(&self, processes: usize) -> Result<(), String>;
 
     /// Returns the requirements of a run on the machine, where they are known beforehand.
-    fn needs(&self, run: usize) -> Option<Needs>;
+    fn needs(&self, _run: usize) -> Option<Needs> {
+        None
+    }
 
     /// Returns the largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
-    fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
+    fn fitting(&self, _run: usize, _memory: u64, _on_gpu: bool) -> Option<u64> {
+        None
+    }
 
     /// Returns [`RunSpec::WITH_SMALLER_BATCHES`]; empty for a scan.
-    fn with_smaller_batches(&self) -> &'static str;
+    fn with_smaller_batches(&self) -> &'static str {
+        ""
+    }
 
     /// Removes names of runs and of scanned optimizers that come from another preset and belong to other settings.
-    fn forget_names_of(&mut self, other: &dyn Workload);
+    fn forget_names_of(&mut self, other: &dyn Workload) {
+        let settings = |it: &Common<'_>| (*it.rule, it.learning_rate, it.batch_size);
+        let both = self.runs().into_iter().zip(other.runs());
+        let is_outdated = both.map(|(own, old)| own.name == old.name && settings(&own) != settings(&old));
+        let is_outdated: Vec<bool> = is_outdated.collect();
+        for (run, _) in self.runs_mut().into_iter().zip(is_outdated).filter(|(_, is_outdated)| *is_outdated) {
+            *run.name = None;
+        }
+        for (own, old) in self.scanned_mut().iter_mut().zip(other.scanned()) {
+            if own.name == old.name && own.rule != old.rule {
+                own.name = None;
+            }
+        }
+    }
 
     /// Gives runs and scanned optimizers the names that they have in another preset.
-    fn take_names_of(&mut self, other: &dyn Workload);
+    fn take_names_of(&mut self, other: &dyn Workload) {
+        for (own, other) in self.runs_mut().into_iter().zip(other.runs()) {
+            *own.name = other.name.map(str::to_owned);
+        }
+        for (own, other) in self.scanned_mut().iter_mut().zip(other.scanned()) {
+            own.name.clone_from(&other.name);
+        }
+    }
 
     /// Adds the workload's description of a run to that of all runs.
     fn describe(&self, started: Started) -> Started;
 
-    /// Returns the preset's text without the fields that may differ between replicates; none for a scan.
-    fn replicate_key(&self) -> Option<String>;
+    /// Returns the field at a path in a run as titles and legends show it; none if they omit it, or show it as one of
+    /// the [common fields](Common).
+    fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting>;
 
     /// Returns the fields of a run, mutable.
     fn form(&mut self, run: usize) -> Form<'_>;

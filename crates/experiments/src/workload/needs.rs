@@ -77,7 +77,7 @@ impl Needs {
 
     /// Returns the least requirements of `count` processes on one processor: each keeps a model, and they share a
     /// batch.
-    pub fn of_processes(self, count: usize) -> Needs {
+    pub(crate) fn of_processes(self, count: usize) -> Needs {
         Needs { kept: self.kept.saturating_mul(count as u64), ..self }
     }
 

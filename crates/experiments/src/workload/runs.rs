@@ -1,14 +1,15 @@
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_runs::Started;
 
 use super::form::Form;
-use super::{Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload};
+use super::settings::shown_field;
+use super::{Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, Sharing, Workload};
 use crate::dataset::DataChoice;
-use crate::preset::{FormatVersion, Preset};
+use crate::format_version::FormatVersion;
 
 /// Trainings of a workload, one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,6 +89,11 @@ pub trait RunSpec: Clone {
     /// Completes the description of a run by the facts that [`RunSpec::common`] does not cover.
     fn describe(&self, started: Started) -> Started;
 
+    /// Returns [`Workload::shown_field`].
+    fn shown_field(path: &str, value: &str) -> Option<ShownSetting> {
+        shown_field(path, value)
+    }
+
     fn form(&mut self) -> Form<'_>;
 }
 
@@ -138,31 +144,16 @@ impl Common<'_> {
 }
 
 impl<S> RunsPreset<S> {
-    pub const MOST_RUNS: usize = 256;
+    const MOST_RUNS: usize = 256;
 }
 
-impl<S: RunSpec> Workload for RunsPreset<S>
-where
-    Preset: From<RunsPreset<S>>,
-{
+impl<S: RunSpec> Workload for RunsPreset<S> {
     fn name(&self) -> &'static str {
         S::NAME
     }
 
     fn family(&self) -> &'static str {
         S::FAMILY
-    }
-
-    fn title(&self) -> &str {
-        &self.title
-    }
-
-    fn description(&self) -> &str {
-        &self.description
-    }
-
-    fn words_mut(&mut self) -> [&mut String; 2] {
-        [&mut self.title, &mut self.description]
     }
 
     fn check(&self) -> Result<(), SpecError> {
@@ -180,26 +171,22 @@ where
         Ok(())
     }
 
-    fn labels(&self) -> Vec<String> {
-        self.runs.iter().map(|run| run.common().label().to_owned()).collect()
-    }
-
-    fn places(&self) -> Vec<String> {
-        (0..self.runs.len()).map(|run| format!("runs[{run}]")).collect()
-    }
-
-    fn trainings(&self) -> Vec<Preset> {
+    fn trainings(&self) -> Vec<Self> {
         let single = |run: &S| RunsPreset {
             version: self.version,
             title: self.title.clone(),
             description: self.description.clone(),
             runs: vec![run.clone()],
         };
-        self.runs.iter().map(|run| single(run).into()).collect()
+        self.runs.iter().map(single).collect()
     }
 
-    fn training(&self) -> Option<Common<'_>> {
-        if let [run] = &self.runs[..] { Some(run.common()) } else { None }
+    fn runs(&self) -> Vec<Common<'_>> {
+        self.runs.iter().map(S::common).collect()
+    }
+
+    fn runs_mut(&mut self) -> Vec<CommonMut<'_>> {
+        self.runs.iter_mut().map(S::common_mut).collect()
     }
 
     fn model(&self) -> Option<String> {
@@ -210,38 +197,13 @@ where
         if let [run] = &self.runs[..] { Some(run.evaluation()) } else { None }
     }
 
-    fn scanned(&self) -> &[ScanOptimizer] {
-        &[]
-    }
-
     fn dataset(&self) -> &'static Dataset {
         S::DATASET
-    }
-
-    fn data(&self, run: usize) -> &DataChoice {
-        const NONE: &DataChoice = &DataChoice::Automatic;
-        self.runs.get(run).map_or(NONE, |run| run.common().data)
-    }
-
-    fn set_data(&mut self, data: &DataChoice) {
-        self.runs.iter_mut().for_each(|run| *run.common_mut().data = data.clone());
     }
 
     fn outlook(&self) -> OutlookResult {
         let run = self.runs.first().ok_or("the preset has no runs; give it one")?;
         run.outlook()
-    }
-
-    fn device(&self) -> DeviceChoice {
-        self.runs.first().map_or(DeviceChoice::default(), |run| run.common().device)
-    }
-
-    fn part(&self) -> Option<ScanPart> {
-        None
-    }
-
-    fn sharing(&self) -> Sharing {
-        self.runs.first().map_or_else(Sharing::none, |run| run.common().sharing)
     }
 
     fn check_processes(&self, processes: usize) -> Result<(), String> {
@@ -260,25 +222,6 @@ where
         S::WITH_SMALLER_BATCHES
     }
 
-    fn forget_names_of(&mut self, other: &dyn Workload) {
-        let trainings = other.trainings();
-        let commons = trainings.iter().map(|it| it.workload().and_then(Workload::training));
-        for (run, old) in self.runs.iter_mut().zip(commons) {
-            let settings = |it: &Common<'_>| (*it.rule, it.learning_rate, it.batch_size);
-            let own = run.common();
-            if old.is_some_and(|old| old.name == own.name && settings(&old) != settings(&own)) {
-                *run.common_mut().name = None;
-            }
-        }
-    }
-
-    fn take_names_of(&mut self, other: &dyn Workload) {
-        for (run, training) in self.runs.iter_mut().zip(other.trainings()) {
-            let common = training.workload().and_then(Workload::training);
-            *run.common_mut().name = common.and_then(|common| common.name).map(str::to_owned);
-        }
-    }
-
     fn describe(&self, started: Started) -> Started {
         let [run] = &self.runs[..] else { return started };
         let common = run.common();
@@ -293,14 +236,8 @@ where
         })
     }
 
-    fn replicate_key(&self) -> Option<String> {
-        let mut runs = self.runs.clone();
-        for run in &mut runs {
-            let CommonMut { name, seed, data } = run.common_mut();
-            (*name, *seed, *data) = Default::default();
-        }
-        let [title, description] = Default::default();
-        Some(Preset::from(RunsPreset { version: self.version, title, description, runs }).to_ron())
+    fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting> {
+        S::shown_field(path, value)
     }
 
     fn form(&mut self, run: usize) -> Form<'_> {

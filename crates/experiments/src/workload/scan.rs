@@ -1,8 +1,5 @@
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
-use valleyscope_engine::sweep::SweepPart;
-
-use crate::preset::Preset;
 
 /// The largest number of optimizers in a scan, and of batch sizes.
 pub const MOST_SCANNED: usize = 64;
@@ -25,16 +22,6 @@ pub struct ScanOptimizer {
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
     pub rule: RuleSpec,
-}
-
-/// A part of a scan, and the scan.
-#[derive(Clone, Debug)]
-pub struct ScanPart {
-    pub part: SweepPart,
-    /// The grid points of the part, by their indices of optimizer and batch size.
-    pub own_points: Vec<[usize; 2]>,
-    /// The preset of the whole scan.
-    pub whole: Preset,
 }
 
 impl ScanOptimizer {

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use partial_file::sum;
+pub(super) use partial_file::sum;
 
 use partial_file::{PartialFile, has_sum};
 use request::{HttpRequest, ServerResponse};

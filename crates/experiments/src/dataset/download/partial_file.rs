@@ -32,7 +32,7 @@ pub(super) fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
 }
 
 /// Returns the SHA-256 of the rest of a file, in hexadecimal.
-pub fn sum(file: &mut File) -> io::Result<String> {
+pub(in crate::dataset) fn sum(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

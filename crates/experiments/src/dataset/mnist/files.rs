@@ -27,7 +27,7 @@ pub fn read_folder(folder: &Path) -> Result<Mnist, DataError> {
 }
 
 /// Checks that the four files are in a folder, without reading them.
-pub fn look_in(folder: &Path) -> Result<(), DataError> {
+pub(crate) fn look_in(folder: &Path) -> Result<(), DataError> {
     find(folder).map(drop)
 }
 

@@ -14,17 +14,18 @@ use sha2::{Digest, Sha256};
 
 use self::official::Likeness;
 pub use error::DataError;
-pub use files::{copy_folder, look_in, read_folder, write_folder};
+pub(crate) use files::look_in;
+pub use files::{copy_folder, read_folder, write_folder};
 pub use obtain::{MnistSources, look, obtain};
 pub use official::{MnistCheck, MnistFound, cache_folder, check, download, mirrors};
 pub use synthetic::{SYNTHETIC_SEED, synthetic_digits};
 
 /// Pixels along each side of an image.
-pub const SIDE: usize = 28;
+const SIDE: usize = 28;
 /// Pixels of an image.
 pub const PIXELS: usize = SIDE * SIDE;
 /// Images of the whole training set, and of the whole test set.
-pub const WHOLE: [usize; 2] = [60_000, 10_000];
+pub(crate) const WHOLE: [usize; 2] = [60_000, 10_000];
 
 /// Digits for training and for testing.
 #[derive(Clone, Debug, PartialEq, Eq)]

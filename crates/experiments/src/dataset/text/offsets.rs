@@ -28,7 +28,7 @@ impl Offsets {
     }
 
     /// Returns the offsets for evaluation, the same in every run and every time; their step is 0.
-    pub fn for_evaluation(tokens: u64, context: usize) -> Offsets {
+    pub(crate) fn for_evaluation(tokens: u64, context: usize) -> Offsets {
         Offsets::new(Key::new(EVALUATION), tokens, context)
     }
 

@@ -30,7 +30,7 @@ const NONE: u16 = u16::MAX;
 
 impl Alphabet {
     /// The largest number of characters: more do not fit into two bytes.
-    pub const MOST: usize = NONE as usize;
+    pub(crate) const MOST: usize = NONE as usize;
 
     /// Returns the alphabet of these characters; `None` where there are none, too many, or they are not strictly
     /// increasing.
@@ -52,7 +52,7 @@ impl Alphabet {
         Alphabet::new(characters.into_iter().collect()).expect("the text has characters")
     }
 
-    pub fn characters(&self) -> &[char] {
+    pub(crate) fn characters(&self) -> &[char] {
         &self.characters
     }
 

@@ -24,7 +24,7 @@ impl TokenizerKind {
     }
 
     /// Returns the tokenizer of this name.
-    pub fn from_name(name: &str) -> Option<TokenizerKind> {
+    pub(crate) fn from_name(name: &str) -> Option<TokenizerKind> {
         TokenizerKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }

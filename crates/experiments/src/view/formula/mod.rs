@@ -37,7 +37,7 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
 }
 
 /// Returns the formulas of a recorded step, in the order in which they are computed.
-pub fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
+pub(super) fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
     let mut lines = Vec::new();
     let mut printer = Printer {
         nodes: &trace.nodes,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use schedule::Schedule;
 pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
 
-use valleyscope_engine::optimizer::RuleSpec;
+use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
     Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
@@ -18,6 +18,7 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
 
 use super::choices::is_one;
 use super::form::{Field, Form, Section, Value};
+use super::settings::shown_field;
 use super::{
     Common, CommonMut, Course, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec, RunsPreset,
     Sharing,
@@ -263,6 +264,24 @@ impl RunSpec for Gpt2Spec {
 
     fn describe(&self, started: Started) -> Started {
         Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
+    }
+
+    fn shown_field(path: &str, value: &str) -> Option<ShownSetting> {
+        let words = match path {
+            // The number of samples of a step includes the accumulation.
+            "accumulation" | "eval_batches" => return None,
+            _ if path.starts_with("sample.") => return None,
+            "schedule.warmup" => format!("warm-up {value}"),
+            "schedule.min_lr" => format!("final η {value}"),
+            "attention" => format!("{} attention", value.to_lowercase()),
+            "clip" => return Some(ShownSetting { is_usual: false, ..shown_field(path, value)? }),
+            "init_from" => {
+                let file = value.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or(value);
+                return Some(ShownSetting { is_usual: false, ..ShownSetting::new(path, format!("weights of {file}")) });
+            }
+            _ => return shown_field(path, value),
+        };
+        Some(ShownSetting::new(path, words))
     }
 
     fn form(&mut self) -> Form<'_> {

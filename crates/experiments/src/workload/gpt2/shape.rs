@@ -56,7 +56,7 @@ impl Gpt2Precision {
     }
 
     /// Returns the precision in which the parameters are stored.
-    pub fn of_parameters(self) -> &'static str {
+    pub(crate) fn of_parameters(self) -> &'static str {
         if self == Gpt2Precision::Float64 { "float64" } else { "float32" }
     }
 }
@@ -97,7 +97,7 @@ impl Gpt2Shape {
     };
 
     /// The largest number of parameters.
-    pub const MOST_PARAMETERS: u64 = 20_000_000_000;
+    const MOST_PARAMETERS: u64 = 20_000_000_000;
 
     /// Checks the shape, and returns the first rule that it breaks.
     pub fn check(&self) -> Result<(), SpecError> {
@@ -129,7 +129,7 @@ impl Gpt2Shape {
 
     /// Returns the bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients
     /// and the optimizer's states.
-    pub fn activations(&self, sequences: u64, precision: Gpt2Precision, attention: Attention) -> u64 {
+    pub(crate) fn activations(&self, sequences: u64, precision: Gpt2Precision, attention: Attention) -> u64 {
         let [layers, heads, width, context, vocabulary] =
             [self.layers, self.heads, self.width, self.context, self.vocabulary].map(u128::from);
         let sequences = u128::from(sequences);
@@ -170,7 +170,7 @@ impl Gpt2Shape {
     }
 
     /// Returns the fields as a form shows them.
-    pub fn fields(&mut self) -> Vec<Field<'_>> {
+    pub(super) fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field::whole("Layers", "Blocks of attention and feed-forward net", &mut self.layers).at("shape.layers"),
             Field::whole("Heads", "Attention heads of a block", &mut self.heads).at("shape.heads"),

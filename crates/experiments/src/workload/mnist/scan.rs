@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
@@ -6,13 +7,12 @@ use valleyscope_runs::{ScanAxes, Started};
 
 use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
 use crate::dataset::DataChoice;
-use crate::preset::{FormatVersion, Preset};
+use crate::format_version::FormatVersion;
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
-use crate::workload::{
-    Common, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
-};
+use crate::workload::settings::{field_name, shown_field};
+use crate::workload::{Dataset, DeviceChoice, FloatType, OutlookResult, ScanOptimizer, Workload};
 
 /// A scan of MNIST trainings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ impl MnistScanSpec {
     }
 
     /// Returns the number of grid points of the scan: optimizers times batch sizes.
-    pub fn grid_points(&self) -> usize {
+    pub(crate) fn grid_points(&self) -> usize {
         self.optimizers.len() * self.batch_sizes.len()
     }
 }
@@ -126,18 +126,6 @@ impl Workload for MnistScanPreset {
 
     fn family(&self) -> &'static str {
         FAMILY
-    }
-
-    fn title(&self) -> &str {
-        &self.title
-    }
-
-    fn description(&self) -> &str {
-        &self.description
-    }
-
-    fn words_mut(&mut self) -> [&mut String; 2] {
-        [&mut self.title, &mut self.description]
     }
 
     fn check(&self) -> Result<(), SpecError> {
@@ -155,24 +143,20 @@ impl Workload for MnistScanPreset {
         vec!["scan".to_owned()]
     }
 
-    fn trainings(&self) -> Vec<Preset> {
-        vec![self.clone().into()]
-    }
-
-    fn training(&self) -> Option<Common<'_>> {
-        None
-    }
-
-    fn model(&self) -> Option<String> {
-        None
-    }
-
-    fn evaluation(&self) -> Option<String> {
-        None
+    fn trainings(&self) -> Vec<Self> {
+        vec![self.clone()]
     }
 
     fn scanned(&self) -> &[ScanOptimizer] {
         &self.scan.optimizers
+    }
+
+    fn scanned_mut(&mut self) -> &mut [ScanOptimizer] {
+        &mut self.scan.optimizers
+    }
+
+    fn take_part(&mut self) -> Option<SweepPart> {
+        self.scan.part.take()
     }
 
     fn dataset(&self) -> &'static Dataset {
@@ -195,44 +179,8 @@ impl Workload for MnistScanPreset {
         self.scan.device
     }
 
-    fn part(&self) -> Option<ScanPart> {
-        let mut whole = self.clone();
-        let part = whole.scan.part.take()?;
-        Some(ScanPart { part, own_points: self.scan.own_points(), whole: whole.into() })
-    }
-
-    fn sharing(&self) -> Sharing {
-        Sharing::none()
-    }
-
     fn check_processes(&self, processes: usize) -> Result<(), String> {
         if processes == 1 { Ok(()) } else { Err(ONE_PROCESS_ONLY.to_owned()) }
-    }
-
-    fn needs(&self, _: usize) -> Option<Needs> {
-        None
-    }
-
-    fn fitting(&self, _: usize, _: u64, _: bool) -> Option<u64> {
-        None
-    }
-
-    fn with_smaller_batches(&self) -> &'static str {
-        ""
-    }
-
-    fn forget_names_of(&mut self, other: &dyn Workload) {
-        for (own, old) in self.scan.optimizers.iter_mut().zip(other.scanned()) {
-            if own.name == old.name && own.rule != old.rule {
-                own.name = None;
-            }
-        }
-    }
-
-    fn take_names_of(&mut self, other: &dyn Workload) {
-        for (own, other) in self.scan.optimizers.iter_mut().zip(other.scanned()) {
-            own.name.clone_from(&other.name);
-        }
     }
 
     fn describe(&self, started: Started) -> Started {
@@ -255,8 +203,15 @@ impl Workload for MnistScanPreset {
         }
     }
 
-    fn replicate_key(&self) -> Option<String> {
-        None
+    fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting> {
+        let words = match path {
+            "part" => return None,
+            "learning_rates.from" | "learning_rates.to" => format!("η {} {value}", field_name(path)),
+            "learning_rates.count" => format!("{value} η"),
+            _ if path.starts_with("optimizers") => return None,
+            _ => return shown_field(path, value),
+        };
+        Some(ShownSetting::new(path, words))
     }
 
     fn form(&mut self, _: usize) -> Form<'_> {
