@@ -261,7 +261,7 @@ impl TrainingEditor {
     fn lack_of_steps(&self) -> Option<TrainingFault> {
         let from = self.presets.saved_state().fork.as_ref()?.step;
         let trainings = self.preset().trainings();
-        let steps = trainings.get(self.chosen())?.workload()?.training()?.course.steps;
+        let steps = trainings.get(self.chosen())?.training()?.course.steps;
         (steps <= from).then(|| TrainingFault {
             path: "steps".to_owned(),
             message: format!("steps must be more than {from}, the step that the fork goes on from, found {steps}"),

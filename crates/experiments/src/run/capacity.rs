@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use valleyscope_runs::Handshake;
-use valleyscope_runs::span;
+use valleyscope_runs::{Handshake, span};
 
 use crate::preset::Preset;
 use crate::workload::{DeviceChoice, Needs};

@@ -26,8 +26,7 @@ pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
-pub use scan::ONE_PROCESS_ONLY;
-pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer};
+pub use scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY, ScanOptimizer};
 pub use settings::STEPS;
 
 use valleyscope_engine::optimizer::ShownSetting;

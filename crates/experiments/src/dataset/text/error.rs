@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::dataset::text::TokenizerKind;
+use super::TokenizerKind;
 
 /// The reason why tokens cannot be obtained or made.
 #[derive(Debug, thiserror::Error)]

@@ -43,7 +43,7 @@ impl Draws {
     }
 
     fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.uniform.next_u64()) * count as u128) >> 64) as usize
+        self.uniform.below(count as u64) as usize
     }
 
     fn normal(&mut self) -> f64 {
