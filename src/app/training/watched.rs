@@ -153,7 +153,7 @@ impl Watched {
                 .filter(|spec| spec.name.is_none())
                 .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
             shown: self.shown.clone(),
-            family: workload.map(|workload| workload.family()),
+            family: workload.map(|workload| workload.info().family),
             settings: String::new(),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
             learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),

@@ -24,7 +24,7 @@ impl Preset {
             (this, _) => {
                 let (Some(own), Some(old)) = (this.workload_mut(), before.workload()) else { return self };
                 own.forget_names_of(old);
-                (format!("{} · ", own.name()), changes_of_trainings(&self, before))
+                (format!("{} · ", own.info().name), changes_of_trainings(&self, before))
             }
         };
         if changes.is_empty() {

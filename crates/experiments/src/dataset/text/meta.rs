@@ -66,7 +66,7 @@ impl Meta {
                 remedy: "join files",
             });
         }
-        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
+        write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))
     }
 
     pub fn part(&self, split: Split) -> &TokenFile {

@@ -187,10 +187,8 @@ fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
 /// Refuses files that are too short for one sequence for training and one for validation: no token is shorter than a
 /// byte.
 fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<CorpusSource, TextError> {
-    let lengths = files.iter().map(|file| {
-        let data = file.path.metadata();
-        data.map(|data| data.len()).map_err(|source| TextError::File { path: file.path.clone(), source })
-    });
+    let lengths =
+        files.iter().map(|file| file.path.metadata().map(|data| data.len()).map_err(TextError::at(&file.path)));
     let (bytes, least) = (lengths.sum::<Result<u64, TextError>>()?, 2 * (wanted.context as u64 + 1));
     if bytes < least {
         return Err(TextError::Bad {

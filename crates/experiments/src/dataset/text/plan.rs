@@ -99,7 +99,7 @@ impl ResumeState {
     pub(super) fn write(&self, folder: &Path) -> Result<(), TextError> {
         let path = folder.join(STATE_FILE);
         let text = serde_json::to_string(self).expect("it is plain");
-        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
+        write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))
     }
 }
 
