@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
-use valleyscope_engine::terminal_escape::{visible, visible_lines};
+use valleyscope_engine::terminal_escape::{shortened, visible, visible_lines};
 
 use super::Failure;
 
@@ -31,11 +31,7 @@ pub(super) fn on_stdout(text: &str) -> Cow<'_, str> {
 
 /// Formats a cell of a list: the first characters of a text, in one line.
 pub(super) fn cell(text: &str, longest: usize) -> String {
-    let text = visible(text);
-    match text.char_indices().nth(longest) {
-        None => text.into_owned(),
-        Some(_) => text.chars().take(longest - 1).chain(['…']).collect(),
-    }
+    shortened(&visible(text), longest).into_owned()
 }
 
 fn write(text: &str) -> Result<(), Failure> {

@@ -18,6 +18,14 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |c| acts(c) && c != '\n' && c != '\t')
 }
 
+/// Returns a text of at most this many characters: a longer one ends in `…`.
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    match text.chars().nth(most) {
+        None => Cow::Borrowed(text),
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+    }
+}
+
 /// Returns whether a name has a visible character, and no invisible one except spaces.
 pub fn is_visible_name(name: &str) -> bool {
     !name.contains(is_unseen) && name.contains(|c: char| !c.is_whitespace() && !is_in(&COMBINING, c))

@@ -30,7 +30,7 @@ pub enum MemoryAdvice {
     #[default]
     General,
     /// A `batch_size` of at most this should fit, with
-    /// [`RunSpec::WITH_SMALLER_BATCHES`](valleyscope_experiments::workload::RunSpec).
+    /// [`WorkloadInfo::with_smaller_batches`](valleyscope_experiments::workload::WorkloadInfo).
     Batch { fits: u64, with: &'static str },
     /// The model with the states of this optimizer takes more than there is, whatever the `batch_size`.
     Model(&'static str),

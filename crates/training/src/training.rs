@@ -55,7 +55,7 @@ pub(crate) trait TrainedSpec: RunSpec {
     ///
     /// Fails if there is no such format, if a file exists already, and if the checkpoint cannot be used.
     fn export(&self, _saved: &SavedRun, _folder: &Path) -> Result<(), TrainError> {
-        let name = Self::FAMILY;
+        let name = Self::INFO.family;
         Err(TrainError::Refused(format!("models of {name} cannot be exported: other programs read no format of them")))
     }
 }

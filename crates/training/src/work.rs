@@ -57,7 +57,9 @@ impl Work<'_> {
         // A GPU's memory is its total; of a processor's, `memory` is only what other programs leave free at the moment.
         let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
         match spec.fitting(memory, is_gpu) {
-            Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch { fits, with: S::WITH_SMALLER_BATCHES },
+            Some(fits) if fits < spec.samples_at_once() => {
+                MemoryAdvice::Batch { fits, with: S::INFO.with_smaller_batches }
+            }
             None if spec.fitting(whole, is_gpu).is_none() => MemoryAdvice::Model(rule.name()),
             // A `batch_size` that was estimated to fit, but did not, is no advice.
             _ => MemoryAdvice::General,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins};
-use valleyscope_experiments::workload::Workload;
 use valleyscope_experiments::workload::form::Form;
 
 use super::choices::Choices;
@@ -183,7 +182,7 @@ impl TrainingEditor {
         self.chosen_data = self.chosen_data();
         self.chosen = 0;
         let is_automatic = saved.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
-        let dataset = saved.clean.workload().filter(|_| is_automatic).map(Workload::dataset);
+        let dataset = saved.clean.workload().filter(|_| is_automatic).map(|workload| workload.info().dataset);
         let kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
         SavedTraining { kept_data, ..saved }
     }
@@ -197,7 +196,9 @@ impl TrainingEditor {
     pub(super) fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
         let (mut chosen, data) = (self.chosen_data.clone(), self.data());
         let is_of_preset = self.presets.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
-        let Some(dataset) = self.preset().workload().map(|workload| workload.dataset().name) else { return chosen };
+        let Some(dataset) = self.preset().workload().map(|workload| workload.info().dataset.name) else {
+            return chosen;
+        };
         match data {
             // Synthetic data that the preset itself requests are not kept.
             DataChoice::Synthetic if is_of_preset => {}
@@ -261,7 +262,7 @@ impl TrainingEditor {
     fn lack_of_steps(&self) -> Option<TrainingFault> {
         let from = self.presets.saved_state().fork.as_ref()?.step;
         let trainings = self.preset().trainings();
-        let steps = trainings.get(self.chosen())?.workload()?.training()?.course.steps;
+        let steps = trainings.get(self.chosen())?.training()?.course.steps;
         (steps <= from).then(|| TrainingFault {
             path: "steps".to_owned(),
             message: format!("steps must be more than {from}, the step that the fork goes on from, found {steps}"),

@@ -35,7 +35,7 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
 
 /// Returns the name of a workload.
 fn name_of(kind: &str) -> &'static str {
-    first_of(kind).preset.workload().map_or("", |workload| workload.name())
+    first_of(kind).preset.workload().map_or("", |workload| workload.info().name)
 }
 
 /// Returns the height of a menu entry, including the space to the next.

@@ -49,7 +49,7 @@ impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
         let config = RunConfig::read(&run).ok().map(|config| config.preset);
         let key = config.as_ref().and_then(Preset::replicate_key);
-        let has_name = |config: &Preset| Some(config.workload()?.training()?.name.is_some());
+        let has_name = |config: &Preset| Some(config.training()?.name.is_some());
         let unnamed = config.as_ref().filter(|config| has_name(config) != Some(true));
         let shown = unnamed.map_or_else(Vec::new, Preset::shown_settings);
         let on_screen = |it: ShownSetting| ShownSetting { words: visible(&it.words).into_owned(), ..it };
@@ -102,7 +102,7 @@ impl Watched {
 
     /// Returns the training's common fields, unless it is a scan or cannot be read.
     fn training(&self) -> Option<Common<'_>> {
-        self.config.as_ref()?.workload()?.training()
+        self.config.as_ref()?.training()
     }
 
     /// Returns the key that replicates share: their settings, their data, which may be in several places, and the step
@@ -153,7 +153,7 @@ impl Watched {
                 .filter(|spec| spec.name.is_none())
                 .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
             shown: self.shown.clone(),
-            family: workload.map(|workload| workload.family()),
+            family: workload.map(|workload| workload.info().family),
             settings: String::new(),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
             learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),

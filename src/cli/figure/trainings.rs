@@ -116,7 +116,7 @@ struct Training {
 /// Returns the trainings of a preset, each with a label and a pen of its own.
 fn trainings(preset: &Preset) -> Vec<Training> {
     let trainings = preset.trainings();
-    let commons: Vec<Common<'_>> = trainings.iter().filter_map(|training| training.workload()?.training()).collect();
+    let commons: Vec<Common<'_>> = trainings.iter().filter_map(Preset::training).collect();
     let labels = labels(&trainings, &commons);
     let drawn: Vec<(String, Pen)> = (labels.into_iter().enumerate())
         .map(|(index, label)| {

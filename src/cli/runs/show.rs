@@ -131,7 +131,7 @@ impl Lines {
     /// Adds the hyperparameters of a training's rule, and the text of a typed one, if the config can be read.
     fn add_rule(&mut self, run: &RunFolder) {
         let config = RunConfig::read(run).ok();
-        let common = config.as_ref().and_then(|config| config.preset.workload()?.training());
+        let common = config.as_ref().and_then(|config| config.preset.training());
         let Some(rule) = common.map(|common| *common.rule) else { return };
         let value = |(of, value): (&Hyperparameter, f64)| match of.choices().get(value as usize) {
             Some(choice) => format!("{} {}", of.key, choice.key),

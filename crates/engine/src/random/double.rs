@@ -22,6 +22,11 @@ impl Stream {
     pub fn new(key: Key) -> Self {
         Stream(Streams::new([key]))
     }
+
+    /// Draws a whole number below `count`, all equally likely.
+    pub fn below(&mut self, count: u64) -> u64 {
+        ((u128::from(self.0.next_bits().0[0]) * u128::from(count)) >> 64) as u64
+    }
 }
 
 impl rand::TryRng for Stream {

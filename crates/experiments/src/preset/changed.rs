@@ -4,6 +4,7 @@ use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
+use valleyscope_engine::terminal_escape::shortened;
 
 use super::outline::Outline;
 use super::settings::changes_of_trainings;
@@ -23,15 +24,14 @@ impl Preset {
             (this, _) => {
                 let (Some(own), Some(old)) = (this.workload_mut(), before.workload()) else { return self };
                 own.forget_names_of(old);
-                (format!("{} · ", own.name()), changes_of_trainings(&self, before))
+                (format!("{} · ", own.info().name), changes_of_trainings(&self, before))
             }
         };
         if changes.is_empty() {
             return self;
         }
         let made = [with_changes(&head, &changes), description(before.title(), &changes)];
-        let olds = [before.title(), before.description()];
-        for ((word, old), made) in self.words_mut().into_iter().zip(olds).zip(made) {
+        for ((word, old), made) in self.words_mut().into_iter().zip(before.words()).zip(made) {
             if word == old {
                 *word = made;
             }
@@ -67,19 +67,13 @@ pub fn with_changes(head: &str, changes: &[String]) -> String {
     };
     let fits = |title: &String| title.chars().count() <= Preset::LONGEST_TITLE;
     let title = (1..=changes.len()).rev().map(with).find(fits);
-    title.unwrap_or_else(|| shortened(with(1), Preset::LONGEST_TITLE))
+    title.unwrap_or_else(|| shortened(&with(1), Preset::LONGEST_TITLE).into_owned())
 }
 
 /// Returns the description of a preset with changes.
 pub fn description(title: &str, changes: &[String]) -> String {
-    shortened(format!("“{title}”, changed: {}.", changes.join("; ")), Preset::LONGEST_DESCRIPTION)
-}
-
-fn shortened(text: String, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text;
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
+    let changes = changes.join("; ");
+    shortened(&format!("“{title}”, changed: {changes}."), Preset::LONGEST_DESCRIPTION).into_owned()
 }
 
 /// Returns the settings of a landscape that differ from another's.

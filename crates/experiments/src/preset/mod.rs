@@ -50,7 +50,7 @@ use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
 use crate::dataset::DataChoice;
 use crate::view::{DiagnosticMetric, ViewSettings};
-use crate::workload::{DeviceChoice, Workload, for_each_workload};
+use crate::workload::{Common, DeviceChoice, Workload, for_each_workload};
 
 macro_rules! define_preset {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
@@ -77,19 +77,12 @@ macro_rules! define_preset {
                 }
             }
 
-            pub fn title(&self) -> &str {
+            /// Returns the title and the description.
+            fn words(&self) -> [&str; 2] {
                 match self {
-                    Preset::Landscape(preset) => &preset.title,
-                    Preset::Sweep(preset) => &preset.title,
-                    $(Preset::$kind(preset) => &preset.title,)+
-                }
-            }
-
-            pub fn description(&self) -> &str {
-                match self {
-                    Preset::Landscape(preset) => &preset.description,
-                    Preset::Sweep(preset) => &preset.description,
-                    $(Preset::$kind(preset) => &preset.description,)+
+                    Preset::Landscape(preset) => [&preset.title, &preset.description],
+                    Preset::Sweep(preset) => [&preset.title, &preset.description],
+                    $(Preset::$kind(preset) => [&preset.title, &preset.description],)+
                 }
             }
 
@@ -249,6 +242,19 @@ impl Preset {
     pub(crate) const LONGEST_TITLE: usize = 100;
     /// The largest number of characters of a description.
     pub(crate) const LONGEST_DESCRIPTION: usize = 1000;
+
+    pub fn title(&self) -> &str {
+        self.words()[0]
+    }
+
+    pub fn description(&self) -> &str {
+        self.words()[1]
+    }
+
+    /// Returns the fields that all trainings have; none for a scan, for a preset of several runs, and for other kinds.
+    pub fn training(&self) -> Option<Common<'_>> {
+        self.workload()?.training()
+    }
 
     /// Returns the source of the data of its first training; none where it is another kind.
     pub fn data(&self) -> Option<&DataChoice> {

@@ -9,7 +9,7 @@ use crate::workload::{CommonMut, ScanOptimizer};
 impl Preset {
     /// Returns the settings of a preset of one training, or of a scan without its optimizers.
     pub fn shown_settings(&self) -> Vec<ShownSetting> {
-        let Some(training) = self.workload().and_then(|workload| workload.training()) else { return others(self) };
+        let Some(training) = self.training() else { return others(self) };
         let mut settings = training.rule.shown_in_training();
         settings.push(ShownSetting::learning_rate(training.learning_rate.get()));
         settings.push(ShownSetting::new("batch", format!("batch {}", training.batch_size)));

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use valleyscope_runs::Handshake;
-use valleyscope_runs::span;
+use valleyscope_runs::{Handshake, span};
 
 use crate::preset::Preset;
 use crate::workload::{DeviceChoice, Needs};
@@ -68,7 +67,7 @@ impl CapacityReport {
         let needs = needs.of_processes(processes);
         let fits = capacity.memory.filter(|_| processes == 1);
         let fits = fits.and_then(|memory| workload.fitting(0, memory, capacity.is_gpu()));
-        let with = workload.with_smaller_batches();
+        let with = workload.info().with_smaller_batches;
         let fits = fits.map(|fits| format!("a batch_size of at most {fits}{with}"));
         Some(CapacityReport {
             needs: capacity.words(&needs),

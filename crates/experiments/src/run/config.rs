@@ -5,11 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use valleyscope_engine::terminal_escape::visible;
-use valleyscope_runs::RunHistory;
-use valleyscope_runs::RunReader;
-use valleyscope_runs::{ConfigReader, RunFolder};
-use valleyscope_runs::{GridPoint, ScanAxes, Started};
+use valleyscope_engine::terminal_escape::{shortened, visible};
+use valleyscope_runs::{ConfigReader, GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
 
 use crate::preset::{Preset, PresetError};
 use crate::workload::Workload;
@@ -58,10 +55,7 @@ impl Difference {
     /// Returns a difference of values from files, which may hold anything.
     fn new(field: &str, before: &str, now: &str) -> Difference {
         const LONGEST: usize = 300;
-        let [before, now] = [before, now].map(|value| match visible(value) {
-            long if long.chars().count() > LONGEST => long.chars().take(LONGEST - 1).chain(['…']).collect(),
-            short => short.into_owned(),
-        });
+        let [before, now] = [before, now].map(|value| shortened(&visible(value), LONGEST).into_owned());
         Difference { field: field.to_owned(), before, now }
     }
 }
@@ -95,7 +89,7 @@ fn advice(differences: &[Difference]) -> String {
 
 /// Returns the SHA-256 of a config's text, in hexadecimal digits.
 fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(text))
 }
 
 impl RunConfig {
@@ -202,7 +196,7 @@ impl ConfigReader for PresetConfigs {
 
     fn log_every(&self, run: &RunFolder) -> Option<u64> {
         let config = RunConfig::read(run).ok()?;
-        Some(config.preset.workload()?.training()?.course.log_every)
+        Some(config.preset.training()?.course.log_every)
     }
 }
 

@@ -9,13 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use valleyscope_runs::Checkpoint;
-use valleyscope_runs::RunReader;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
-use valleyscope_runs::{ChoiceError, first_usable};
-use valleyscope_runs::{Event, EventRecord};
-use valleyscope_runs::{FolderError, RunFolder};
-use valleyscope_runs::{Forked, link_checkpoint, with_crc};
+use valleyscope_runs::{
+    Checkpoint, ChoiceError, Event, EventRecord, FolderError, Forked, RunFolder, RunReader, first_usable,
+    link_checkpoint, with_crc,
+};
 
 use super::config::{ConfigError, RunConfig};
 use crate::preset::Preset;
@@ -110,7 +108,7 @@ impl Fork {
         // The run may be a fork itself, with other settings than those that the checkpoint was trained with.
         let before = Preset::parse(&checkpoint.preset, &RunFolder::checkpoint_name(step));
         let before = before.map_err(|error| ForkError::Config { run: run.clone(), source: error.into() })?;
-        let [old, new] = [&before, training].map(|preset| preset.workload().and_then(Workload::training));
+        let [old, new] = [&before, training].map(Preset::training);
         let (Some(old), Some(new), true) = (old, new, before.kind() == training.kind()) else {
             return Err(ForkError::Kind { run, expected: before.kind(), found: training.kind() });
         };

@@ -45,7 +45,8 @@ fn first(at: impl Fn(f32) -> [u8; 3], will_do: impl Fn([u8; 3]) -> bool) -> [u8;
     steps.into_iter().find(|color| will_do(*color)).unwrap_or_else(|| at(1.0))
 }
 
-fn mixed(color: [f32; 3], towards: f32, part: f32) -> [u8; 3] {
+/// Returns a colour of which a part is replaced by white (255) or black (0).
+pub(super) fn mixed(color: [f32; 3], towards: f32, part: f32) -> [u8; 3] {
     color.map(|channel| ((1.0 - part) * channel + part * towards).round() as u8)
 }
 

@@ -1,6 +1,6 @@
 //! Colours by which the optimizers that are shown together can be distinguished.
 
-use super::contrast::{Background, contrasting, linear};
+use super::contrast::{Background, contrasting, linear, mixed};
 
 /// The fractions of black in the shades of a colour. Lighter shades are not used: in a map, they would be the colour of
 /// a less certain winner.
@@ -61,7 +61,7 @@ pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
         let seen = PerceivedColor::new(color);
         (color, taken.iter().map(|other| seen.difference(other)).fold(f32::INFINITY, f32::min))
     };
-    let shades = SHADES.map(|black| apart(mixed(own, 0.0, black)));
+    let shades = SHADES.map(|black| apart(mixed(own.map(f32::from), 0.0, black)));
     let clear = shades.into_iter().find(|(_, apart)| *apart >= CLEARLY);
     let others = OTHERS.into_iter().map(apart).chain(shades);
     let chosen = clear.or_else(|| others.max_by(|(_, a), (_, b)| a.total_cmp(b)));
@@ -72,10 +72,6 @@ pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
 /// about the least visible distance.
 pub fn color_distance(a: [u8; 3], b: [u8; 3]) -> f32 {
     distance(oklab(a.map(linear)), oklab(b.map(linear)))
-}
-
-fn mixed(color: [u8; 3], towards: f32, part: f32) -> [u8; 3] {
-    color.map(|channel| (f32::from(channel) * (1.0 - part) + towards * part).round() as u8)
 }
 
 /// A colour in OKLab as it is perceived in drawings.
@@ -94,7 +90,7 @@ impl PerceivedColor {
         PerceivedColor {
             lines: [dark, light, without_green(dark), without_green(light)].map(oklab),
             full: oklab(color.map(linear)),
-            faded: FADED.map(|part| oklab(mixed(color, 255.0, 1.0 - part).map(linear))),
+            faded: FADED.map(|part| oklab(mixed(color.map(f32::from), 255.0, 1.0 - part).map(linear))),
         }
     }
 

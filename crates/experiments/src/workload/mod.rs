@@ -26,8 +26,7 @@ pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
-pub use scan::ONE_PROCESS_ONLY;
-pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer};
+pub use scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY, ScanOptimizer};
 pub use settings::STEPS;
 
 use valleyscope_engine::optimizer::ShownSetting;
@@ -58,14 +57,22 @@ pub use for_each_workload;
 /// The datasets of all workloads.
 pub static DATASETS: [&Dataset; 2] = [&mnist::MNIST, &gpt2::TEXT];
 
+/// A workload in words.
+#[derive(Debug)]
+pub struct WorkloadInfo {
+    /// The name for users, such as `MNIST classifier`.
+    pub name: &'static str,
+    /// The name that distinguishes its runs from those of other workloads, such as `MNIST`.
+    pub family: &'static str,
+    pub dataset: &'static Dataset,
+    /// The compensation for a smaller `batch_size`, in words that follow a batch size; empty if there is none.
+    pub with_smaller_batches: &'static str,
+}
+
 /// A preset that a worker trains. The defaults of methods are those of trainings one after another, where these have
 /// anything in common.
 pub trait Workload {
-    /// Returns the name for users, such as `MNIST classifier`.
-    fn name(&self) -> &'static str;
-
-    /// Returns the name that distinguishes its runs from those of other workloads, such as `MNIST`.
-    fn family(&self) -> &'static str;
+    fn info(&self) -> &'static WorkloadInfo;
 
     /// Checks the rules between fields, and returns the first that the preset breaks.
     fn check(&self) -> Result<(), SpecError>;
@@ -128,9 +135,6 @@ pub trait Workload {
         None
     }
 
-    /// Returns the dataset, in words.
-    fn dataset(&self) -> &'static Dataset;
-
     /// Returns the source of the data of a run.
     fn data(&self, run: usize) -> &DataChoice {
         const NONE: &DataChoice = &DataChoice::Automatic;
@@ -174,11 +178,6 @@ pub trait Workload {
     /// Returns the largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
     fn fitting(&self, _run: usize, _memory: u64, _on_gpu: bool) -> Option<u64> {
         None
-    }
-
-    /// Returns [`RunSpec::WITH_SMALLER_BATCHES`]; empty for a scan.
-    fn with_smaller_batches(&self) -> &'static str {
-        ""
     }
 
     /// Removes names of runs and of scanned optimizers that come from another preset and belong to other settings.

@@ -7,7 +7,7 @@ use valleyscope_runs::Started;
 
 use super::form::Form;
 use super::settings::shown_field;
-use super::{Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, Sharing, Workload};
+use super::{DeviceChoice, Needs, NotFinite, OutlookResult, Sharing, Workload, WorkloadInfo};
 use crate::dataset::DataChoice;
 use crate::format_version::FormatVersion;
 
@@ -27,13 +27,7 @@ pub struct RunsPreset<S> {
 
 /// The spec of one training of a workload.
 pub trait RunSpec: Clone {
-    /// The workload's name for users.
-    const NAME: &'static str;
-    /// The name that distinguishes its runs from those of other workloads.
-    const FAMILY: &'static str;
-    const DATASET: &'static Dataset;
-    /// The compensation for a smaller `batch_size`, in words that follow a batch size; empty if there is none.
-    const WITH_SMALLER_BATCHES: &'static str = "";
+    const INFO: &'static WorkloadInfo;
 
     /// Returns the fields that trainings of all workloads have.
     fn common(&self) -> Common<'_>;
@@ -148,12 +142,8 @@ impl<S> RunsPreset<S> {
 }
 
 impl<S: RunSpec> Workload for RunsPreset<S> {
-    fn name(&self) -> &'static str {
-        S::NAME
-    }
-
-    fn family(&self) -> &'static str {
-        S::FAMILY
+    fn info(&self) -> &'static WorkloadInfo {
+        S::INFO
     }
 
     fn check(&self) -> Result<(), SpecError> {
@@ -197,10 +187,6 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
         if let [run] = &self.runs[..] { Some(run.evaluation()) } else { None }
     }
 
-    fn dataset(&self) -> &'static Dataset {
-        S::DATASET
-    }
-
     fn outlook(&self) -> OutlookResult {
         let run = self.runs.first().ok_or("the preset has no runs; give it one")?;
         run.outlook()
@@ -216,10 +202,6 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
 
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64> {
         self.runs.get(run)?.fitting(memory, on_gpu)
-    }
-
-    fn with_smaller_batches(&self) -> &'static str {
-        S::WITH_SMALLER_BATCHES
     }
 
     fn describe(&self, started: Started) -> Started {

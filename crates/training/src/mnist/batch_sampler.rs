@@ -1,4 +1,3 @@
-use rand::Rng;
 use valleyscope_engine::random::{Key, Stream};
 
 /// The order in which a run uses the images: each epoch all of them once, reshuffled, in batches. The remainder at an
@@ -45,8 +44,7 @@ impl BatchSampler {
         let end = (start + self.batch as usize).min(self.images as usize);
         // Fisher–Yates shuffle, as far as needed.
         for place in self.shuffled..end {
-            let left = u128::from(self.images) - place as u128;
-            let other = place + ((u128::from(self.stream.next_u64()) * left) >> 64) as usize;
+            let other = place + self.stream.below(u64::from(self.images) - place as u64) as usize;
             self.permutation.swap(place, other);
         }
         self.shuffled = self.shuffled.max(end);

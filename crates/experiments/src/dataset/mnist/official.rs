@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use directories::ProjectDirs;
 use sha2::{Digest, Sha256};
 
 use super::files::{NAMES, look};
 use super::idx::{self, IdxContent};
 use super::{DataError, Mnist};
+use crate::dataset;
 use crate::dataset::download::{Download, DownloadFile, DownloadProgress};
 
 const FILES: [DownloadFile<'static>; 4] = [
@@ -94,8 +94,7 @@ pub fn mirrors() -> Vec<String> {
 
 /// Returns the folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, DataError> {
-    let project = ProjectDirs::from("", "", "valleyscope").ok_or(DataError::NoCache)?;
-    Ok(project.cache_dir().join("mnist"))
+    dataset::cache_folder("mnist").ok_or(DataError::NoCache)
 }
 
 /// Downloads the official files into a folder, from the first mirror that has them, and checks their sums. Existing

@@ -1,7 +1,7 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::dataset::text::TokenizerKind;
+use super::TokenizerKind;
 
 /// The reason why tokens cannot be obtained or made.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,11 @@ pub enum TextError {
 pub(super) const REMAKE_ADVICE: &str = "make the tokens anew by `valleyscope data text`";
 
 impl TextError {
+    /// Returns the conversion of an error of reading or writing a path.
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> TextError {
+        |source| TextError::File { path: path.to_owned(), source }
+    }
+
     /// Returns whether the text was not found, as opposed to being wrong.
     pub fn is_absence(&self) -> bool {
         matches!(self, TextError::NotThere(_) | TextError::NoText(_))

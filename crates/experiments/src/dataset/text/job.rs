@@ -5,8 +5,7 @@ use valleyscope_engine::quantity::ValidationFraction;
 use super::plan::TokenPlan;
 use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
 use super::tokenizer::Alphabet;
-use super::{SourceFile, Split, TextError, TextFile, Tokenizer};
-use crate::dataset::text::TokenizerKind;
+use super::{SourceFile, Split, TextError, TextFile, Tokenizer, TokenizerKind};
 
 /// The default fraction of a text for validation, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.1;

@@ -1,16 +1,16 @@
 //! `meta.json`: the meaning of the tokens of a folder, and their sources.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use valleyscope_runs::atomic_file::write_plain_file;
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::error::REMAKE_ADVICE;
 use super::tokenizer::Alphabet;
-use super::{Split, TextError, Tokenizer};
-use crate::dataset::text::TokenizerKind;
+use super::{Split, TextError, Tokenizer, TokenizerKind};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
@@ -51,18 +51,8 @@ impl Meta {
 
     /// Reads the file from a folder; `None` where there is none.
     pub fn read(folder: &Path) -> Result<Option<Meta>, TextError> {
-        let path = folder.join(Meta::FILE);
-        let text = match plain_file::read_text(&path, Links::Followed, Meta::LONGEST) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(TextError::File { path, source }),
-        };
-        serde_json::from_str(&text).map(Some).map_err(|error| TextError::Bad {
-            path,
-            expected: "what is known of tokens, as JSON".to_owned(),
-            found: error.to_string(),
-            remedy: REMAKE_ADVICE,
-        })
+        let expected = "what is known of tokens, as JSON";
+        read_json(folder.join(Meta::FILE), Links::Followed, Meta::LONGEST, expected, REMAKE_ADVICE)
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<(), TextError> {
@@ -76,7 +66,7 @@ impl Meta {
                 remedy: "join files",
             });
         }
-        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
+        write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))
     }
 
     pub fn part(&self, split: Split) -> &TokenFile {
@@ -112,4 +102,23 @@ impl Meta {
         }
         Ok(tokenizer)
     }
+}
+
+/// Reads a value from a file of JSON with at most `longest` bytes; `None` where there is none.
+pub(super) fn read_json<T: DeserializeOwned>(
+    path: PathBuf,
+    links: Links,
+    longest: u64,
+    expected: &str,
+    remedy: &'static str,
+) -> Result<Option<T>, TextError> {
+    let text = match plain_file::read_text(&path, links, longest) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(TextError::File { path, source }),
+    };
+    serde_json::from_str(&text).map(Some).map_err(|error| {
+        let (expected, found) = (expected.to_owned(), error.to_string());
+        TextError::Bad { path, expected, found, remedy }
+    })
 }

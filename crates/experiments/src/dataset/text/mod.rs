@@ -29,7 +29,7 @@ pub use corpus::{Corpus, Sequences};
 pub use error::TextError;
 pub use job::VALIDATION_FRACTION;
 pub use meta::{Meta, SourceFile};
-pub use obtain::{TextNeeds, TextOutlook, TextSources, cache_folder, look, obtain};
+pub use obtain::{TextNeeds, TextOutlook, TextSources, look, obtain};
 pub use offsets::Offsets;
 pub use plan::{PreparationProgress, Stage};
 pub use prepare::Preparation;

@@ -2,18 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use directories::ProjectDirs;
 use valleyscope_engine::quantity::ValidationFraction;
 
 use super::job::VALIDATION_FRACTION;
 use super::plan::{PreparationProgress, Stage};
 use super::prepare::Preparation;
 use super::tokenizer::Alphabet;
-use super::{Corpus, GENERATED, Meta, Split, TextError, TextFile, TextSource, Tokenizer, find, synthetic_text};
-use crate::dataset::DataChoice;
+use super::{
+    Corpus, GENERATED, Meta, Split, TextError, TextFile, TextSource, Tokenizer, TokenizerKind, find, synthetic_text,
+};
 use crate::dataset::sparse_lines::SparseLines;
-use crate::dataset::text::TokenizerKind;
-use crate::dataset::{FOLDER_VARIABLE, named_folder};
+use crate::dataset::{DataChoice, FOLDER_VARIABLE, cache_folder, named_folder};
 
 /// The requirements of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,16 +35,10 @@ pub struct TextSources {
 const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
 
 impl TextSources {
-    /// Returns the user's cache, and the folder that `VALLEYSCOPE_DATA` names.
+    /// Returns `valleyscope/text` in the user's cache folder, and the folder that `VALLEYSCOPE_DATA` names.
     pub fn of_this_machine() -> TextSources {
-        TextSources { cache: cache_folder().ok(), folder: named_folder() }
+        TextSources { cache: cache_folder("text"), folder: named_folder() }
     }
-}
-
-/// Returns the folder for the tokens of text: `valleyscope/text` in the user's cache folder.
-pub fn cache_folder() -> Result<PathBuf, TextError> {
-    let project = ProjectDirs::from("", "", "valleyscope").ok_or(TextError::NoCache)?;
-    Ok(project.cache_dir().join("text"))
 }
 
 /// Returns the corpus that a preset requests, with warnings about it.
@@ -194,10 +187,8 @@ fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
 /// Refuses files that are too short for one sequence for training and one for validation: no token is shorter than a
 /// byte.
 fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<CorpusSource, TextError> {
-    let lengths = files.iter().map(|file| {
-        let data = file.path.metadata();
-        data.map(|data| data.len()).map_err(|source| TextError::File { path: file.path.clone(), source })
-    });
+    let lengths =
+        files.iter().map(|file| file.path.metadata().map(|data| data.len()).map_err(TextError::at(&file.path)));
     let (bytes, least) = (lengths.sum::<Result<u64, TextError>>()?, 2 * (wanted.context as u64 + 1));
     if bytes < least {
         return Err(TextError::Bad {

@@ -1,4 +1,3 @@
-use rand::Rng;
 use valleyscope_engine::random::{Key, Stream};
 
 /// The offsets of the sequences of batches among the tokens, uniformly distributed.
@@ -35,7 +34,6 @@ impl Offsets {
     /// Returns the offsets of the sequences of a step's batch; both are counted from 0.
     pub fn batch(&self, step: u64, batch: u64, sequences: usize) -> Vec<u64> {
         let mut stream = Stream::new(self.key.at(step).at(batch));
-        let mut offset = || ((u128::from(stream.next_u64()) * u128::from(self.count)) >> 64) as u64;
-        (0..sequences).map(|_| offset()).collect()
+        (0..sequences).map(|_| stream.below(self.count)).collect()
     }
 }

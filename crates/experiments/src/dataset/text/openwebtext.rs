@@ -127,7 +127,7 @@ impl WebText<'_> {
 fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     let stamp = |path: &PathBuf| {
         let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
-        found.map_err(|source| TextError::File { path: path.clone(), source })
+        found.map_err(TextError::at(path))
     };
     files.iter().map(stamp).collect()
 }
@@ -147,7 +147,7 @@ fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     for place in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
         let Ok(entries) = fs::read_dir(&place) else { continue };
         for entry in entries {
-            let path = entry.map_err(|source| TextError::File { path: place.clone(), source })?.path();
+            let path = entry.map_err(TextError::at(&place))?.path();
             if path.extension().is_some_and(|extension| extension == "tar" || extension == "xz") {
                 files.push(path);
             }
@@ -161,7 +161,7 @@ fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
 fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
     let mut packs = Vec::new();
     for path in files {
-        look_in(path, &mut packs).map_err(|source| TextError::File { path: path.clone(), source })?;
+        look_in(path, &mut packs).map_err(TextError::at(path))?;
     }
     packs.sort_by(|a, b| a.name.cmp(&b.name));
     let names: HashSet<&str> = packs.iter().map(|pack| pack.name.as_str()).collect();
@@ -212,13 +212,12 @@ fn sums(
     let total = files.iter().map(|path| path.metadata().map_or(0, |found| found.len())).sum();
     let mut done = 0;
     let mut sum = |path: &PathBuf| {
-        let failed = |source| TextError::File { path: path.clone(), source };
-        let mut file = plain_file::open(path, Links::Followed).map_err(failed)?;
+        let mut file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 20];
         let mut bytes = 0;
         loop {
-            let count = file.read(&mut buffer).map_err(failed)?;
+            let count = file.read(&mut buffer).map_err(TextError::at(path))?;
             if count == 0 {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 return Ok(SourceFile { name, bytes, sha256: format!("{:x}", hash.finalize()) });

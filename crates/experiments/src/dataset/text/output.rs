@@ -52,14 +52,13 @@ impl TokenFiles<'_> {
         replace: bool,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Begun<'a>, TextError> {
-        let failed = |source| TextError::File { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => TextError::NoFolder(folder.to_owned()),
-            _ => failed(source),
+            _ => TextError::at(folder)(source),
         })?;
-        let lock = lock::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(failed)?;
+        let lock = lock::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(TextError::at(folder))?;
         let lock = lock.ok_or(TextError::Cancelled)?;
-        AtomicFile::clear(folder).map_err(failed)?;
+        AtomicFile::clear(folder).map_err(TextError::at(folder))?;
         let state = match ResumeState::read(folder) {
             Ok(Some(state)) if plan.fits(&state) => state,
             Ok(Some(_)) if !replace => return Err(TextError::OtherJob(folder.to_owned())),
@@ -191,7 +190,7 @@ impl TokenFiles<'_> {
         }
         meta.write(self.folder)?;
         let state = self.folder.join(STATE_FILE);
-        fs::remove_file(&state).map_err(|source| TextError::File { path: state, source })?;
+        fs::remove_file(&state).map_err(TextError::at(&state))?;
         Ok(meta)
     }
 }

@@ -1,6 +1,5 @@
 //! The plan of tokenizing text, and the progress of the work.
 
-use std::io;
 use std::ops::Range;
 use std::path::Path;
 
@@ -8,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_runs::atomic_file::write_plain_file;
-use valleyscope_runs::plain_file::{self, Links};
+use valleyscope_runs::plain_file::Links;
 
-use super::meta::TokenFile;
+use super::meta::{TokenFile, read_json};
 use super::{Meta, SourceFile, TextError, Tokenizer};
 
 /// The file with the state of the work, in a folder whose tokens are not finished.
@@ -93,24 +92,14 @@ pub(super) struct ResumeState {
 impl ResumeState {
     /// Reads the state from a folder; `None` where nothing is unfinished there.
     pub(super) fn read(folder: &Path) -> Result<Option<ResumeState>, TextError> {
-        let path = folder.join(STATE_FILE);
-        let text = match plain_file::read_text(&path, Links::Refused, 1 << 16) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(TextError::File { path, source }),
-        };
-        serde_json::from_str(&text).map(Some).map_err(|error| TextError::Bad {
-            path,
-            expected: "how far the tokens are, as JSON".to_owned(),
-            found: error.to_string(),
-            remedy: "begin anew with --force",
-        })
+        let (expected, remedy) = ("how far the tokens are, as JSON", "begin anew with --force");
+        read_json(folder.join(STATE_FILE), Links::Refused, 1 << 16, expected, remedy)
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<(), TextError> {
         let path = folder.join(STATE_FILE);
         let text = serde_json::to_string(self).expect("it is plain");
-        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
+        write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))
     }
 }
 

@@ -13,8 +13,7 @@ use super::blocks::{Blocks, LONGEST, TextBlock};
 use super::job::PreparationJob;
 use super::output::{Begun, TokenFiles};
 use super::plan::{PreparationProgress, Stage};
-use super::{END_OF_TEXT, Meta, TextError, TextFile, Tokenizer};
-use crate::dataset::text::TokenizerKind;
+use super::{END_OF_TEXT, Meta, TextError, TextFile, Tokenizer, TokenizerKind};
 
 /// Tokens to be made of text.
 #[derive(Clone, Copy, Debug)]

@@ -42,8 +42,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
 }
 
 fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(), TextError> {
-    let failed = |source| TextError::File { path: folder.to_owned(), source };
-    let mut entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = entries.map_err(TextError::at(folder))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let (path, name) = (entry.path(), entry.file_name());
@@ -51,7 +51,7 @@ fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(),
         if name.as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        if entry.file_type().map_err(failed)?.is_dir() {
+        if entry.file_type().map_err(TextError::at(folder))?.is_dir() {
             look_in(&path, &format!("{shown}/"), files)?;
         } else if path.extension().and_then(OsStr::to_str).is_some_and(|it| it.eq_ignore_ascii_case(EXTENSION)) {
             files.push(TextFile { path, name: shown });
@@ -105,8 +105,7 @@ pub(super) struct TextReader<'a> {
 
 impl<'a> TextReader<'a> {
     pub(super) fn open(path: &'a Path) -> Result<TextReader<'a>, TextError> {
-        let file = plain_file::open(path, Links::Followed);
-        let file = file.map_err(|source| TextError::File { path: path.to_owned(), source })?;
+        let file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;
         Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
     }
 
@@ -115,8 +114,7 @@ impl<'a> TextReader<'a> {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
         let limit = (CHUNK - self.buffer.len()) as u64;
-        let read = (&mut self.file).take(limit).read_to_end(&mut self.buffer);
-        read.map_err(|source| TextError::File { path: self.path.to_owned(), source })?;
+        (&mut self.file).take(limit).read_to_end(&mut self.buffer).map_err(TextError::at(self.path))?;
         let is_end = self.buffer.len() < CHUNK;
         self.used = match std::str::from_utf8(&self.buffer) {
             Ok(text) => text.len(),

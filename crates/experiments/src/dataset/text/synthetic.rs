@@ -1,6 +1,5 @@
 //! Synthetic text, for use where there is none. It is not a real corpus.
 
-use rand::Rng;
 use valleyscope_engine::random::{Key, Stream};
 
 const SEED: u64 = 0x7465_7874;
@@ -64,7 +63,7 @@ struct Writer(Stream);
 
 impl Writer {
     fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
+        self.0.below(count as u64) as usize
     }
 
     /// Picks one of the words, the first ones more often than the last.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{TextError, gpt2};
-use crate::dataset::text::TokenizerKind;
+use super::{TextError, TokenizerKind, gpt2};
 
 /// GPT-2's token between documents.
 pub const END_OF_TEXT: u16 = 50_256;

@@ -60,15 +60,16 @@ impl Tokens {
 
     /// Reads `count` tokens from the place `at` on, which must be smaller than `vocabulary`.
     pub(super) fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
-        let failed = |source| TextError::File { path: self.path.clone(), source };
         let tokens = match &self.storage {
             TokenStorage::Memory(tokens) => {
                 let rest = tokens.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default();
-                rest.get(..count).ok_or_else(|| failed(io::ErrorKind::UnexpectedEof.into()))?.to_vec()
+                rest.get(..count)
+                    .ok_or_else(|| TextError::at(&self.path)(io::ErrorKind::UnexpectedEof.into()))?
+                    .to_vec()
             }
             TokenStorage::File(file) => {
                 let mut bytes = vec![0; 2 * count];
-                read_at(file, 2 * at, &mut bytes).map_err(failed)?;
+                read_at(file, 2 * at, &mut bytes).map_err(TextError::at(&self.path))?;
                 bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
             }
         };
@@ -102,8 +103,7 @@ impl Tokens {
                 }
                 TokenStorage::File(file) => {
                     bytes.resize(2 * count, 0);
-                    let read = read_at(file, 2 * at, &mut bytes);
-                    read.map_err(|source| TextError::File { path: self.path.clone(), source })?;
+                    read_at(file, 2 * at, &mut bytes).map_err(TextError::at(&self.path))?;
                 }
             }
             hash.update(&bytes);
@@ -134,9 +134,8 @@ pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
 
 /// Opens a file of tokens, and returns its number of tokens.
 fn open(path: &Path) -> Result<(File, u64), TextError> {
-    let failed = |source| TextError::File { path: path.to_owned(), source };
-    let file = plain_file::open(path, Links::Followed).map_err(failed)?;
-    let bytes = file.metadata().map_err(failed)?.len();
+    let file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;
+    let bytes = file.metadata().map_err(TextError::at(path))?.len();
     let found = match bytes {
         0 => "an empty file".to_owned(),
         odd if odd % 2 == 1 => format!("{odd} bytes, an odd number"),

@@ -31,7 +31,7 @@ impl CheckedFile {
             let found = fs::metadata(path)?;
             Ok((path.canonicalize()?, found.len(), found.modified()?))
         };
-        let (path, bytes, modified) = look().map_err(|source| TextError::File { path: path.to_owned(), source })?;
+        let (path, bytes, modified) = look().map_err(TextError::at(path))?;
         let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
         let modified = (modified.as_secs(), modified.subsec_nanos());
         Ok(CheckedFile { path, bytes, modified, sha256: sha256.to_owned() })

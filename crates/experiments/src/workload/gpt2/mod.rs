@@ -21,7 +21,7 @@ use super::form::{Field, Form, Section, Value};
 use super::settings::shown_field;
 use super::{
     Common, CommonMut, Course, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec, RunsPreset,
-    Sharing,
+    Sharing, WorkloadInfo,
 };
 use crate::dataset::DataChoice;
 use crate::dataset::text::TokenizerKind;
@@ -165,10 +165,12 @@ impl Gpt2Spec {
 }
 
 impl RunSpec for Gpt2Spec {
-    const NAME: &'static str = "GPT-2, pre-training";
-    const FAMILY: &'static str = "GPT-2";
-    const DATASET: &'static Dataset = &TEXT;
-    const WITH_SMALLER_BATCHES: &'static str = " with more accumulation";
+    const INFO: &'static WorkloadInfo = &WorkloadInfo {
+        name: "GPT-2, pre-training",
+        family: "GPT-2",
+        dataset: &TEXT,
+        with_smaller_batches: " with more accumulation",
+    };
 
     fn common(&self) -> Common<'_> {
         Common {

@@ -14,7 +14,7 @@ use super::choices::is_one;
 use super::form::{Field, Form, Section};
 use super::{
     Common, CommonMut, Course, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs, NotFinite, Outlook,
-    OutlookResult, RunSpec, RunsPreset, Sharing,
+    OutlookResult, RunSpec, RunsPreset, Sharing, WorkloadInfo,
 };
 use crate::dataset::DataChoice;
 use crate::dataset::mnist::{self, MnistSource, MnistSources};
@@ -104,9 +104,8 @@ fn outlook(choice: &DataChoice) -> OutlookResult {
 }
 
 impl RunSpec for MnistSpec {
-    const NAME: &'static str = "MNIST classifier";
-    const FAMILY: &'static str = FAMILY;
-    const DATASET: &'static Dataset = &MNIST;
+    const INFO: &'static WorkloadInfo =
+        &WorkloadInfo { name: "MNIST classifier", family: FAMILY, dataset: &MNIST, with_smaller_batches: "" };
 
     fn common(&self) -> Common<'_> {
         Common {

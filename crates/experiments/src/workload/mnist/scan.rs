@@ -12,7 +12,7 @@ use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
 use crate::workload::settings::{field_name, shown_field};
-use crate::workload::{Dataset, DeviceChoice, FloatType, OutlookResult, ScanOptimizer, Workload};
+use crate::workload::{DeviceChoice, FloatType, OutlookResult, ScanOptimizer, Workload, WorkloadInfo};
 
 /// A scan of MNIST trainings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,12 @@ pub struct MnistScanSpec {
     pub part: Option<SweepPart>,
 }
 
+static INFO: WorkloadInfo = WorkloadInfo {
+    name: "MNIST classifier, scan over batch sizes",
+    family: FAMILY,
+    dataset: &MNIST,
+    with_smaller_batches: "",
+};
 /// The cost of a step besides that of its images, in images.
 const STEP_COST: u64 = 16;
 
@@ -120,12 +126,8 @@ impl MnistScanSpec {
 }
 
 impl Workload for MnistScanPreset {
-    fn name(&self) -> &'static str {
-        "MNIST classifier, scan over batch sizes"
-    }
-
-    fn family(&self) -> &'static str {
-        FAMILY
+    fn info(&self) -> &'static WorkloadInfo {
+        &INFO
     }
 
     fn check(&self) -> Result<(), SpecError> {
@@ -157,10 +159,6 @@ impl Workload for MnistScanPreset {
 
     fn take_part(&mut self) -> Option<SweepPart> {
         self.scan.part.take()
-    }
-
-    fn dataset(&self) -> &'static Dataset {
-        &MNIST
     }
 
     fn data(&self, _: usize) -> &DataChoice {

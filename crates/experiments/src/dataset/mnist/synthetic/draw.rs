@@ -3,7 +3,6 @@
 
 use std::f64::consts::TAU;
 
-use rand::Rng;
 use valleyscope_engine::elementary::cos_sin;
 use valleyscope_engine::lanes::Lanes;
 use valleyscope_engine::random::{Key, Stream, Streams};
@@ -42,7 +41,7 @@ impl Draws {
     }
 
     fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.uniform.next_u64()) * count as u128) >> 64) as usize
+        self.uniform.below(count as u64) as usize
     }
 
     fn normal(&mut self) -> f64 {

@@ -5,7 +5,6 @@
 mod draw;
 mod skeleton;
 
-use rand::Rng;
 use rayon::prelude::*;
 use valleyscope_engine::random::{Key, Stream};
 
@@ -39,5 +38,5 @@ fn digits(key: Key, count: usize) -> Digits {
 
 /// Returns a random digit, all equally likely.
 fn label(image: Key) -> u8 {
-    ((u128::from(Stream::new(image.at(0)).next_u64()) * 10) >> 64) as u8
+    Stream::new(image.at(0)).below(10) as u8
 }
