@@ -1,7 +1,7 @@
 //! A run and one of its checkpoints, opened to export or evaluate the saved model.
 //!
-//! Only the model's tensors are read from a checkpoint, whatever the state of its optimizer, and nothing is written into
-//! the run.
+//! Only the model's tensors are read from a checkpoint, whatever the state of its optimizer, and nothing is written
+//! into the run.
 
 use std::path::Path;
 

@@ -6,8 +6,8 @@ use valleyscope_engine::spec_error::SpecError;
 /// The source of the training data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataChoice {
-    /// The cache; else the folder that `VALLEYSCOPE_DATA` names; else, for a dataset that is downloaded, its mirrors; else
-    /// synthetic data.
+    /// The cache; else the folder that `VALLEYSCOPE_DATA` names; else, for a dataset that is downloaded, its mirrors;
+    /// else synthetic data.
     #[default]
     Automatic,
     /// A folder that holds the files.
