@@ -206,7 +206,7 @@ fn each_plot_has_a_name_and_describes_its_last_values() {
     for metric in
         [DiagnosticMetric::Loss, DiagnosticMetric::Depth, DiagnosticMetric::AbsV, DiagnosticMetric::EffectiveStep]
     {
-        let label = format!("Plot of {}", metric.title());
+        let label = format!("Plot of {}", metric.info().title);
         let value = harness.get_by_label(&label).value().expect("a summary");
         assert!(value.contains("Adam") && value.contains("FOCUS"), "{value}");
     }

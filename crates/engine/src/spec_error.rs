@@ -26,6 +26,11 @@ pub enum MessagePart<'e> {
     Words(&'e str),
 }
 
+/// Returns the error of a rule that is broken at a path.
+pub fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError::new(path, complaint))
+}
+
 impl SpecError {
     pub fn new(path: impl Into<String>, complaint: impl Into<String>) -> SpecError {
         SpecError { path: path.into(), complaint: complaint.into() }
@@ -47,10 +52,10 @@ impl SpecError {
     /// Checks that a text can be shown in one line.
     pub fn check_line(path: &str, text: &str, longest: usize) -> Result<(), SpecError> {
         if text.trim().is_empty() {
-            return Err(SpecError::new(path, "must not be empty"));
+            return broken(path, "must not be empty");
         }
         if text.contains(char::is_control) {
-            return Err(SpecError::new(path, "must be a single line without control characters"));
+            return broken(path, "must be a single line without control characters");
         }
         SpecError::check_length(path, text, 1..=longest)
     }
@@ -62,7 +67,7 @@ impl SpecError {
             return Ok(());
         }
         let complaint = format!("must have a visible character and no invisible ones, found `{}`", escaped_name(name));
-        Err(SpecError::new(path, complaint))
+        broken(path, complaint)
     }
 
     /// Checks the number of characters of a text.
@@ -72,6 +77,6 @@ impl SpecError {
             return Ok(());
         }
         let (least, most) = allowed.into_inner();
-        Err(SpecError::new(path, format!("must have {least} to {most} characters, found {length}")))
+        broken(path, format!("must have {least} to {most} characters, found {length}"))
     }
 }

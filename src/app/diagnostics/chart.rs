@@ -61,7 +61,7 @@ impl Chart<'_> {
             is_moved: [true, self.y.is_some()],
             pointer: self.hover,
         };
-        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| self.draw(plot, y));
+        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| self.draw(plot, y));
         if self.y.is_none() {
             shown.mark_leaving(ui, y[1], self.series.iter().filter_map(|series| self.leaving(series, y)));
         }
@@ -78,7 +78,7 @@ impl Chart<'_> {
         if let Some([pointer, _]) = shown.pointer {
             self.tooltip(&shown.response, pointer);
         }
-        shown.describe(&format!("Plot of {}", self.metric.title()), || self.summary());
+        shown.describe(&format!("Plot of {}", self.metric.info().title), || self.summary());
         shown
     }
 
@@ -120,7 +120,7 @@ impl Chart<'_> {
     /// Shows all optimizers' values at the pointer's step.
     fn tooltip(&self, response: &egui::Response, hover: f64) {
         let step = self.scales[0].value(hover).max(0.0);
-        let title = format!("{}, step {}", self.metric.title(), grouped(step.round() as u64));
+        let title = format!("{}, step {}", self.metric.info().title, grouped(step.round() as u64));
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
         let note = is_averaged.then_some("Averaged over the steps that share a pixel.");
         readout(response, &title, note, |ui| {

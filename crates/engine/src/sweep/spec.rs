@@ -8,7 +8,7 @@ use super::point::{Point, PointOptimizer};
 use crate::optimizer::{Need, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
 use crate::simulation::LandscapeSpec;
-use crate::spec_error::SpecError;
+use crate::spec_error::{SpecError, broken};
 
 /// A whole sweep: everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,10 +102,6 @@ impl LearningRates {
     pub fn values(&self) -> Vec<f64> {
         spread(self.from.get(), self.to.get(), self.count.get(), Spacing::Log)
     }
-}
-
-fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
-    Err(SpecError::new(path, complaint))
 }
 
 impl SweepSpec {

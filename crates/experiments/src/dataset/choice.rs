@@ -1,7 +1,7 @@
 //! The choice of the source of training data.
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::spec_error::{SpecError, broken};
 
 /// The source of the training data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,9 +20,7 @@ impl DataChoice {
     /// Checks that a folder's path is no longer than systems allow.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         match self {
-            DataChoice::Folder(folder) if folder.is_empty() => {
-                Err(SpecError::new("data", "names no folder; give the path of one".to_owned()))
-            }
+            DataChoice::Folder(folder) if folder.is_empty() => broken("data", "names no folder; give the path of one"),
             DataChoice::Folder(folder) => SpecError::check_length("data", folder, 1..=4096),
             DataChoice::Automatic | DataChoice::Synthetic => Ok(()),
         }

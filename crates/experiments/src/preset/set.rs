@@ -13,7 +13,7 @@ impl Preset {
     /// The syntax of a value depends on the field. A text field takes the value as it is, without quotation marks. Any
     /// other field takes a value as written in a preset's file, with two exceptions: names of choices need not have the
     /// file's capitals (`bfloat16`, `go_on` and `go-on` are accepted), and a rule that takes the place of another keeps
-    /// what the value does not give and both rules have ([`RuleSpec::in_place_of`]), also its learning rate and
+    /// what the value does not give and both rules have (`RuleSpec::in_place_of`), also its learning rate and
     /// schedule.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Its beginning may be omitted: `optimizer.gamma`

@@ -1,4 +1,4 @@
-//! The settings of trainings in words, for legends, lists and titles.
+//! The settings of trainings: in words, for legends, lists and titles, and as a key that replicates share.
 
 use valleyscope_engine::optimizer::{ShownSetting, changed_words, with_settings};
 use valleyscope_engine::quantity::number_text;

@@ -1,15 +1,11 @@
 //! Validation of presets: rules between fields, and others that their types do not express.
 
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
-use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::spec_error::{SpecError, broken};
 
 use super::{LandscapePreset, LessonStep, Preset, SweepPreset};
 use crate::view::{DiagnosticMetric, ViewSettings};
 use crate::workload::Workload;
-
-fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
-    Err(SpecError::new(path, complaint))
-}
 
 /// Checks the preset, and returns the first rule that it breaks.
 pub(super) fn check(preset: &Preset) -> Result<(), SpecError> {

@@ -33,39 +33,15 @@ impl DiagnosticMetric {
         DiagnosticMetric::FreeEnergy,
     ];
 
-    /// Returns the plot's title.
-    pub fn title(self) -> &'static str {
-        self.info().title
-    }
-
-    /// Returns a short name for switches.
-    pub fn name(self) -> &'static str {
-        self.info().name
-    }
-
-    /// Returns the name in files.
-    pub fn key(self) -> &'static str {
-        self.info().key
-    }
-
-    pub fn explanation(self) -> &'static str {
-        self.info().explanation
-    }
-
-    /// Returns whether values are never negative, so that a logarithmic axis is a plain logarithm.
-    pub fn is_positive(self) -> bool {
-        self.info().is_positive
-    }
-
     /// Returns the metric over a bucket; NaN where it is not defined.
     pub fn value(self, bucket: &Bucket) -> BucketSpread {
         (self.info().value)(bucket)
     }
 
-    /// Describes the metric, in one place.
-    fn info(self) -> MetricInfo {
+    /// Returns the description of the metric.
+    pub fn info(self) -> DiagnosticInfo {
         match self {
-            DiagnosticMetric::Loss => MetricInfo {
+            DiagnosticMetric::Loss => DiagnosticInfo {
                 title: "loss L",
                 name: "Loss",
                 key: "loss",
@@ -73,7 +49,7 @@ impl DiagnosticMetric {
                 is_positive: false,
                 value: |bucket| bucket.loss,
             },
-            DiagnosticMetric::Depth => MetricInfo {
+            DiagnosticMetric::Depth => DiagnosticInfo {
                 title: "depth u",
                 name: "Depth u",
                 key: "u",
@@ -81,7 +57,7 @@ impl DiagnosticMetric {
                 is_positive: false,
                 value: |bucket| bucket.u,
             },
-            DiagnosticMetric::AbsV => MetricInfo {
+            DiagnosticMetric::AbsV => DiagnosticInfo {
                 title: "spread |v|",
                 name: "Spread |v|",
                 key: "abs_v",
@@ -89,7 +65,7 @@ impl DiagnosticMetric {
                 is_positive: true,
                 value: |bucket| bucket.abs_v,
             },
-            DiagnosticMetric::EffectiveStep => MetricInfo {
+            DiagnosticMetric::EffectiveStep => DiagnosticInfo {
                 title: "effective step size",
                 name: "Effective step",
                 key: "effective_step",
@@ -98,7 +74,7 @@ impl DiagnosticMetric {
                 is_positive: true,
                 value: |bucket| bucket.effective_step,
             },
-            DiagnosticMetric::FreeEnergy => MetricInfo {
+            DiagnosticMetric::FreeEnergy => DiagnosticInfo {
                 title: "free energy F = E − ΘS",
                 name: "Free energy",
                 key: "free_energy",
@@ -113,12 +89,17 @@ impl DiagnosticMetric {
 }
 
 /// The description of a metric.
-struct MetricInfo {
-    title: &'static str,
-    name: &'static str,
-    key: &'static str,
-    explanation: &'static str,
-    is_positive: bool,
+#[derive(Clone, Copy, Debug)]
+pub struct DiagnosticInfo {
+    /// The plot's title.
+    pub title: &'static str,
+    /// A short name for switches.
+    pub name: &'static str,
+    /// The name in files.
+    pub key: &'static str,
+    pub explanation: &'static str,
+    /// Whether values are never negative, so that a logarithmic axis is a plain logarithm.
+    pub is_positive: bool,
     value: fn(&Bucket) -> BucketSpread,
 }
 

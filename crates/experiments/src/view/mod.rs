@@ -20,7 +20,7 @@ pub use auto_scale::AutoScale;
 pub use axis::AxisScale;
 pub use camera::{Camera, Viewport};
 pub use contrast::{Background, contrasting};
-pub use diagnostic::{Band, DiagnosticMetric};
+pub use diagnostic::{Band, DiagnosticInfo, DiagnosticMetric};
 pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
 pub use shades::{color_distance, copy_color, distinct_colors};

@@ -69,8 +69,8 @@ pub struct WorkloadInfo {
     pub with_smaller_batches: &'static str,
 }
 
-/// A preset that a worker trains. The defaults of methods are those of trainings one after another, where these have
-/// anything in common.
+/// A preset that a worker trains. The defaults of methods follow from [`Workload::runs`], or are those of a preset
+/// without the thing.
 pub trait Workload {
     fn info(&self) -> &'static WorkloadInfo;
 

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::OptimizerSpec;
-use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::Started;
 
 use super::form::Form;
@@ -149,7 +149,7 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
     fn check(&self) -> Result<(), SpecError> {
         let most = Self::MOST_RUNS;
         if !(1..=most).contains(&self.runs.len()) {
-            return Err(SpecError::new("runs", format!("must hold 1 to {most} runs, found {}", self.runs.len())));
+            return broken("runs", format!("must hold 1 to {most} runs, found {}", self.runs.len()));
         }
         for (place, run) in self.places().iter().zip(&self.runs) {
             let Common { name, data, sharing, .. } = run.common();

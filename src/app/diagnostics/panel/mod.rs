@@ -189,7 +189,7 @@ impl DiagnosticsPanel {
         }
         let x_scale = self.x_scale();
         let curves_of = |&metric: &DiagnosticMetric| {
-            let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
+            let y_scale = match (self.log.contains(&metric), metric.info().is_positive) {
                 (false, _) => AxisScale::Linear,
                 (true, true) => AxisScale::Log,
                 (true, false) => AxisScale::symlog_for(history.sensible_means(metric).into_iter()),
@@ -228,7 +228,7 @@ impl DiagnosticsPanel {
                 let offset = vec2(column as f32 * (cell.x + GAP), row as f32 * (cell.y + GAP));
                 let rect = Rect::from_min_size(whole.min + offset, cell);
                 let shown = ui
-                    .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
+                    .scope_builder(egui::UiBuilder::new().id_salt(metric.info().key).max_rect(rect), |ui| {
                         self.cell(ui, index, metric, x, document, live)
                     })
                     .inner;
@@ -257,8 +257,8 @@ impl DiagnosticsPanel {
         ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
         ui.horizontal(|ui| {
             ui.set_max_height(18.0);
-            ui.label(egui::RichText::new(metric.title()).strong().text_style(TextStyle::Small))
-                .on_hover_text(metric.explanation());
+            ui.label(egui::RichText::new(metric.info().title).strong().text_style(TextStyle::Small))
+                .on_hover_text(metric.info().explanation);
             if metric == DiagnosticMetric::FreeEnergy {
                 temperature_control(ui, document);
             }
@@ -266,9 +266,9 @@ impl DiagnosticsPanel {
                 let mut log = self.log.contains(&metric);
                 let text = egui::RichText::new("log").text_style(TextStyle::Small);
                 let hint =
-                    if metric.is_positive() { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
+                    if metric.info().is_positive { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
                 let response = ui.toggle_value(&mut log, text).on_hover_text(hint);
-                let response = response.accessible_name(format!("Logarithmic axis of {}", metric.name()));
+                let response = response.accessible_name(format!("Logarithmic axis of {}", metric.info().name));
                 if response.changed() {
                     let _ = self.log.remove(&metric) || self.log.insert(metric);
                     self.zoom.y.remove(&metric);

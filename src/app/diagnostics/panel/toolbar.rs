@@ -42,7 +42,7 @@ impl DiagnosticsPanel {
             let displayed = self.displayed();
             for metric in DiagnosticMetric::ALL {
                 let mut shown = displayed.contains(&metric);
-                if ui.toggle_value(&mut shown, metric.name()).on_hover_text(metric.explanation()).changed() {
+                if ui.toggle_value(&mut shown, metric.info().name).on_hover_text(metric.info().explanation).changed() {
                     self.display(metric, shown);
                 }
             }

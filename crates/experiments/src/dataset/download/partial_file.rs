@@ -1,5 +1,5 @@
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -34,13 +34,8 @@ pub(super) fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
 /// Returns the SHA-256 of the rest of a file, in hexadecimal.
 pub(in crate::dataset) fn sum(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(format!("{:x}", hash.finalize())),
-            count => hash.update(&buffer[..count]),
-        }
-    }
+    io::copy(&mut BufReader::with_capacity(1 << 16, file), &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 impl<'a> PartialFile<'a> {

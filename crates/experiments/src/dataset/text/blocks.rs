@@ -49,26 +49,11 @@ struct HashedFile {
 impl HashedFile {
     /// Opens a file, and reads the bytes before a place.
     fn open(path: &Path, at: u64) -> io::Result<HashedFile> {
-        let mut hashed = HashedFile { file: plain_file::open(path, Links::Followed)?, hash: Sha256::new() };
-        let mut skipped = Vec::new();
-        let mut left = at;
-        while left > 0 {
-            skipped.clear();
-            let count = hashed.read(left.min(LONGEST as u64), &mut skipped)?;
-            if count == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            left -= count;
+        let (mut file, mut hash) = (plain_file::open(path, Links::Followed)?, Sha256::new());
+        match io::copy(&mut (&mut file).take(at), &mut hash)? {
+            count if count < at => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(HashedFile { file, hash }),
         }
-        Ok(hashed)
-    }
-
-    /// Adds at most as many bytes to the buffer; returns how many.
-    fn read(&mut self, most: u64, buffer: &mut Vec<u8>) -> io::Result<u64> {
-        let before = buffer.len();
-        let count = (&mut self.file).take(most).read_to_end(buffer)?;
-        self.hash.update(&buffer[before..]);
-        Ok(count as u64)
     }
 }
 
@@ -124,7 +109,9 @@ impl<'a> Blocks<'a> {
             none => none.insert(HashedFile::open(path, self.at).map_err(failed)?),
         };
         let wanted = left.min(LONGEST as u64) as usize;
-        reading.read((wanted - self.buffer.len()) as u64, &mut self.buffer).map_err(failed)?;
+        let before = self.buffer.len();
+        (&mut reading.file).take((wanted - before) as u64).read_to_end(&mut self.buffer).map_err(failed)?;
+        reading.hash.update(&self.buffer[before..]);
         if self.buffer.len() < wanted {
             return Err(TextError::Changed(path.to_owned()));
         }

@@ -83,7 +83,7 @@ pub(super) struct ResumeState {
     /// The next part, and its first byte without tokens.
     pub part: usize,
     pub at: u64,
-    /// The number of tokens in the files, in the order of [`Split::ALL`].
+    /// The number of tokens in the files, in the order of [`Split::ALL`](super::Split::ALL).
     pub tokens: [u64; 2],
     /// The CRC-32 of each file up to there.
     pub sums: [u32; 2],

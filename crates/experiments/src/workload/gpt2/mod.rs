@@ -13,7 +13,7 @@ use valleyscope_engine::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
     Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
 };
-use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
 
 use super::choices::is_one;
@@ -205,7 +205,7 @@ impl RunSpec for Gpt2Spec {
         if self.shape.vocabulary > most {
             let complaint =
                 format!("must be at most {most}, as tokens have two bytes, found {}", self.shape.vocabulary);
-            return Err(SpecError::new("shape.vocabulary", complaint));
+            return broken("shape.vocabulary", complaint);
         }
         if let Some(path) = &self.init_from {
             SpecError::check_length("init_from", path, 1..=4096)?;
@@ -213,7 +213,7 @@ impl RunSpec for Gpt2Spec {
         let (peak, least) = (self.learning_rate.get(), self.schedule.min_lr.get());
         if least > peak {
             let complaint = format!("is {least}, more than `learning_rate`, which is {peak}");
-            return Err(SpecError::new("schedule.min_lr", complaint));
+            return broken("schedule.min_lr", complaint);
         }
         Ok(())
     }

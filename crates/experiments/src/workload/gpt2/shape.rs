@@ -1,5 +1,5 @@
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::spec_error::{SpecError, broken};
 
 use crate::workload::form::{Field, Value};
 
@@ -101,7 +101,6 @@ impl Gpt2Shape {
 
     /// Checks the shape, and returns the first rule that it breaks.
     pub fn check(&self) -> Result<(), SpecError> {
-        let refuse = |path: &str, complaint: String| Err(SpecError::new(path, complaint));
         for (path, found, most) in [
             ("layers", self.layers, 256),
             ("heads", self.heads, 256),
@@ -110,19 +109,18 @@ impl Gpt2Shape {
             ("vocabulary", self.vocabulary, 1 << 20),
         ] {
             if !(1..=most).contains(&found) {
-                return refuse(path, format!("must be a whole number from 1 to {most}, found {found}"));
+                return broken(path, format!("must be a whole number from 1 to {most}, found {found}"));
             }
         }
         if !self.width.is_multiple_of(self.heads) {
-            return refuse("width", format!("is {}, which `heads`, {}, does not divide", self.width, self.heads));
+            return broken("width", format!("is {}, which `heads`, {}, does not divide", self.width, self.heads));
         }
         let parameters = self.parameters();
         if parameters > Self::MOST_PARAMETERS {
-            let complaint = format!(
-                "and `layers` make {parameters} parameters, more than the {} that are possible",
-                Self::MOST_PARAMETERS
-            );
-            return refuse("width", complaint);
+            let most = Self::MOST_PARAMETERS;
+            let complaint =
+                format!("and `layers` make {parameters} parameters, more than the {most} that are possible");
+            return broken("width", complaint);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
-use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
 
@@ -73,37 +73,34 @@ impl MnistScanSpec {
 
     /// Checks the rules between fields, and returns the first that the scan breaks.
     pub fn check(&self) -> Result<(), SpecError> {
-        let refuse = |path: String, complaint: String| Err(SpecError::new(path, complaint));
         for (path, found) in [("optimizers", self.optimizers.len()), ("batch_sizes", self.batch_sizes.len())] {
             if !(1..=MOST_SCANNED).contains(&found) {
-                return refuse(path.to_owned(), format!("must have 1 to {} elements, found {found}", MOST_SCANNED));
+                return broken(path, format!("must have 1 to {MOST_SCANNED} elements, found {found}"));
             }
         }
         for (index, size) in self.batch_sizes.iter().enumerate() {
             if let Some(first) = self.batch_sizes[..index].iter().position(|other| other == size) {
                 let complaint = format!("is {}, the same as `batch_sizes[{first}]`", size.get());
-                return refuse(format!("batch_sizes[{index}]"), complaint);
+                return broken(format!("batch_sizes[{index}]"), complaint);
             }
         }
         let LearningRates { from, to, count } = self.learning_rates;
         if from >= to && count.get() > 1 {
             let complaint = format!("is {}, not below `learning_rates.to`, which is {}", from.get(), to.get());
-            return refuse("learning_rates.from".to_owned(), complaint);
+            return broken("learning_rates.from", complaint);
         }
-        if self.stack() > LARGEST_STACK {
+        let (stack, points) = (self.stack(), self.grid_points());
+        if stack > LARGEST_STACK {
             let complaint = format!(
-                "times `learning_rates.count` is {}, more than the {} trainings of a grid point that are possible",
-                self.stack(),
-                LARGEST_STACK
+                "times `learning_rates.count` is {stack}, more than the {LARGEST_STACK} trainings of a grid point that \
+                 are possible"
             );
-            return refuse("replicates".to_owned(), complaint);
+            return broken("replicates", complaint);
         }
-        if let Some(part) = self.part.filter(|part| part.count() as usize > self.grid_points()) {
-            let complaint = format!(
-                "is {part}: expected at most {} parts, one for each optimizer and batch size",
-                self.grid_points()
-            );
-            return refuse("part".to_owned(), complaint);
+        if let Some(part) = self.part.filter(|part| part.count() as usize > points) {
+            let complaint =
+                format!("is {part}: expected at most {points} parts, one for each optimizer and batch size");
+            return broken("part", complaint);
         }
         Ok(())
     }
