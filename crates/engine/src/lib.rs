@@ -19,6 +19,7 @@ pub mod elementary;
 pub mod instructions;
 pub mod landscape;
 pub mod lanes;
+pub mod language;
 pub mod optimizer;
 pub mod parameter;
 pub mod quantity;

@@ -7,11 +7,12 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::program::{GivenOfStep, Program, ProgramCoefficients, ProgramError};
+use super::program::{GivenOfStep, Program, ProgramCoefficients};
 use super::{
     Algebra, Batch, Hyperparameter, HyperparameterKind, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved,
     Need, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
 };
+use crate::language::{Parameter, ProgramError};
 use crate::quantity::{Beta, Range};
 use crate::terminal_escape::{escaped_name, is_visible_name};
 
@@ -189,7 +190,7 @@ fn info(name: &'static str, program: &Program, parts: &'static [StepPart]) -> Ru
 }
 
 fn table(program: &Program) -> &'static [Hyperparameter] {
-    let hyperparameter = |parameter: &super::program::Parameter| {
+    let hyperparameter = |parameter: &Parameter| {
         let key = &*parameter.name.clone().leak();
         let symbol = symbol(key);
         let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
