@@ -20,6 +20,7 @@ pub mod instructions;
 pub mod landscape;
 pub mod lanes;
 pub mod language;
+pub mod loss;
 pub mod optimizer;
 pub mod parameter;
 pub mod quantity;
