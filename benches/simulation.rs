@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use valleyscope::player::{Player, PlayerCommand, Speed};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope_engine::simulation::{LandscapeSpec, OptimizerSpec, Simulation, SimulationSpec, StartSpec};
+use valleyscope_engine::simulation::{OptimizerSpec, Simulation, SimulationSpec, StartSpec};
 
 fn main() {
     divan::main();

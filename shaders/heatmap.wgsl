@@ -1,17 +1,16 @@
-// The loss L = (a/2) u² v² − c u of every pixel as a colour, with contour lines.
+// The loss of every pixel as a colour, with contour lines. The landscape's own part stands behind this file: the
+// function `loss_at`, in `valley.wgsl` or `program.wgsl`.
 
 struct Ground {
-    // The camera's centre (u₀, v₀) as a sum of two floats.
-    uv_hi: vec2<f32>,
-    uv_lo: vec2<f32>,
-    // Changes of u and of v per centred pixel, as vectors for dot products.
-    u_per_px: vec2<f32>,
-    v_per_px: vec2<f32>,
+    // The camera's centre in the landscape's coordinates as a sum of two floats.
+    center_hi: vec2<f32>,
+    center_lo: vec2<f32>,
+    // Changes of the two coordinates per centred pixel, as vectors for dot products.
+    first_per_px: vec2<f32>,
+    second_per_px: vec2<f32>,
+    // The numbers of the landscape.
+    numbers: array<vec4<f32>, 4>,
     units_per_px: f32,
-    sharpness: f32,
-    slope: f32,
-    // The product u₀ v₀ and the loss at the camera's centre.
-    center_uv: f32,
     center_loss: f32,
     // 1 / linear, and ½ / ln(1 + max / linear), of the symmetric logarithm.
     inv_linear: f32,
@@ -41,39 +40,22 @@ fn heatmap_vertex(@builtin(vertex_index) index: u32) -> Varying {
 
 struct Loss {
     value: f32,
-    // The gradient in u and v.
+    // The gradient in the landscape's coordinates.
     gradient: vec2<f32>,
     // The loss above the centre's, more accurate than the difference of two losses where `is_relative`.
     above_center: f32,
     is_relative: bool,
 }
 
-// Evaluates the loss at the camera's centre plus (du, dv).
-//
-// At a wide view the formula itself is best. At a deep zoom its rounding would exceed the differences between pixels;
-// there the loss is the centre's plus the change due to du and dv, the same polynomial in another order. Each pixel
-// takes the form whose terms, and so whose rounding errors, are smaller; the second is preferred when they are about
-// equal, because it is smooth over the whole view.
-fn loss_at(du: f32, dv: f32) -> Loss {
-    let u = ground.uv_hi.x + (ground.uv_lo.x + du);
-    let v = ground.uv_hi.y + (ground.uv_lo.y + dv);
-    let gradient = vec2<f32>(ground.sharpness * u * v * v - ground.slope, ground.sharpness * u * u * v);
+// Compilers may assume that a number is not NaN, but not what its bits are.
+fn is_nan(value: f32) -> bool {
+    return (bitcast<u32>(value) & 0x7fffffffu) > 0x7f800000u;
+}
 
-    let wall = 0.5 * ground.sharpness * (u * v) * (u * v);
-    let descent = ground.slope * u;
-    let direct_size = wall + abs(descent);
-
-    // u v = u₀ v₀ + grown
-    let grown = ground.uv_hi.x * dv + v * du;
-    let tilt = ground.sharpness * ground.center_uv * grown;
-    let bend = 0.5 * ground.sharpness * grown * grown;
-    let fall = ground.slope * du;
-    let relative_size = abs(ground.center_loss) + abs(tilt) + bend + abs(fall);
-
-    let above_center = tilt + bend - fall;
-    let is_relative = relative_size < 4.0 * direct_size;
-    let value = select(wall - descent, ground.center_loss + above_center, is_relative);
-    return Loss(value, gradient, above_center, is_relative);
+// Returns the colour of a pixel whose loss is not a number: slanted lines.
+fn hatch(pixel: vec2<f32>) -> vec3<f32> {
+    let stripe = fract((pixel.x + pixel.y) / 10.0);
+    return select(vec3<f32>(0.42), vec3<f32>(0.22), stripe < 0.35);
 }
 
 // Returns the position on the colour bar, not clamped to 0 and 1.
@@ -118,7 +100,10 @@ fn nearest_contour(loss: Loss, position: f32) -> Contour {
 
 @fragment
 fn heatmap_fragment(in: Varying) -> @location(0) vec4<f32> {
-    let loss = loss_at(dot(in.px, ground.u_per_px), dot(in.px, ground.v_per_px));
+    let loss = loss_at(dot(in.px, ground.first_per_px), dot(in.px, ground.second_per_px));
+    if is_nan(loss.value) {
+        return target_color(hatch(in.position.xy), 1.0);
+    }
     let position = scale_position(loss.value);
     var color = ground_color(position);
     if ground.contours > 0.0 {

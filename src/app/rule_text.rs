@@ -9,7 +9,8 @@ use egui::{
     TextEdit, TextStyle, Ui, Window, vec2,
 };
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::optimizer::program::{TokenKind, text_of, tokens};
+use valleyscope_engine::language::{TokenKind, tokens};
+use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule, TypedRuleError};
 
 /// The text of a new rule.
@@ -27,8 +28,9 @@ const LANGUAGE: &[(&str, &str)] = &[
     ("param beta = 0.9 in 0..1", "a hyperparameter with its default and range"),
     ("m = …,  theta = …,  u = …", "a state, the parameters, or a new name"),
     ("theta  g  t  eta  omega", "parameters, gradient, number of the step from 1, learning rate, weight decay"),
+    ("pi", "3.14159…"),
     ("+ − * / ^  < <= > >= == !=", "a comparison is 1 or 0"),
-    ("sign abs sqrt exp ln tanh", "of one number"),
+    ("sign abs sqrt exp ln tanh sin cos", "of one number"),
     ("min(a, b)  max(a, b)  clamp(x, low, high)", "NaN where a number is NaN"),
     ("where(c, a, b)", "a where c is not 0, else b"),
     ("norm mean sum dot", "over the whole parameter: x and y on the plane, a tensor in training"),

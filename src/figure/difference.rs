@@ -1,7 +1,8 @@
 //! The differences between two sweeps, in words.
 
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
-use valleyscope_engine::parameter::{DIMENSION, NOISE, ROTATION, SHARPNESS, SLOPE};
+use valleyscope_engine::parameter::{DIMENSION, NOISE};
 use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use valleyscope_experiments::preset::{SweepPreset, changed_description, with_changes};
 use valleyscope_experiments::view::ticks::short;
@@ -31,10 +32,7 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         let [rows, columns] = this.shape();
         format!("{rows} × {}", counted(columns, "pixel"))
     });
-    let (here, there) = (&this.landscape, &other.landscape);
-    add(here.sharpness != there.sharpness, &|| SHARPNESS.with(short(here.sharpness.get())));
-    add(here.slope != there.slope, &|| SLOPE.with(short(here.slope.get())));
-    add(here.rotation_degrees != there.rotation_degrees, &|| ROTATION.with(short(here.rotation_degrees.get())));
+    landscape(&this.landscape, &other.landscape, &mut add);
     add(this.noise != other.noise, &|| NOISE.with(short(this.noise.get())));
     add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
     add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));
@@ -55,6 +53,14 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     add(this.metric != other.metric, &|| format!("by {}", metric(this.metric)));
     optimizers(&this.optimizers, &other.optimizers, &mut all);
     all
+}
+
+fn landscape(this: &LandscapeSpec, other: &LandscapeSpec, add: &mut dyn FnMut(bool, &dyn Fn() -> String)) {
+    add(this.kind() != other.kind(), &|| this.kind().name().to_owned());
+    for (of, value) in this.parameters() {
+        let is_other = other.get(of.key()).map_or(value != of.default, |other| other != value);
+        add(is_other, &|| of.parameter.with(short(value)));
+    }
 }
 
 fn counted(count: usize, what: &str) -> String {

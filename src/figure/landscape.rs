@@ -1,6 +1,6 @@
 //! The figure of a landscape: the trajectories of its optimizers, and plots of the loss.
 
-use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::landscape::{Landscape, Uv};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::range::{suiting, union, with_margin};
@@ -139,7 +139,7 @@ fn along_floor(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
     let extents = |side: usize| ends.iter().map(|(_, place)| ([place[side]; 2], None)).collect::<Vec<_>>();
     let reached = suiting(&extents(0)).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
     let depths = if reached[0] < reached[1] { reached.map(|u| BEYOND * u) } else { [0.0, 1.0] };
-    let floor = depths.map(|u| [u, landscape.loss(Valley { u, v: 0.0 })]);
+    let floor = depths.map(|u| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))]);
     let mut losses = extents(1);
     losses.push((union([floor[0][1]; 2], [floor[1][1]; 2]), None));
     let line = CurveLines { index: ensembles.len(), raw: Vec::new(), line: vec![floor.to_vec()], band: Vec::new() };

@@ -1,6 +1,6 @@
 //! The landscape of a figure: the loss as colours with contour lines, and the trajectories of the optimizers.
 
-use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::landscape::{Landscape, Uv};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_experiments::view::range::{Extent, suiting, union};
 use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, ViewSettings, Viewport};
@@ -182,7 +182,7 @@ impl LandscapePlot {
     }
 
     fn loss(&self, place: [f64; 2]) -> f64 {
-        self.landscape.loss(self.landscape.uv_from_xy(place))
+        self.landscape.loss(place)
     }
 
     fn colors(&self, area: Area) -> MapImage {
@@ -258,7 +258,7 @@ impl Frame<'_> {
         let grid = Grid::new(|place| ground.loss(place), [left, bottom], [right, top], cells);
         // The distance from a contour to the next, in points.
         let distance = |place: [f64; 2], level: f64| {
-            let [x, y] = landscape.gradient(landscape.uv_from_xy(place));
+            let [x, y] = landscape.gradient(place);
             let levels = f64::from(SymLog::CONTOURS) * ground.scale.slope(level) * x.hypot(y);
             self.scale() / levels
         };
@@ -277,7 +277,7 @@ impl Frame<'_> {
     fn draw_valley_axes(&self, canvas: &mut Canvas, em: f64) {
         let stroke = Stroke { color: [255; 3], width: 0.6, dash: Dash::Dashed, opacity: 0.8 };
         let origin = self.at([0.0, 0.0]);
-        for (name, axis) in [("u", Valley { u: 1.0, v: 0.0 }), ("v", Valley { u: 0.0, v: 1.0 })] {
+        for (name, axis) in [("u", Uv { u: 1.0, v: 0.0 }), ("v", Uv { u: 0.0, v: 1.0 })] {
             let [x, y] = self.ground.landscape.xy_from_uv(axis);
             let Some([from, to]) = self.across(origin, [x, -y]) else { continue };
             canvas.path(&[vec![from, to]], stroke);

@@ -41,8 +41,9 @@ pub use svg::{Format, Svg};
 pub use trainings::{TimeAxis, TrainedRun};
 pub use trajectories::{Trajectories, TrajectoriesError};
 
+use valleyscope_engine::landscape::LandscapeParameterName;
 use valleyscope_engine::optimizer::HyperparameterName;
-use valleyscope_engine::parameter::{DIMENSION, ROTATION};
+use valleyscope_engine::parameter::DIMENSION;
 use valleyscope_engine::sweep::{Metric, Quantity};
 use valleyscope_experiments::view::ticks::short;
 
@@ -154,7 +155,10 @@ impl Figure {
         for SweepResult { diagram, .. } in results {
             let spec = diagram.spec();
             let title = match spec.dimension.get() {
-                2 => ROTATION.with(short(spec.landscape.rotation_degrees.get())),
+                2 => {
+                    let of = LandscapeParameterName::ROTATION.parameter().expect("each landscape can be turned");
+                    of.parameter.with(short(spec.landscape.rotation_degrees()))
+                }
                 dimension => DIMENSION.with(dimension),
             };
             row.add(diagram, Map::Winner { certainty }, spec.metric, Some(title), &mut legend);

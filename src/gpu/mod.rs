@@ -23,7 +23,7 @@ mod trails;
 pub mod uniform;
 
 pub use curves::{CurveRenderer, CurveSet, CurveStyle, Placement};
-pub use pipeline::SHADERS;
+pub use pipeline::{SHADERS, program_shader};
 
 use heatmap::Heatmap;
 use path::Paths;
@@ -156,7 +156,7 @@ impl Renderer {
         self.frame.clear();
         self.frame.push(frame(&scene.viewport));
         self.frame.upload(device, queue);
-        self.heatmap.prepare(queue, scene);
+        self.heatmap.prepare(device, queue, scene, &self.frame.layout);
 
         self.trails.clear();
         self.paths.clear();

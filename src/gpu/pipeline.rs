@@ -4,12 +4,31 @@ use std::marker::PhantomData;
 use std::mem;
 
 use bytemuck::Pod;
+use valleyscope_engine::loss::LossProgram;
 
 /// The shaders by file name, each with the shared parts in front, as passed to wgpu.
 pub const SHADERS: [(&str, &str); 5] = [HEATMAP, TRAILS, PATH, POINTS, CURVE];
 
-pub(super) const HEATMAP: (&str, &str) =
-    ("heatmap", concat!(include_str!("../../shaders/frame.wgsl"), include_str!("../../shaders/heatmap.wgsl")));
+/// The heatmap of the paper's valley.
+pub(super) const HEATMAP: (&str, &str) = (
+    "heatmap",
+    concat!(
+        include_str!("../../shaders/frame.wgsl"),
+        include_str!("../../shaders/heatmap.wgsl"),
+        include_str!("../../shaders/valley.wgsl")
+    ),
+);
+
+/// Returns the shader of the heatmap of a landscape that runs as a program.
+pub fn program_shader(program: &LossProgram) -> String {
+    const COMMON: &str = concat!(
+        include_str!("../../shaders/frame.wgsl"),
+        include_str!("../../shaders/heatmap.wgsl"),
+        include_str!("../../shaders/program.wgsl")
+    );
+    format!("{COMMON}\n{}", program.wgsl())
+}
+
 pub(super) const TRAILS: (&str, &str) = (
     "trails",
     concat!(

@@ -18,14 +18,12 @@ pub struct Frame {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Ground {
-    pub uv_hi: [f32; 2],
-    pub uv_lo: [f32; 2],
-    pub u_per_px: [f32; 2],
-    pub v_per_px: [f32; 2],
+    pub center_hi: [f32; 2],
+    pub center_lo: [f32; 2],
+    pub first_per_px: [f32; 2],
+    pub second_per_px: [f32; 2],
+    pub numbers: [[f32; 4]; 4],
     pub units_per_px: f32,
-    pub sharpness: f32,
-    pub slope: f32,
-    pub center_uv: f32,
     pub center_loss: f32,
     pub inv_linear: f32,
     pub half_inv_log: f32,
@@ -33,7 +31,6 @@ pub struct Ground {
     pub center_level: f32,
     pub center_gap: f32,
     pub contour_width_px: f32,
-    pub padding: f32,
 }
 
 /// `Trail` of `trails.wgsl`.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use valleyscope_engine::landscape::LandscapeParameterName;
 use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
 use valleyscope_engine::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
@@ -47,7 +48,7 @@ impl RawFormat {
             return refused("`columns` of noise", spec.columns.of.name());
         }
         match &spec.rows.of {
-            Quantity::Sharpness => Ok(RawFormat::Sharpness),
+            Quantity::Landscape(LandscapeParameterName::SHARPNESS) => Ok(RawFormat::Sharpness),
             Quantity::Of(HyperparameterName::WEIGHT_DECAY, ids)
                 if spec.optimizers.iter().all(|optimizer| ids.contains(&optimizer.id)) =>
             {

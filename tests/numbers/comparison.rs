@@ -1,9 +1,10 @@
 //! The simulation beside the oracle, step by step.
 
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::lanes::Lanes;
 use valleyscope_engine::optimizer::{Need, RuleSpec};
 use valleyscope_engine::random::Streams;
-use valleyscope_engine::simulation::{Change, LandscapeSpec, Simulation, SimulationSpec, noise_key};
+use valleyscope_engine::simulation::{Change, Simulation, SimulationSpec, noise_key};
 
 use crate::laws::law;
 use crate::oracle::{Particle, Reading, Valley};
@@ -100,6 +101,7 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
 }
 
 pub fn valley_of(spec: &LandscapeSpec) -> Valley {
-    let phi = spec.rotation_degrees.get() * std::f64::consts::PI / 180.0;
-    Valley { a: spec.sharpness.get(), c: spec.slope.get(), phi }
+    let phi = spec.rotation_degrees() * std::f64::consts::PI / 180.0;
+    let [a, c] = spec.valley().expect("the oracle is of the valley");
+    Valley { a, c, phi }
 }

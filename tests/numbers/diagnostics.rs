@@ -80,7 +80,7 @@ fn assert_diagnostics(spec: SimulationSpec, steps: u64) {
             // The library's own values are used, so that the smallest and largest are the same numbers.
             let landscape = simulation.spec().landscape.landscape();
             let at: Vec<_> = positions.iter().map(|&position| landscape.uv_from_xy(position)).collect();
-            check("loss", |sample| sample.loss, &at.iter().map(|&at| landscape.loss(at)).collect::<Vec<_>>());
+            check("loss", |sample| sample.loss, &positions.iter().map(|&at| landscape.loss(at)).collect::<Vec<_>>());
             check("u", |sample| sample.u, &at.iter().map(|at| at.u).collect::<Vec<_>>());
             check("|v|", |sample| sample.abs_v, &at.iter().map(|at| at.v.abs()).collect::<Vec<_>>());
             // These values agree with the oracle's.

@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope_engine::instructions::{Instructions, VectorSet, vectorized};
-use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::landscape::{NarrowValley, Uv};
 use valleyscope_engine::lanes::{Bits, Doubles, Lanes, Planar, Real};
 use valleyscope_engine::optimizer::{
     Batch, BiasCorrection, MOST_STATES, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
@@ -122,16 +122,16 @@ fn check_words<V: Doubles<WIDTH>>(a: [u64; WIDTH], b: [u64; WIDTH]) -> TestCaseR
     Ok(())
 }
 
-fn check_landscape<V: Doubles<WIDTH>>(landscape: Landscape, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
+fn check_landscape<V: Doubles<WIDTH>>(landscape: NarrowValley, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
     let at = landscape.uv_from_xy([x, y].map(|lanes| V::from_lanes(Lanes(lanes))));
-    let lanes = |valley: Valley<V>| [valley.u, valley.v].map(V::to_lanes);
+    let lanes = |valley: Uv<V>| [valley.u, valley.v].map(V::to_lanes);
     let slope_uv = lanes(landscape.gradient_uv(at));
     let slope = landscape.gradient(at).map(V::to_lanes);
     let back = landscape.xy_from_uv(at).map(V::to_lanes);
     let loss = landscape.loss(at).to_lanes();
     let at = lanes(at);
     for lane in 0..WIDTH {
-        let at_one: Valley<f64> = landscape.uv_from_xy([x[lane], y[lane]]);
+        let at_one: Uv<f64> = landscape.uv_from_xy([x[lane], y[lane]]);
         let slope_uv_one = landscape.gradient_uv(at_one);
         prop_assert!(same(loss.0[lane], landscape.loss(at_one)));
         let pairs = [
@@ -225,8 +225,8 @@ proptest! {
 
     #[test]
     fn landscape(x in numbers(), y in numbers(), a in 0.1..1000.0, c in -1.0..1.0, phi in -3.0..3.0) {
-        let landscape = Landscape::new(a, c, phi);
-        with_every_vector!(check_landscape(landscape: Landscape, x: [f64; WIDTH], y: [f64; WIDTH]));
+        let landscape = NarrowValley::new(a, c, phi);
+        with_every_vector!(check_landscape(landscape: NarrowValley, x: [f64; WIDTH], y: [f64; WIDTH]));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use valleyscope::player::{Playback, Player, PlayerCommand, Snapshot, Speed};
-use valleyscope_engine::landscape::Valley;
 use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec};
 
 use crate::specs::{adam, all_rules, noise, signum, simulation, valley};
@@ -148,14 +147,14 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     assert_eq!(after.step, 50);
     let landscape = steep.landscape();
     for ((view, old), ensemble) in after.ensembles.iter().zip(&before.ensembles).zip(reference(&spec, 50).ensembles()) {
-        let mean = |of: &dyn Fn(Valley<f64>) -> f64| {
-            let values = ensemble.positions().map(|xy| of(landscape.uv_from_xy(xy)));
+        let mean = |of: &dyn Fn([f64; 2]) -> f64| {
+            let values = ensemble.positions().map(of);
             values.sum::<f64>() / ensemble.particles() as f64
         };
         for (found, expected) in [
-            (view.sample.loss, mean(&|valley| landscape.loss(valley))),
-            (view.sample.u, mean(&|valley| valley.u)),
-            (view.sample.abs_v, mean(&|valley| valley.v.abs())),
+            (view.sample.loss, mean(&|xy| landscape.loss(xy))),
+            (view.sample.u, mean(&|xy| landscape.uv_from_xy(xy).u)),
+            (view.sample.abs_v, mean(&|xy| landscape.uv_from_xy(xy).v.abs())),
         ] {
             assert!((found.mean - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found:?} is not {expected}");
         }

@@ -1,10 +1,9 @@
 //! Shorthands for specs of simulations.
 
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
-use valleyscope_engine::quantity::{
-    LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
-};
-use valleyscope_engine::simulation::{LandscapeSpec, OptimizerSpec, SimulationSpec, StartSpec};
+use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, StartCoordinate, StartSpread};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 
 /// The parameters on which FOCUS's weight decay acts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,11 +56,8 @@ pub fn focus(learning_rate: f64, betas: [f64; 2], gamma: f64, weight_decay: f64,
 }
 
 pub fn valley(sharpness: f64, slope: f64, rotation_degrees: f64) -> LandscapeSpec {
-    LandscapeSpec {
-        sharpness: Sharpness::new(sharpness).unwrap(),
-        slope: Slope::new(slope).unwrap(),
-        rotation_degrees: Rotation::new(rotation_degrees).unwrap(),
-    }
+    let values = [("sharpness", sharpness), ("slope", slope), ("rotation_degrees", rotation_degrees)];
+    values.into_iter().fold(LandscapeSpec::default(), |spec, (key, value)| spec.with(key, value).unwrap())
 }
 
 pub fn noise(sigma: f64) -> Noise {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope_engine::optimizer::program::{Program, text_of, tokens};
+use valleyscope_engine::language::tokens;
+use valleyscope_engine::optimizer::program::{Program, text_of};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, StepInputs, TypedRule};
 use valleyscope_engine::simulation::{ParticleId, Setting, Simulation};
 use valleyscope_experiments::preset::Preset;
@@ -41,7 +42,7 @@ fn written(text: &str, hyperparameters: &str) -> String {
 fn positions(rule: &str, steps: u64) -> Vec<[f64; 2]> {
     let preset = format!(
         "Landscape(version: 1, title: \"t\", simulation: (
-            landscape: (sharpness: 10.0, slope: 0.1, rotation_degrees: 30.0),
+            landscape: Valley(sharpness: 10.0, slope: 0.1, rotation_degrees: 30.0),
             noise: 0.5, steps: {steps}, particles: 13, seed: 3,
             optimizers: [(id: 1, rule: {rule})],
         ))"
@@ -144,7 +145,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("m = g", "line 1, column 6: expected a line `theta = …` that takes the step, found none"),
     (
         "theta = theta - eta*g2",
-        "line 1, column 21: expected a number, a function or one of eta, g, omega, t, theta, found `g2`",
+        "line 1, column 21: expected a number, a function or one of eta, g, omega, pi, t, theta, found `g2`",
     ),
     ("theta = theta -", "line 1, column 16: expected a number, a name, a function or `(`, found the end of the text"),
     ("theta = (g\n", "line 1, column 9: expected `)` behind this `(`, found the end of the text"),
@@ -161,18 +162,18 @@ const MISTAKES: &[(&str, &str)] = &[
     ("Theta = g", "line 1, column 1: expected `theta` in small letters, found `Theta`"),
     (
         "m = 0.9*m + g\ntheta = theta - eta*m",
-        "line 1, column 9: expected a number, a function or one of eta, g, omega, t, theta, found `m`, which has no value yet; \
+        "line 1, column 9: expected a number, a function or one of eta, g, omega, pi, t, theta, found `m`, which has no value yet; \
          `state m` in a line before keeps one from step to step",
     ),
     (
         "theta = u\nu = g",
-        "line 1, column 9: expected a number, a function or one of eta, g, omega, t, theta, found `u`, which has a value only after \
+        "line 1, column 9: expected a number, a function or one of eta, g, omega, pi, t, theta, found `u`, which has a value only after \
          this",
     ),
     (
         "theta = sgn(g)",
-        "line 1, column 9: expected one of the functions sign, abs, sqrt, exp, ln, tanh, norm, mean, sum, min, max, dot, clamp, \
-         where, found `sgn`",
+        "line 1, column 9: expected one of the functions sign, abs, sqrt, exp, ln, tanh, sin, cos, norm, mean, sum, min, max, \
+         dot, clamp, where, found `sgn`",
     ),
     (
         "param a = 1 in 0..2\na = g",
@@ -302,7 +303,7 @@ fn functions_of_the_whole_parameter_use_x_and_y() {
 fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
     let rule = written(FOCUS, ", gamma: 0.5");
     let text = format!(
-        "Landscape(version: 1, title: \"t\", simulation: (landscape: (sharpness: 10.0, slope: 0.1, \
+        "Landscape(version: 1, title: \"t\", simulation: (landscape: Valley(sharpness: 10.0, slope: 0.1, \
          rotation_degrees: 30.0), noise: 1.0, steps: 100, optimizers: [(id: 1, rule: {rule})]))"
     );
     let preset = Preset::parse(&text, "test").unwrap();

@@ -44,7 +44,7 @@ Landscape(
             (id: 9, rule: Adam(learning_rate: 0.02)),
         ],
     ),
-    changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(sharpness: 100.0))],
+    changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(Valley(sharpness: 100.0)))],
 )"#;
 
 fn small() -> Sandbox {
@@ -218,7 +218,7 @@ fn settings_act_like_fields_of_the_file() {
 /// The decay of a learning rate spans the requested steps, not those of the preset; a recorded session is repeated.
 #[test]
 fn a_schedule_ends_with_the_run() {
-    const CHANGES: &str = "changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(sharpness: 100.0))],";
+    const CHANGES: &str = "changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(Valley(sharpness: 100.0)))],";
     let sandbox = Sandbox::new();
     let written = |steps: u64, changes: &str| {
         let scheduled = SMALL.replace("learning_rate: 0.02", "learning_rate: 0.02, schedule: (decay: Cosine())");

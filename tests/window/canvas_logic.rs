@@ -3,7 +3,7 @@
 use valleyscope::app::landscape::{
     Bounds, Follower, FramedEnsembles, compressed_length, fitted, limited, panned, zoomed,
 };
-use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::landscape::{Landscape, NarrowValley};
 use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope_engine::simulation::{ParticleId, StepTrace};
 use valleyscope_experiments::view::formula::formulas;
@@ -214,11 +214,11 @@ fn following_waits_until_particles_leave_and_then_settles() {
 
 #[test]
 fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
-    let landscape = Landscape::new(10.0, 0.1, 30_f64.to_radians());
+    let landscape = Landscape::Valley(NarrowValley::new(10.0, 0.1, 30_f64.to_radians()));
     let mut auto = AutoScale::default();
     let view = Viewport { camera: Camera::HOME, size_px: [900.0, 600.0] };
     let scale = auto.update(&landscape, &view);
-    let floor = landscape.loss(landscape.uv_from_xy([2.0 * 0.866, 2.0 * 0.5]));
+    let floor = landscape.loss([2.0 * 0.866, 2.0 * 0.5]);
     assert!((-0.21..-0.19).contains(&floor));
     let step = 0.5 - scale.position(floor);
     assert!(step > 0.12, "the slope takes a good part of the colours, {step} with {scale:?}");
@@ -235,7 +235,7 @@ fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
     assert!(changes <= 3, "the scale changed {changes} times in one slow pan");
 
     for (sharpness, slope, width) in [(1000.0, 0.1, 1e9), (10.0, 0.0, 3.0), (1e-6, 100.0, 1e-9), (1e6, -100.0, 1e9)] {
-        let landscape = Landscape::new(sharpness, slope, 0.3);
+        let landscape = Landscape::Valley(NarrowValley::new(sharpness, slope, 0.3));
         let camera = Camera { center: [0.0, 0.0], width };
         let scale = AutoScale::default().update(&landscape, &Viewport { camera, ..view });
         assert!(scale.linear > 0.0 && scale.max >= scale.linear && scale.max.is_finite(), "{scale:?}");

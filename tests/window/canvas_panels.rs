@@ -6,7 +6,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::player::PlayerCommand;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::quantity::{LearningRate, Sharpness};
+use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, Viewport};
@@ -243,7 +243,7 @@ fn following_keeps_the_particles_in_view() {
 /// Makes a harness of optimizers in this range: SGD, whose steps grow without bound, and others, which cannot run away.
 fn with_a_runaway(optimizers: std::ops::Range<usize>) -> Harness<'static, Stage> {
     let mut spec = three_optimizers(30);
-    spec.landscape.sharpness = Sharpness::clamped(1000.0);
+    spec.landscape.set("sharpness", 1000.0).unwrap();
     spec.optimizers[0].rule = RuleSpec::on_plane(RuleKind::Sgd).rated(LearningRate::clamped(1.0));
     spec.optimizers = spec.optimizers[optimizers].to_vec();
     let mut harness = harness(Stage::new(spec, Shown::Landscape, None), [900.0, 600.0]);

@@ -376,7 +376,7 @@ fn the_export_holds_what_is_shown() {
 #[test]
 fn extreme_settings_leave_a_window_that_draws() {
     let mut spec = three_optimizers(20);
-    spec.landscape.sharpness = valleyscope_engine::quantity::Sharpness::clamped(1000.0);
+    spec.landscape.set("sharpness", 1000.0).unwrap();
     spec.noise = Noise::clamped(3.0);
     let rule = RuleSpec::on_plane(RuleKind::Sgd).with("weight_decay", 0.0).unwrap();
     let rule = rule.rated(LearningRate::clamped(1.0));

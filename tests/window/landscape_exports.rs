@@ -8,7 +8,7 @@ use image::RgbaImage;
 use valleyscope::app::animation::{AnimationFile, AnimationFormat, Encoder, Settings, Subject};
 use valleyscope::app::{Action, PictureSize};
 use valleyscope::player::{PlayerCommand, Speed};
-use valleyscope_engine::quantity::{Noise, Sharpness};
+use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::simulation::{Change, Record, Setting};
 use valleyscope_experiments::view::Colormap;
 use valleyscope_runs::atomic_file::Overwrite;
@@ -410,7 +410,7 @@ fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
     };
     advance_to(&mut harness, 10);
     let before = first_of(&mut harness, "before", false);
-    harness.state_mut().document.spec.landscape.sharpness = Sharpness::clamped(100.0);
+    harness.state_mut().document.spec.landscape.set("sharpness", 100.0).unwrap();
     harness.run_steps(2);
     advance_to(&mut harness, 20);
     assert!(first_of(&mut harness, "replayed", true) == before, "step 0 is on the landscape of step 0");

@@ -6,8 +6,9 @@ use std::mem::offset_of;
 use std::path::Path as FilePath;
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-use valleyscope::gpu::SHADERS;
 use valleyscope::gpu::uniform::{Curve, Disc, Frame, Ground, Path, Places, Trail};
+use valleyscope::gpu::{SHADERS, program_shader};
+use valleyscope_engine::landscape::LandscapeKind;
 
 fn files() -> Vec<(String, String)> {
     let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
@@ -41,12 +42,22 @@ fn every_entry_point_of_every_file_is_valid() {
         validated_entries.extend(module.entry_points.iter().map(|entry| entry.name.clone()));
     }
     let mut entries = 0;
+    let program = program_shader(LandscapeKind::River.program());
     for (name, source) in files() {
-        assert!(SHADERS.iter().any(|(_, whole)| whole.contains(&source)), "{name}.wgsl is used by no shader");
+        let mut all = SHADERS.iter().map(|(_, whole)| *whole).chain([&*program]);
+        assert!(all.any(|whole| whole.contains(&source)), "{name}.wgsl is used by no shader");
         entries += source.matches("@vertex\n").count() + source.matches("@fragment\n").count();
     }
     assert_eq!(validated_entries.len(), entries, "an entry point is in no shader: {validated_entries:?}");
     assert_eq!(entries, 2 * SHADERS.len());
+}
+
+#[test]
+fn the_shader_of_every_landscape_is_valid() {
+    for kind in LandscapeKind::ALL {
+        let module = validated(kind.key(), &program_shader(kind.program()));
+        assert_eq!(module.entry_points.len(), 2, "{}", kind.key());
+    }
 }
 
 /// The bytes of a struct: its size, and offset and size of each member.
@@ -68,8 +79,8 @@ macro_rules! layout {
 fn layouts() -> BTreeMap<&'static str, Layout> {
     BTreeMap::from([
         layout!(Frame: center_hi, center_lo, size_px, px_per_unit, padding),
-        layout!(Ground: uv_hi, uv_lo, u_per_px, v_per_px, units_per_px, sharpness, slope, center_uv, center_loss,
-            inv_linear, half_inv_log, contours, center_level, center_gap, contour_width_px, padding),
+        layout!(Ground: center_hi, center_lo, first_per_px, second_per_px, numbers, units_per_px, center_loss,
+            inv_linear, half_inv_log, contours, center_level, center_gap, contour_width_px),
         layout!(Trail: color, opacity, edge_opacity, edge_px, half_width_px, fade_steps, first_age, oldest_age,
             particles, padding),
         layout!(Path: color, half_width_px),

@@ -203,6 +203,18 @@ pub fn tanh(x: f64) -> f64 {
     (square - 1.0) / (square + 1.0)
 }
 
+/// Computes the sine of any number: NaN of infinite ones.
+#[inline(always)]
+pub(crate) fn sin_of_any(angle: f64) -> f64 {
+    cos_sin(angle)[1]
+}
+
+/// Computes the cosine of any number: NaN of infinite ones.
+#[inline(always)]
+pub(crate) fn cos_of_any(angle: f64) -> f64 {
+    cos_sin(angle)[0]
+}
+
 /// Computes `baseᵉ` as [`f64::powf`] defines it: for a negative base, only with whole exponents.
 pub(crate) fn power_of_any(base: f64, exponent: f64) -> f64 {
     if exponent.fract() == 0.0 && exponent.abs() <= 64.0 {

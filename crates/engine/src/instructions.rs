@@ -26,7 +26,7 @@ pub enum InstructionSet {
 /// The vector types of one set of instructions.
 pub trait VectorSet {
     /// Eight doubles.
-    type Doubles: Doubles<8> + Planar;
+    type Doubles: Doubles<8> + Planar + OfSet;
 
     /// Runs the work with the widest useful vectors of singles.
     fn in_singles<W: WideWork>(work: W) -> W::Output;
@@ -39,12 +39,29 @@ pub trait VectorSet {
     fn in_function<W: OwnFunction>(work: W) -> W::Output;
 }
 
+/// Numbers of a set of vector instructions.
+pub trait OfSet {
+    type Set: VectorSet;
+}
+
 /// Work that is done in a function of its own. Its method should be `#[inline(always)]`: only inlined code is compiled
 /// for the set.
 pub trait OwnFunction {
     type Output;
+    /// The type in whose module the compiler places the function, such as the rule that it computes with: a changed
+    /// module is compiled again, and the others are not.
+    type Home;
 
     fn run(self) -> Self::Output;
+}
+
+/// Runs work in a function compiled for the set `S`, as a method of the work's [`OwnFunction::Home`]: the compiler
+/// places a method in the module of its type.
+trait Run<S, W: OwnFunction> {
+    /// # Safety
+    ///
+    /// The processor must have the instructions of the set.
+    unsafe fn run(work: W) -> W::Output;
 }
 
 /// Work that is generic over vectors `V` of `N` numbers of the set `S`. Its method should be `#[inline(always)]`.
@@ -53,7 +70,7 @@ pub trait WideWork {
 
     fn run<S: VectorSet, const N: usize, V>(self) -> Self::Output
     where
-        V: Normals<N, Number: Real + Into<f64>> + Planar;
+        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet;
 }
 
 impl Instructions {
@@ -135,16 +152,17 @@ macro_rules! sets {
 
             #[inline(always)]
             fn in_function<W: OwnFunction>(work: W) -> W::Output {
-                #[inline(never)]
-                $(#[target_feature(enable = $features)])?
-                fn run<W: OwnFunction>(work: W) -> W::Output {
-                    work.run()
-                }
                 // SAFETY: a set is used only if `Instructions` were detected.
-                #[allow(unused_unsafe, reason = "for the set of no instructions in particular")]
-                unsafe {
-                    run(work)
-                }
+                unsafe { <W::Home as Run<Self, W>>::run(work) }
+            }
+        }
+
+        $(#[$attribute])*
+        impl<H, W: OwnFunction<Home = H>> Run<$set, W> for H {
+            #[inline(never)]
+            $(#[target_feature(enable = $features)])?
+            unsafe fn run(work: W) -> W::Output {
+                work.run()
             }
         }
     )*};
@@ -161,6 +179,24 @@ sets! {
     Avx2Set for "avx2,fma": x86::F64x4x2, 32 x86::F32x8x4, 8 x86::F64x4x2;
     #[cfg(target_arch = "x86_64")]
     Avx512Set for "avx512f,avx512dq,avx2,fma": x86::F64x8, 64 x86::F32x16x4, 32 x86::F64x8x4;
+}
+
+macro_rules! of_set {
+    ($set:ident: $($number:ty),*) => {$(
+        impl OfSet for $number {
+            type Set = $set;
+        }
+    )*};
+}
+
+of_set!(PlainSet: f32, f64);
+#[cfg(target_arch = "x86_64")]
+of_set!(Avx2Set: x86::F64x4x2, x86::F32x8x4);
+#[cfg(target_arch = "x86_64")]
+of_set!(Avx512Set: x86::F64x8, x86::F32x16x4, x86::F64x8x4);
+
+impl<T, const N: usize> OfSet for Lanes<T, N> {
+    type Set = PlainSet;
 }
 
 /// Defines a function whose body is compiled for each set of vector instructions; a call uses the widest available set,

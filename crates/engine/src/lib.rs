@@ -16,9 +16,12 @@
 #![warn(unreachable_pub)]
 
 pub mod elementary;
+mod identifier;
 pub mod instructions;
 pub mod landscape;
 pub mod lanes;
+pub mod language;
+pub mod loss;
 pub mod optimizer;
 pub mod parameter;
 pub mod quantity;

@@ -1,11 +1,9 @@
-//! The table of the parameters of landscapes and runs, which defines each label, help, unit and extent once.
-//! Hyperparameters of rules have a table of their own ([`crate::optimizer::Hyperparameter`]).
+//! The table of the parameters of runs, which defines each label, help, unit and extent once. Each rule and each
+//! landscape has a table of its own ([`crate::optimizer::Hyperparameter`], [`crate::landscape::LandscapeParameter`]).
 
 use std::fmt::Display;
 
-use crate::quantity::{
-    Dimension, LearningRate, Noise, ParticleCount, Replicates, Rotation, Sharpness, Slope, StepCount, Temperature,
-};
+use crate::quantity::{Dimension, LearningRate, Noise, ParticleCount, Replicates, StepCount, Temperature};
 
 /// The description of a parameter for controls, figures and titles. Its type in [`crate::quantity`] defines the range
 /// of its values.
@@ -116,29 +114,6 @@ impl Parameter {
     }
 }
 
-pub const SHARPNESS: Parameter = Parameter::new(Sharpness::NAME, "Sharpness a", Extent::logarithmic(0.1, 1000.0))
-    .symbol("a")
-    .help("How quickly the valley narrows: the curvature across it is a·u². Larger values make steeper walls.")
-    .paper("10 in the examples, 0.1 to 1000 in the phase diagram")
-    .drag_step(0.1);
-
-pub const SLOPE: Parameter = Parameter::new(Slope::NAME, "Slope c", Extent::linear(0.0, 1.0))
-    .symbol("c")
-    .help("How steeply the floor of the valley falls along u. It is what drives every optimizer onward.")
-    .paper("0.1")
-    .axis(Extent::logarithmic(0.01, 1.0))
-    .drag_step(0.01);
-
-pub const ROTATION: Parameter = Parameter::new(Rotation::NAME, "Rotation φ (°)", Extent::linear(-90.0, 90.0))
-    .symbol("φ")
-    .unit("°")
-    .help(
-        "The angle between the valley and the x axis, counter-clockwise. Optimizers that work on each coordinate alone \
-         behave differently when the valley is not along an axis.",
-    )
-    .paper("30")
-    .axis(Extent::linear(0.0, 90.0));
-
 pub const NOISE: Parameter = Parameter::new(Noise::NAME, "Noise σ", Extent::linear(0.0, 3.0))
     .symbol("σ")
     .help("Each gradient coordinate is multiplied by its own draw from Normal(1, σ).")
@@ -192,11 +167,8 @@ pub const LEARNING_RATE: Parameter =
         .paper("20 values from 0.001 to 1")
         .axis(Extent::logarithmic(1e-3, 1.0));
 
-/// The parameters of a simulation, with the paths of their fields in a preset.
-pub const OF_SIMULATION: [(&str, Parameter); 10] = [
-    ("simulation.landscape.sharpness", SHARPNESS),
-    ("simulation.landscape.slope", SLOPE),
-    ("simulation.landscape.rotation_degrees", ROTATION),
+/// The parameters of a simulation besides those of its landscape, with the paths of their fields in a preset.
+pub const OF_SIMULATION: [(&str, Parameter); 7] = [
     ("simulation.noise", NOISE),
     ("simulation.particles", PARTICLES),
     ("simulation.start.x", START_X),
@@ -206,8 +178,8 @@ pub const OF_SIMULATION: [(&str, Parameter); 10] = [
     ("simulation.optimizers[0].rule.learning_rate", LEARNING_RATE),
 ];
 
-/// The parameters of a landscape and its start that have a symbol.
-pub const WITH_SYMBOL: [Parameter; 7] = [SHARPNESS, SLOPE, ROTATION, NOISE, START_X, START_Y, START_SPREAD];
+/// The parameters of the noise and the start that have a symbol.
+pub const WITH_SYMBOL: [Parameter; 4] = [NOISE, START_X, START_Y, START_SPREAD];
 
 #[cfg(test)]
 mod tests {
@@ -218,9 +190,6 @@ mod tests {
     fn sliders_and_axes_lie_within_the_ranges_of_their_quantities() {
         let count = |name, min: u32, max: u32| Range { name, min: f64::from(min), max: f64::from(max) };
         let all = [
-            (SHARPNESS, Sharpness::RANGE),
-            (SLOPE, Slope::RANGE),
-            (ROTATION, Rotation::RANGE),
             (NOISE, Noise::RANGE),
             (TEMPERATURE, Temperature::RANGE),
             (LEARNING_RATE, LearningRate::RANGE),
@@ -240,10 +209,8 @@ mod tests {
 
     #[test]
     fn labels_and_values_are_written_with_symbol_and_unit() {
-        assert_eq!(ROTATION.axis_label(), "rotation φ (°)");
-        assert_eq!(ROTATION.with(30), "φ = 30°");
         assert_eq!(NOISE.with("0.5"), "σ = 0.5");
         assert_eq!(START_X.with(1), "start x = 1");
-        assert_eq!(SLOPE.explanation(), format!("{}\n\nIn the paper: 0.1.", SLOPE.help));
+        assert_eq!(STEPS.explanation(), format!("{}\n\nIn the paper: 1000.", STEPS.help));
     }
 }

@@ -118,18 +118,6 @@ macro_rules! quantity {
 }
 
 quantity! {
-    /// Sharpness `a` of the valley's walls. The paper scans 0.1 to 1000.
-    Sharpness, "sharpness", 1e-6, 1e6
-}
-quantity! {
-    /// Slope `c` along the valley. The paper uses 0.1.
-    Slope, "slope", -100.0, 100.0
-}
-quantity! {
-    /// Rotation φ of the valley, in degrees counter-clockwise. The paper uses 30.
-    Rotation, "rotation_degrees", -360.0, 360.0
-}
-quantity! {
     /// Standard deviation σ of the factor by which noise multiplies each gradient coordinate.
     Noise, "noise", 0.0, 100.0
 }

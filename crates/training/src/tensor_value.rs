@@ -212,6 +212,8 @@ impl TensorValue {
             Function::Exp => Tensor::f_exp,
             Function::Ln => Tensor::f_log,
             Function::Tanh => Tensor::f_tanh,
+            Function::Sin => Tensor::f_sin,
+            Function::Cos => Tensor::f_cos,
         };
         self.map(function.of_number(), of_tensor)
     }

@@ -1,7 +1,7 @@
 //! The caption of an animation's frames.
 
 use valleyscope_engine::optimizer::{RatedRule, Schedule};
-use valleyscope_engine::parameter::{LEARNING_RATE, ROTATION, SHARPNESS, SLOPE};
+use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 
 use crate::app::number;
@@ -57,18 +57,14 @@ impl OwnedSetting {
 
 /// Returns the settings of the landscape and of all rules.
 fn settings_of(spec: &SimulationSpec) -> Vec<OwnedSetting> {
-    let landscape = &spec.landscape;
-    let of_landscape = [
-        SHARPNESS.with(number::text(landscape.sharpness.get())),
-        SLOPE.with(number::text(landscape.slope.get())),
-        ROTATION.with(number::text(landscape.rotation_degrees.get())),
-    ];
+    let parameters = spec.landscape.parameters().map(|(of, value)| of.parameter.with(number::text(value)));
+    let of_landscape = std::iter::once(spec.landscape.kind().name().to_owned()).chain(parameters);
     let rules = spec.distinct_names().into_iter().zip(&spec.optimizers);
     let of_rules = rules.flat_map(|(name, optimizer)| {
         let settings = settings_of_rule(&optimizer.rule).into_iter();
         settings.map(move |words| OwnedSetting { owner: Some(name.clone()), words })
     });
-    of_landscape.into_iter().map(|words| OwnedSetting { owner: None, words }).chain(of_rules).collect()
+    of_landscape.map(|words| OwnedSetting { owner: None, words }).chain(of_rules).collect()
 }
 
 fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
@@ -99,7 +95,7 @@ mod tests {
     fn captions_show_the_settings_that_the_session_changes() {
         let text = "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
             (id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]), \
-            changes: [(step: 3, set: Noise(2)), (step: 5, set: Landscape(sharpness: 20)), \
+            changes: [(step: 3, set: Noise(2)), (step: 5, set: Landscape(Valley(sharpness: 20))), \
             (step: 7, set: Rule(optimizer: 1, rule: Focus(learning_rate: 0.02, gamma: 0.5)))])";
         let Preset::Landscape(preset) = Preset::parse(text, "test").expect("it is valid") else {
             panic!("a landscape")

@@ -3,11 +3,11 @@
 use egui::{
     Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
 };
+use valleyscope_engine::landscape::LandscapeParameter;
 use valleyscope_engine::optimizer::Hyperparameter;
 use valleyscope_engine::parameter::{Extent, Parameter};
 use valleyscope_engine::quantity::{
-    LearningRate, Noise, OutOfRange, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
-    Temperature,
+    LearningRate, Noise, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature,
 };
 
 use super::highlight::Highlight;
@@ -43,7 +43,7 @@ macro_rules! adjustable {
     )* };
 }
 
-adjustable!(LearningRate, Noise, Rotation, Sharpness, Slope, StartCoordinate, StartSpread, Temperature);
+adjustable!(LearningRate, Noise, StartCoordinate, StartSpread, Temperature);
 
 /// The value of a rule's numeric hyperparameter.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,33 @@ impl Adjustable for HyperparameterValue {
     fn nearest(self, value: f64) -> Self {
         let value = self.of.range().map_or(value, |range| value.clamp(range.min, range.max));
         HyperparameterValue { value, ..self }
+    }
+}
+
+/// The value of a landscape's parameter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LandscapeValue {
+    pub of: &'static LandscapeParameter,
+    pub value: f64,
+}
+
+impl PartialEq for LandscapeValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Adjustable for LandscapeValue {
+    fn number(self) -> f64 {
+        self.value
+    }
+
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        Ok(LandscapeValue { value: self.of.checked(value)?, ..self })
+    }
+
+    fn nearest(self, value: f64) -> Self {
+        LandscapeValue { value: self.of.nearest(value), ..self }
     }
 }
 

@@ -4,6 +4,7 @@ use valleyscope_engine::parameter;
 use valleyscope_engine::simulation::{Setting, SimulationSpec};
 
 use super::schedule;
+use super::simulation::LANDSCAPE;
 
 /// Returns the names of the controls that `settings` set to different values in two simulations; if nothing differs, of
 /// all that they set.
@@ -21,11 +22,13 @@ fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpe
         Setting::Temperature(_) => {
             vec![(parameter::TEMPERATURE.label.to_owned(), before.temperature != after.temperature)]
         }
-        Setting::Landscape(_) => vec![
-            (parameter::SHARPNESS.label.to_owned(), old.sharpness != new.sharpness),
-            (parameter::SLOPE.label.to_owned(), old.slope != new.slope),
-            (parameter::ROTATION.label.to_owned(), old.rotation_degrees != new.rotation_degrees),
-        ],
+        Setting::Landscape(_) => {
+            let kind = (LANDSCAPE.to_owned(), old.kind() != new.kind());
+            let parameters = new
+                .parameters()
+                .map(|(of, value)| (of.parameter.label.to_owned(), old.get(of.key()).is_some_and(|old| old != value)));
+            std::iter::once(kind).chain(parameters).collect()
+        }
         Setting::Steps(_) => Vec::new(),
         Setting::Rule { optimizer, .. } => {
             let rule_in =

@@ -1,14 +1,17 @@
 //! The cards of the settings that all optimizers share.
 
-use egui::Ui;
+use egui::{ComboBox, Ui};
+use valleyscope_engine::landscape::{LandscapeInfo, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::{Noise, Temperature};
-use valleyscope_engine::simulation::{LandscapeSpec, StartSpec, defaults};
+use valleyscope_engine::simulation::{StartSpec, defaults};
 
-use super::parameter::Control;
+use super::parameter::{Control, LandscapeValue};
 use crate::app::document::Document;
 use crate::app::theme;
 
+/// The label of the choice of the landscape.
+pub(crate) const LANDSCAPE: &str = "Landscape L";
 /// The initial Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;
 
@@ -23,16 +26,38 @@ pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
     });
 }
 
-/// Shows the settings of the valley and of the noise on its gradient.
+/// Shows the landscape, its parameters and the noise on its gradient.
 pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Landscape", |ui| {
-        let defaults = LandscapeSpec::default();
         let spec = &mut document.spec;
-        let landscape = &mut spec.landscape;
-        Control(&parameter::SHARPNESS).show(ui, "", &mut landscape.sharpness, defaults.sharpness);
-        Control(&parameter::SLOPE).show(ui, "", &mut landscape.slope, defaults.slope);
-        Control(&parameter::ROTATION).show(ui, "", &mut landscape.rotation_degrees, defaults.rotation_degrees);
+        landscape_choice(ui, "landscape", &mut spec.landscape);
+        for (of, value) in spec.landscape.parameters() {
+            let mut own = LandscapeValue { of, value };
+            Control(&of.parameter).show(ui, "", &mut own, LandscapeValue { of, value: of.default });
+            if own.value != value {
+                spec.landscape.set(of.key(), own.value).expect("the control keeps to the range");
+            }
+        }
         Control(&parameter::NOISE).show(ui, "", &mut spec.noise, Noise::clamped(1.0));
+    });
+}
+
+/// Shows the choice of the landscape. Another one keeps the parameters that both have.
+pub(crate) fn landscape_choice(ui: &mut Ui, id: &str, landscape: &mut LandscapeSpec) {
+    ui.horizontal(|ui| {
+        let label = ui.label(LANDSCAPE);
+        let combo = ComboBox::from_id_salt(id).selected_text(landscape.kind().name()).height(500.0);
+        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+            for &kind in LandscapeKind::ALL {
+                let LandscapeInfo { name, formula, about, source, .. } = kind.info();
+                let help = format!("{about}\n\nL = {formula}\n\nSource: {source}.");
+                let is_chosen = kind == landscape.kind();
+                if ui.selectable_label(is_chosen, *name).on_hover_text(help).clicked() && !is_chosen {
+                    *landscape = LandscapeSpec::new(kind).in_place_of(landscape);
+                }
+            }
+        });
+        shown.response.labelled_by(label.id);
     });
 }
 

@@ -1,7 +1,7 @@
 //! The axes of the canvas: x and y along its frame, and the valley's u and v.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, Vec2, Visuals, pos2, vec2};
-use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::landscape::{Landscape, Uv};
 use valleyscope_experiments::view::Viewport;
 use valleyscope_experiments::view::ticks::Ticks;
 
@@ -63,7 +63,7 @@ pub(super) fn draw(
     }
 }
 
-/// Draws the valley's axes through the origin: u along the floor, v across it. Their names avoid `taken`.
+/// Draws the axes of u and v, which φ turns, through the origin. Their names avoid `taken`.
 pub(super) fn draw_uv(
     painter: &Painter,
     canvas: Rect,
@@ -75,8 +75,8 @@ pub(super) fn draw_uv(
     let origin = on_canvas(canvas, viewport, [0.0, 0.0]);
     let text_color = Color32::from_white_alpha(210);
     let halo = Color32::from_black_alpha(110);
-    for (name, valley) in [("u", Valley { u: 1.0, v: 0.0 }), ("v", Valley { u: 0.0, v: 1.0 })] {
-        let [x, y] = landscape.xy_from_uv(valley);
+    for (name, axis) in [("u", Uv { u: 1.0, v: 0.0 }), ("v", Uv { u: 0.0, v: 1.0 })] {
+        let [x, y] = landscape.xy_from_uv(axis);
         let unit = vec2(x as f32, -y as f32).normalized();
         let Some([from, to]) = clipped(origin, unit, canvas) else { continue };
         for stroke in [Stroke::new(2.5, halo), Stroke::new(1.0, text_color)] {

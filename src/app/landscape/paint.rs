@@ -136,8 +136,9 @@ impl CallbackTrait for LandscapeCallback {
 mod tests {
     use super::*;
     use crate::player::Player;
+    use valleyscope_engine::landscape::LandscapeSpec;
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-    use valleyscope_engine::simulation::{LandscapeSpec, OptimizerSpec, SimulationSpec, defaults};
+    use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults};
 
     fn snapshot() -> Snapshot {
         let rule = RuleSpec::on_plane(RuleKind::Signum).rated(defaults::learning_rate());

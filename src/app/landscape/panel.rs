@@ -286,7 +286,7 @@ impl LandscapePanel {
             .collect();
         let scene = Scene {
             viewport: Viewport { camera: self.camera(), size_px: (canvas.size() * pixels_per_point).round().into() },
-            landscape: *landscape,
+            landscape: landscape.clone(),
             scale,
             colormap: view.colormap,
             contours: if view.contours { SymLog::CONTOURS } else { 0 },

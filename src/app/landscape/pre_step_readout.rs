@@ -19,7 +19,7 @@ impl PreStepReadout {
         let view = live.visible().find(|view| view.optimizer == particle.optimizer)?;
         let newest = view.columns.len().checked_sub(view.particles)?;
         let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
-        Some(PreStepReadout { position, gradient: landscape.gradient(landscape.uv_from_xy(position)) })
+        Some(PreStepReadout { position, gradient: landscape.gradient(position) })
     }
 }
 

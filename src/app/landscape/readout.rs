@@ -11,19 +11,20 @@ pub struct Readout {
     pub uv: [f64; 2],
     pub loss: f64,
     pub gradient: [f64; 2],
-    /// The curvature across the valley, a u².
+    /// The sum of the curvatures along x and y, which on the floor of the paper's valley is a u².
     pub curvature: f64,
 }
 
 impl Readout {
     pub fn at(landscape: &Landscape, xy: [f64; 2]) -> Self {
-        let valley = landscape.uv_from_xy(xy);
+        let uv = landscape.uv_from_xy(xy);
+        let [along_x, along_y] = landscape.hessian_diagonal(xy);
         Readout {
             xy,
-            uv: [valley.u, valley.v],
-            loss: landscape.loss(valley),
-            gradient: landscape.gradient(valley),
-            curvature: landscape.curvature(valley.u),
+            uv: [uv.u, uv.v],
+            loss: landscape.loss(xy),
+            gradient: landscape.gradient(xy),
+            curvature: along_x + along_y,
         }
     }
 
@@ -36,7 +37,7 @@ impl Readout {
                 ("L", text(self.loss)),
                 ("∂L/∂x", text(self.gradient[0])),
                 ("∂L/∂y", text(self.gradient[1])),
-                ("a u²", text(self.curvature)),
+                ("ΔL", text(self.curvature)),
             ],
         ]
     }

@@ -1,6 +1,7 @@
 //! The controls of the axes of a sweep.
 
 use egui::{ComboBox, Label, RichText, Ui};
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName};
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::parameter::Extent;
 use valleyscope_engine::quantity::PointCount;
@@ -24,9 +25,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
                 }
                 let other = Axis { of: of.clone(), ..axis.clone() };
                 if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
-                    let Extent { low, high, is_logarithmic } = of.parameter().axis;
-                    let spacing = if is_logarithmic { Spacing::Log } else { Spacing::Linear };
-                    *axis = Axis { of, from: low, to: high, spacing, count: axis.count };
+                    *axis = axis_of(of, axis.count);
                 }
             }
         });
@@ -55,6 +54,13 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
             axis.spacing = if log { Spacing::Log } else { Spacing::Linear };
         }
     });
+}
+
+/// Returns an axis of a quantity over its initial extent.
+pub(super) fn axis_of(of: Quantity, count: PointCount) -> Axis {
+    let Extent { low, high, is_logarithmic } = of.parameter().axis;
+    let spacing = if is_logarithmic { Spacing::Log } else { Spacing::Linear };
+    Axis { of, from: low, to: high, spacing, count }
 }
 
 /// Shows the control of the number of values.
@@ -86,14 +92,11 @@ fn optimizers_with(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl
 
 /// Returns the quantities that an axis can vary.
 fn choices(spec: &SweepSpec) -> Vec<Quantity> {
-    let mut choices = vec![
-        Quantity::Sharpness,
-        Quantity::Noise,
-        Quantity::Slope,
-        Quantity::Rotation,
-        Quantity::Steps,
-        Quantity::Dimension,
-    ];
+    let parameters = LandscapeParameterName::of(&spec.landscape).map(Quantity::Landscape);
+    let mut choices: Vec<Quantity> = parameters.chain([Quantity::Noise, Quantity::Steps]).collect();
+    if spec.landscape.kind() == LandscapeKind::Valley {
+        choices.push(Quantity::Dimension);
+    }
     for hyperparameter in HyperparameterName::all() {
         let ids: Vec<u32> = optimizers_with(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
         if ids.len() > 1 {

@@ -1,13 +1,15 @@
 //! The controls of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
 
 use egui::{Label, RichText, Ui};
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::parameter;
-use valleyscope_engine::quantity::{Dimension, Noise, Replicates, Rotation, Sharpness, Slope, StepCount};
+use valleyscope_engine::quantity::{Dimension, Noise, Replicates, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
 use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
 
-use super::axis_controls::axis;
+use super::axis_controls::{axis, axis_of};
 use super::optimizer_controls::optimizers;
+use crate::app::controls::landscape_choice;
 use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
@@ -92,14 +94,15 @@ macro_rules! number {
 /// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
 fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec) {
     let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
-    if !is_axis(spec, Quantity::Sharpness) {
-        number!(ui, parameter::SHARPNESS, spec.landscape.sharpness, Sharpness);
+    let before = spec.landscape;
+    landscape_choice(ui, "landscape of the sweep", &mut spec.landscape);
+    if spec.landscape.kind() != before.kind() {
+        keep_axes(spec, &before);
     }
-    if !is_axis(spec, Quantity::Slope) {
-        number!(ui, parameter::SLOPE, spec.landscape.slope, Slope);
-    }
-    if !is_axis(spec, Quantity::Rotation) {
-        number!(ui, parameter::ROTATION, spec.landscape.rotation_degrees, Rotation);
+    for name in LandscapeParameterName::of(&spec.landscape) {
+        if !is_axis(spec, Quantity::Landscape(name)) {
+            landscape_parameter(ui, name, &mut spec.landscape);
+        }
     }
     if !is_axis(spec, Quantity::Noise) {
         number!(ui, parameter::NOISE, spec.noise, Noise);
@@ -109,6 +112,39 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec) {
     }
     if !is_axis(spec, Quantity::Steps) {
         number!(ui, parameter::STEPS, spec.steps, StepCount);
+    }
+}
+
+/// Shows the field of a parameter of the landscape.
+fn landscape_parameter(ui: &mut Ui, name: LandscapeParameterName, landscape: &mut LandscapeSpec) {
+    let Some(of) = landscape.parameter(name.key()) else { return };
+    let (label, help) = (of.parameter.label, of.parameter.explanation());
+    form::line(ui, label, &help, |ui| {
+        let mut number = landscape.get(of.key()).unwrap_or(of.default);
+        let drag = form::drag(&mut number).speed(of.parameter.drag_step).range(of.range.min..=of.range.max);
+        if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
+            landscape.set(of.key(), of.nearest(number)).expect("it was brought into the range");
+        }
+    });
+}
+
+/// Replaces the axes of parameters that only the landscape before had, and the dimension that only the valley has.
+fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
+    if spec.landscape.kind() != LandscapeKind::Valley {
+        spec.dimension = Dimension::of::<2>();
+    }
+    let (landscape, others) = (spec.landscape, [spec.columns.of.clone(), spec.rows.of.clone()]);
+    for (axis, other) in [&mut spec.rows, &mut spec.columns].into_iter().zip(others) {
+        let is_lost = match &axis.of {
+            Quantity::Landscape(name) => before.get(name.key()).is_some() && landscape.get(name.key()).is_none(),
+            Quantity::Dimension => landscape.kind() != LandscapeKind::Valley,
+            _ => false,
+        };
+        let parameters = LandscapeParameterName::of(&landscape).map(Quantity::Landscape);
+        let free = parameters.chain([Quantity::Noise, Quantity::Steps]).find(|of| !of.overlaps(&other));
+        if let (true, Some(of)) = (is_lost, free) {
+            *axis = axis_of(of, axis.count);
+        }
     }
 }
 

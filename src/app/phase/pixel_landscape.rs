@@ -1,7 +1,7 @@
 //! Conversion from a pixel to its landscape, and from the landscape's settings to a place on the map.
 
 use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
-use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope};
+use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
 use valleyscope_experiments::preset::{FormatVersion, LandscapePreset};
@@ -73,9 +73,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
 /// axis. Returns `None` if it has none.
 fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
     match of {
-        Quantity::Sharpness => Some(simulation.landscape.sharpness.get()),
-        Quantity::Slope => Some(simulation.landscape.slope.get()),
-        Quantity::Rotation => Some(simulation.landscape.rotation_degrees.get()),
+        Quantity::Landscape(name) => simulation.landscape.get(name.key()),
         Quantity::Noise => Some(simulation.noise.get()),
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
@@ -89,7 +87,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
 /// Returns the position of the landscape's settings on a diagram: values of row and column.
 pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
     let is_axis = [&sweep.rows.of, &sweep.columns.of].contains(&&Quantity::Dimension);
-    if sweep.dimension.get() > 2 && !is_axis {
+    if simulation.landscape.kind() != sweep.landscape.kind() || (sweep.dimension.get() > 2 && !is_axis) {
         return None;
     }
     let [row, column] = [&sweep.rows.of, &sweep.columns.of].map(|of| present_value(simulation, sweep, of));
@@ -100,9 +98,11 @@ pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[
 /// of the axis.
 pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
     match of {
-        Quantity::Sharpness => simulation.landscape.sharpness = Sharpness::clamped(value),
-        Quantity::Slope => simulation.landscape.slope = Slope::clamped(value),
-        Quantity::Rotation => simulation.landscape.rotation_degrees = Rotation::clamped(value),
+        Quantity::Landscape(name) => {
+            if let Some(of) = simulation.landscape.parameter(name.key()) {
+                simulation.landscape.set(of.key(), of.nearest(value)).expect("it was brought into the range");
+            }
+        }
         Quantity::Noise => simulation.noise = Noise::clamped(value),
         Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
         Quantity::Dimension => {}

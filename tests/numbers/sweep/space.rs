@@ -1,8 +1,8 @@
 //! The engine in more than two dimensions against the oracle, in distribution.
 
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::quantity::{Dimension, Replicates, Slope, StepCount};
-use valleyscope_engine::simulation::LandscapeSpec;
+use valleyscope_engine::quantity::{Dimension, Replicates, StepCount};
 use valleyscope_engine::sweep::{LearningRates, Precision, SweepOptimizer, SweepSpec};
 
 use super::oracle::{self, LAWS, Toy};
@@ -70,7 +70,7 @@ fn three_dimensions_agree_in_double_precision() {
 fn mars_is_adam_until_a_gradient_is_longer_than_one() {
     for (dimension, precision) in [(2, Precision::Single), (100, Precision::Single), (100, Precision::Double)] {
         let found = |slope: f64, rule: RuleSpec| {
-            let landscape = LandscapeSpec { slope: Slope::clamped(slope), ..LandscapeSpec::default() };
+            let landscape = LandscapeSpec::default().with("slope", slope).unwrap();
             let learning_rates = only(0.01);
             let optimizers = vec![SweepOptimizer { learning_rates, ..optimizer(0, rule) }];
             let (dimension, steps) = (Dimension::clamped(dimension), StepCount::clamped(50));

@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use valleyscope_engine::instructions::Instructions;
+use valleyscope_engine::landscape::{LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
-use valleyscope_engine::simulation::LandscapeSpec;
 use valleyscope_engine::sweep::{
     Average, Axis, Backend, LearningRates, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
     SweepSpec, pixel_runs,
@@ -24,7 +24,13 @@ pub fn fig2a([rows, columns]: [usize; 2]) -> SweepSpec {
         common_random_numbers: false,
         metric: Metric::FinalLoss,
         average: Average::Mean,
-        rows: Axis { of: Quantity::Sharpness, from: 0.1, to: 1000.0, count: count(rows), spacing: Spacing::Log },
+        rows: Axis {
+            of: Quantity::Landscape(LandscapeParameterName::SHARPNESS),
+            from: 0.1,
+            to: 1000.0,
+            count: count(rows),
+            spacing: Spacing::Log,
+        },
         columns: Axis { of: Quantity::Noise, from: 0.0, to: 3.0, count: count(columns), spacing: Spacing::Linear },
         optimizers: vec![optimizer(0, adam()), optimizer(1, toy_focus()), optimizer(2, signum())],
     }

@@ -137,7 +137,7 @@ fn contour_lines_have_the_losses_of_their_levels() {
     let mut levels = std::collections::BTreeSet::new();
     let lines = ["#000000", "#ffffff"].map(|color| paths(&document, color, CONTOUR)).concat();
     for [at_x, at_y] in lines.into_iter().flatten().filter(|[x, _]| (left..=right).contains(x)) {
-        let loss = landscape.loss(landscape.uv_from_xy([x.value(at_x), y.value(at_y)]));
+        let loss = landscape.loss([x.value(at_x), y.value(at_y)]);
         let level = scale.position(loss) * f64::from(SymLog::CONTOURS);
         assert!((level - level.round()).abs() < 0.01, "a contour line at the loss {loss}, level {level}");
         levels.insert(level.round() as i64);

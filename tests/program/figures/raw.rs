@@ -58,7 +58,12 @@ fn other_sweeps_have_no_raw_arrays() {
     };
     let two = refusal(|spec| spec.optimizers.truncate(2));
     assert!(two.contains("Adam, FOCUS and Signum") && two.contains("found Adam, FOCUS"), "{two}");
-    assert!(refusal(|spec| spec.columns.of = Quantity::Slope).contains("found slope"));
+    assert!(
+        refusal(
+            |spec| spec.columns.of = Quantity::Landscape(valleyscope_engine::landscape::LandscapeParameterName::SLOPE)
+        )
+        .contains("found slope")
+    );
     assert!(refusal(|spec| spec.rows.of = Quantity::Steps).contains("found steps"));
     let rates =
         refusal(|spec| spec.optimizers[0].learning_rates.count = valleyscope_engine::quantity::PointCount::clamped(2));

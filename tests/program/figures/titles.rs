@@ -2,7 +2,7 @@
 
 use valleyscope::figure::{Map, as_changed};
 use valleyscope_engine::optimizer::HyperparameterName;
-use valleyscope_engine::quantity::{Noise, PointCount, Replicates, Rotation};
+use valleyscope_engine::quantity::{Noise, PointCount, Replicates};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Axis, Diagram, Metric, Quantity, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
@@ -32,7 +32,7 @@ fn a_preset_without_changes_keeps_its_words() {
 
 #[test]
 fn a_title_names_the_changes() {
-    let named = changed(|sweep| sweep.landscape.rotation_degrees = Rotation::clamped(45.0));
+    let named = changed(|sweep| sweep.landscape.set("rotation_degrees", 45.0).unwrap());
     assert_eq!(named.title, "Phase diagram: sharpness and noise (Fig. 2a), changed: φ = 45°");
     assert!(named.description.contains("φ = 45°") && !named.description.contains("Adam wins"));
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
-use valleyscope_engine::quantity::{LearningRate, Rotation, Sharpness, Slope};
-use valleyscope_engine::simulation::{LandscapeSpec, Sample, Setting, Simulation, SimulationSpec};
+use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::simulation::{Sample, Setting, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 
 fn built_in(name: &str) -> &'static LandscapePreset {
@@ -42,7 +43,7 @@ fn the_canonical_presets_are_built_in() {
         built_in(name);
     }
     assert!(built_in("lesson").lesson.len() >= 6);
-    assert_eq!(built_in("unrotated").simulation.landscape.rotation_degrees.get(), 0.0);
+    assert_eq!(built_in("unrotated").simulation.landscape.get("rotation_degrees").unwrap(), 0.0);
 }
 
 #[test]
@@ -57,11 +58,9 @@ fn the_zoo_has_every_optimizer() {
 #[test]
 fn the_paper_s_presets_have_the_paper_s_values() {
     let fig1c = &built_in("fig1c").simulation;
-    let paper = LandscapeSpec {
-        sharpness: Sharpness::clamped(10.0),
-        slope: Slope::clamped(0.1),
-        rotation_degrees: Rotation::clamped(30.0),
-    };
+    let values = [("sharpness", 10.0), ("slope", 0.1), ("rotation_degrees", 30.0)];
+    let valley = LandscapeSpec::new(LandscapeKind::Valley);
+    let paper = values.into_iter().fold(valley, |spec, (key, value)| spec.with(key, value).unwrap());
     assert_eq!((fig1c.landscape, fig1c.noise.get()), (paper, 1.0));
     let [adam, signum] = &fig1c.optimizers[..] else { panic!("two optimizers") };
     assert_eq!([adam.rule.rule.kind(), signum.rule.rule.kind()], [RuleKind::Adam, RuleKind::Signum]);

@@ -36,7 +36,7 @@ fn excessive_lengths_are_refused_with_their_position() {
 fn the_length_of_lists_is_limited_except_for_recorded_changes() {
     let ids = format!("Of(LearningRate, [{}])", "0, ".repeat(10_001));
     let fig2a = built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset.to_ron();
-    let fault = fault_of(&fig2a.replacen("of: Sharpness", &format!("of: {ids}"), 1));
+    let fault = fault_of(&fig2a.replacen("of: Landscape(Sharpness)", &format!("of: {ids}"), 1));
     assert!(fault.message.contains("`sweep.rows.of") && fault.message.contains("10000 elements"), "{fault}");
     let change = "(step: 9, set: Noise(1.0)),\n";
     let text = GOOD.replace("changes: [", &format!("changes: [\n{}", change.repeat(20_000)));

@@ -1,9 +1,10 @@
 //! Round trips of presets, and the format of values.
 
 use proptest::prelude::*;
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, MOST_PARAMETERS};
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
-use valleyscope_engine::simulation::{Change, LandscapeSpec, OptimizerSpec, Setting, SimulationSpec, StartSpec};
+use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, SymLog, ViewSettings};
 
@@ -22,7 +23,7 @@ fn optional_fields_and_settings_are_written_without_wrappers() {
                 optimizers: [(id: 7, name: "mine", color: (1, 2, 3), rule: Adam(learning_rate: 1e-3))],
             ),
             view: (camera: (center: (0.5, -2), width: 4)),
-            lesson: [(text: "Look.", set: [Noise(1.5), Steps(None), Temperature(2), Landscape(sharpness: 3)])],
+            lesson: [(text: "Look.", set: [Noise(1.5), Steps(None), Temperature(2), Landscape(Valley(sharpness: 3))])],
             changes: [(step: 3, set: Rule(optimizer: 7, rule: Adam(learning_rate: 0.5)))],
         )"#;
     let Preset::Landscape(preset) = Preset::parse(text, "bare.ron").unwrap() else { panic!("a simulation") };
@@ -96,9 +97,20 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     (warmup, decay).prop_map(|(warmup, decay)| Schedule { warmup, decay })
 }
 
+/// Returns any landscape with any values of its parameters.
 fn landscape() -> impl Strategy<Value = LandscapeSpec> {
-    (quantity!(Sharpness), quantity!(Slope), quantity!(Rotation))
-        .prop_map(|(sharpness, slope, rotation_degrees)| LandscapeSpec { sharpness, slope, rotation_degrees })
+    let text = "param kappa = 2 in 1..9\nL = kappa*x^2 + y";
+    let formula = LandscapeFormula::new("A \"bowl\"", text).expect("it is valid");
+    let kinds = LandscapeKind::ALL.iter().copied().chain([LandscapeKind::Formula(formula)]).collect::<Vec<_>>();
+    (proptest::sample::select(kinds), proptest::collection::vec(0.0..=1.0, MOST_PARAMETERS)).prop_map(
+        |(kind, places)| {
+            let spec = LandscapeSpec::new(kind);
+            spec.parameters().zip(places).fold(spec, |spec, ((of, _), place): (_, f64)| {
+                let value = of.range.min + place * (of.range.max - of.range.min);
+                spec.with(of.key(), of.nearest(value)).expect("it is in the range")
+            })
+        },
+    )
 }
 
 /// Returns an optimizer whose id is also the kind of its rule, so that settings fit.

@@ -9,11 +9,11 @@ const GOOD: &str = r#"Sweep(
     version: 1,
     title: "Good",
     sweep: (
-        landscape: (sharpness: 10.0),
+        landscape: Valley(sharpness: 10.0),
         noise: 1.0,
         steps: 100,
         replicates: 5,
-        rows: (of: Sharpness, from: 0.1, to: 1000.0, count: 96, spacing: Log),
+        rows: (of: Landscape(Sharpness), from: 0.1, to: 1000.0, count: 96, spacing: Log),
         columns: (of: Of(WeightDecay, [3, 5]), from: 0.0, to: 0.5, count: 100, spacing: Linear),
         optimizers: [
             (id: 3, rule: Adam(beta2: 0.99), learning_rates: (from: 0.001, to: 1.0, count: 20)),
@@ -57,8 +57,8 @@ fn logarithmic_axes_are_positive() {
     refused("from: 0.1", "from: -1.0", "-1.0", &[&["`sweep.rows.from`", "-1"], &log[..]].concat());
     refused("to: 1000.0", "to: -1000.0", "-1000.0", &[&["`sweep.rows.to`", "-1000"], &log[..]].concat());
     refused(
-        "(of: Sharpness, from: 0.1",
-        "(of: Sharpness, from: 1e-7",
+        "(of: Landscape(Sharpness), from: 0.1",
+        "(of: Landscape(Sharpness), from: 1e-7",
         "(of",
         &["rows", "sharpness", "0.000001", "0.0000001"],
     );
@@ -66,8 +66,8 @@ fn logarithmic_axes_are_positive() {
 
 #[test]
 fn logarithmic_axes_have_ends_that_can_be_compared() {
-    let wide = "(of: Slope, from: 1e-307, to: 17.9, count: 9, spacing: Log";
-    let whole = "(of: Sharpness, from: 0.1, to: 1000.0, count: 96, spacing: Log";
+    let wide = "(of: Landscape(Slope), from: 1e-307, to: 17.9, count: 9, spacing: Log";
+    let whole = "(of: Landscape(Sharpness), from: 0.1, to: 1000.0, count: 96, spacing: Log";
     refused(whole, wide, "17.9", &["`sweep.rows.to`", "17.9", "`rows.from`", "logarithmic"]);
 }
 
@@ -101,7 +101,7 @@ fn axes_beyond_their_quantity_are_refused() {
 fn two_axes_of_the_same_quantity_are_refused() {
     let same = &["`sweep.columns.of`", "`rows.of`"];
     refused("Of(WeightDecay, [3, 5])", "Sharpness", "Sharpness", same);
-    let text = GOOD.replace("of: Sharpness", "of: Of(WeightDecay, [5])").replace("to: 1000.0", "to: 1.0");
+    let text = GOOD.replace("of: Landscape(Sharpness)", "of: Of(WeightDecay, [5])").replace("to: 1000.0", "to: 1.0");
     let fault = fault_of(&text);
     assert_eq!(fault.line, 10, "{fault}");
     assert!(same.iter().all(|word| fault.message.contains(word)), "{fault}");
@@ -139,7 +139,7 @@ fn rules_of_the_plane_are_refused_in_more_dimensions() {
     for rule in ["Shampoo", "SOAP"] {
         let text = GOOD.replace("Focus(gamma: 0.2)", &format!("{rule}()"));
         let Ok(Preset::Sweep(_)) = Preset::parse(&text, "good.ron") else { panic!("on the plane it is good") };
-        let rows = "(of: Sharpness, from: 0.1, to: 1000.0, count: 96, spacing: Log)";
+        let rows = "(of: Landscape(Sharpness), from: 0.1, to: 1000.0, count: 96, spacing: Log)";
         let dimensions = "(of: Dimension, from: 2, to: 7, count: 6, spacing: Linear)";
         let many = [("noise: 1.0", "noise: 1.0, dimension: 7"), (rows, dimensions)];
         for (part, replacement) in many {

@@ -44,7 +44,7 @@ fn broken_sweeps_are_refused_with_their_place() {
     let sandbox = Sandbox::new();
     let preset = |rows: &str, optimizers: &str| {
         format!(
-            "Sweep(version: 1, title: \"x\", sweep: (noise: 1.0, rows: (of: Sharpness, {rows}), \
+            "Sweep(version: 1, title: \"x\", sweep: (noise: 1.0, rows: (of: Landscape(Sharpness), {rows}), \
              columns: (of: Noise, from: 0.0, to: 3.0, count: 3, spacing: Linear), optimizers: [{optimizers}]))"
         )
     };

@@ -32,9 +32,9 @@ fn sliders_of_the_simulation_reach_the_engine() {
     app.set_slider("Start y", -0.25);
     app.set_slider("Start spread", 0.01);
     let spec = spec(&app);
-    assert_eq!(spec.landscape.sharpness.get(), 250.0);
-    assert_eq!(spec.landscape.slope.get(), 0.5);
-    assert_eq!(spec.landscape.rotation_degrees.get(), -45.0);
+    assert_eq!(spec.landscape.get("sharpness").unwrap(), 250.0);
+    assert_eq!(spec.landscape.get("slope").unwrap(), 0.5);
+    assert_eq!(spec.landscape.get("rotation_degrees").unwrap(), -45.0);
     assert_eq!(spec.noise.get(), 2.5);
     assert_eq!(spec.particles.get(), 20);
     assert_eq!((spec.start.x.get(), spec.start.y.get(), spec.start.spread.get()), (0.5, -0.25, 0.01));
@@ -121,18 +121,22 @@ fn a_new_start_keeps_playing() {
 fn typed_numbers_go_beyond_the_slider_and_nonsense_is_refused_visibly() {
     let mut app = App::plain();
     app.type_into("Sharpness a, number", "50000");
-    assert_eq!(spec(&app).landscape.sharpness.get(), 50_000.0, "beyond the slider, within the quantity's range");
+    assert_eq!(
+        spec(&app).landscape.get("sharpness").unwrap(),
+        50_000.0,
+        "beyond the slider, within the quantity's range"
+    );
     app.type_into("Sharpness a, number", "1e9");
-    assert_eq!(spec(&app).landscape.sharpness.get(), 50_000.0);
+    assert_eq!(spec(&app).landscape.get("sharpness").unwrap(), 50_000.0);
     assert!(
         app.shows("Sharpness a must be a number from 0.000001 to 1000000, found 1000000000"),
         "the refusal says what was expected"
     );
     app.type_into("Sharpness a, number", "steep");
-    assert_eq!(spec(&app).landscape.sharpness.get(), 50_000.0);
+    assert_eq!(spec(&app).landscape.get("sharpness").unwrap(), 50_000.0);
     assert!(app.shows("expected a number such as 0.01"));
     app.type_into("Sharpness a, number", "2,5");
-    assert_eq!(spec(&app).landscape.sharpness.get(), 2.5, "a decimal comma is understood");
+    assert_eq!(spec(&app).landscape.get("sharpness").unwrap(), 2.5, "a decimal comma is understood");
     assert!(!app.shows("expected a number such as 0.01"), "an accepted number takes the refusal away");
     app.type_into("Particles, number", "12.5");
     assert!(app.shows("Particles must be a whole number from 1 to 10000, found 12.5"));
@@ -195,7 +199,7 @@ fn reset_restores_the_default() {
     let mut app = App::plain();
     app.set_slider("Sharpness a", 500.0);
     app.button("Reset Sharpness a");
-    assert_eq!(spec(&app).landscape.sharpness.get(), 10.0);
+    assert_eq!(spec(&app).landscape.get("sharpness").unwrap(), 10.0);
     app.set_slider("FOCUS: Attraction γ", 0.9);
     app.button("Reset FOCUS: Attraction γ");
     assert_eq!(spec(&app).optimizers[1].rule.rule.get("gamma"), Some(0.2));

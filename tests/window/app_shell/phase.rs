@@ -22,7 +22,7 @@ pub const SMALL: &str = r#"Sweep(
         noise: 1.0,
         steps: 30,
         replicates: 10,
-        rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log),
+        rows: (of: Landscape(Sharpness), from: 1.0, to: 100.0, count: 5, spacing: Log),
         columns: (of: Noise, from: 0.0, to: 3.0, count: 4, spacing: Linear),
         optimizers: [
             (id: 0, rule: Adam(), learning_rates: (from: 0.001, to: 1.0, count: 3)),
@@ -144,7 +144,7 @@ fn keys_choose_a_pixel_and_show_its_landscape() {
     app.harness.key_press(Key::Enter);
     app.settle();
     let spec = &app.state().document().spec;
-    assert_eq!((spec.landscape.sharpness.get(), spec.noise.get()), (100.0, 3.0));
+    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.get()), (100.0, 3.0));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_click_plays_the_pixels_landscape() {
     drag(&mut app, corner, corner);
     app.settle();
     let spec = &app.state().document().spec;
-    assert_eq!((spec.landscape.sharpness.get(), spec.noise.get()), (100.0, 3.0));
+    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.get()), (100.0, 3.0));
     assert!(!app.shows("Common random numbers"), "the landscape is shown");
 }
 
@@ -212,14 +212,18 @@ fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
     let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
     let landscape = &app.state().document().spec;
     // Columns from 0 to 3 in 4, rows from 1 to 100 in 5, whose values are in their middles.
-    let along = [landscape.noise.get() / 3.0, landscape.landscape.sharpness.get().log10() / 2.0];
+    let along = [landscape.noise.get() / 3.0, landscape.landscape.get("sharpness").unwrap().log10() / 2.0];
     let place = |[noise, sharpness]: [f64; 2]| {
         let [x, y] = [(0.5 + 3.0 * noise) / 4.0, (0.5 + 4.0 * sharpness) / 5.0].map(|part| part as f32);
         egui::pos2(map.left() + x * map.width(), map.bottom() - y * map.height())
     };
     drag(&mut app, place(along), place([1.0, 1.0]));
     let spec = &app.state().document().spec;
-    assert!((spec.landscape.sharpness.get() / 100.0 - 1.0).abs() < 0.02, "{}", spec.landscape.sharpness.get());
+    assert!(
+        (spec.landscape.get("sharpness").unwrap() / 100.0 - 1.0).abs() < 0.02,
+        "{}",
+        spec.landscape.get("sharpness").unwrap()
+    );
     assert!((spec.noise.get() - 3.0).abs() < 0.02, "{}", spec.noise.get());
     let before = app.state().document().clone();
     drag(&mut app, map.left_bottom() + egui::vec2(20.0, -20.0), map.center());
@@ -251,7 +255,7 @@ fn a_pixel_opens_as_a_landscape() {
     app.button("Show this landscape");
     app.settle();
     let spec = &app.state().document().spec;
-    assert_eq!((spec.landscape.sharpness.get(), spec.noise.get()), (100.0, 3.0));
+    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.get()), (100.0, 3.0));
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
         let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best_rate);
         assert_eq!(optimizer.rule.learning_rate.get(), best);
@@ -331,7 +335,7 @@ fn invalid_numbers_leave_the_old_value() {
     assert!(app.shows("expected a whole number"));
     assert_eq!(app.state().phase().preset().sweep, before);
     type_number(&mut app, "Slope c", "7");
-    assert_eq!(app.state().phase().preset().sweep.landscape.slope.get(), 7.0);
+    assert_eq!(app.state().phase().preset().sweep.landscape.get("slope").unwrap(), 7.0);
 }
 
 fn type_number(app: &mut App, field: &str, text: &str) {

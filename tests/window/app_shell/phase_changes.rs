@@ -122,7 +122,7 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
     let rows = "rows: (of: Of(WeightDecay, [0, 1]), from: 0.0, to: 0.5, count: 5, spacing: Linear)";
     let columns = "columns: (of: Of(Beta1, [0]), from: 0.5, to: 0.9, count: 4, spacing: Linear)";
     let text = SMALL
-        .replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows)
+        .replace("rows: (of: Landscape(Sharpness), from: 1.0, to: 100.0, count: 5, spacing: Log)", rows)
         .replace("columns: (of: Noise, from: 0.0, to: 3.0, count: 4, spacing: Linear)", columns);
     let mut app = computed(&text);
     assert!(app.shows("Signum keeps its own."));
@@ -141,7 +141,7 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
 #[test]
 fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
     let rows = "rows: (of: Of(Beta2, [0]), from: 0.5, to: 0.9, count: 5, spacing: Linear)";
-    let text = SMALL.replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows);
+    let text = SMALL.replace("rows: (of: Landscape(Sharpness), from: 1.0, to: 100.0, count: 5, spacing: Log)", rows);
     let mut app = computed(&text.replace("Adam()", "Adam(weight_decay: 0.2)"));
     app.click(Role::DisclosureTriangle, "■ Adam");
     app.choose("Adam: rule", "SGD");

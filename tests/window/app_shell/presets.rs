@@ -263,7 +263,7 @@ fn a_lesson_keeps_settings_that_it_does_not_set() {
     app.set_slider("Noise σ", 1.5);
     app.button("Again");
     assert_eq!(app.state().document().spec.noise.get(), 0.0, "the step's own setting is in force again");
-    assert_eq!(app.state().document().spec.landscape.sharpness.get(), 100.0);
+    assert_eq!(app.state().document().spec.landscape.get("sharpness").unwrap(), 100.0);
 }
 
 #[test]

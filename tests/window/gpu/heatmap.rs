@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_PI_6;
 
 use image::RgbaImage;
 use valleyscope::gpu::Scene;
-use valleyscope_engine::landscape::{Landscape, Valley};
+use valleyscope_engine::landscape::{Landscape, NarrowValley, Uv};
 use valleyscope_experiments::view::{Camera, Colormap, SymLog};
 
 use super::offscreen::{PLAIN, draw, renderer, scene};
@@ -13,7 +13,7 @@ const SIZE: [u32; 2] = [160, 120];
 
 fn loss_at(scene: &Scene, x_px: u32, y_px: u32) -> f64 {
     let xy = scene.viewport.xy_from_px([x_px as f32 + 0.5, y_px as f32 + 0.5]);
-    scene.landscape.loss(scene.landscape.uv_from_xy(xy))
+    scene.landscape.loss(xy)
 }
 
 fn difference(a: [u8; 3], b: [u8; 3]) -> u8 {
@@ -47,7 +47,7 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
             for (width, center) in [(10.0, [0.3, -0.2]), (3.0, [0.9, 0.5]), (0.1, [1.3, 0.7]), (1e-3, [-0.4, 1.1])] {
                 let mut scene = scene(SIZE, Camera { center, width });
                 scene.colormap = colormap;
-                scene.landscape = Landscape::new(sharpness, slope, rotation);
+                scene.landscape = Landscape::Valley(NarrowValley::new(sharpness, slope, rotation));
                 scene.scale = SymLog { linear: 0.02, max: 20.0 };
                 let image = draw(&mut renderer, PLAIN, &scene);
                 let what = format!("{colormap:?}, a {sharpness}, c {slope}, φ {rotation}, width {width}");
@@ -60,7 +60,7 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
 /// Returns the point of the valley's wall where the loss is 0, on which a deep zoom can resolve tiny losses.
 fn zero_of_loss(landscape: &Landscape, u: f64) -> [f64; 2] {
     let v = (2.0 * landscape.slope / (landscape.sharpness * u)).sqrt();
-    landscape.xy_from_uv(Valley { u, v })
+    landscape.xy_from_uv(Uv { u, v })
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn deep_zooms_are_smooth() {
     let mut renderer = renderer(PLAIN);
     for sharpness in [0.1, 10.0, 1000.0] {
         for width in [1e-2, 1e-4, 1e-5, 1e-6] {
-            let landscape = Landscape::new(sharpness, 0.1, FRAC_PI_6);
+            let landscape = Landscape::Valley(NarrowValley::new(sharpness, 0.1, FRAC_PI_6));
             let center = zero_of_loss(&landscape, 3.0);
-            let [dx, dy] = landscape.gradient(landscape.uv_from_xy(center));
+            let [dx, dy] = landscape.gradient(center);
             let highest = 0.5 * width * dx.hypot(dy);
             let mut scene = scene(SIZE, Camera { center, width });
             scene.landscape = landscape;
@@ -88,7 +88,7 @@ fn extreme_views_have_colors() {
     let mut renderer = renderer(PLAIN);
     for (sharpness, width) in [(1000.0, 1e12), (1000.0, 1e20), (0.1, 1e15)] {
         let mut scene = scene(SIZE, Camera { center: [0.1, 0.2], width });
-        scene.landscape = Landscape::new(sharpness, 0.1, FRAC_PI_6);
+        scene.landscape = Landscape::Valley(NarrowValley::new(sharpness, 0.1, FRAC_PI_6));
         let image = draw(&mut renderer, PLAIN, &scene);
         assert_eq!(rgb(&image, 3, 5), Colormap::Viridis.rgb(1.0), "a {sharpness}, width {width}");
     }
@@ -137,7 +137,7 @@ fn contours_are_at_the_values_of_the_scale() {
 fn contours_are_sharp_at_deep_zooms() {
     // The scale spans everything, so that neighbouring pixels differ by a millionth of a contour's step.
     for width in [1e-4, 1e-6] {
-        let landscape = Landscape::new(10.0, 0.1, FRAC_PI_6);
+        let landscape = Landscape::Valley(NarrowValley::new(10.0, 0.1, FRAC_PI_6));
         let mut scene = scene(SIZE, Camera { center: zero_of_loss(&landscape, 3.0), width });
         scene.contours = 16;
         scene.scale = SymLog { linear: 0.05, max: 20.0 };
@@ -148,7 +148,7 @@ fn contours_are_sharp_at_deep_zooms() {
 #[test]
 fn contours_fade_where_they_would_crowd() {
     let mut scene = scene(SIZE, Camera { center: [3.0, 3.0], width: 4.0 });
-    scene.landscape = Landscape::new(1000.0, 0.1, FRAC_PI_6);
+    scene.landscape = Landscape::Valley(NarrowValley::new(1000.0, 0.1, FRAC_PI_6));
     scene.scale = SymLog { linear: 0.01, max: 1e6 };
     let mut renderer = renderer(PLAIN);
     let plain = draw(&mut renderer, PLAIN, &scene);

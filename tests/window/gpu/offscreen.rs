@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use image::RgbaImage;
 use valleyscope::gpu::{EnsembleStyle, Positions, Renderer, Scene};
-use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::landscape::{Landscape, NarrowValley};
 use valleyscope_experiments::view::{Camera, Colormap, SymLog, Viewport};
 
 pub struct Gpu {
@@ -50,7 +50,7 @@ pub const PLAIN: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 pub fn scene(size_px: [u32; 2], camera: Camera) -> Scene {
     Scene {
         viewport: Viewport { camera, size_px: size_px.map(|size| size as f32) },
-        landscape: Landscape::new(10.0, 0.1, std::f64::consts::FRAC_PI_6),
+        landscape: Landscape::Valley(NarrowValley::new(10.0, 0.1, std::f64::consts::FRAC_PI_6)),
         scale: SymLog { linear: 0.01, max: 10.0 },
         colormap: Colormap::Viridis,
         contours: 0,

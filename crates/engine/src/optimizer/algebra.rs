@@ -8,22 +8,26 @@ use crate::elementary;
 use crate::lanes::{Real, each};
 
 /// A function of one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     Exp,
     /// The natural logarithm.
     Ln,
     Tanh,
+    Sin,
+    Cos,
 }
 
 impl Function {
-    pub(crate) const ALL: [Function; 3] = [Function::Exp, Function::Ln, Function::Tanh];
+    pub(crate) const ALL: [Function; 5] = [Function::Exp, Function::Ln, Function::Tanh, Function::Sin, Function::Cos];
 
     pub fn name(self) -> &'static str {
         match self {
             Function::Exp => "exp",
             Function::Ln => "ln",
             Function::Tanh => "tanh",
+            Function::Sin => "sin",
+            Function::Cos => "cos",
         }
     }
 
@@ -34,12 +38,14 @@ impl Function {
             Function::Exp => elementary::exp_of_any,
             Function::Ln => elementary::ln_of_any,
             Function::Tanh => elementary::tanh,
+            Function::Sin => elementary::sin_of_any,
+            Function::Cos => elementary::cos_of_any,
         }
     }
 }
 
 /// A relation between two numbers; none holds where either is NaN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
     Less,
     AtMost,

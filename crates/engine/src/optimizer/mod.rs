@@ -36,7 +36,6 @@ mod average;
 mod axes;
 mod bias;
 mod hyperparameter;
-mod identifier;
 mod marker;
 mod name;
 mod plane;
@@ -67,12 +66,13 @@ pub use spec::{RatedRule, RuleSpec};
 pub use step_part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use step_trace::{StepInputs, Trace, trace};
 pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
+pub(crate) use typed::symbol;
 pub use typed::{Typed, TypedRule, TypedRuleError};
 
+use crate::identifier::lasting;
 pub(crate) use algebra::orthogonal_column;
 use average::ADAM_EPSILON;
 use hyperparameter::hyperparameters;
-use identifier::lasting;
 
 /// Registers the rules: a file of this folder and the rule in it, a line each, in the order of menus.
 macro_rules! rules {

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::identifier::{Identifier, lasting};
 use super::{Hyperparameter, RuleKind, RuleSpec, TypedRule};
+use crate::identifier::{Identifier, lasting, type_name};
 
 /// The name of the learning rate, or of a hyperparameter that some rule has and that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +62,7 @@ impl HyperparameterName {
 
     /// Returns the name in presets: `WeightDecay` for `weight_decay`.
     fn type_name(self) -> String {
-        let word = |word: &str| {
-            let mut chars = word.chars();
-            chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-        };
-        self.0.split('_').map(word).collect()
+        type_name(self.0)
     }
 
     /// The names in presets: those of the built-in rules, and one that stands before a name that a typed rule gives.

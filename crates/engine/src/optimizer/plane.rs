@@ -1,25 +1,26 @@
 //! The batch of a step on the plane.
 
 use super::Batch;
-use crate::landscape::{Landscape, Valley};
+use crate::instructions::OfSet;
+use crate::landscape::Landscape;
 use crate::lanes::{Planar, Real};
 
 /// A place on a landscape and the draws of noise of a step there.
 #[derive(Clone, Copy, Debug)]
-pub struct PlaneBatch<V> {
-    pub landscape: Landscape,
-    /// θ before the step.
-    pub at: Valley<V>,
+pub struct PlaneBatch<'a, V> {
+    pub landscape: &'a Landscape,
+    /// The point (x, y) at which the gradient of the step is computed.
+    pub at: [V; 2],
     /// The factors of the gradient in x and y, drawn from Normal(1, σ).
     pub noise: [V; 2],
     /// The factors of the curvature, drawn as those of the gradient.
     pub curvature_noise: [V; 2],
 }
 
-impl<V: Real> Batch<[V; 2]> for PlaneBatch<V> {
+impl<V: Real + OfSet> Batch<[V; 2]> for PlaneBatch<'_, V> {
     #[inline(always)]
     fn gradient_at(self, theta: [V; 2]) -> [V; 2] {
-        let [x, y] = self.landscape.gradient(self.landscape.uv_from_xy(theta));
+        let [x, y] = self.landscape.gradient(theta);
         [x * self.noise[0], y * self.noise[1]]
     }
 
@@ -32,9 +33,9 @@ impl<V: Real> Batch<[V; 2]> for PlaneBatch<V> {
 
 /// The batch of both coordinates side by side.
 #[derive(Clone, Copy, Debug)]
-pub struct SideBySide<V>(pub PlaneBatch<V>);
+pub struct SideBySide<'a, V>(pub PlaneBatch<'a, V>);
 
-impl<V: Planar> Batch<V::Both> for SideBySide<V> {
+impl<V: Planar + OfSet> Batch<V::Both> for SideBySide<'_, V> {
     #[inline(always)]
     fn gradient_at(self, theta: V::Both) -> V::Both {
         V::both(self.0.gradient_at(V::apart(theta)))

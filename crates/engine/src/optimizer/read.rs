@@ -5,11 +5,11 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
 
-use super::identifier::{Identifier, lasting};
 use super::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, RatedRule, RuleKind, RuleSpec,
     Schedule, TypedRule,
 };
+use crate::identifier::{Identifier, lasting};
 use crate::quantity::LearningRate;
 
 /// The fields of a rated rule that are no hyperparameters.

@@ -7,11 +7,12 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::program::{GivenOfStep, Program, ProgramCoefficients, ProgramError};
+use super::program::{GivenOfStep, Program, ProgramCoefficients};
 use super::{
     Algebra, Batch, Hyperparameter, HyperparameterKind, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved,
     Need, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
 };
+use crate::language::{Parameter, ProgramError};
 use crate::quantity::{Beta, Range};
 use crate::terminal_escape::{escaped_name, is_visible_name};
 
@@ -144,7 +145,7 @@ impl Hash for TypedRule {
 }
 
 /// A name as it is shown: with a Greek letter and an index in place of their names, so that no two look alike.
-fn symbol(name: &str) -> &'static str {
+pub(crate) fn symbol(name: &str) -> &'static str {
     const GREEK: [(&str, &str); 15] = [
         ("alpha", "α"),
         ("beta", "β"),
@@ -189,7 +190,7 @@ fn info(name: &'static str, program: &Program, parts: &'static [StepPart]) -> Ru
 }
 
 fn table(program: &Program) -> &'static [Hyperparameter] {
-    let hyperparameter = |parameter: &super::program::Parameter| {
+    let hyperparameter = |parameter: &Parameter| {
         let key = &*parameter.name.clone().leak();
         let symbol = symbol(key);
         let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };

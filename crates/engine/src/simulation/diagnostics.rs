@@ -2,7 +2,7 @@
 
 use std::f64::consts::{E, TAU};
 
-use crate::landscape::Valley;
+use crate::landscape::Uv;
 use crate::lanes::{Lanes, Real, Vector, each};
 
 /// The distribution of a quantity over the particles of an ensemble.
@@ -62,7 +62,7 @@ impl Sample {
 #[derive(Clone, Copy)]
 pub(super) struct Observed<R> {
     pub position: [R; 2],
-    pub valley: Valley<R>,
+    pub uv: Uv<R>,
     pub loss: R,
     pub effective_step: R,
 }
@@ -74,7 +74,7 @@ impl<R: Copy> Observed<R> {
         let [x, y] = self.position;
         Observed {
             position: [convert(x), convert(y)],
-            valley: Valley { u: convert(self.valley.u), v: convert(self.valley.v) },
+            uv: Uv { u: convert(self.uv.u), v: convert(self.uv.v) },
             loss: convert(self.loss),
             effective_step: convert(self.effective_step),
         }
@@ -165,8 +165,8 @@ impl<R: Real> Sums<R> {
     {
         let [loss, u, abs_v, effective_step] = &mut self.quantities;
         loss.add(block.loss);
-        u.add(block.valley.u);
-        abs_v.add(block.valley.v.abs());
+        u.add(block.uv.u);
+        abs_v.add(block.uv.v.abs());
         effective_step.add(block.effective_step);
         let dx = block.position[0] - R::splat(self.position_pivot[0]);
         let dy = block.position[1] - R::splat(self.position_pivot[1]);

@@ -83,8 +83,9 @@ impl Ensemble {
             before: None,
         };
         // The second pass sums about the means of the first one.
-        ensemble.observe(&spec.landscape.landscape());
-        ensemble.observe(&spec.landscape.landscape());
+        let landscape = spec.landscape.landscape();
+        ensemble.observe(&landscape);
+        ensemble.observe(&landscape);
         ensemble
     }
 
@@ -167,7 +168,7 @@ impl Ensemble {
         self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, noise, learning_rate));
         let part_toward = self.rule.rule.gradient_toward().map_or(0.0, |(_, part)| part);
         let pivots = (self.sample, self.mean_position);
-        let step = Step { landscape: *landscape, noise, learning_rate, part_toward, pivots };
+        let step = Step { landscape, noise, learning_rate, part_toward, pivots };
         let particles = Particles { count: self.particles, positions: &mut self.positions, streams: &mut self.streams };
         let (bias, states) = (&mut self.bias, &mut self.states);
         let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule.rule, bias, particles, states));
@@ -194,11 +195,10 @@ impl Ensemble {
     fn observed(&self, landscape: &Landscape) -> (Sample, [f64; 2]) {
         let mut sums = Sums::about(&self.sample, self.mean_position);
         for (block, position) in self.positions.iter().enumerate() {
-            let valley = landscape.uv_from_xy(*position);
             let observed = Observed {
                 position: *position,
-                valley,
-                loss: landscape.loss(valley),
+                uv: landscape.uv_from_xy(*position),
+                loss: landscape.loss(*position),
                 effective_step: Lanes::splat(f64::NAN),
             };
             sums.add_some(&observed, WIDTH.min(self.particles - block * WIDTH));
@@ -212,7 +212,7 @@ impl Ensemble {
             position: self.positions[block],
             noise: noise_factors(has_curvature, &mut self.streams[block].clone(), noise),
             states: self.states_of(block).to_vec(),
-            landscape: *landscape,
+            landscape: landscape.clone(),
             rule: self.rule.rule,
             learning_rate,
         }
@@ -234,11 +234,10 @@ impl Ensemble {
             None => theta,
             Some((state, part)) => [0, 1].map(|axis| states[state][axis].mul_add(part, theta[axis])),
         };
-        let at = before.landscape.uv_from_xy(place);
-        let gradient = before.landscape.gradient(at);
+        let gradient = before.landscape.gradient(place);
         let [noise, curvature_noise] = before.noise.map(pick);
         let noisy_gradient = [gradient[0] * noise[0], gradient[1] * noise[1]];
-        let batch = PlaneBatch { landscape: before.landscape, at, noise, curvature_noise };
+        let batch = PlaneBatch { landscape: &before.landscape, at: place, noise, curvature_noise };
         let inputs = StepInputs {
             rule: before.rule,
             learning_rate: before.learning_rate,
@@ -252,7 +251,7 @@ impl Ensemble {
             after: self.position(particle),
             gradient,
             noise,
-            curvature: before.landscape.hessian_diagonal(at),
+            curvature: before.landscape.hessian_diagonal(place),
             curvature_noise,
             trace: trace(&inputs, batch),
             inputs,

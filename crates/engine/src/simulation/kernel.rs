@@ -1,7 +1,7 @@
 //! A step of many particles, in the widest vectors of the machine.
 
 use super::diagnostics::{Observed, Sample, Sums};
-use crate::instructions::{VectorSet, vectorized};
+use crate::instructions::{OfSet, VectorSet, vectorized};
 use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, each};
 use crate::optimizer::{
@@ -17,8 +17,8 @@ pub(super) type Pair<T> = [T; 2];
 
 /// The inputs of a step besides the particles.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
-    pub landscape: Landscape,
+pub(super) struct Step<'a> {
+    pub landscape: &'a Landscape,
     /// The standard deviation σ of the noise.
     pub noise: f64,
     /// The learning rate η of this step.
@@ -54,7 +54,7 @@ pub(super) fn noise_factors<V: Doubles<WIDTH>>(
     [of_gradient, [factor(x), factor(y)]]
 }
 
-impl Step {
+impl Step<'_> {
     /// Takes the step with the rule `R`, described by `rule`, and sums up the diagnostics. `states` holds those of each
     /// block one after another.
     pub(super) fn run<R: Rule>(
@@ -75,7 +75,7 @@ impl Step {
     }
 
     #[inline(always)]
-    fn blocks<R: Rule, V: Doubles<WIDTH> + Planar>(
+    fn blocks<R: Rule, V: Doubles<WIDTH> + Planar + OfSet>(
         &self,
         update: Update<'_>,
         Particles { count, positions, streams }: Particles<'_>,
@@ -105,7 +105,7 @@ impl Step {
 
     /// Steps one block and returns its observed quantities.
     #[inline(always)]
-    fn block<R: Rule, V: Doubles<WIDTH> + Planar>(
+    fn block<R: Rule, V: Doubles<WIDTH> + Planar + OfSet>(
         &self,
         coefficients: &R::Coefficients<V::Both>,
         rates: Rates<V::Both>,
@@ -122,10 +122,9 @@ impl Step {
                 [x.mul_add(part, theta[0]), y.mul_add(part, theta[1])]
             }
         };
-        let at = self.landscape.uv_from_xy(place);
-        let [gradient_x, gradient_y] = self.landscape.gradient(at);
+        let [gradient_x, gradient_y] = self.landscape.gradient(place);
         let noise = noise_factors(has_curvature, streams, self.noise);
-        let batch = PlaneBatch { landscape: self.landscape, at, noise: noise[0], curvature_noise: noise[1] };
+        let batch = PlaneBatch { landscape: self.landscape, at: place, noise: noise[0], curvature_noise: noise[1] };
         let noisy = [gradient_x * batch.noise[0], gradient_y * batch.noise[1]];
         let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| match states.get(index) {
@@ -138,12 +137,11 @@ impl Step {
         }
         let [x, y] = V::apart(moved.theta);
         *position = each([x, y], V::to_lanes);
-        let valley = self.landscape.uv_from_xy([x, y]);
         let [direction_x, direction_y] = V::apart(moved.direction);
         Observed {
             position: [x, y],
-            valley,
-            loss: self.landscape.loss(valley),
+            uv: self.landscape.uv_from_xy([x, y]),
+            loss: self.landscape.loss([x, y]),
             effective_step: V::splat(0.5) * (direction_x.abs() + direction_y.abs()),
         }
     }
@@ -152,7 +150,7 @@ impl Step {
 vectorized! {
     /// Takes the step of all blocks with the rule `R`.
     fn step_blocks<R: Rule>(
-        step: &Step, update: Update<'_>, particles: Particles<'_>, states: &mut [Pair<Block>],
+        step: &Step<'_>, update: Update<'_>, particles: Particles<'_>, states: &mut [Pair<Block>],
     ) -> Sums<Block> {
         step.blocks::<R, <Vectors as VectorSet>::Doubles>(update, particles, states)
     }

@@ -22,5 +22,5 @@ pub use model::Simulation;
 pub(crate) use names::is_given;
 pub use names::{distinct_name, kept_name};
 pub use spec::defaults;
-pub use spec::{Change, LandscapeSpec, OptimizerSpec, Record, Setting, SettingError, SimulationSpec, StartSpec};
+pub use spec::{Change, OptimizerSpec, Record, Setting, SettingError, SimulationSpec, StartSpec};
 pub use step_trace::{ParticleId, StepTrace};

@@ -106,7 +106,9 @@ impl Simulation {
             ensemble.advance(&self.landscape, noise, self.spec.steps);
             history.push(*ensemble.sample(), temperature(&self.spec, ensemble));
         }
-        self.measured_on = self.landscape;
+        if self.measured_on != self.landscape {
+            self.measured_on = self.landscape.clone();
+        }
         self.step += 1;
         self.repeat_due_changes();
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::landscape::Landscape;
+use crate::landscape::LandscapeSpec;
 use crate::optimizer::RatedRule;
-use crate::quantity::{Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread, Temperature};
+use crate::quantity::{Noise, ParticleCount, StartCoordinate, StartSpread, Temperature};
 
 /// A whole simulation: everything needed to repeat it from its first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,35 +33,6 @@ pub struct SimulationSpec {
 impl SimulationSpec {
     /// The largest number of optimizers.
     pub const MAX_OPTIMIZERS: usize = 16;
-}
-
-/// The valley `L = (a/2) u² v² − c u`, turned by φ.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LandscapeSpec {
-    /// The sharpness a.
-    pub sharpness: Sharpness,
-    /// The slope c.
-    pub slope: Slope,
-    /// The rotation φ.
-    pub rotation_degrees: Rotation,
-}
-
-impl Default for LandscapeSpec {
-    /// Returns the paper's landscape: a = 10, c = 0.1, φ = 30°.
-    fn default() -> Self {
-        LandscapeSpec {
-            sharpness: Sharpness::clamped(10.0),
-            slope: Slope::clamped(0.1),
-            rotation_degrees: Rotation::clamped(30.0),
-        }
-    }
-}
-
-impl LandscapeSpec {
-    pub fn landscape(&self) -> Landscape {
-        Landscape::new(self.sharpness.get(), self.slope.get(), self.rotation_degrees.get().to_radians())
-    }
 }
 
 /// The start of the particles: Normal(position, spread), independently in each coordinate.

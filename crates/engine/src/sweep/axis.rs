@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::point::Point;
 use crate::elementary::geometric;
+use crate::landscape::LandscapeParameterName;
 use crate::optimizer::{Hyperparameter, HyperparameterName};
-use crate::parameter::{DIMENSION, LEARNING_RATE, NOISE, Parameter, ROTATION, SHARPNESS, SLOPE, STEPS};
-use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount};
+use crate::parameter::{DIMENSION, LEARNING_RATE, NOISE, Parameter, STEPS};
+use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, StepCount};
 
 /// An axis of a diagram: the quantity that varies along it, and its range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,16 +31,12 @@ pub enum Spacing {
     Log,
 }
 
-/// A quantity that varies along an axis: a field of the landscape or of the runs, or a hyperparameter of some
+/// A quantity that varies along an axis: a parameter of the landscape, a field of the runs, or a hyperparameter of some
 /// optimizers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Quantity {
-    /// The sharpness a.
-    Sharpness,
-    /// The slope c.
-    Slope,
-    /// The rotation φ in degrees.
-    Rotation,
+    /// A parameter of the landscape.
+    Landscape(LandscapeParameterName),
     /// The noise σ.
     Noise,
     Steps,
@@ -53,9 +50,7 @@ impl Quantity {
     /// Returns the parameter that varies; for a hyperparameter, the [`Hyperparameter`] of the first rule that has it.
     pub fn parameter(&self) -> Parameter {
         match self {
-            Quantity::Sharpness => SHARPNESS,
-            Quantity::Slope => SLOPE,
-            Quantity::Rotation => ROTATION,
+            Quantity::Landscape(name) => name.parameter().map_or(NOISE, |of| of.parameter),
             Quantity::Noise => NOISE,
             Quantity::Steps => STEPS,
             Quantity::Dimension => DIMENSION,
@@ -66,6 +61,7 @@ impl Quantity {
     /// Returns the name in file formats, without the optimizers of a hyperparameter.
     pub fn name(&self) -> &'static str {
         match self {
+            Quantity::Landscape(parameter) => parameter.key(),
             Quantity::Of(hyperparameter, _) => hyperparameter.key(),
             other => other.parameter().key,
         }
@@ -89,9 +85,7 @@ impl Quantity {
     /// Sets the quantity to `value` at a point. Optimizers without the hyperparameter stay unchanged.
     pub(super) fn put(&self, point: &mut Point, value: f64) -> Result<(), OutOfRange> {
         match self {
-            Quantity::Sharpness => point.landscape.sharpness = Sharpness::new(value)?,
-            Quantity::Slope => point.landscape.slope = Slope::new(value)?,
-            Quantity::Rotation => point.landscape.rotation_degrees = Rotation::new(value)?,
+            Quantity::Landscape(parameter) => point.landscape.set(parameter.key(), value)?,
             Quantity::Noise => point.noise = Noise::new(value)?,
             Quantity::Steps => point.steps = StepCount::new(value as u64)?,
             Quantity::Dimension => point.dimension = Dimension::new(value as u64)?,

@@ -11,7 +11,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::point::PointOptimizer;
-use crate::landscape::{Landscape, Valley};
+use crate::instructions::OfSet;
+use crate::landscape::{Landscape, Local};
 use crate::lanes::{Planar, Real, Vector};
 use crate::optimizer::{BiasCorrection, PlaneBatch, Rates, Rule, RuleInput, SideBySide};
 use crate::random::Normals;
@@ -40,18 +41,18 @@ pub(super) struct RunBatch<V: Planar> {
     learning_rate: V::Both,
     /// The parameters x and y.
     theta: V::Both,
-    valley: Valley<V>,
+    /// The landscape at θ.
+    local: Local<V>,
     metrics: Metrics<V>,
 }
 
-impl<V: Planar> RunBatch<V> {
+impl<V: Planar + OfSet> RunBatch<V> {
     /// Creates the runs before the first step.
     #[inline(always)]
     pub(super) fn new(landscape: &Landscape, theta: [V; 2], learning_rate: V) -> Self {
-        let valley = landscape.uv_from_xy(theta);
-        let loss = landscape.loss(valley);
-        let metrics = Metrics { final_loss: loss, smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
-        RunBatch { learning_rate: V::both([learning_rate; 2]), theta: V::both(theta), valley, metrics }
+        let local = landscape.local(theta);
+        let metrics = Metrics { final_loss: local.loss, smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
+        RunBatch { learning_rate: V::both([learning_rate; 2]), theta: V::both(theta), local, metrics }
     }
 
     pub(super) fn metrics(&self) -> Metrics<V> {
@@ -89,8 +90,8 @@ fn noise_factors<V: Planar>(noise: f64, draws: [V; 2]) -> V::Both {
     V::both(draws).mul_add(V::Both::splat(noise), V::Both::splat(1.0))
 }
 
-/// The valley and the noise of the runs.
-#[derive(Clone, Copy)]
+/// The landscape and the noise of the runs.
+#[derive(Clone)]
 pub(super) struct ToyProblem {
     pub landscape: Landscape,
     /// The standard deviation σ of the noise.
@@ -101,7 +102,7 @@ impl ToyProblem {
     /// Takes a step for each pair of draws with the rule `R` of the optimizer; returns the bias correction after them.
     /// Only rules that need it use the noise of the curvature.
     #[inline(always)]
-    pub(super) fn advance<const N: usize, V: Vector<N> + Planar, R: Rule>(
+    pub(super) fn advance<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule>(
         &self,
         PointOptimizer { rule, schedule, .. }: &PointOptimizer,
         mut bias: BiasCorrection,
@@ -136,7 +137,7 @@ impl ToyProblem {
     }
 
     #[inline(always)]
-    fn step<const N: usize, V: Vector<N> + Planar, R: Rule>(
+    fn step<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule>(
         &self,
         coefficients: &R::Coefficients<V::Both>,
         rates: Rates<V::Both>,
@@ -145,17 +146,17 @@ impl ToyProblem {
         state: &mut R::State<V::Both>,
         [draws, curvature_draws]: [[V; 2]; 2],
     ) {
-        let at = match R::GRADIENT_TOWARD {
-            None => batch.valley,
+        let (at, local) = match R::GRADIENT_TOWARD {
+            None => (V::apart(batch.theta), batch.local),
             Some(index) => {
-                let place = Real::mul_add(state.as_ref()[index], part_toward, batch.theta);
-                self.landscape.uv_from_xy(V::apart(place))
+                let at = V::apart(Real::mul_add(state.as_ref()[index], part_toward, batch.theta));
+                (at, self.landscape.local(at))
             }
         };
-        let gradient = V::both(self.landscape.gradient(at));
+        let gradient = V::both(self.landscape.gradient_at(&local));
         let noise = noise_factors::<V>(self.noise, draws);
         let of_step = SideBySide(PlaneBatch {
-            landscape: self.landscape,
+            landscape: &self.landscape,
             at,
             noise: V::apart(noise),
             curvature_noise: V::apart(noise_factors::<V>(self.noise, curvature_draws)),
@@ -163,12 +164,13 @@ impl ToyProblem {
         let seen = RuleInput { rates, theta: batch.theta, gradient: gradient * noise, batch: of_step };
         let moved = R::step_in_place(coefficients, seen, state);
         batch.theta = moved.theta;
-        batch.valley = self.landscape.uv_from_xy(V::apart(moved.theta));
-        let loss = self.landscape.loss(batch.valley);
+        let theta = V::apart(moved.theta);
+        batch.local = self.landscape.local(theta);
+        let loss = batch.local.loss;
         batch.metrics = Metrics {
             final_loss: loss,
             smallest_loss: loss.smaller(batch.metrics.smallest_loss),
-            depth: batch.valley.u.larger(batch.metrics.depth),
+            depth: self.landscape.depth(&batch.local, theta).larger(batch.metrics.depth),
         };
     }
 }

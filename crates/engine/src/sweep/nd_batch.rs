@@ -31,8 +31,8 @@ const STEP_BLOCK: usize = 16;
 impl<'a> NdProblem<'a> {
     pub(super) fn new(spec: &'a SweepSpec, point: &'a Point) -> Self {
         let direction = direction(spec.seed, point.dimension.get());
-        let landscape = &point.landscape;
-        let valley = ValleyInSpace { sharpness: landscape.sharpness.get(), slope: landscape.slope.get(), direction };
+        let [sharpness, slope] = point.landscape.valley().expect("only the valley has more than two dimensions");
+        let valley = ValleyInSpace { sharpness, slope, direction };
         NdProblem { spec, point, valley }
     }
 
@@ -122,6 +122,7 @@ where
     V: Normals<N, Number: Real + Into<f64>>,
 {
     type Output = Option<Runs>;
+    type Home = R;
 
     #[inline(always)]
     fn run(self) -> Option<Runs> {

@@ -12,7 +12,7 @@ use super::point::Point;
 use super::runs::{Runs, append};
 use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
 use super::spec::SweepSpec;
-use crate::instructions::{OwnFunction, VectorSet, WideWork};
+use crate::instructions::{OfSet, OwnFunction, VectorSet, WideWork};
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
 use crate::random::Normals;
@@ -45,7 +45,7 @@ impl WideWork for PixelRuns<'_> {
     #[inline(always)]
     fn run<S: VectorSet, const N: usize, V>(self) -> Option<Vec<Runs>>
     where
-        V: Normals<N, Number: Real + Into<f64>> + Planar,
+        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         if self.point.dimension.get() > 2 {
             return NdProblem::new(self.spec, self.point).runs::<S, N, V>(self.key, self.replicates, self.cancelled);
@@ -73,9 +73,10 @@ struct Independent<'a, const N: usize, V, R> {
 
 impl<const N: usize, V, R: Rule> OwnFunction for Independent<'_, N, V, R>
 where
-    V: Normals<N, Number: Real + Into<f64>> + Planar,
+    V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
 {
     type Output = Option<Runs>;
+    type Home = R;
 
     #[inline(always)]
     fn run(self) -> Option<Runs> {
@@ -100,7 +101,7 @@ impl PixelRuns<'_> {
     #[inline(always)]
     fn independent<const N: usize, V, R: Rule>(&self, index: usize) -> Option<Runs>
     where
-        V: Normals<N, Number: Real + Into<f64>> + Planar,
+        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let point = &self.point.optimizers[index];
         let count = point.learning_rates.len() * self.replicates.len();
@@ -155,7 +156,7 @@ impl PixelRuns<'_> {
     #[inline(always)]
     fn common<S: VectorSet, const N: usize, V>(&self) -> Option<Vec<Runs>>
     where
-        V: Normals<N, Number: Real + Into<f64>> + Planar,
+        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let problem = self.problem();
         let count = self.replicates.len();
@@ -207,9 +208,14 @@ impl PixelRuns<'_> {
 
     #[inline(always)]
     fn start<V: Real>(&self, normals: [V; 2]) -> [V; 2] {
-        let [x, y] = normals;
         let spread = V::splat(self.spec.start_spread.get());
-        [spread * x, spread * y]
+        let center = self.point.landscape.info().start;
+        // Without a sum where the centre is 0: there −0 stays −0.
+        let coordinate = |axis: usize| match center[axis] {
+            0.0 => spread * normals[axis],
+            center => spread.mul_add(normals[axis], V::splat(center)),
+        };
+        [coordinate(0), coordinate(1)]
     }
 }
 

@@ -1,8 +1,8 @@
 //! The settings of a pixel.
 
+use crate::landscape::LandscapeSpec;
 use crate::optimizer::{RuleSpec, Schedule};
 use crate::quantity::{Dimension, Noise, StepCount};
-use crate::simulation::LandscapeSpec;
 
 /// The settings of the runs at one pixel.
 #[derive(Clone, Debug, PartialEq)]

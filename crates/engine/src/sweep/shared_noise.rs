@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::kernel::{Metrics, Noise, RunBatch, ToyProblem};
 use super::point::PointOptimizer;
-use crate::instructions::{OwnFunction, VectorSet};
+use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Planar, Real, Vector};
 use crate::optimizer::{BiasCorrection, Numbers, Rule, with_rule};
@@ -36,7 +36,7 @@ impl LaneAssignment {
 }
 
 /// The runs of one optimizer on the plane, in batches of some learning rates.
-pub(super) struct SharedNoiseBatch<'a, V: Planar> {
+pub(super) struct SharedNoiseBatch<'a, V: Planar + OfSet> {
     point: &'a PointOptimizer,
     bias: BiasCorrection,
     batches: Vec<RunBatch<V>>,
@@ -44,7 +44,7 @@ pub(super) struct SharedNoiseBatch<'a, V: Planar> {
     states: Vec<V::Both>,
 }
 
-impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
+impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
     /// Creates all runs at `start`.
     #[inline(always)]
     pub(super) fn new<const N: usize>(
@@ -107,7 +107,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
 }
 
 /// Steps of the rule `R` with the same draws in all batches of an optimizer.
-struct Advance<'a, 'b, const N: usize, V: Planar, R> {
+struct Advance<'a, 'b, const N: usize, V: Planar + OfSet, R> {
     batch: &'a mut SharedNoiseBatch<'b, V>,
     problem: &'a ToyProblem,
     noise: [&'a Noise<V>; 2],
@@ -115,8 +115,9 @@ struct Advance<'a, 'b, const N: usize, V: Planar, R> {
     of: PhantomData<R>,
 }
 
-impl<const N: usize, V: Vector<N> + Planar, R: Rule> OwnFunction for Advance<'_, '_, N, V, R> {
+impl<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule> OwnFunction for Advance<'_, '_, N, V, R> {
     type Output = ();
+    type Home = R;
 
     #[inline(always)]
     fn run(self) {

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Quantity, Spacing, spread};
 use super::metric::{Average, Metric};
 use super::point::{Point, PointOptimizer};
+use crate::landscape::{LandscapeInfo, LandscapeSpec};
 use crate::optimizer::{Need, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
-use crate::simulation::LandscapeSpec;
 use crate::spec_error::{SpecError, broken};
 
 /// A whole sweep: everything needed to repeat it.
@@ -252,6 +252,7 @@ impl SweepSpec {
     /// Returns the first fault of the spec that its types do not exclude.
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_optimizers()?;
+        self.check_landscape()?;
         self.check_axis("rows", &self.rows)?;
         self.check_axis("columns", &self.columns)?;
         if self.rows.of.overlaps(&self.columns.of) {
@@ -261,6 +262,29 @@ impl SweepSpec {
         for row in [self.rows.from, self.rows.to] {
             for column in [self.columns.from, self.columns.to] {
                 self.check_dimension(&self.point_at(row, column)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the landscape has the parameters and the dimension that the sweep gives it.
+    fn check_landscape(&self) -> Result<(), SpecError> {
+        let LandscapeInfo { name, parameters, .. } = self.landscape.info();
+        let is_valley = self.landscape.valley().is_some();
+        if !is_valley && self.dimension.get() > 2 {
+            return broken("dimension", format!("is {}, and {name} has 2 dimensions", self.dimension.get()));
+        }
+        for (path, axis) in [("rows.of", &self.rows), ("columns.of", &self.columns)] {
+            match axis.of {
+                Quantity::Landscape(of) if self.landscape.get(of.key()).is_none() => {
+                    let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
+                    let known = keys.join(", ");
+                    return broken(path, format!("varies {}, which {name} lacks; it has {known}", of.key()));
+                }
+                Quantity::Dimension if !is_valley => {
+                    return broken(path, format!("varies the dimension, and {name} has 2 dimensions"));
+                }
+                _ => {}
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Titles and descriptions of presets whose settings were changed.
 
+use valleyscope_engine::landscape::LandscapeParameterName;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::number_text;
@@ -97,7 +98,9 @@ fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String>
 fn in_words(key: &str, value: &str) -> String {
     let number = value.parse::<f64>().map_or_else(|_| value.to_lowercase(), number_text);
     let last = key.rsplit('.').next().unwrap_or(key);
-    if let Some(parameter) = parameter::WITH_SYMBOL.iter().find(|parameter| parameter.key == last) {
+    let of_landscape = LandscapeParameterName::new(last).and_then(LandscapeParameterName::parameter);
+    let of_start = parameter::WITH_SYMBOL.iter().find(|parameter| parameter.key == last);
+    if let Some(parameter) = of_landscape.map(|of| &of.parameter).or(of_start) {
         return parameter.with(number);
     }
     match last {

@@ -50,7 +50,7 @@ fn suitable(landscape: &Landscape, viewport: &Viewport) -> SymLog {
     for row in 0..ROWS {
         for column in 0..COLUMNS {
             let px = [width * (column as f32 + 0.5) / COLUMNS as f32, height * (row as f32 + 0.5) / ROWS as f32];
-            let loss = landscape.loss(landscape.uv_from_xy(viewport.xy_from_px(px)));
+            let loss = landscape.loss(viewport.xy_from_px(px));
             if loss.is_finite() {
                 losses.push(loss);
             }

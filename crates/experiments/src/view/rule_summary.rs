@@ -1,10 +1,9 @@
 //! Summaries of rules for the help in the window and on the command line.
 
-use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{
     BiasCorrection, Hyperparameter, HyperparameterChoice, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace,
 };
-use valleyscope_engine::simulation::LandscapeSpec;
 
 use super::formula::{Formula, step_formulas};
 
@@ -50,9 +49,9 @@ impl RuleSummary {
 
 /// Returns the formulas of a step. The numbers in them are of no importance.
 fn formulas(rule: RuleSpec) -> Vec<Formula> {
-    let landscape: Landscape = LandscapeSpec::default().landscape();
+    let landscape = LandscapeSpec::default().landscape();
     let theta = [0.5, 0.25];
-    let batch = PlaneBatch { landscape, at: landscape.uv_from_xy(theta), noise: [1.0; 2], curvature_noise: [1.0; 2] };
+    let batch = PlaneBatch { landscape: &landscape, at: theta, noise: [1.0; 2], curvature_noise: [1.0; 2] };
     let states = vec![[0.125, 0.25]; rule.info().states.len()];
     let step = complete_step(&rule);
     let power = |key: &str| rule.get(key).map(|rate| rate.powi(step as i32));

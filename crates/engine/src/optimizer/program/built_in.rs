@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
 
     /// A name like this one that nothing has yet.
     fn new_name(&self, like: &str) -> String {
-        let given = ["theta", "g", "t", "eta", "omega", "state", "param", "in"];
+        let given = ["theta", "g", "t", "eta", "omega", "pi", "state", "param", "in"];
         let keys: Vec<&str> = self.rule.hyperparameters().map(|(of, _)| of.key).collect();
         let is_taken = |name: &str| {
             given.contains(&name)

@@ -11,51 +11,50 @@
 //! A line declares states, which are 0 before the first step, or hyperparameters with a default and a range, or assigns
 //! to a state, to `theta` or to a new name. Given are `theta`, the gradient `g`, the number of the step `t` from 1, the
 //! learning rate `eta` and the weight decay `omega`. There are `+ - * / ^`, comparisons, which are 1 or 0,
-//! `where(c, a, b)`, `sign abs sqrt exp ln tanh min max clamp`, and over the whole parameter `norm mean sum dot`. `#`
+//! `where(c, a, b)`, `sign abs sqrt exp ln tanh sin cos min max clamp`, and over the whole parameter `norm mean sum dot`. `#`
 //! begins a comment. The power `β^t` of a hyperparameter between 0 and 1 is its product over the steps, also when it is
 //! changed on the way.
 //!
-//! A text becomes a graph of numbers ([`parser`]), and that a list of instructions ([`code`]), of which those that
-//! depend on hyperparameters and t alone are executed once a step. The instructions are executed for the numbers of any
+//! A text becomes a graph of numbers ([`language`](crate::language)), and that a list of instructions ([`code`]), of
+//! which those that depend on hyperparameters and t alone are executed once a step. The instructions are executed for the numbers of any
 //! [`Algebra`](super::Algebra): vectors of particles or parameters, and numbers that are recorded for formulas and
 //! tensors. Sizes are bounded, as programs come with presets from anywhere.
 
 mod built_in;
-mod calculation;
 mod code;
-mod error;
-mod graph;
-mod memory;
-mod parser;
+mod direction;
 mod run;
 mod slices;
-mod token;
 
 pub use built_in::text_of;
-pub use error::ProgramError;
 pub use run::ProgramCoefficients;
 pub use slices::step_slices;
-pub use token::{Token, TokenKind, tokens};
 
-use code::{COEFFICIENTS, Code, Excess, REGISTERS, STEP_NUMBERS};
-use graph::Graph;
+use code::{COEFFICIENTS, Code, REGISTERS, STEP_NUMBERS};
 pub(crate) use run::GivenOfStep;
 
 use super::MOST_HYPERPARAMETERS;
+use crate::language::{Dialect, Excess, Graph, Input, Instruction, Parameter, ProgramError, parse};
 
-/// The most hyperparameters of a program: one less than of all rules, for the weight decay.
-const MOST_PARAMETERS: usize = MOST_HYPERPARAMETERS - 1;
-
-/// A hyperparameter of a program.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    pub name: String,
-    pub default: f64,
-    /// The smallest and the largest value.
-    pub range: [f64; 2],
-    /// Whether its product over the steps is used.
-    pub is_decay_rate: bool,
-}
+/// The language of rules.
+const RULES: Dialect = Dialect {
+    given: &[
+        ("theta", Input::Theta),
+        ("g", Input::Gradient),
+        ("t", Input::Step),
+        ("eta", Input::LearningRate),
+        ("omega", Input::WeightDecay),
+    ],
+    has_axes: false,
+    has_states: true,
+    target: "theta",
+    target_line: "a line `theta = …` that takes the step",
+    // One less than of all rules, for the weight decay.
+    most_parameters: MOST_HYPERPARAMETERS - 1,
+    parameter: "hyperparameter",
+    // The fields of a typed rule in a preset besides its hyperparameters, and the weight decay, which every rule has.
+    reserved: &["name", "text", "learning_rate", "schedule", "weight_decay"],
+};
 
 /// An update rule that was read from text.
 #[derive(Clone, Debug)]
@@ -78,25 +77,25 @@ impl Program {
     ///
     /// The first mistake, and where it stands.
     pub fn new(text: &str) -> Result<Program, ProgramError> {
-        let mut parsed = parser::parse(text)?;
+        let mut parsed = parse(text, &RULES)?;
         let end = text.len()..text.len();
         if parsed.graph.largest_expression() > Graph::LARGEST_EXPRESSION {
             let expected = format!("at most {} numbers in an expression, written out", Graph::LARGEST_EXPRESSION);
             return Err(ProgramError::new(text, end, expected, "more"));
         }
-        let Some(direction) = parsed.graph.direction(parsed.theta) else {
-            let expected = format!("at most {} operations", Graph::MOST_NODES);
+        let Some(direction) = parsed.graph.direction(parsed.target) else {
+            let expected = format!("at most {} operations", parsed.graph.most_nodes());
             return Err(ProgramError::new(text, end, expected, "more"));
         };
         let code = Code::new(&parsed, direction).map_err(|excess| {
             let expected = match excess {
                 Excess::Registers => format!("a rule that keeps at most {REGISTERS} numbers of an element at a time"),
                 Excess::Coefficients => format!("at most {COEFFICIENTS} constants and coefficients"),
-                Excess::StepNumbers => format!("at most {STEP_NUMBERS} operations on hyperparameters"),
+                Excess::UniformNumbers => format!("at most {STEP_NUMBERS} operations on hyperparameters"),
             };
             ProgramError::new(text, end, expected, "more")
         })?;
-        let is_whole = |instruction: &code::Instruction| instruction.operation.is_of_whole();
+        let is_whole = |instruction: &Instruction| instruction.operation.is_of_whole();
         Ok(Program {
             text: text.to_owned(),
             has_weight_decay: code.has_weight_decay,

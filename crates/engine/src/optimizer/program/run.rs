@@ -1,9 +1,8 @@
 //! The execution of a program.
 
 use super::Program;
-use super::code::{COEFFICIENTS, Code, FIRST_STATE, Instruction, REGISTERS, STEP_NUMBERS, Slot, StepNumber};
-use super::graph::Input;
-use super::memory::Memory;
+use super::code::{COEFFICIENTS, Code, REGISTERS, STEP_NUMBERS};
+use crate::language::{FIRST_STATE, Input, Instruction, Memory, Slot, UniformNumber};
 use crate::optimizer::{Algebra, MOST_HYPERPARAMETERS, MOST_STATES, Moved, Rates, Scalar, StepArrow, StepPart};
 
 /// The numbers of a step that are the same for all elements, and its instructions.
@@ -35,7 +34,7 @@ impl<A: Algebra> ProgramCoefficients<A> {
     #[inline(always)]
     pub(crate) fn set<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
         let code = self.code;
-        self.compute(0..code.numbers.len() as u8, 0..code.coefficients.len() as u8, given, of);
+        self.compute(0..code.numbers.len() as u16, 0..code.coefficients.len() as u8, given, of);
     }
 
     /// Updates the coefficients of another step with the same hyperparameters.
@@ -48,21 +47,21 @@ impl<A: Algebra> ProgramCoefficients<A> {
     #[inline(always)]
     fn compute<N: Scalar>(
         &mut self,
-        numbers: impl Iterator<Item = u8>,
+        numbers: impl Iterator<Item = u16>,
         coefficients: impl Iterator<Item = u8>,
         given: GivenOfStep<'_, N>,
         of: impl Fn(N) -> A,
     ) {
         let mut computed = [N::splat(0.0); STEP_NUMBERS];
         for index in numbers {
-            let at = |index: u8| &computed[usize::from(index) % STEP_NUMBERS];
+            let at = |index: u16| &computed[usize::from(index) % STEP_NUMBERS];
             let number = match self.code.numbers[usize::from(index)] {
-                StepNumber::Constant(value) => N::splat(value),
-                StepNumber::Input(Input::Parameter(of)) => given.parameters[of],
-                StepNumber::Input(Input::Power(of)) => given.powers[of],
-                StepNumber::Input(Input::Step) => given.t,
-                StepNumber::Input(_) => unreachable!("the other inputs are of the element"),
-                StepNumber::Of { operation, operands: [a, b, c], name } => {
+                UniformNumber::Constant(value) => N::splat(value),
+                UniformNumber::Input(Input::Parameter(of)) => given.parameters[of],
+                UniformNumber::Input(Input::Power(of)) => given.powers[of],
+                UniformNumber::Input(Input::Step) => given.t,
+                UniformNumber::Input(_) => unreachable!("the other inputs are of the element"),
+                UniformNumber::Of { operation, operands: [a, b, c], name } => {
                     named(operation.result(at(a), at(b), at(c)), self.parts, name)
                 }
             };

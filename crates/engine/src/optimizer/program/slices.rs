@@ -2,12 +2,11 @@
 
 use std::mem::swap;
 
-use super::calculation::{Calculation, Operation};
-use super::code::{Code, FIRST_STATE, Instruction, Slot};
-use super::graph::Input;
+use super::code::Code;
 use super::run::ProgramCoefficients;
 use crate::instructions::vectorized;
 use crate::lanes::{Real, each};
+use crate::language::{Calculation, FIRST_STATE, Input, Instruction, Operation, Slot};
 use crate::optimizer::{MOST_STATES, Rates};
 
 /// Parameters in a block: so many that finding an operation takes little time beside the operation, and so few that all

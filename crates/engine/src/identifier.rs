@@ -7,7 +7,7 @@ use serde::Deserializer;
 use serde::de::{self, DeserializeSeed, Visitor};
 
 /// The name of a variant or of a field, and what it stands for.
-pub(super) struct Identifier<F> {
+pub(crate) struct Identifier<F> {
     pub names: &'static [&'static str],
     pub of: F,
     pub is_field: bool,
@@ -35,7 +35,7 @@ impl<T, F: Fn(&str) -> Option<T>> Visitor<'_> for Identifier<F> {
 }
 
 /// The names for as long as the program runs, as errors need them. Equal ones are kept once, and there are few.
-pub(super) fn lasting<N: AsRef<str>>(names: Vec<N>) -> &'static [&'static str] {
+pub(crate) fn lasting<N: AsRef<str>>(names: Vec<N>) -> &'static [&'static str] {
     static KNOWN: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let is_same = |known: &&'static [&'static str]| known.iter().copied().eq(names.iter().map(AsRef::as_ref));
@@ -45,4 +45,13 @@ pub(super) fn lasting<N: AsRef<str>>(names: Vec<N>) -> &'static [&'static str] {
     let names: Vec<&'static str> = names.iter().map(|name| &*name.as_ref().to_owned().leak()).collect();
     known.push(names.leak());
     known[known.len() - 1]
+}
+
+/// Returns the name of a variant for a key, such as `WeightDecay` for `weight_decay`.
+pub(crate) fn type_name(key: &str) -> String {
+    let word = |word: &str| {
+        let mut chars = word.chars();
+        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    };
+    key.split('_').map(word).collect()
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::super::calculation::Calculation;
 use super::super::graph::{Input, Node, NodeId};
 use super::super::token::{Token, TokenKind};
-use super::{ONE_ARGUMENT, Parse, Parser, THREE_ARGUMENTS, TWO_ARGUMENTS, is_function};
-use crate::optimizer::program::{Parameter, ProgramError};
+use super::{Parse, Parser};
+use crate::language::{Parameter, ProgramError};
 use crate::optimizer::{Function, Relation};
 use crate::quantity::Beta;
 
@@ -114,9 +114,11 @@ impl Parser<'_> {
                 self.take_in(open, ")", "`)`")?;
                 Ok(inside)
             }
-            (Some(TokenKind::Name), name) if is_function(name) => self.call(),
             (Some(TokenKind::Name), name) => {
                 let name = name.to_owned();
+                if let Some(count) = self.dialect.arguments(&name) {
+                    return self.call(count);
+                }
                 let Some(&value) = self.values.get(&name) else { return Err(self.unknown(&name)) };
                 self.at += 1;
                 Ok(value)
@@ -130,8 +132,7 @@ impl Parser<'_> {
         let after = &self.words[self.at + 1..];
         let word = |token: &Token| &self.text[token.range.clone()];
         if after.first().is_some_and(|token| word(token) == "(") {
-            let functions: Vec<&str> = [&ONE_ARGUMENT[..], &TWO_ARGUMENTS, &THREE_ARGUMENTS].concat();
-            return self.expected(&format!("one of the functions {}", functions.join(", ")));
+            return self.expected(&format!("one of the functions {}", self.dialect.functions().join(", ")));
         }
         let mut known: Vec<&str> = self.values.keys().map(String::as_str).collect();
         known.sort_unstable();
@@ -139,22 +140,19 @@ impl Parser<'_> {
         if after.windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
             error.found += ", which has a value only after this";
         } else if self.words[..self.at].windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
-            let hint = format!(", which has no value yet; `state {name}` in a line before keeps one from step to step");
-            error.found += &hint;
+            error.found += ", which has no value yet";
+            if self.dialect.has_states {
+                error.found += &format!("; `state {name}` in a line before keeps one from step to step");
+            }
         }
         error
     }
 
-    fn call(&mut self) -> Parse<NodeId> {
+    fn call(&mut self, count: usize) -> Parse<NodeId> {
         let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
         self.at += 1;
         let open = self.at;
         self.take("(", &format!("`(` behind `{name}`"))?;
-        let count = match name.as_str() {
-            name if ONE_ARGUMENT.contains(&name) => 1,
-            name if TWO_ARGUMENTS.contains(&name) => 2,
-            _ => 3,
-        };
         let mut arguments = Vec::with_capacity(count);
         for index in 0..count {
             if index > 0 {

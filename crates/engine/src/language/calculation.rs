@@ -3,8 +3,8 @@
 use crate::optimizer::{Algebra, Function, Relation};
 
 /// An operation on numbers, each of which is a node of the graph.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Calculation<T> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Calculation<T> {
     Negative(T),
     Root(T),
     Size(T),
@@ -31,7 +31,7 @@ pub(super) enum Calculation<T> {
 
 impl<T: Copy> Calculation<T> {
     /// Maps the operands of the calculation.
-    pub(super) fn map<U>(self, mut of: impl FnMut(T) -> U) -> Calculation<U> {
+    pub(crate) fn map<U>(self, mut of: impl FnMut(T) -> U) -> Calculation<U> {
         match self {
             Calculation::Negative(a) => Calculation::Negative(of(a)),
             Calculation::Root(a) => Calculation::Root(of(a)),
@@ -56,31 +56,31 @@ impl<T: Copy> Calculation<T> {
     }
 
     /// The operation and its operands, of which those that it does not have are the first once more.
-    pub(super) fn apart(self) -> (Operation, [T; 3]) {
+    pub(crate) fn apart(self) -> (Operation, [T; 3]) {
         let operands = self.operands();
         let operand = |index: usize| operands.get(index).copied().unwrap_or(operands[0]);
         (self.map(|_| ()), [operand(0), operand(1), operand(2)])
     }
 
-    pub(super) fn operands(self) -> Vec<T> {
+    pub(crate) fn operands(self) -> Vec<T> {
         let mut operands = Vec::with_capacity(3);
         self.map(|operand| operands.push(operand));
         operands
     }
 
     /// Whether the result is the same for all elements of a parameter.
-    pub(super) fn is_of_whole(self) -> bool {
+    pub(crate) fn is_of_whole(self) -> bool {
         matches!(self, Calculation::Norm(_) | Calculation::Mean(_) | Calculation::Total(_))
     }
 }
 
 /// An operation whose operands stand apart from it.
-pub(super) type Operation = Calculation<()>;
+pub(crate) type Operation = Calculation<()>;
 
 impl Operation {
     /// The result for its operands; those that it does not have are ignored.
     #[inline(always)]
-    pub(super) fn result<A: Algebra>(self, a: &A, b: &A, c: &A) -> A {
+    pub(crate) fn result<A: Algebra>(self, a: &A, b: &A, c: &A) -> A {
         match self {
             Calculation::Negative(()) => -*a,
             Calculation::Root(()) => a.sqrt(),

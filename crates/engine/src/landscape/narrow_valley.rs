@@ -13,7 +13,7 @@ use crate::lanes::Real;
 /// `u` runs along the valley and `v` across it. The curvature across the valley is `a u²`: the
 /// further down, the narrower. There is no minimum; `L → −∞` along `+u` at `v = 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Landscape {
+pub struct NarrowValley {
     /// Sharpness `a` of the walls.
     pub sharpness: f64,
     /// Slope `c` along the valley.
@@ -24,50 +24,50 @@ pub struct Landscape {
 
 /// A point, or a vector such as a gradient, in valley coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Valley<R> {
+pub struct Uv<R> {
     pub u: R,
     pub v: R,
 }
 
-impl Landscape {
+impl NarrowValley {
     /// Creates a valley of sharpness `a` and slope `c` whose axis `u` lies `rotation` radians counter-clockwise from
     /// `x`.
     pub fn new(sharpness: f64, slope: f64, rotation: f64) -> Self {
         let [cos, sin] = cos_sin(rotation);
-        Landscape { sharpness, slope, cos, sin }
+        NarrowValley { sharpness, slope, cos, sin }
     }
 
     /// Converts (x, y), a point or a vector, to valley coordinates.
     #[inline(always)]
-    pub fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Valley<R> {
+    pub fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Uv<R> {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
-        Valley { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
+        Uv { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
     }
 
     /// Converts a point or a vector from valley coordinates to (x, y).
     #[inline(always)]
-    pub fn xy_from_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> [R; 2] {
+    pub fn xy_from_uv<R: Real>(&self, Uv { u, v }: Uv<R>) -> [R; 2] {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
         [u.mul_add(cos, -(v * sin)), u.mul_add(sin, v * cos)]
     }
 
     /// Returns the loss `L = (a/2) u² v² − c u`.
     #[inline(always)]
-    pub fn loss<R: Real>(&self, Valley { u, v }: Valley<R>) -> R {
+    pub fn loss<R: Real>(&self, Uv { u, v }: Uv<R>) -> R {
         let uv = u * v;
         (R::splat(0.5 * self.sharpness) * uv).mul_add(uv, -(R::splat(self.slope) * u))
     }
 
     /// Returns the gradient `∂L/∂u = a u v² − c`, `∂L/∂v = a u² v`.
     #[inline(always)]
-    pub fn gradient_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> Valley<R> {
+    pub fn gradient_uv<R: Real>(&self, Uv { u, v }: Uv<R>) -> Uv<R> {
         let a_u_v = R::splat(self.sharpness) * u * v;
-        Valley { u: a_u_v.mul_add(v, R::splat(-self.slope)), v: a_u_v * u }
+        Uv { u: a_u_v.mul_add(v, R::splat(-self.slope)), v: a_u_v * u }
     }
 
     /// Returns the gradient of the loss with respect to (x, y), at a point given in valley coordinates.
     #[inline(always)]
-    pub fn gradient<R: Real>(&self, at: Valley<R>) -> [R; 2] {
+    pub fn gradient<R: Real>(&self, at: Uv<R>) -> [R; 2] {
         self.xy_from_uv(self.gradient_uv(at))
     }
 
@@ -79,16 +79,11 @@ impl Landscape {
     /// ∂²L/∂y² = sin² φ L_uu + 2 cos φ sin φ L_uv + cos² φ L_vv
     /// ```
     #[inline(always)]
-    pub fn hessian_diagonal<R: Real>(&self, Valley { u, v }: Valley<R>) -> [R; 2] {
+    pub fn hessian_diagonal<R: Real>(&self, Uv { u, v }: Uv<R>) -> [R; 2] {
         let a = R::splat(self.sharpness);
         let (along, across, mixed) = (a * v * v, a * u * u, R::splat(4.0 * self.cos * self.sin) * a * u * v);
         let (cos, sin) = (R::splat(self.cos * self.cos), R::splat(self.sin * self.sin));
         [cos.mul_add(along, sin * across) - mixed, sin.mul_add(along, cos * across) + mixed]
-    }
-
-    /// Returns the curvature across the valley on its floor, `∂²L/∂v² = a u²`.
-    pub fn curvature(&self, u: f64) -> f64 {
-        self.sharpness * u * u
     }
 }
 

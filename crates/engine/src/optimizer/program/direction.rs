@@ -1,125 +1,9 @@
-//! The numbers of a program and how each is computed of others.
-//!
-//! The direction of a step is found in the graph: η and ω are taken out of θ − θ′ where they are factors, and else it
-//! is the quotient by η.
+//! The direction of a step, found in the graph of a rule: η and ω are taken out of θ − θ′ where they are factors, and
+//! else it is the quotient by η.
 
-use super::calculation::Calculation;
-
-/// A number that is given in a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Input {
-    Theta,
-    Gradient,
-    LearningRate,
-    WeightDecay,
-    State(usize),
-    Parameter(usize),
-    /// The product of a parameter over the steps, βᵗ.
-    Power(usize),
-    /// t
-    Step,
-}
-
-/// The origin of a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Node {
-    Constant(f64),
-    Input(Input),
-    Of(Calculation<NodeId>),
-}
-
-/// The place of a node in the graph; it is computed of nodes before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct NodeId(pub usize);
-
-/// The inputs on which a number depends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Dependence {
-    /// Hyperparameters and t only: it is computed once a step.
-    Step,
-    /// The rates in addition, which may differ between parameters.
-    Rates,
-    /// A parameter's elements together; it is the same for all of them.
-    Whole,
-    /// The element.
-    Element,
-}
-
-/// Nodes, each once.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Graph {
-    nodes: Vec<Node>,
-    dependences: Vec<Dependence>,
-}
+use crate::language::{Calculation, Graph, Input, Node, NodeId};
 
 impl Graph {
-    /// More than a rule of any use needs; each new one is compared with all others.
-    pub(super) const MOST_NODES: usize = 512;
-    /// The most numbers of an expression that is written out: formulas are, and an expression whose numbers are used
-    /// again and again would never end.
-    pub(super) const LARGEST_EXPRESSION: usize = 20_000;
-
-    /// A node, the one that is there already if it is. None where there is no room for more.
-    pub(super) fn add(&mut self, node: Node) -> Option<NodeId> {
-        if let Some(index) = self.nodes.iter().position(|known| *known == node) {
-            return Some(NodeId(index));
-        }
-        if self.nodes.len() == Self::MOST_NODES {
-            return None;
-        }
-        self.dependences.push(self.dependence_of(node));
-        self.nodes.push(node);
-        Some(NodeId(self.nodes.len() - 1))
-    }
-
-    pub(super) fn constant(&mut self, value: f64) -> Option<NodeId> {
-        self.add(Node::Constant(value))
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    pub(super) fn node(&self, id: NodeId) -> Node {
-        self.nodes[id.0]
-    }
-
-    pub(super) fn dependence(&self, id: NodeId) -> Dependence {
-        self.dependences[id.0]
-    }
-
-    /// Whether a number differs between the elements of a parameter.
-    pub(super) fn is_of_element(&self, id: NodeId) -> bool {
-        self.dependence(id) == Dependence::Element
-    }
-
-    fn dependence_of(&self, node: Node) -> Dependence {
-        match node {
-            Node::Constant(_) | Node::Input(Input::Parameter(_) | Input::Power(_) | Input::Step) => Dependence::Step,
-            Node::Input(Input::LearningRate | Input::WeightDecay) => Dependence::Rates,
-            Node::Input(Input::Theta | Input::Gradient | Input::State(_)) => Dependence::Element,
-            Node::Of(calculation) if calculation.is_of_whole() => Dependence::Whole,
-            Node::Of(calculation) => {
-                let all = calculation.operands().into_iter().map(|operand| self.dependence(operand));
-                all.max().unwrap_or(Dependence::Step)
-            }
-        }
-    }
-
-    /// The most numbers that the expression of a node has when it is written out without names.
-    pub(super) fn largest_expression(&self) -> usize {
-        let mut sizes: Vec<usize> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            sizes.push(match node {
-                Node::Constant(_) | Node::Input(_) => 1,
-                Node::Of(calculation) => {
-                    calculation.operands().into_iter().fold(1, |size, operand| size.saturating_add(sizes[operand.0]))
-                }
-            });
-        }
-        sizes.into_iter().max().unwrap_or(0)
-    }
-
     /// `(θ − θ′) / η`, where θ′ is θ after a step without weight decay: the direction of the step. Where η is not found
     /// as a factor, it is 0 for η = 0.
     pub(super) fn direction(&mut self, theta_after: NodeId) -> Option<NodeId> {
@@ -149,7 +33,7 @@ impl Graph {
         // Nodes come after what they are computed of, so that one pass suffices.
         let mut replaced: Vec<NodeId> = Vec::with_capacity(of.0 + 1);
         for index in 0..=of.0 {
-            let same = match self.nodes[index] {
+            let same = match self.node(NodeId(index)) {
                 Node::Input(Input::WeightDecay) => self.constant(0.0)?,
                 Node::Constant(_) | Node::Input(_) => NodeId(index),
                 Node::Of(calculation) => {

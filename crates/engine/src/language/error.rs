@@ -17,7 +17,7 @@ pub struct ProgramError {
 }
 
 impl ProgramError {
-    pub(super) fn new(
+    pub(crate) fn new(
         text: &str,
         range: Range<usize>,
         expected: impl Into<String>,

@@ -1,20 +1,24 @@
 //! From a program's text to the graph of its numbers.
 
+mod dialect;
 mod expression;
 
 use std::collections::HashMap;
+use std::f64::consts::PI;
 use std::ops::Range;
 
+pub(crate) use dialect::Dialect;
+
+use super::Parameter;
 use super::calculation::Calculation;
 use super::error::ProgramError;
 use super::graph::{Dependence, Graph, Input, Node, NodeId};
 use super::token::{Token, TokenKind, tokens};
-use super::{MOST_PARAMETERS, Parameter};
 use crate::optimizer::MOST_STATES;
 
 /// The content of a text.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Parsed {
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed {
     pub graph: Graph,
     pub states: Vec<String>,
     pub parameters: Vec<Parameter>,
@@ -22,14 +26,14 @@ pub(super) struct Parsed {
     pub named: Vec<(NodeId, String)>,
     /// The states after the step.
     pub new_states: Vec<NodeId>,
-    /// θ after the step.
-    pub theta: NodeId,
+    /// The number that the text is for: θ after the step, or the loss.
+    pub target: NodeId,
 }
 
 impl Parsed {
     /// The names of numbers that follow from hyperparameters and t.
-    pub(super) fn names_of_step(&self) -> Vec<String> {
-        let is_of_step = |id: NodeId| self.graph.dependence(id) == Dependence::Step;
+    pub(crate) fn names_of_step(&self) -> Vec<String> {
+        let is_of_step = |id: NodeId| self.graph.dependence(id) == Dependence::Uniform;
         self.named.iter().filter(|(id, _)| is_of_step(*id)).map(|(_, name)| name.clone()).collect()
     }
 }
@@ -39,17 +43,13 @@ const LONGEST: usize = 10_000;
 /// The most brackets, powers and signs inside of each other.
 const DEEPEST: usize = 64;
 
-const ONE_ARGUMENT: [&str; 9] = ["sign", "abs", "sqrt", "exp", "ln", "tanh", "norm", "mean", "sum"];
-const TWO_ARGUMENTS: [&str; 3] = ["min", "max", "dot"];
-const THREE_ARGUMENTS: [&str; 2] = ["clamp", "where"];
-/// The fields of a typed rule in a preset besides its hyperparameters, and the weight decay, which every rule has.
-const OF_PRESETS: [&str; 5] = ["name", "text", "learning_rate", "schedule", "weight_decay"];
+/// The most numbers of a text; each is computed in every step of every particle.
+const MOST_NODES: usize = 512;
 /// The most names that lines assign to.
 const MOST_NAMES: usize = 255;
-const GIVEN: [&str; 5] = ["theta", "g", "t", "eta", "omega"];
 
 /// Reads a text.
-pub(super) fn parse(text: &str) -> Result<Parsed, ProgramError> {
+pub(crate) fn parse(text: &str, dialect: &Dialect) -> Result<Parsed, ProgramError> {
     if text.len() > LONGEST {
         let end = (LONGEST..).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
         let expected = format!("at most {LONGEST} characters");
@@ -58,29 +58,29 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ProgramError> {
     let words = tokens(text).into_iter().filter(|token| token.kind != TokenKind::Comment).collect();
     let mut parser = Parser {
         text,
+        dialect,
         words,
         at: 0,
         depth: 0,
         open_brackets: 0,
         states: Vec::new(),
-        parsed: Parsed::default(),
+        parsed: Parsed {
+            graph: Graph::new(MOST_NODES),
+            states: Vec::new(),
+            parameters: Vec::new(),
+            named: Vec::new(),
+            new_states: Vec::new(),
+            target: NodeId::default(),
+        },
         values: HashMap::new(),
     };
-    for (name, input) in [
-        ("theta", Input::Theta),
-        ("g", Input::Gradient),
-        ("t", Input::Step),
-        ("eta", Input::LearningRate),
-        ("omega", Input::WeightDecay),
-    ] {
-        let node = parser.add(Node::Input(input))?;
-        parser.values.insert(name.to_owned(), node);
-    }
+    parser.give()?;
     parser.program()
 }
 
 struct Parser<'a> {
     text: &'a str,
+    dialect: &'a Dialect,
     /// The words of the text without comments.
     words: Vec<Token>,
     at: usize,
@@ -97,22 +97,42 @@ struct Parser<'a> {
 type Parse<T> = Result<T, ProgramError>;
 
 impl Parser<'_> {
+    /// Gives the names of the dialect their values.
+    fn give(&mut self) -> Parse<()> {
+        let dialect = self.dialect;
+        for (name, input) in dialect.given {
+            let node = self.add(Node::Input(*input))?;
+            self.values.insert((*name).to_owned(), node);
+        }
+        let pi = self.add(Node::Constant(PI))?;
+        self.values.insert("pi".to_owned(), pi);
+        if dialect.has_axes {
+            let axes = self.parsed.graph.axes().expect("there is room in a new graph");
+            self.values.extend(["u", "v"].map(str::to_owned).into_iter().zip(axes));
+        }
+        Ok(())
+    }
+
     fn program(mut self) -> Parse<Parsed> {
-        let mut moves = false;
+        let dialect = self.dialect;
+        let mut has_target = false;
         while self.at < self.words.len() {
             match (self.words[self.at].kind, self.word()) {
                 (TokenKind::LineEnd, _) => self.at += 1,
-                (TokenKind::Keyword, "state") => self.list(Self::state)?,
+                (TokenKind::Keyword, "state") if dialect.has_states => self.list(Self::state)?,
                 (TokenKind::Keyword, "param") => self.list(Self::parameter)?,
                 (TokenKind::Name, name) => {
-                    moves |= name == "theta";
+                    has_target |= name == dialect.target;
                     self.assignment()?;
                 }
-                _ => return Err(self.expected("`state`, `param` or the name that a line assigns to")),
+                _ if dialect.has_states => {
+                    return Err(self.expected("`state`, `param` or the name that a line assigns to"));
+                }
+                _ => return Err(self.expected("`param` or the name that a line assigns to")),
             }
         }
-        if !moves {
-            return Err(self.without_step());
+        if !has_target {
+            return Err(self.without_target());
         }
         self.parsed.new_states = self.parsed.states.iter().map(|name| self.values[name]).collect();
         for (index, (state, name)) in self.parsed.new_states.iter().zip(&self.parsed.states).enumerate() {
@@ -121,19 +141,25 @@ impl Parser<'_> {
                 return Err(self.error(self.states[index].clone(), expected, "none"));
             }
         }
-        self.parsed.theta = self.values["theta"];
+        self.parsed.target = self.values[self.dialect.target];
         Ok(self.parsed)
     }
 
-    /// The error that no line changes θ.
-    fn without_step(&self) -> ProgramError {
+    /// The error that no line assigns to the target.
+    fn without_target(&self) -> ProgramError {
+        let target = self.dialect.target;
         let name = |token: &Token| &self.text[token.range.clone()];
-        let is_theta = |token: &&Token| name(token) != "theta" && name(token).eq_ignore_ascii_case("theta");
-        if let Some(token) = self.words.iter().find(is_theta) {
-            return self.error(token.range.clone(), "`theta` in small letters", format!("`{}`", name(token)));
+        let is_target = |token: &&Token| name(token) != target && name(token).eq_ignore_ascii_case(target);
+        if let Some(token) = self.words.iter().find(is_target) {
+            let letters = if target.starts_with(|first: char| first.is_lowercase()) { "small" } else { "capital" };
+            return self.error(
+                token.range.clone(),
+                format!("`{target}` in {letters} letters"),
+                format!("`{}`", name(token)),
+            );
         }
         let end = self.text.len();
-        self.error(end..end, "a line `theta = …` that takes the step", "none")
+        self.error(end..end, self.dialect.target_line, "none")
     }
 
     /// The items behind `state` or `param`, with commas between them.
@@ -164,11 +190,15 @@ impl Parser<'_> {
 
     fn parameter(&mut self) -> Parse<()> {
         let (name, range) = self.new_name()?;
-        if OF_PRESETS.contains(&name.as_str()) {
+        if self.dialect.reserved.contains(&name.as_str()) {
             return Err(self.error(range, "a name that presets do not use themselves", format!("`{name}`")));
         }
-        if self.parsed.parameters.len() == MOST_PARAMETERS {
-            return Err(self.error(range, format!("at most {MOST_PARAMETERS} hyperparameters"), "one more"));
+        if self.parsed.parameters.len() == self.dialect.most_parameters {
+            return Err(self.error(
+                range,
+                format!("at most {} {}s", self.dialect.most_parameters, self.dialect.parameter),
+                "one more",
+            ));
         }
         self.take("=", "`=` and the default")?;
         let default_at = self.at;
@@ -201,7 +231,7 @@ impl Parser<'_> {
             return Err(self.expected("a name"));
         }
         let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
-        if is_function(&name) || self.values.contains_key(&name) {
+        if self.dialect.is_function(&name) || self.values.contains_key(&name) {
             return Err(self.error(range, "a name that nothing has yet", format!("`{name}`")));
         }
         self.at += 1;
@@ -211,13 +241,17 @@ impl Parser<'_> {
     fn assignment(&mut self) -> Parse<()> {
         let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
         let is_parameter = self.parsed.parameters.iter().any(|parameter| parameter.name == name);
-        if is_function(&name) || is_parameter || (name != "theta" && GIVEN.contains(&name.as_str())) {
+        if self.dialect.is_function(&name)
+            || is_parameter
+            || (name != self.dialect.target && self.dialect.is_given(&name))
+        {
             let what = match () {
-                () if is_function(&name) => "a function",
-                () if is_parameter => "a hyperparameter",
-                () => "given",
+                () if self.dialect.is_function(&name) => "a function".to_owned(),
+                () if is_parameter => format!("a {}", self.dialect.parameter),
+                () => "given".to_owned(),
             };
-            let expected = "a state, `theta` or a new name to assign to";
+            let states = if self.dialect.has_states { "a state, " } else { "" };
+            let expected = format!("{states}`{}` or a new name to assign to", self.dialect.target);
             return Err(self.error(range, expected, format!("`{name}`, which is {what}")));
         }
         self.at += 1;
@@ -225,7 +259,7 @@ impl Parser<'_> {
         let value = self.expression()?;
         self.line_end("an operator or the end of the line")?;
         let is_computed = matches!(self.parsed.graph.node(value), Node::Of(_));
-        if name != "theta" && is_computed && self.parsed.named.iter().all(|(node, _)| *node != value) {
+        if name != self.dialect.target && is_computed && self.parsed.named.iter().all(|(node, _)| *node != value) {
             if self.parsed.named.len() == MOST_NAMES {
                 return Err(self.error(range, format!("at most {MOST_NAMES} assignments"), "one more"));
             }
@@ -277,7 +311,7 @@ impl Parser<'_> {
         let added = self.parsed.graph.add(node);
         added.ok_or_else(|| {
             let here = self.words.get(self.at).map_or(self.text.len(), |token| token.range.start);
-            self.error(here..here, format!("at most {} operations", Graph::MOST_NODES), "more")
+            self.error(here..here, format!("at most {} operations", MOST_NODES), "more")
         })
     }
 
@@ -353,8 +387,4 @@ impl Parser<'_> {
     fn error(&self, range: Range<usize>, expected: impl Into<String>, found: impl Into<String>) -> ProgramError {
         ProgramError::new(self.text, range, expected, found)
     }
-}
-
-fn is_function(name: &str) -> bool {
-    ONE_ARGUMENT.contains(&name) || TWO_ARGUMENTS.contains(&name) || THREE_ARGUMENTS.contains(&name)
 }

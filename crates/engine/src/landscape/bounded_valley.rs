@@ -1,0 +1,36 @@
+use super::parameter::{ROTATION, SHARPNESS, SLOPE};
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+use crate::parameter::Extent;
+
+/// A narrowing valley with a minimum at (U, 0): `L = (a/2) u²v² − cu + cu²/(2U)`.
+pub struct BoundedValley;
+
+impl Definition for BoundedValley {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Bounded valley",
+        formula: "(a/2) u²v² − cu + cu²/(2U)",
+        about: "The paper's valley with a true minimum at u = U.",
+        source: "the FOCUS paper, equation 1, with a floor that levels off",
+        parameters: &[
+            SHARPNESS,
+            SLOPE,
+            LandscapeParameter::new("length", "U", "Length U", [1e-3, 1e3], Extent::logarithmic(0.5, 20.0)).default(3.0).help("The place of the minimum, u = U on the floor."),
+            ROTATION.default(30.0),
+        ],
+        start: [0.0, 0.0],
+        home: HomeView { center: [1.0, 0.5], height: 5.0 },
+        has_valley: true,
+    };
+}
+
+impl Loss for BoundedValley {
+    const PARAMETERS: usize = 3;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[a, c, length] = parameters else { unreachable!("the table has a parameter each") };
+        let wall = u * v;
+        A::splat(0.5) * a * wall * wall - c * u + A::splat(0.5) * c * u * u / length
+    }
+}

@@ -1,0 +1,38 @@
+use super::parameter::{ROTATION, SHARPNESS, SLOPE};
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::{Algebra, Function};
+use crate::parameter::Extent;
+
+/// A narrowing valley with barriers on its floor: `L = (a/2) u²v² − cu + h(1 − cos ku)`.
+pub struct BumpyValley;
+
+impl Definition for BumpyValley {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Bumpy valley",
+        formula: "(a/2) u²v² − cu + h(1 − cos ku)",
+        about: "The paper's valley with barriers across its floor.",
+        source: "the FOCUS paper, equation 1, with a periodic barrier",
+        parameters: &[
+            SHARPNESS,
+            SLOPE,
+            LandscapeParameter::new("height", "h", "Height h", [0.0, 100.0], Extent::linear(0.0, 0.2)).default(0.02).help("Half the height of the barriers."),
+            LandscapeParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 20.0)).default(6.0).help("How dense the barriers are: one each 2π/k of u."),
+            ROTATION.default(30.0),
+        ],
+        start: [0.0, 0.0],
+        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        has_valley: true,
+    };
+}
+
+impl Loss for BumpyValley {
+    const PARAMETERS: usize = 4;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[a, c, height, wavenumber] = parameters else { unreachable!("the table has a parameter each") };
+        let wall = u * v;
+        let barrier = height * (A::splat(1.0) - (wavenumber * u).function(Function::Cos));
+        A::splat(0.5) * a * wall * wall - c * u + barrier
+    }
+}

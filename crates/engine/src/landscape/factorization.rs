@@ -1,0 +1,31 @@
+use super::parameter::ROTATION;
+use super::{Definition, HomeView, LandscapeInfo};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+
+/// The factorization of a number: `L = ½(1 − uv)²`, with its minima on the curve uv = 1.
+pub struct Factorization;
+
+impl Definition for Factorization {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Factorization",
+        formula: "½(1 − uv)²",
+        about: "Flat and sharp minima on one curve, uv = 1.",
+        source: "matrix factorization with one entry",
+        parameters: &[
+            ROTATION,
+        ],
+        start: [2.0, 0.1],
+        home: HomeView { center: [0.0, 0.0], height: 6.0 },
+        has_valley: false,
+    };
+}
+
+impl Loss for Factorization {
+    const PARAMETERS: usize = 0;
+
+    fn loss<A: Algebra>(_parameters: &[A], [u, v]: [A; 2]) -> A {
+        let rest = A::splat(1.0) - u * v;
+        A::splat(0.5) * rest * rest
+    }
+}

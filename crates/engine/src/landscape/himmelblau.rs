@@ -1,0 +1,31 @@
+use super::parameter::ROTATION;
+use super::{Definition, HomeView, LandscapeInfo};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+
+/// Himmelblau's function: `L = (u² + v − 11)² + (u + v² − 7)²` (Himmelblau, 1972).
+pub struct Himmelblau;
+
+impl Definition for Himmelblau {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Himmelblau",
+        formula: "(u² + v − 11)² + (u + v² − 7)²",
+        about: "Four minima of equal depth.",
+        source: "Himmelblau, Applied Nonlinear Programming (1972)",
+        parameters: &[
+            ROTATION,
+        ],
+        start: [0.0, 0.0],
+        home: HomeView { center: [0.0, 0.0], height: 11.0 },
+        has_valley: false,
+    };
+}
+
+impl Loss for Himmelblau {
+    const PARAMETERS: usize = 0;
+
+    fn loss<A: Algebra>(_parameters: &[A], [u, v]: [A; 2]) -> A {
+        let (first, second) = (u * u + v - A::splat(11.0), u + v * v - A::splat(7.0));
+        first * first + second * second
+    }
+}

@@ -1,0 +1,36 @@
+use super::parameter::{ROTATION, SHARPNESS, SLOPE};
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+use crate::parameter::Extent;
+
+/// A valley that narrows as a power of u: `L = (a/2) |u|ᵖ v² − cu`. p = 0 does not narrow, p = 2 is the paper's
+/// valley.
+pub struct PowerValley;
+
+impl Definition for PowerValley {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Power valley",
+        formula: "(a/2) |u|ᵖ v² − cu",
+        about: "How fast a valley narrows: not at all for p = 0, as in the paper for p = 2.",
+        source: "generalizes the FOCUS paper, equation 1",
+        parameters: &[
+            SHARPNESS,
+            SLOPE,
+            LandscapeParameter::new("exponent", "p", "Exponent p", [0.0, 8.0], Extent::linear(0.0, 4.0)).default(3.0).help("How fast the valley narrows: its curvature grows as |u|ᵖ."),
+            ROTATION.default(30.0),
+        ],
+        start: [0.0, 0.0],
+        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        has_valley: true,
+    };
+}
+
+impl Loss for PowerValley {
+    const PARAMETERS: usize = 3;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[a, c, p] = parameters else { unreachable!("the table has a parameter each") };
+        A::splat(0.5) * a * u.abs().power(p) * v * v - c * u
+    }
+}

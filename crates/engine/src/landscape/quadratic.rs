@@ -1,0 +1,33 @@
+use super::parameter::ROTATION;
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+use crate::parameter::Extent;
+
+/// A quadratic bowl: `L = ½(u² + κv²)`.
+pub struct Quadratic;
+
+impl Definition for Quadratic {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Quadratic",
+        formula: "½(u² + κv²)",
+        about: "A bowl whose condition number is κ.",
+        source: "the textbook example",
+        parameters: &[
+            LandscapeParameter::new("condition_number", "κ", "Condition number κ", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0)).default(100.0).help("The quotient of the curvatures across and along."),
+            ROTATION.default(30.0),
+        ],
+        start: [1.5, 0.5],
+        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        has_valley: false,
+    };
+}
+
+impl Loss for Quadratic {
+    const PARAMETERS: usize = 1;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[kappa] = parameters else { unreachable!("the table has a parameter each") };
+        A::splat(0.5) * (u * u + kappa * v * v)
+    }
+}

@@ -1,0 +1,36 @@
+use std::f64::consts::TAU;
+
+use super::parameter::ROTATION;
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::{Algebra, Function};
+use crate::parameter::Extent;
+
+/// Rastrigin's function: `L = 2A + u² − A cos 2πu + v² − A cos 2πv` (Rastrigin, 1974).
+pub struct Rastrigin;
+
+impl Definition for Rastrigin {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Rastrigin",
+        formula: "2A + u² − A cos 2πu + v² − A cos 2πv",
+        about: "Many local minima around the lowest one at 0.",
+        source: "Rastrigin, Systems of Extremal Control (1974)",
+        parameters: &[
+            LandscapeParameter::new("amplitude", "A", "Amplitude A", [0.0, 1000.0], Extent::linear(0.0, 20.0)).default(10.0).help("How high the barriers between the minima are."),
+            ROTATION,
+        ],
+        start: [2.6, 1.8],
+        home: HomeView { center: [0.0, 0.0], height: 8.0 },
+        has_valley: false,
+    };
+}
+
+impl Loss for Rastrigin {
+    const PARAMETERS: usize = 1;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[amplitude] = parameters else { unreachable!("the table has a parameter each") };
+        let part = |at: A| at * at - amplitude * (A::splat(TAU) * at).function(Function::Cos);
+        A::splat(2.0) * amplitude + part(u) + part(v)
+    }
+}

@@ -1,0 +1,39 @@
+use super::parameter::{ROTATION, SHARPNESS, SLOPE};
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::{Algebra, Function};
+use crate::parameter::Extent;
+
+/// A bent, narrowing valley: `L = (a/2)(1 + bu²)(v − A sin ku)² − cu` (river valleys: Wen et al.,
+/// [arXiv:2410.05192](https://arxiv.org/abs/2410.05192)).
+pub struct River;
+
+impl Definition for River {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "River",
+        formula: "(a/2)(1 + bu²)(v − A sin ku)² − cu",
+        about: "A valley whose floor bends from side to side and narrows.",
+        source: "river valleys, Wen et al., arXiv:2410.05192",
+        parameters: &[
+            SHARPNESS,
+            SLOPE,
+            LandscapeParameter::new("narrowing", "b", "Narrowing b", [0.0, 100.0], Extent::linear(0.0, 5.0)).default(1.0).help("How quickly the valley narrows along u; 0 keeps its width."),
+            LandscapeParameter::new("amplitude", "A", "Amplitude A", [-10.0, 10.0], Extent::linear(0.0, 2.0)).default(0.5).help("How far the floor bends to either side."),
+            LandscapeParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 6.0)).default(1.5).help("How many bends there are: one turn each 2π/k of u."),
+            ROTATION,
+        ],
+        start: [0.0, 0.0],
+        home: HomeView { center: [2.0, 0.0], height: 5.0 },
+        has_valley: true,
+    };
+}
+
+impl Loss for River {
+    const PARAMETERS: usize = 5;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[a, c, narrowing, amplitude, wavenumber] = parameters else { unreachable!("the table has a parameter each") };
+        let across = v - amplitude * (wavenumber * u).function(Function::Sin);
+        A::splat(0.5) * a * (A::splat(1.0) + narrowing * u * u) * across * across - c * u
+    }
+}

@@ -1,0 +1,31 @@
+use super::parameter::ROTATION;
+use super::{Definition, HomeView, LandscapeInfo};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+
+/// A saddle between two minima: `L = ½(u² − v²) + ¼v⁴`.
+pub struct Saddle;
+
+impl Definition for Saddle {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Saddle",
+        formula: "½(u² − v²) + ¼v⁴",
+        about: "A saddle at 0 between minima at v = ±1: how fast is it left?",
+        source: "a double well along v",
+        parameters: &[
+            ROTATION,
+        ],
+        start: [1.0, 0.0],
+        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        has_valley: false,
+    };
+}
+
+impl Loss for Saddle {
+    const PARAMETERS: usize = 0;
+
+    fn loss<A: Algebra>(_parameters: &[A], [u, v]: [A; 2]) -> A {
+        let square = v * v;
+        A::splat(0.5) * (u * u - square) + A::splat(0.25) * square * square
+    }
+}

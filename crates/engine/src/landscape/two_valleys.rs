@@ -1,0 +1,44 @@
+use super::parameter::{ROTATION, SHARPNESS, SLOPE};
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::{Algebra, Function};
+use crate::parameter::Extent;
+
+/// Two valleys side by side, joined by a soft minimum: `L = −τ ln(e^(−L₁/τ) + e^(−L₂/τ))` with a wide, gentle `L₁ =
+/// (a/2)(v − d)² − cu` and a narrow, steep `L₂ = (ra/2)(v + d)² − scu`.
+pub struct TwoValleys;
+
+impl Definition for TwoValleys {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Two valleys",
+        formula: "−τ ln(e^(−L₁/τ) + e^(−L₂/τ)), L₁ = (a/2)(v − d)² − cu, L₂ = (ra/2)(v + d)² − scu",
+        about: "A wide, gentle valley beside a narrow, steep one.",
+        source: "a soft minimum of two valleys of constant width",
+        parameters: &[
+            SHARPNESS.default(1.0),
+            SLOPE,
+            LandscapeParameter::new("sharpness_ratio", "r", "Sharpness ratio r", [1e-3, 1e5], Extent::logarithmic(1.0, 1000.0)).default(20.0).help("How much sharper the second valley is."),
+            LandscapeParameter::new("slope_ratio", "s", "Slope ratio s", [-100.0, 100.0], Extent::linear(0.0, 10.0)).default(2.0).help("How much more steeply the second valley falls."),
+            LandscapeParameter::new("separation", "d", "Separation d", [0.0, 100.0], Extent::linear(0.0, 2.0)).default(0.5).help("Half the distance between the floors."),
+            LandscapeParameter::new("softness", "τ", "Softness τ", [1e-4, 100.0], Extent::logarithmic(1e-3, 1.0)).default(0.05).help("How smoothly one valley passes into the other."),
+            ROTATION,
+        ],
+        start: [0.0, 0.0],
+        home: HomeView { center: [2.0, 0.0], height: 4.0 },
+        has_valley: true,
+    };
+}
+
+impl Loss for TwoValleys {
+    const PARAMETERS: usize = 6;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[a, c, sharpness_ratio, slope_ratio, separation, softness] = parameters else { unreachable!("the table has a parameter each") };
+        let (wide, narrow) = (v - separation, v + separation);
+        let first = A::splat(0.5) * a * wide * wide - c * u;
+        let second = A::splat(0.5) * sharpness_ratio * a * narrow * narrow - slope_ratio * c * u;
+        // The smaller loss stands outside of the exponential, which so cannot overflow.
+        let (lower, gap) = (first.minimum(second), (first - second).abs());
+        lower - softness * (A::splat(1.0) + (-gap / softness).function(Function::Exp)).function(Function::Ln)
+    }
+}

@@ -1,0 +1,34 @@
+use super::parameter::{ROTATION, SHARPNESS, SLOPE};
+use super::{Definition, HomeView, LandscapeInfo};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+
+/// The narrowing valley of the FOCUS paper (section "Toy model", equation 1): `L = (a/2) u²v² − cu`.
+pub struct Valley;
+
+impl Definition for Valley {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Narrowing valley",
+        formula: "(a/2) u²v² − cu",
+        about: "A valley that falls along u and narrows as it falls, without a minimum.",
+        source: "the FOCUS paper, equation 1",
+        parameters: &[
+            SHARPNESS,
+            SLOPE,
+            ROTATION.default(30.0),
+        ],
+        start: [0.0, 0.0],
+        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        has_valley: true,
+    };
+}
+
+impl Loss for Valley {
+    const PARAMETERS: usize = 2;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[a, c] = parameters else { unreachable!("the table has a parameter each") };
+        let wall = u * v;
+        A::splat(0.5) * a * wall * wall - c * u
+    }
+}

@@ -1,0 +1,178 @@
+//! The numbers of a program and how each is computed of others.
+
+use std::collections::HashMap;
+
+use super::calculation::Calculation;
+
+/// A number that is given: of a step, or of a point of a landscape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Input {
+    Theta,
+    Gradient,
+    LearningRate,
+    WeightDecay,
+    State(usize),
+    Parameter(usize),
+    /// The product of a parameter over the steps, βᵗ.
+    Power(usize),
+    /// t
+    Step,
+    X,
+    Y,
+    /// φ, the angle of a landscape's rotation, in radians.
+    Angle,
+    /// cos φ
+    Cosine,
+    /// sin φ
+    Sine,
+}
+
+/// The origin of a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Node {
+    Constant(f64),
+    Input(Input),
+    Of(Calculation<NodeId>),
+}
+
+/// The place of a node in the graph; it is computed of nodes before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NodeId(pub usize);
+
+/// The inputs on which a number depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dependence {
+    /// Parameters, t and φ only: it is computed once a step, or once a landscape.
+    Uniform,
+    /// The rates in addition, which may differ between parameters.
+    Rates,
+    /// A parameter's elements together; it is the same for all of them.
+    Whole,
+    /// The element, or the point of a landscape.
+    Element,
+}
+
+/// Nodes, each once.
+#[derive(Clone, Debug)]
+pub(crate) struct Graph {
+    nodes: Vec<Node>,
+    dependences: Vec<Dependence>,
+    ids: HashMap<Key, NodeId>,
+    most_nodes: usize,
+}
+
+/// A node with constants by their bits, for a map; 0 and −0 have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Constant(u64),
+    Input(Input),
+    Of(Calculation<NodeId>),
+}
+
+impl Key {
+    fn of(node: Node) -> Key {
+        match node {
+            Node::Constant(value) => Key::Constant((value + 0.0).to_bits()),
+            Node::Input(input) => Key::Input(input),
+            Node::Of(calculation) => Key::Of(calculation),
+        }
+    }
+}
+
+impl Graph {
+    /// The most numbers of an expression that is written out: formulas are, and an expression whose numbers are used
+    /// again and again would never end.
+    pub(crate) const LARGEST_EXPRESSION: usize = 20_000;
+
+    /// Creates a graph with room for so many nodes.
+    pub(crate) fn new(most_nodes: usize) -> Graph {
+        Graph { nodes: Vec::new(), dependences: Vec::new(), ids: HashMap::new(), most_nodes }
+    }
+
+    /// The node if it is there.
+    pub(crate) fn find(&self, node: Node) -> Option<NodeId> {
+        self.ids.get(&Key::of(node)).copied()
+    }
+
+    /// Interns a node. None where there is no room for another.
+    pub(crate) fn add(&mut self, node: Node) -> Option<NodeId> {
+        let key = Key::of(node);
+        if let Some(known) = self.ids.get(&key) {
+            return Some(*known);
+        }
+        if self.nodes.len() == self.most_nodes {
+            return None;
+        }
+        let id = NodeId(self.nodes.len());
+        self.dependences.push(self.dependence_of(node));
+        self.nodes.push(node);
+        self.ids.insert(key, id);
+        Some(id)
+    }
+
+    pub(crate) fn constant(&mut self, value: f64) -> Option<NodeId> {
+        self.add(Node::Constant(value))
+    }
+
+    /// The coordinates `u = x cos φ + y sin φ` and `v = −x sin φ + y cos φ`.
+    pub(crate) fn axes(&mut self) -> Option<[NodeId; 2]> {
+        let [x, y] = [self.add(Node::Input(Input::X))?, self.add(Node::Input(Input::Y))?];
+        let [cos, sin] = [self.add(Node::Input(Input::Cosine))?, self.add(Node::Input(Input::Sine))?];
+        let mut of = |calculation| self.add(Node::Of(calculation));
+        let [x_cos, y_sin] = [of(Calculation::Product(x, cos))?, of(Calculation::Product(y, sin))?];
+        let [y_cos, x_sin] = [of(Calculation::Product(y, cos))?, of(Calculation::Product(x, sin))?];
+        Some([of(Calculation::Sum(x_cos, y_sin))?, of(Calculation::Difference(y_cos, x_sin))?])
+    }
+
+    pub(crate) fn most_nodes(&self) -> usize {
+        self.most_nodes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> Node {
+        self.nodes[id.0]
+    }
+
+    pub(crate) fn dependence(&self, id: NodeId) -> Dependence {
+        self.dependences[id.0]
+    }
+
+    /// Whether a number differs between the elements of a parameter.
+    pub(crate) fn is_of_element(&self, id: NodeId) -> bool {
+        self.dependence(id) == Dependence::Element
+    }
+
+    fn dependence_of(&self, node: Node) -> Dependence {
+        match node {
+            Node::Constant(_) => Dependence::Uniform,
+            Node::Input(input) => match input {
+                Input::Parameter(_) | Input::Power(_) | Input::Step => Dependence::Uniform,
+                Input::Angle | Input::Cosine | Input::Sine => Dependence::Uniform,
+                Input::LearningRate | Input::WeightDecay => Dependence::Rates,
+                Input::Theta | Input::Gradient | Input::State(_) | Input::X | Input::Y => Dependence::Element,
+            },
+            Node::Of(calculation) if calculation.is_of_whole() => Dependence::Whole,
+            Node::Of(calculation) => {
+                let all = calculation.operands().into_iter().map(|operand| self.dependence(operand));
+                all.max().unwrap_or(Dependence::Uniform)
+            }
+        }
+    }
+
+    /// The most numbers that the expression of a node has when it is written out without names.
+    pub(crate) fn largest_expression(&self) -> usize {
+        let mut sizes: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            sizes.push(match node {
+                Node::Constant(_) | Node::Input(_) => 1,
+                Node::Of(calculation) => {
+                    calculation.operands().into_iter().fold(1, |size, operand| size.saturating_add(sizes[operand.0]))
+                }
+            });
+        }
+        sizes.into_iter().max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,264 @@
+//! Derivatives of expressions, by reverse mode: from a number down to those that it is computed of.
+//!
+//! `abs`, `max`, `min`, `where` and comparisons have the derivative of the branch taken, and 0 at the corner of a tie.
+//! The branches are derived for themselves, so that what is not finite in the one that is not taken does no harm.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::expressions::Expressions;
+use crate::language::{Calculation, Node, NodeId};
+use crate::optimizer::{Function, Relation};
+
+/// Returns the derivatives of a number with respect to two others, in which those are not derived further.
+pub(super) fn gradient(expressions: &mut Expressions, of: NodeId, by: [NodeId; 2]) -> [NodeId; 2] {
+    let mut branches = BTreeSet::new();
+    for id in reachable(expressions, of) {
+        if let Node::Of(Calculation::Choice(_, a, b) | Calculation::Maximum(a, b) | Calculation::Minimum(a, b)) =
+            expressions.node(id)
+        {
+            branches.extend([a, b]);
+        }
+    }
+    let mut pass = Pass { expressions, by, known: HashMap::new() };
+    // Branches inside of a branch stand before it.
+    for branch in branches {
+        let gradient = pass.run(branch);
+        pass.known.insert(branch, gradient);
+    }
+    pass.run(of)
+}
+
+/// The numbers that differ between points and that a number is computed of, and that itself.
+fn reachable(expressions: &Expressions, of: NodeId) -> BTreeSet<NodeId> {
+    let (mut reached, mut open) = (BTreeSet::new(), vec![of]);
+    while let Some(id) = open.pop() {
+        if !expressions.is_uniform(id) && reached.insert(id) {
+            if let Node::Of(calculation) = expressions.node(id) {
+                open.extend(calculation.operands());
+            }
+        }
+    }
+    reached
+}
+
+struct Pass<'a> {
+    expressions: &'a mut Expressions,
+    by: [NodeId; 2],
+    /// The gradients of branches.
+    known: HashMap<NodeId, [NodeId; 2]>,
+}
+
+/// The derivatives of the result by numbers whose own operands have not been reached.
+type Adjoints = BTreeMap<NodeId, NodeId>;
+
+impl Pass<'_> {
+    fn run(&mut self, of: NodeId) -> [NodeId; 2] {
+        let zero = self.expressions.constant(0.0);
+        let mut result = [zero; 2];
+        let mut adjoints = Adjoints::new();
+        let one = self.expressions.constant(1.0);
+        self.add(&mut adjoints, of, one);
+        while let Some((id, adjoint)) = adjoints.pop_last() {
+            if let Some(index) = self.by.iter().position(|by| *by == id) {
+                result[index] = adjoint;
+            } else if let Node::Of(calculation) = self.expressions.node(id) {
+                self.pass_on(&mut adjoints, id, calculation, adjoint);
+            }
+            if self.expressions.is_full() {
+                break;
+            }
+        }
+        result
+    }
+
+    fn of(&mut self, calculation: Calculation<NodeId>) -> NodeId {
+        self.expressions.of(calculation)
+    }
+
+    fn product(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.of(Calculation::Product(a, b))
+    }
+
+    fn add(&mut self, adjoints: &mut Adjoints, to: NodeId, term: NodeId) {
+        if self.expressions.is_uniform(to) || self.expressions.value(term) == Some(0.0) {
+            return;
+        }
+        let sum = match adjoints.get(&to) {
+            Some(sum) => self.of(Calculation::Sum(*sum, term)),
+            None => term,
+        };
+        adjoints.insert(to, sum);
+    }
+
+    /// Adds to the derivatives by the operands of a number, of which the derivative by itself is `adjoint`.
+    fn pass_on(&mut self, adjoints: &mut Adjoints, id: NodeId, calculation: Calculation<NodeId>, adjoint: NodeId) {
+        match calculation {
+            Calculation::Negative(a) => {
+                let term = self.of(Calculation::Negative(adjoint));
+                self.add(adjoints, a, term);
+            }
+            Calculation::Sum(a, b) => {
+                self.add(adjoints, a, adjoint);
+                self.add(adjoints, b, adjoint);
+            }
+            Calculation::Difference(a, b) => {
+                self.add(adjoints, a, adjoint);
+                let term = self.of(Calculation::Negative(adjoint));
+                self.add(adjoints, b, term);
+            }
+            Calculation::Product(a, b) => self.pass_on_product(adjoints, [a, b], adjoint),
+            Calculation::Quotient(a, b) => {
+                let by_a = self.of(Calculation::Quotient(adjoint, b));
+                self.add(adjoints, a, by_a);
+                if !self.expressions.is_uniform(b) {
+                    let product = self.product(by_a, id);
+                    let term = self.of(Calculation::Negative(product));
+                    self.add(adjoints, b, term);
+                }
+            }
+            Calculation::Power(a, b) => self.pass_on_power(adjoints, id, [a, b], adjoint),
+            Calculation::Size(a) => {
+                let sign = self.of(Calculation::Sign(a));
+                let term = self.product(adjoint, sign);
+                self.add(adjoints, a, term);
+            }
+            Calculation::Root(a) => {
+                let two = self.expressions.constant(2.0);
+                let twice = self.product(two, id);
+                let term = self.of(Calculation::Quotient(adjoint, twice));
+                self.add(adjoints, a, term);
+            }
+            Calculation::Function(function, a) => {
+                let term = self.of_function(function, a, id, adjoint);
+                self.add(adjoints, a, term);
+            }
+            Calculation::Choice(condition, a, b) => {
+                self.pass_on_branches(adjoints, [a, b], adjoint, |pass, [a, b]| {
+                    pass.of(Calculation::Choice(condition, a, b))
+                });
+            }
+            Calculation::Maximum(a, b) => self.pass_on_larger(adjoints, [a, b], [a, b], adjoint),
+            Calculation::Minimum(a, b) => self.pass_on_larger(adjoints, [b, a], [a, b], adjoint),
+            Calculation::Sign(_) | Calculation::Compared(..) => {}
+            Calculation::Norm(_) | Calculation::Mean(_) | Calculation::Total(_) => {
+                unreachable!("a loss is of one point")
+            }
+            Calculation::ProductSum(..) | Calculation::MinusProduct(..) => {
+                unreachable!("products and sums are put together later")
+            }
+        }
+    }
+
+    fn pass_on_product(&mut self, adjoints: &mut Adjoints, [a, b]: [NodeId; 2], adjoint: NodeId) {
+        // d sign(x)|x|ᵖ is p|x|ᵖ⁻¹ dx, also at 0.
+        if let (Node::Of(Calculation::Sign(of)), Node::Of(Calculation::Power(size, exponent))) =
+            (self.expressions.node(a), self.expressions.node(b))
+        {
+            if self.expressions.node(size) == Node::Of(Calculation::Size(of)) && self.expressions.is_uniform(exponent) {
+                let lowered = self.lowered(exponent);
+                let power = self.of(Calculation::Power(size, lowered));
+                let slope = self.product(exponent, power);
+                let term = self.product(adjoint, slope);
+                return self.add(adjoints, of, term);
+            }
+        }
+        if !self.expressions.is_uniform(a) {
+            let term = self.product(adjoint, b);
+            self.add(adjoints, a, term);
+        }
+        let term = self.product(adjoint, a);
+        self.add(adjoints, b, term);
+    }
+
+    /// `p − 1`, and 0 where p is 0, so that `p xᵖ⁻¹` is 0 there, also at x = 0.
+    fn lowered(&mut self, exponent: NodeId) -> NodeId {
+        let one = self.expressions.constant(1.0);
+        let less = self.of(Calculation::Difference(exponent, one));
+        let zero = self.expressions.constant(0.0);
+        self.of(Calculation::Choice(exponent, less, zero))
+    }
+
+    fn pass_on_power(&mut self, adjoints: &mut Adjoints, id: NodeId, [a, b]: [NodeId; 2], adjoint: NodeId) {
+        if !self.expressions.is_uniform(a) {
+            let lowered = self.lowered(b);
+            let power = self.of(Calculation::Power(a, lowered));
+            match self.expressions.node(a) {
+                Node::Of(Calculation::Size(of)) if self.expressions.is_uniform(b) => {
+                    let sign = self.of(Calculation::Sign(of));
+                    let signed = self.product(sign, power);
+                    let slope = self.product(b, signed);
+                    let term = self.product(adjoint, slope);
+                    self.add(adjoints, of, term);
+                }
+                _ => {
+                    let slope = self.product(b, power);
+                    let term = self.product(adjoint, slope);
+                    self.add(adjoints, a, term);
+                }
+            }
+        }
+        if !self.expressions.is_uniform(b) {
+            let logarithm = self.of(Calculation::Function(Function::Ln, a));
+            let slope = self.product(id, logarithm);
+            // 0ᵇ stays 0.
+            let slope = self.of(Calculation::Choice(a, slope, a));
+            let term = self.product(adjoint, slope);
+            self.add(adjoints, b, term);
+        }
+    }
+
+    fn of_function(&mut self, function: Function, a: NodeId, id: NodeId, adjoint: NodeId) -> NodeId {
+        match function {
+            Function::Exp => self.product(adjoint, id),
+            Function::Ln => self.of(Calculation::Quotient(adjoint, a)),
+            Function::Tanh => {
+                let square = self.product(id, id);
+                let one = self.expressions.constant(1.0);
+                let slope = self.of(Calculation::Difference(one, square));
+                self.product(adjoint, slope)
+            }
+            Function::Sin => {
+                let cos = self.of(Calculation::Function(Function::Cos, a));
+                self.product(adjoint, cos)
+            }
+            Function::Cos => {
+                let sin = self.of(Calculation::Function(Function::Sin, a));
+                let product = self.product(adjoint, sin);
+                self.of(Calculation::Negative(product))
+            }
+        }
+    }
+
+    /// Adds the derivative of the branch that is taken: `branches[0]` where it exceeds `branches[1]`…
+    fn pass_on_larger(
+        &mut self,
+        adjoints: &mut Adjoints,
+        [larger, smaller]: [NodeId; 2],
+        branches: [NodeId; 2],
+        adjoint: NodeId,
+    ) {
+        let first = self.of(Calculation::Compared(Relation::Less, smaller, larger));
+        let second = self.of(Calculation::Compared(Relation::Less, larger, smaller));
+        self.pass_on_branches(adjoints, branches, adjoint, |pass, [a, b]| {
+            let zero = pass.expressions.constant(0.0);
+            let otherwise = pass.of(Calculation::Choice(second, b, zero));
+            pass.of(Calculation::Choice(first, a, otherwise))
+        });
+    }
+
+    fn pass_on_branches(
+        &mut self,
+        adjoints: &mut Adjoints,
+        branches: [NodeId; 2],
+        adjoint: NodeId,
+        choose: impl Fn(&mut Self, [NodeId; 2]) -> NodeId,
+    ) {
+        let zero = self.expressions.constant(0.0);
+        let [a, b] = branches.map(|branch| self.known.get(&branch).copied().unwrap_or([zero; 2]));
+        for index in 0..2 {
+            let chosen = choose(self, [a[index], b[index]]);
+            let term = self.product(adjoint, chosen);
+            self.add(adjoints, self.by[index], term);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Expressions that are simplified as they are made: constants are folded, zeros and ones dropped, whole powers
+//! multiplied out, and factors that are the same at all points collected.
+
+use super::MOST_PARAMETERS;
+use crate::language::{Calculation, Dependence, Graph, Input, Node, NodeId};
+use crate::optimizer::Function;
+
+/// A graph of simplified expressions, with the coordinates of a point.
+#[derive(Clone, Debug)]
+pub(super) struct Expressions {
+    graph: Graph,
+    /// Whether a node had no room; the nodes that follow have no meaning.
+    is_full: bool,
+    /// x and y
+    pub xy: [NodeId; 2],
+    /// u and v
+    pub uv: [NodeId; 2],
+    pub parameters: Vec<NodeId>,
+}
+
+/// The largest whole exponent whose power is multiplied out.
+const LARGEST_EXPONENT: f64 = 64.0;
+
+impl Expressions {
+    /// The most numbers of a loss and its derivatives.
+    pub(super) const MOST_NODES: usize = 4096;
+
+    pub(super) fn new() -> Expressions {
+        let none = NodeId::default();
+        let mut new = Expressions {
+            graph: Graph::new(Self::MOST_NODES),
+            is_full: false,
+            xy: [none; 2],
+            uv: [none; 2],
+            parameters: Vec::new(),
+        };
+        new.xy = [new.input(Input::X), new.input(Input::Y)];
+        let [x, y] = new.xy;
+        let (cos, sin) = (new.input(Input::Cosine), new.input(Input::Sine));
+        let mut product = |a, b| new.of(Calculation::Product(a, b));
+        let [x_cos, y_sin, y_cos, x_sin] = [product(x, cos), product(y, sin), product(y, cos), product(x, sin)];
+        new.uv = [new.of(Calculation::Sum(x_cos, y_sin)), new.of(Calculation::Difference(y_cos, x_sin))];
+        new.parameters = (0..MOST_PARAMETERS).map(|index| new.input(Input::Parameter(index))).collect();
+        new
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    pub(super) fn node(&self, id: NodeId) -> Node {
+        self.graph.node(id)
+    }
+
+    pub(super) fn constant(&mut self, value: f64) -> NodeId {
+        self.add(Node::Constant(value))
+    }
+
+    pub(super) fn input(&mut self, input: Input) -> NodeId {
+        self.add(Node::Input(input))
+    }
+
+    /// Copies a number of another graph, in which no number is of a whole parameter.
+    pub(super) fn copy(&mut self, graph: &Graph, of: NodeId) -> NodeId {
+        let mut copied: Vec<NodeId> = Vec::with_capacity(of.0 + 1);
+        for index in 0..=of.0 {
+            copied.push(match graph.node(NodeId(index)) {
+                Node::Of(calculation) => self.of(calculation.map(|operand| copied[operand.0])),
+                node => self.add(node),
+            });
+        }
+        copied[of.0]
+    }
+
+    fn add(&mut self, node: Node) -> NodeId {
+        self.graph.add(node).unwrap_or_else(|| {
+            self.is_full = true;
+            NodeId::default()
+        })
+    }
+
+    /// The node of two operands, or that of the same operands in the other order.
+    fn add_of_either_order(&mut self, make: fn(NodeId, NodeId) -> Calculation<NodeId>, a: NodeId, b: NodeId) -> NodeId {
+        match self.graph.find(Node::Of(make(b, a))) {
+            Some(known) => known,
+            None => self.add(Node::Of(make(a, b))),
+        }
+    }
+
+    pub(super) fn value(&self, id: NodeId) -> Option<f64> {
+        match self.node(id) {
+            Node::Constant(value) => Some(value),
+            Node::Input(_) | Node::Of(_) => None,
+        }
+    }
+
+    pub(super) fn is_uniform(&self, id: NodeId) -> bool {
+        self.graph.dependence(id) == Dependence::Uniform
+    }
+
+    /// The number whose negative a node is, unless it is the same at all points.
+    fn negated(&self, id: NodeId) -> Option<NodeId> {
+        match self.node(id) {
+            Node::Of(Calculation::Negative(of)) if !self.is_uniform(id) => Some(of),
+            _ => None,
+        }
+    }
+
+    /// A calculation, simplified.
+    pub(super) fn of(&mut self, calculation: Calculation<NodeId>) -> NodeId {
+        if let Some(value) = self.folded(calculation) {
+            return self.constant(value);
+        }
+        match calculation {
+            Calculation::Negative(a) => self.negative(a),
+            Calculation::Sum(a, b) => self.sum(a, b),
+            Calculation::Difference(a, b) => self.difference(a, b),
+            Calculation::Product(a, b) => self.product(a, b),
+            Calculation::Quotient(a, b) => self.quotient(a, b),
+            Calculation::Power(a, b) => self.power(a, b),
+            Calculation::Size(a) => match self.node(a) {
+                Node::Of(Calculation::Negative(a) | Calculation::Size(a)) => self.of(Calculation::Size(a)),
+                _ => self.add(Node::Of(calculation)),
+            },
+            Calculation::Function(function @ (Function::Sin | Function::Cos), a) => match (self.negated(a), function) {
+                (Some(a), Function::Cos) => self.of(Calculation::Function(function, a)),
+                (Some(a), _) => {
+                    let sin = self.of(Calculation::Function(function, a));
+                    self.negative(sin)
+                }
+                _ => self.add(Node::Of(calculation)),
+            },
+            Calculation::Maximum(a, b) | Calculation::Minimum(a, b) if a == b => a,
+            Calculation::Choice(_, a, b) if a == b => a,
+            Calculation::Choice(condition, a, b) => match self.value(condition) {
+                Some(value) => {
+                    if value != 0.0 {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                None => self.add(Node::Of(calculation)),
+            },
+            other => self.add(Node::Of(other)),
+        }
+    }
+
+    /// The value of a calculation of constants, if it is finite.
+    fn folded(&self, calculation: Calculation<NodeId>) -> Option<f64> {
+        let operands = calculation.operands();
+        if !operands.iter().all(|operand| self.value(*operand).is_some()) {
+            return None;
+        }
+        let (operation, operands) = calculation.map(|id| self.value(id).expect("they are constants")).apart();
+        let [a, b, c] = operands;
+        Some(operation.result(&a, &b, &c)).filter(|value| value.is_finite())
+    }
+
+    fn negative(&mut self, a: NodeId) -> NodeId {
+        match self.node(a) {
+            Node::Constant(value) => self.constant(-value),
+            Node::Of(Calculation::Negative(of)) => of,
+            Node::Of(Calculation::Difference(a, b)) => self.difference(b, a),
+            Node::Of(Calculation::Product(a, b)) if self.is_uniform(a) => {
+                let minus = self.negative(a);
+                self.product(minus, b)
+            }
+            _ => self.add(Node::Of(Calculation::Negative(a))),
+        }
+    }
+
+    fn sum(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        if self.value(a) == Some(0.0) {
+            return b;
+        }
+        if self.value(b) == Some(0.0) {
+            return a;
+        }
+        if a == b {
+            let two = self.constant(2.0);
+            return self.product(two, a);
+        }
+        if let Some(b) = self.opposite(b) {
+            return self.difference(a, b);
+        }
+        match self.opposite(a) {
+            Some(a) => self.difference(b, a),
+            None => self.add_of_either_order(Calculation::Sum, a, b),
+        }
+    }
+
+    fn difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        if a == b {
+            return self.constant(0.0);
+        }
+        if self.value(a) == Some(0.0) {
+            return self.negative(b);
+        }
+        if self.value(b) == Some(0.0) {
+            return a;
+        }
+        match self.opposite(b) {
+            Some(b) => self.sum(a, b),
+            None => self.add(Node::Of(Calculation::Difference(a, b))),
+        }
+    }
+
+    /// The negative of a number that has a sign in front: a negative constant or factor, or a negative.
+    fn opposite(&mut self, id: NodeId) -> Option<NodeId> {
+        match self.node(id) {
+            Node::Constant(value) if value < 0.0 => Some(self.constant(-value)),
+            Node::Of(Calculation::Negative(of)) => Some(of),
+            Node::Of(Calculation::Product(factor, of)) if self.is_uniform(factor) => {
+                let factor = self.opposite(factor)?;
+                Some(self.product(factor, of))
+            }
+            Node::Constant(_) | Node::Input(_) | Node::Of(_) => None,
+        }
+    }
+
+    pub(super) fn product(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        if let (Some(a), Some(b)) = (self.value(a), self.value(b)) {
+            if (a * b).is_finite() {
+                return self.constant(a * b);
+            }
+        }
+        // Constants stand before what is the same at all points, and that before all others.
+        let rank = |id: NodeId| (!self.is_uniform(id), self.value(id).is_none());
+        let (a, b) = if rank(b) < rank(a) { (b, a) } else { (a, b) };
+        match self.value(a) {
+            Some(0.0) => return a,
+            Some(1.0) => return b,
+            Some(-1.0) => return self.negative(b),
+            _ => {}
+        }
+        match (self.node(a), self.node(b)) {
+            // c (d x) is (c d) x, where c and d are the same at all points.
+            (_, Node::Of(Calculation::Product(c, d))) if self.is_uniform(a) && self.is_uniform(c) => {
+                if self.is_uniform(b) && self.value(c).is_none() {
+                    return self.add_of_either_order(Calculation::Product, a, b);
+                }
+                let uniform = self.product(a, c);
+                self.product(uniform, d)
+            }
+            // (c x) y is c (x y).
+            (Node::Of(Calculation::Product(c, d)), _) if self.is_uniform(c) && !self.is_uniform(a) => {
+                let product = self.product(d, b);
+                self.product(c, product)
+            }
+            (_, Node::Of(Calculation::Product(c, d))) if self.is_uniform(c) && !self.is_uniform(b) => {
+                let product = self.product(a, d);
+                self.product(c, product)
+            }
+            (Node::Of(Calculation::Size(of)), Node::Of(Calculation::Size(same))) if of == same => self.product(of, of),
+            _ => match (self.negated(a), self.negated(b)) {
+                (Some(a), Some(b)) => self.product(a, b),
+                (Some(a), None) => self.negative_product(a, b),
+                (None, Some(b)) => self.negative_product(a, b),
+                (None, None) => self.add_of_either_order(Calculation::Product, a, b),
+            },
+        }
+    }
+
+    fn negative_product(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let product = self.product(a, b);
+        self.negative(product)
+    }
+
+    fn quotient(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        match (self.value(a), self.value(b)) {
+            (Some(0.0), _) => return a,
+            (_, Some(1.0)) => return a,
+            // The quotient by a power of 2 is the product with its reciprocal.
+            (_, Some(by)) if by.is_normal() && by.recip().is_normal() && by.to_bits() << 12 == 0 => {
+                let reciprocal = self.constant(by.recip());
+                return self.product(reciprocal, a);
+            }
+            _ => {}
+        }
+        match (self.negated(a), self.negated(b)) {
+            (Some(a), Some(b)) => self.quotient(a, b),
+            (Some(a), None) => self.negative_quotient(a, b),
+            (None, Some(b)) => self.negative_quotient(a, b),
+            (None, None) => self.add(Node::Of(Calculation::Quotient(a, b))),
+        }
+    }
+
+    fn negative_quotient(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let quotient = self.quotient(a, b);
+        self.negative(quotient)
+    }
+
+    fn power(&mut self, base: NodeId, exponent: NodeId) -> NodeId {
+        match self.value(exponent) {
+            Some(exponent) if exponent.fract() == 0.0 && exponent.abs() <= LARGEST_EXPONENT => {
+                let power = self.whole_power(base, exponent.abs() as u32);
+                if exponent >= 0.0 {
+                    return power;
+                }
+                let one = self.constant(1.0);
+                self.quotient(one, power)
+            }
+            Some(0.5) => self.of(Calculation::Root(base)),
+            _ if self.value(base) == Some(1.0) => base,
+            _ => self.add(Node::Of(Calculation::Power(base, exponent))),
+        }
+    }
+
+    fn whole_power(&mut self, base: NodeId, exponent: u32) -> NodeId {
+        match exponent {
+            0 => self.constant(1.0),
+            1 => base,
+            _ if exponent % 2 == 0 => {
+                let root = self.whole_power(base, exponent / 2);
+                self.product(root, root)
+            }
+            _ => {
+                let rest = self.whole_power(base, exponent - 1);
+                self.product(rest, base)
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Losses and their gradients as text in the language itself.
+
+use std::f64::consts::PI;
+
+use super::LossProgram;
+use super::expressions::Expressions;
+use crate::language::{Calculation, Input, Node, NodeId};
+use crate::optimizer::Relation;
+
+/// The binding strength of expressions, from the loosest.
+const COMPARISON: u8 = 0;
+const SUM: u8 = 1;
+const PRODUCT: u8 = 2;
+const POWER: u8 = 3;
+const ATOM: u8 = 4;
+
+/// The length from which an expression that is used again has a line of its own.
+const LONG: usize = 12;
+
+impl LossProgram {
+    /// Writes the loss in the language, without declarations of its parameters, whose names are given: lines for what
+    /// is used again, then `L = …`. Read with the declarations, it has the same values.
+    pub fn loss_text(&self, parameters: &[&str]) -> String {
+        self.lines(parameters, &[("L", self.loss)])
+    }
+
+    /// Writes the gradient in the language, as [`LossProgram::loss_text`] does: `L_u = …` and `L_v = …` of a built-in
+    /// loss, `L_x = …` and `L_y = …` of a typed one.
+    pub fn gradient_text(&self, parameters: &[&str]) -> String {
+        let (names, [first, second]) = match self.gradient_uv {
+            Some(gradient) => (["L_u", "L_v"], gradient),
+            None => (["L_x", "L_y"], self.gradient),
+        };
+        self.lines(parameters, &[(names[0], first), (names[1], second)])
+    }
+
+    fn lines(&self, parameters: &[&str], results: &[(&str, NodeId)]) -> String {
+        let mut writer = Writer::new(&self.expressions, parameters, results);
+        for index in 0..writer.uses.len() {
+            writer.name_if_long(NodeId(index));
+        }
+        for (name, result) in results {
+            let (text, _) = writer.number(*result);
+            writer.lines.push(format!("{name} = {text}"));
+        }
+        writer.lines.join("\n") + "\n"
+    }
+}
+
+struct Writer<'a> {
+    expressions: &'a Expressions,
+    parameters: &'a [&'a str],
+    /// The number of uses of each node in the results.
+    uses: Vec<usize>,
+    /// The names of nodes.
+    names: Vec<Option<String>>,
+    lines: Vec<String>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(expressions: &'a Expressions, parameters: &'a [&'a str], results: &[(&str, NodeId)]) -> Writer<'a> {
+        let length = expressions.graph().len();
+        let mut uses = vec![0; length];
+        results.iter().for_each(|(_, id)| uses[id.0] += 1);
+        let mut names = vec![None; length];
+        for (id, name) in expressions.uv.into_iter().zip(["u", "v"]) {
+            names[id.0] = Some(name.to_owned());
+        }
+        let mut writer = Writer { expressions, parameters, uses, names, lines: Vec::new() };
+        for index in (0..length).rev().filter(|index| writer.names[*index].is_none()).collect::<Vec<_>>() {
+            if writer.uses[index] > 0 {
+                writer.shown(NodeId(index)).into_iter().for_each(|operand| writer.uses[operand.0] += 1);
+            }
+        }
+        writer
+    }
+
+    /// The operands that the text of a node shows: the base of a power, not the powers that it is made of.
+    fn shown(&self, id: NodeId) -> Vec<NodeId> {
+        match (self.as_power(id), self.expressions.node(id)) {
+            (Some((base, _)), _) => vec![base],
+            (None, Node::Of(calculation)) => calculation.operands(),
+            (None, _) => Vec::new(),
+        }
+    }
+
+    /// Gives a line of its own to a long expression that is used more than once.
+    fn name_if_long(&mut self, id: NodeId) {
+        if self.uses[id.0] < 2 || self.names[id.0].is_some() {
+            return;
+        }
+        let (text, _) = self.number(id);
+        if text.len() >= LONG {
+            let name = self.new_name();
+            self.lines.push(format!("{name} = {text}"));
+            self.names[id.0] = Some(name);
+        }
+    }
+
+    /// A name that nothing has yet.
+    fn new_name(&self) -> String {
+        let is_taken = |name: &String| {
+            self.parameters.contains(&name.as_str()) || self.names.iter().flatten().any(|of| of == name)
+        };
+        let numbered = (1..).map(|number| format!("a{number}"));
+        numbered.into_iter().find(|name| !is_taken(name)).expect("one of infinitely many is free")
+    }
+
+    /// The base and the exponent of a product that is a whole power, as the language multiplies it out.
+    fn as_power(&self, id: NodeId) -> Option<(NodeId, u32)> {
+        let Node::Of(Calculation::Product(a, b)) = self.expressions.node(id) else { return None };
+        let (base, exponent) = self.as_power(a).unwrap_or((a, 1));
+        match () {
+            () if a == b => Some((base, 2 * exponent)),
+            () if b == base && exponent % 2 == 0 => Some((base, exponent + 1)),
+            () => None,
+        }
+    }
+
+    fn at_least(&self, id: NodeId, binding: u8) -> String {
+        let (text, bound) = self.number(id);
+        if bound < binding { format!("({text})") } else { text }
+    }
+
+    fn number(&self, id: NodeId) -> (String, u8) {
+        if let Some(name) = &self.names[id.0] {
+            return (name.clone(), ATOM);
+        }
+        if let Some((base, exponent)) = self.as_power(id) {
+            return (format!("{}^{exponent}", self.at_least(base, ATOM)), POWER);
+        }
+        let name = |name: &str| (name.to_owned(), ATOM);
+        match self.expressions.node(id) {
+            Node::Constant(value) => constant(value),
+            Node::Input(Input::X) => name("x"),
+            Node::Input(Input::Y) => name("y"),
+            Node::Input(Input::Angle) => name("phi"),
+            Node::Input(Input::Cosine) => name("cos(phi)"),
+            Node::Input(Input::Sine) => name("sin(phi)"),
+            Node::Input(Input::Parameter(index)) => name(self.parameters[index]),
+            Node::Input(_) => unreachable!("the other inputs are of rules"),
+            Node::Of(calculation) => self.calculation(calculation),
+        }
+    }
+
+    fn calculation(&self, calculation: Calculation<NodeId>) -> (String, u8) {
+        let call = |name: &str| {
+            let operands: Vec<String> = calculation.operands().into_iter().map(|id| self.number(id).0).collect();
+            (format!("{name}({})", operands.join(", ")), ATOM)
+        };
+        let joined = |a, between: &str, b, [left, right]: [u8; 2]| {
+            (format!("{}{between}{}", self.at_least(a, left), self.at_least(b, right)), left)
+        };
+        match calculation {
+            Calculation::Negative(a) => (format!("-{}", self.at_least(a, PRODUCT)), SUM),
+            Calculation::Root(_) => call("sqrt"),
+            Calculation::Size(_) => call("abs"),
+            Calculation::Sign(_) => call("sign"),
+            Calculation::Function(function, _) => call(function.name()),
+            Calculation::Sum(a, b) => joined(a, " + ", b, [SUM, PRODUCT]),
+            Calculation::Difference(a, b) => joined(a, " - ", b, [SUM, PRODUCT]),
+            Calculation::Product(a, b) => {
+                // Read from the left, a factor that is the same at all points is taken out again.
+                let is_quotient = matches!(self.expressions.node(b), Node::Of(Calculation::Quotient(..)));
+                let behind = if self.expressions.is_uniform(a) && !self.expressions.is_uniform(b) && !is_quotient {
+                    PRODUCT
+                } else {
+                    POWER
+                };
+                match self.expressions.node(a) {
+                    Node::Constant(value) if value < 0.0 => {
+                        (format!("-{}*{}", constant(-value).0, self.at_least(b, behind)), SUM)
+                    }
+                    _ => joined(a, "*", b, [PRODUCT, behind]),
+                }
+            }
+            Calculation::Quotient(a, b) => joined(a, "/", b, [PRODUCT, POWER]),
+            Calculation::Power(a, b) => (format!("{}^{}", self.at_least(a, ATOM), self.at_least(b, ATOM)), POWER),
+            Calculation::Maximum(..) => call("max"),
+            Calculation::Minimum(..) => call("min"),
+            Calculation::Choice(..) => call("where"),
+            Calculation::Compared(relation, a, b) => {
+                let sign = match relation {
+                    Relation::Less => " < ",
+                    Relation::AtMost => " <= ",
+                    Relation::Equal => " == ",
+                };
+                (format!("{}{sign}{}", self.at_least(a, SUM), self.at_least(b, SUM)), COMPARISON)
+            }
+            Calculation::Norm(_)
+            | Calculation::Mean(_)
+            | Calculation::Total(_)
+            | Calculation::ProductSum(..)
+            | Calculation::MinusProduct(..) => unreachable!("they are no operations of losses"),
+        }
+    }
+}
+
+/// A constant that is read as the same number; a multiple of π as one.
+fn constant(value: f64) -> (String, u8) {
+    if value < 0.0 {
+        return (format!("-{}", constant(-value).0), SUM);
+    }
+    let plain = |value: f64| match value {
+        _ if value.fract() == 0.0 && value < 1e15 => format!("{value}"),
+        _ => format!("{value:?}"),
+    };
+    if value == PI {
+        return ("pi".to_owned(), ATOM);
+    }
+    for factor in [2.0, 4.0, 0.5] {
+        if value == factor * PI {
+            return (format!("{}*pi", plain(factor)), PRODUCT);
+        }
+    }
+    (plain(value), ATOM)
+}
