@@ -39,6 +39,7 @@ hyperparameters! {
         .help("The steps until β₃ has its full value, beginning with β₁. 0: from the first.")
         .slider(0.0, 10_000.0)
         .defaults(0.0, 0.0),
+    eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
 }
 
@@ -96,7 +97,7 @@ impl Rule for AdEmaMix {
             beta2: DecayRate::new(h.beta2, &of),
             beta3: DecayRate::new(beta3, &of),
             slow: of(alpha * (one - power.beta1)),
-            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", ADAM_EPSILON), &of),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], h.eps, &of),
         }
     }
 

@@ -32,7 +32,7 @@ hyperparameters! {
         .help("How much of the running average of g gᵗ is kept in each step.")
         .slider(0.0, 0.9999)
         .defaults(0.99, 0.99),
-    eps: Hyperparameter::number("ε", "Constant ε", Range { name: "eps", min: 1e-16, max: 1.0 })
+    eps: Hyperparameter::number("ε", "Statistics ε", Range { name: "eps", min: 1e-16, max: 1.0 })
         .help("Added to the diagonal of the statistics. Limits how far directions with small gradients are stretched.")
         .slider(1e-16, 1e-3)
         .logarithmic()
