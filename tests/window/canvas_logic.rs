@@ -8,7 +8,7 @@ use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, Ru
 use valleyscope_engine::simulation::{ParticleId, StepTrace};
 use valleyscope_experiments::view::formula::formulas;
 use valleyscope_experiments::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
-use valleyscope_experiments::view::{AutoScale, Camera, SymLog, Viewport};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, SymLog, Viewport};
 
 fn labels(ticks: &Ticks) -> Vec<&str> {
     ticks.ticks.iter().map(|tick| tick.label.as_str()).collect()
@@ -65,6 +65,22 @@ fn large_and_small_ranges_share_a_factor() {
 fn an_axis_without_distinct_values_has_no_ticks() {
     for (low, high) in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (1e9, 1e9 + 1e-8)] {
         assert_eq!(Ticks::linear(low, high, 5), Ticks::default());
+    }
+}
+
+#[test]
+fn an_axis_of_decay_rates_is_marked_at_nines() {
+    let shown =
+        |low, high| Ticks::log_complement(low, high, 8).ticks.into_iter().map(|tick| tick.label).collect::<Vec<_>>();
+    assert_eq!(shown(0.0, 0.9999), ["0", "0.9", "0.99", "0.999", "0.9999"]);
+    assert_eq!(shown(0.9, 0.999_999), ["0.9", "0.99", "0.999", "0.9999", "0.99999", "0.999999"]);
+    assert_eq!(shown(0.5, 0.9), ["0.5", "0.8", "0.9"]);
+    assert_eq!(shown(-1.0, 0.9999), ["0", "0.9", "0.99", "0.999", "0.9999"]);
+    assert_eq!(Ticks::log_complement(0.0, 1.0, 8), Ticks::default(), "1 is infinitely far");
+    assert_eq!(AxisScale::LogComplement.place(0.0), 0.0);
+    for value in [0.0, 0.5, 0.9, 0.999] {
+        let place = AxisScale::LogComplement.place(value);
+        assert!((AxisScale::LogComplement.value(place) - value).abs() < 1e-15, "{value}");
     }
 }
 
@@ -376,10 +392,7 @@ fn mars_shows_its_norm_and_the_gradient_that_it_keeps() {
             ("c̃ = c / max(‖c‖, 1)", "0.395 / max(‖(0.395, −0.39)‖, 1)"),
         ]
     );
-    assert_eq!(
-        texts[7..10],
-        [("d = m̂ / (√ŝ + ε)", "0.395 / (√0.1560 + 10⁻⁸)"), ("g′ ← g", "0.3"), ("θ′ ← θ", "0.5")]
-    );
+    assert_eq!(texts[7..10], [("d = m̂ / (√ŝ + ε)", "0.395 / (√0.1560 + 10⁻⁸)"), ("g′ ← g", "0.3"), ("θ′ ← θ", "0.5")]);
 }
 
 #[test]

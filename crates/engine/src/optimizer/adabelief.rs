@@ -19,7 +19,6 @@ hyperparameters! {
     beta2: Hyperparameter::decay_rate("β₂", "Deviations β₂")
         .help("How much of the running average of the squared difference of gradient and momentum is kept in each step. \
                Its root divides the step.")
-        .slider(0.0, 0.9999)
         .defaults(0.999, 0.999),
     eps: Hyperparameter { label: "Deviations ε", ..Hyperparameter::epsilon() }
         .help("Added to the divisor, and to the average of squared deviations in each step."),

@@ -25,7 +25,7 @@ hyperparameters! {
     beta2: Hyperparameter::squares(),
     beta3: Hyperparameter::decay_rate("β₃", "Slow β₃")
         .help("How much of the slow average of the gradient is kept in each step.")
-        .slider(0.9, 0.99999)
+        .slider(0.0, 0.99999)
         .defaults(0.9999, 0.9999),
     alpha: Hyperparameter::number("α", "Slow share α", Range { name: "alpha", min: 0.0, max: 100.0 })
         .help("How much of the slow average is added to the fast one. 0 gives Adam.")

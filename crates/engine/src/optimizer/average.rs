@@ -42,12 +42,7 @@ pub struct AdamAverages<A> {
 impl<A: Algebra> AdamAverages<A> {
     /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
-    pub(crate) fn new<S: Scalar>(
-        [beta1, beta2]: [S; 2],
-        powers: [S; 2],
-        epsilon: S,
-        of: &impl Fn(S) -> A,
-    ) -> Self {
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> Self {
         AdamAverages {
             beta1: DecayRate::new(beta1, of),
             beta2: DecayRate::new(beta2, of),

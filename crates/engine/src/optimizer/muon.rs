@@ -1,5 +1,6 @@
 use super::*;
 use crate::quantity::{Beta, Range};
+use crate::spacing::Spacing;
 
 /// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>;
 /// `muon.py` of [KellerJordan/Muon](https://github.com/KellerJordan/Muon)).
@@ -19,7 +20,8 @@ pub struct Muon;
 hyperparameters! {
     momentum: Hyperparameter::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
         .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.")
-        .slider(0.0, 0.999)
+        .slider(0.0, 0.9999)
+        .spacing(Spacing::LogComplement)
         .defaults(0.95, 0.95),
     weight_decay: Hyperparameter::weight_decay(),
     beta1: Hyperparameter::momentum().help("AdamW's β₁, for vectors, embeddings and output layers.").for_vectors(),

@@ -2,9 +2,7 @@
 
 use valleyscope_engine::optimizer::{AverageWeight, Node, Operand, Operation, RatioCorrection, Symbol};
 
-use super::expression::{
-    ATOM, CURVATURE, Expression, Mode, PRODUCT, SUM, difference, hat, multiplied, sum, text,
-};
+use super::expression::{ATOM, CURVATURE, Expression, Mode, PRODUCT, SUM, difference, hat, multiplied, sum, text};
 
 /// One line of a rule with its results for both coordinates.
 #[derive(Clone, Debug, PartialEq)]
