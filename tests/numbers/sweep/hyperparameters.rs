@@ -50,11 +50,11 @@ fn a_pixel_has_its_columns_hyperparameter() {
         let of = Quantity::Of(HyperparameterName::new(key).unwrap(), vec![1]);
         let columns = Axis { of, from, to, count: count(3), spacing };
         let (rule, values) = (RuleSpec::on_plane(kind), columns.values());
-        for column in 0..3 {
+        for (column, &value) in values.iter().enumerate() {
             let at = |value| final_losses([rule.with(key, value).unwrap(), rule], &columns, column);
-            let [fixed, varied] = at(values[column]);
-            assert!(fixed.iter().all(|loss| loss.is_finite()), "{} with {key} {}", rule.name(), values[column]);
-            assert_eq!(fixed, varied, "{} with {key} {}", rule.name(), values[column]);
+            let [fixed, varied] = at(value);
+            assert!(fixed.iter().all(|loss| loss.is_finite()), "{} with {key} {value}", rule.name());
+            assert_eq!(fixed, varied, "{} with {key} {value}", rule.name());
             let [other, varied] = at(values[(column + 1) % 3]);
             assert_ne!(other, varied, "{} depends on {key}", rule.name());
         }
