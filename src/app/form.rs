@@ -1,7 +1,13 @@
 //! Rows of a form, with names at the left and aligned controls, and small buttons.
 
+use std::cell::Cell;
+
+use egui::accesskit::{Action, ActionData};
 use egui::emath::Numeric;
-use egui::{Align, Button, DragValue, Label, Layout, RichText, Ui, vec2};
+use egui::{Align, Button, DragValue, Label, Layout, Response, RichText, Ui, vec2};
+
+use valleyscope_engine::spacing::Spacing;
+use valleyscope_experiments::view::AxisScale;
 
 use super::number;
 
@@ -29,6 +35,57 @@ pub(super) fn cell<R>(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui) -> R) -
 /// Makes a field for a number, dragged or typed; other text leaves the old value.
 pub(super) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
     DragValue::new(value).max_decimals(6).update_while_editing(false).custom_parser(number::parse)
+}
+
+/// Shows a field for a number whose drag has equal steps in its spacing: from 0.9 to 0.99 as far as from 0.99 to 0.999.
+/// A typed number is taken as it is.
+pub(super) fn spaced_drag(ui: &mut Ui, value: &mut f64, spacing: Spacing) -> Response {
+    /// The place of numbers without a logarithm, below those of all others.
+    const LOWEST: f64 = -20.0;
+    let scale = AxisScale::from(spacing);
+    let place = |value: f64| Some(scale.place(value)).filter(|place| place.is_finite()).unwrap_or(LOWEST);
+    let (before, shown, typed) = (*value, number::text(*value), Cell::new(None));
+    let get_set = |set: Option<f64>| {
+        if let Some(set) = set.filter(|set| *set != place(*value)) {
+            *value = typed.take().unwrap_or_else(|| rounded(scale.value(set), spacing));
+        }
+        place(*value)
+    };
+    let parser = |text: &str| {
+        let number = number::parse(text).filter(|_| text != shown)?;
+        typed.set(Some(number));
+        Some(place(number))
+    };
+    let field = DragValue::from_get_set(get_set).speed(0.01).update_while_editing(false);
+    let mut response = ui.add(field.custom_formatter(|_, _| shown.clone()).custom_parser(parser));
+    if let Some(requested) = requested(ui, &response) {
+        *value = requested;
+    }
+    if *value != before {
+        response.mark_changed();
+    }
+    ui.ctx().accesskit_node_builder(response.id, |node| node.set_numeric_value(*value));
+    response
+}
+
+/// Returns a number of a logarithmic spacing with three significant digits, or as many of its complement.
+pub(super) fn rounded(value: f64, spacing: Spacing) -> f64 {
+    match spacing {
+        // The subtraction leaves a remainder, as in 1 − 0.7.
+        Spacing::LogComplement => number::rounded(1.0 - number::rounded(1.0 - value, 3), 12),
+        Spacing::Linear | Spacing::Log => number::rounded(value, 3),
+    }
+}
+
+/// Returns the number that a screen reader sets.
+pub(super) fn requested(ui: &Ui, control: &Response) -> Option<f64> {
+    ui.input(|input| {
+        let mut requests = input.accesskit_action_requests(control.id, Action::SetValue);
+        requests.find_map(|request| match request.data {
+            Some(ActionData::NumericValue(value)) => Some(value),
+            _ => None,
+        })
+    })
 }
 
 /// Shows the heading of a group of rows.

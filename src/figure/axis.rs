@@ -23,18 +23,23 @@ pub(super) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec
         AxisScale::Linear => Ticks::linear(low, high, most).in_full(),
         AxisScale::Percent => Ticks::percent(low, high, most),
         AxisScale::Log => Ticks::log(low, high, most).in_full(),
+        AxisScale::LogComplement => Ticks::log_complement(low, high, most).ticks,
         AxisScale::SymLog { .. } => Ticks::placed(scale, [low, high].map(|end| scale.place(end)), most as f64, 1.0),
         AxisScale::Clock => Ticks::clock(low, high, (high - low) / most as f64).ticks,
     }
 }
 
-/// Returns 2 to 9 times the powers of ten on a logarithmic axis of some decades; none on other axes.
+/// Returns 2 to 9 times the powers of ten on a logarithmic axis of some decades, or their complements; none on other
+/// axes.
 pub(super) fn minor_values(scale: AxisScale, [low, high]: [f64; 2]) -> impl Iterator<Item = f64> {
     const MOST_DECADES: f64 = 6.0;
-    let few = scale == AxisScale::Log && (high / low).log10() <= MOST_DECADES;
+    let is_complement = scale == AxisScale::LogComplement;
+    let [low, high] = if is_complement { [1.0 - high, 1.0 - low] } else { [low, high] };
+    let few = (is_complement || scale == AxisScale::Log) && (high / low).log10() <= MOST_DECADES;
     let exponents = few.then(|| low.log10().floor() as i32..=high.log10().ceil() as i32).into_iter().flatten();
     let values = exponents.flat_map(|exponent| (2..10).map(move |digit| f64::from(digit) * 10_f64.powi(exponent)));
-    values.filter(move |value| (low..=high).contains(value))
+    let within = values.filter(move |value| (low..=high).contains(value));
+    within.map(move |value| if is_complement { 1.0 - value } else { value })
 }
 
 /// The side of a panel at which an axis is drawn.

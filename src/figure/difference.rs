@@ -24,6 +24,7 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
                 _ if axis.spacing == of_other.spacing => "",
                 Spacing::Linear => ", linear",
                 Spacing::Log => ", logarithmic",
+                Spacing::LogComplement => ", logarithmic in 1 − x",
             };
             format!("{name} of {}{spacing}", range(this, axis))
         });

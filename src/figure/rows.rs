@@ -1,6 +1,6 @@
 //! Rows of maps side by side.
 
-use valleyscope_engine::sweep::{self, Diagram, Metric, Spacing};
+use valleyscope_engine::sweep::{self, Diagram, Metric};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::short;
 
@@ -183,11 +183,7 @@ impl Columns {
 /// its cells.
 fn position(axis: &sweep::Axis, value: f64) -> f64 {
     let count = axis.count.get() as f64;
-    let part = match axis.spacing {
-        _ if count == 1.0 => 0.0,
-        Spacing::Linear => (value - axis.from) / (axis.to - axis.from),
-        Spacing::Log => (value / axis.from).ln() / (axis.to / axis.from).ln(),
-    };
+    let part = if count == 1.0 { 0.0 } else { axis.spacing.position([axis.from, axis.to], value) };
     (0.5 + part * (count - 1.0)) / count
 }
 
@@ -198,10 +194,7 @@ fn axis(of: &sweep::Axis, label: &str, room: f64) -> Axis {
         return Axis { label: label.to_owned(), marks: vec![only], minor: Vec::new() };
     }
     let most = (room as usize).clamp(2, 8);
-    let scale = match of.spacing {
-        Spacing::Linear => AxisScale::Linear,
-        Spacing::Log => AxisScale::Log,
-    };
+    let scale = AxisScale::from(of.spacing);
     let range = [of.from.min(of.to), of.from.max(of.to)];
     let ticks = ticks(scale, range, most).into_iter().filter(|tick| !of.of.is_whole() || tick.value.fract() == 0.0);
     let mut axis = Axis::over(label, scale, range, ticks, |value| position(of, value));

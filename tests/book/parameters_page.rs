@@ -2,6 +2,7 @@
 
 use valleyscope_engine::parameter::OF_SIMULATION;
 use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::spacing::Spacing;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::Workload;
 
@@ -16,7 +17,7 @@ pub fn text() -> String {
         .to_owned();
     let preset = shortest("Landscape");
     let rows = OF_SIMULATION.map(|(path, control)| {
-        let scale = if control.slider.is_logarithmic { ", logarithmic" } else { "" };
+        let scale = if control.slider.spacing == Spacing::Log { ", logarithmic" } else { "" };
         let slider = format!("{} to {}{scale}", number_text(control.slider.low), number_text(control.slider.high));
         let [label, help, paper] = [control.label, control.help, control.paper].map(escaped);
         [label, code(path), slider, allowed(&preset, path), help, paper]

@@ -105,6 +105,8 @@ impl Golden {
                 (RuleKind::Shampoo, "beta1") => number("beta1").or(Some(0.0)),
                 (RuleKind::Shampoo | RuleKind::Soap, "interval") => number("frequency").or(Some(1.0)),
                 (RuleKind::Shampoo, "beta2" | "graft_beta2" | "graft_eps") => number(hyperparameter.key).or(Some(0.9)),
+                (RuleKind::Sophia, "eps") => Some(1e-15),
+                (RuleKind::Muon, "eps") => number("aux_eps"),
                 (RuleKind::Muon, "beta1") => number("aux_beta1"),
                 (RuleKind::Muon, "beta2") => number("aux_beta2"),
                 (RuleKind::Muon, "vector_rate") => ratio("aux_lr", "lr"),

@@ -23,6 +23,7 @@ mod rotation;
 mod scan_scores;
 mod schedule_free;
 mod schedules;
+mod spacing;
 mod specs;
 mod statistics;
 mod step_trace;

@@ -51,7 +51,7 @@ fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
                 panic!("Adam's direction is a ratio of averages")
             };
             let value = |operand| match operand {
-                Operand::Constant(value, _) => [value; 2],
+                Operand::Constant(value) => [value; 2],
                 Operand::Node(index) => step.trace.nodes[index].values,
             };
             assert_close("1 − β₁ᵗ", value(m_weight), gathered("beta1"));

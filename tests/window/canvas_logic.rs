@@ -8,7 +8,7 @@ use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, Ru
 use valleyscope_engine::simulation::{ParticleId, StepTrace};
 use valleyscope_experiments::view::formula::formulas;
 use valleyscope_experiments::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
-use valleyscope_experiments::view::{AutoScale, Camera, SymLog, Viewport};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, SymLog, Viewport};
 
 fn labels(ticks: &Ticks) -> Vec<&str> {
     ticks.ticks.iter().map(|tick| tick.label.as_str()).collect()
@@ -65,6 +65,22 @@ fn large_and_small_ranges_share_a_factor() {
 fn an_axis_without_distinct_values_has_no_ticks() {
     for (low, high) in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (1e9, 1e9 + 1e-8)] {
         assert_eq!(Ticks::linear(low, high, 5), Ticks::default());
+    }
+}
+
+#[test]
+fn an_axis_of_decay_rates_is_marked_at_nines() {
+    let shown =
+        |low, high| Ticks::log_complement(low, high, 8).ticks.into_iter().map(|tick| tick.label).collect::<Vec<_>>();
+    assert_eq!(shown(0.0, 0.9999), ["0", "0.9", "0.99", "0.999", "0.9999"]);
+    assert_eq!(shown(0.9, 0.999_999), ["0.9", "0.99", "0.999", "0.9999", "0.99999", "0.999999"]);
+    assert_eq!(shown(0.5, 0.9), ["0.5", "0.8", "0.9"]);
+    assert_eq!(shown(-1.0, 0.9999), ["0", "0.9", "0.99", "0.999", "0.9999"]);
+    assert_eq!(Ticks::log_complement(0.0, 1.0, 8), Ticks::default(), "1 is infinitely far");
+    assert_eq!(AxisScale::LogComplement.place(0.0), 0.0);
+    for value in [0.0, 0.5, 0.9, 0.999] {
+        let place = AxisScale::LogComplement.place(value);
+        assert!((AxisScale::LogComplement.value(place) - value).abs() < 1e-15, "{value}");
     }
 }
 
@@ -312,7 +328,7 @@ fn adams_formulas_hold_the_numbers_of_the_step() {
             ("s ← β₂ s + (1 − β₂) g²", "0.999 · 0 + 0.001 · (0.3)²"),
             ("m̂ = m / (1 − β₁ᵗ)", "0.03 / 0.1"),
             ("ŝ = s / (1 − β₂ᵗ)", "9.000×10⁻⁵ / 0.001"),
-            ("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.3 / (√0.09 + ε)"),
+            ("d = m̂ / (√ŝ + ε)", "0.3 / (√0.09 + 10⁻⁸)"),
             ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1.000 + 0.1 · 0.5)"),
         ]
     );
@@ -376,10 +392,7 @@ fn mars_shows_its_norm_and_the_gradient_that_it_keeps() {
             ("c̃ = c / max(‖c‖, 1)", "0.395 / max(‖(0.395, −0.39)‖, 1)"),
         ]
     );
-    assert_eq!(
-        texts[7..10],
-        [("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.395 / (√0.1560 + ε)"), ("g′ ← g", "0.3"), ("θ′ ← θ", "0.5")]
-    );
+    assert_eq!(texts[7..10], [("d = m̂ / (√ŝ + ε)", "0.395 / (√0.1560 + 10⁻⁸)"), ("g′ ← g", "0.3"), ("θ′ ← θ", "0.5")]);
 }
 
 #[test]
@@ -406,13 +419,13 @@ fn sophia_shows_the_curvature_when_it_is_estimated() {
         ("ĥ = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)", "2 · 2"),
         ("h ← β₂ h + (1 − β₂) ĥ", "0.99 · 0.5 + 0.01 · 4"),
         ("m ← β₁ m + (1 − β₁) g", "0.965 · 0.1 + 0.035 · 0.3"),
-        ("d = m / max(|m|, ρ max(0, h) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0, 0.535) + ε)"),
+        ("d = m / max(|m|, ρ max(0, h) + ε)", "0.107 / max(|0.107|, 0.04 · max(0, 0.535) + 10⁻¹⁵)"),
         ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1 + 0.1 · 0.5)"),
     ];
     assert_eq!(lines(11), texts(&estimated));
     let others = [
         estimated[2],
-        ("d = m / max(|m|, ρ max(0, h) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0, 0.5) + ε)"),
+        ("d = m / max(|m|, ρ max(0, h) + ε)", "0.107 / max(|0.107|, 0.04 · max(0, 0.5) + 10⁻¹⁵)"),
         estimated[4],
     ];
     assert_eq!(lines(10), texts(&others));
@@ -448,7 +461,7 @@ fn shampoo_shows_its_matrices_as_their_diagonals_and_what_is_beside_them() {
             ("L ← β₂ L + (1 − β₂) g²", "0.99 · 0.5 + 0.01 · (0.3)²"),
             ("L′ ← β₂ L′ + (1 − β₂) g swap(g)", "0.99 · 0.25 + 0.01 · 0.3 · (−0.2)"),
             ("A′ = L′ / (1 − β₂ᵗ)", "0.2469 / 0.505"),
-            ("A = L / (1 − β₂ᵗ) + ε", "0.4959 / 0.505 + 1.000×10⁻¹²"),
+            ("A = L / (1 − β₂ᵗ) + ε", "0.4959 / 0.505 + 10⁻¹²"),
         ]
     );
     let rules: Vec<&str> = texts[6..].iter().map(|(rule, _)| *rule).collect();
@@ -464,7 +477,7 @@ fn shampoo_shows_its_matrices_as_their_diagonals_and_what_is_beside_them() {
             "m̂ = m / (1 − β₁ᵗ)",
             "ŝ = s / (1 − β₂′ᵗ)",
             "v = m̂ / (√ŝ + ε′)",
-            "d = u (‖v‖ / (‖u‖ + 1.000×10⁻¹⁶))",
+            "d = u (‖v‖ / (‖u‖ + 10⁻¹⁶))",
             "θ ← θ − η (d + ω θ)",
         ]
     );

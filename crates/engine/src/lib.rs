@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams
+//! quantity, parameter, spacing   ranges of values, texts and extents of controls, spacing along axes and sliders
 //! landscape, optimizer           losses with their gradients, rules of a step
 //! simulation                     particles on a landscape, step by step
 //! sweep                          phase diagrams: many runs a pixel
@@ -28,6 +29,7 @@ pub mod quantity;
 pub mod random;
 pub mod regret;
 pub mod simulation;
+pub mod spacing;
 pub mod spec_error;
 pub mod sweep;
 pub mod terminal_escape;

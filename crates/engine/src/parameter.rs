@@ -4,6 +4,7 @@
 use std::fmt::Display;
 
 use crate::quantity::{Dimension, LearningRate, Noise, ParticleCount, Replicates, StepCount, Temperature};
+use crate::spacing::Spacing;
 
 /// The description of a parameter for controls, figures and titles. Its type in [`crate::quantity`] defines the range
 /// of its values.
@@ -36,16 +37,16 @@ pub struct Parameter {
 pub struct Extent {
     pub low: f64,
     pub high: f64,
-    pub is_logarithmic: bool,
+    pub spacing: Spacing,
 }
 
 impl Extent {
     pub const fn linear(low: f64, high: f64) -> Extent {
-        Extent { low, high, is_logarithmic: false }
+        Extent { low, high, spacing: Spacing::Linear }
     }
 
     pub const fn logarithmic(low: f64, high: f64) -> Extent {
-        Extent { low, high, is_logarithmic: true }
+        Extent { low, high, spacing: Spacing::Log }
     }
 }
 
@@ -200,9 +201,9 @@ mod tests {
         ];
         for (parameter, range) in all {
             assert_eq!(parameter.key, range.name);
-            for Extent { low, high, is_logarithmic } in [parameter.slider, parameter.axis] {
+            for Extent { low, high, spacing } in [parameter.slider, parameter.axis] {
                 assert!(range.min <= low && low < high && high <= range.max, "{}", parameter.key);
-                assert!(low > 0.0 || !is_logarithmic, "{}: no logarithm of {low}", parameter.key);
+                assert!(spacing.allows(low), "{}: no logarithm of {low}", parameter.key);
             }
         }
     }

@@ -54,7 +54,7 @@ impl FlatOptimizer {
     ) -> Result<FlatOptimizer, TrainError> {
         assert_eq!(learning_rates.len(), layout.models(), "each model has a learning rate");
         let (names, states) = if rule.info().needs(Need::Axes) {
-            axes::states(rule.kind(), layout, kind, device)?
+            axes::states(&rule, layout, kind, device)?
         } else {
             let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
             let names = rule.info().state_keys().map(|key| format!("{OPTIMIZER}{key}"));

@@ -174,7 +174,7 @@ impl StepValues<'_> {
     /// Takes an operand, and counts one use less of it.
     fn take(&mut self, operand: Operand) -> TensorValue {
         match operand {
-            Operand::Constant(number, _) => TensorValue::Number(number),
+            Operand::Constant(number) => TensorValue::Number(number),
             Operand::Node(index) => {
                 self.uses[index] -= 1;
                 let value = match (self.uses[index], &mut self.values[index]) {

@@ -9,6 +9,7 @@ use valleyscope_engine::parameter::{Extent, Parameter};
 use valleyscope_engine::quantity::{
     LearningRate, Noise, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature,
 };
+use valleyscope_engine::spacing::Spacing;
 
 use super::highlight::Highlight;
 use crate::app::form;
@@ -167,7 +168,7 @@ impl Control<'_> {
         let reset_width = ui.spacing().interact_size.y;
         let left = ui.available_width() - FIELD_WIDTH - reset_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
-        let slider = ui.add(self.slider(value)).accessible_name(name);
+        let slider = self.slider(ui, value).accessible_name(name);
         help.explain(&slider);
         let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
         let shown = number::text(value.number());
@@ -182,19 +183,42 @@ impl Control<'_> {
         }
     }
 
-    fn slider<'v, Q: Adjustable>(&self, value: &'v mut Q) -> Slider<'v> {
-        let Extent { low, high, is_logarithmic } = self.0.slider;
+    fn slider<Q: Adjustable>(&self, ui: &mut Ui, value: &mut Q) -> Response {
+        let Extent { low, high, spacing } = self.0.slider;
+        if spacing == Spacing::LogComplement {
+            return complement_slider(ui, [low, high], value);
+        }
+        let is_logarithmic = spacing == Spacing::Log;
         let digits = if is_logarithmic { 3 } else { 4 };
-        Slider::from_get_set(low..=high, move |set| {
+        let slider = Slider::from_get_set(low..=high, |set| {
             if let Some(set) = set {
                 *value = value.nearest(number::rounded(set, digits));
             }
             value.number()
-        })
-        .logarithmic(is_logarithmic)
-        .clamping(SliderClamping::Edits)
-        .show_value(false)
+        });
+        ui.add(slider.logarithmic(is_logarithmic).clamping(SliderClamping::Edits).show_value(false))
     }
+}
+
+/// Shows a slider that is logarithmic in the complement: 0, 0.9, 0.99 and 0.999 are equally far apart.
+fn complement_slider<Q: Adjustable>(ui: &mut Ui, [low, high]: [f64; 2], value: &mut Q) -> Response {
+    let set_rounded = |value: &mut Q, set: f64| *value = value.nearest(form::rounded(set, Spacing::LogComplement));
+    let slider = Slider::from_get_set(1.0 - low..=1.0 - high, |set| {
+        if let Some(complement) = set {
+            set_rounded(value, 1.0 - complement);
+        }
+        1.0 - value.number()
+    });
+    let response = ui.add(slider.logarithmic(true).clamping(SliderClamping::Edits).show_value(false));
+    if let Some(requested) = form::requested(ui, &response) {
+        set_rounded(value, requested);
+    }
+    ui.ctx().accesskit_node_builder(response.id, |node| {
+        node.set_numeric_value(value.number());
+        node.set_min_numeric_value(low);
+        node.set_max_numeric_value(high);
+    });
+    response
 }
 
 /// The help of a control, shown beside it so that the next control stays visible.

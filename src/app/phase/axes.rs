@@ -10,11 +10,7 @@ impl MapSide<'_> {
     /// Returns the position of a value; outside 0 to 1 where it is not on the map.
     pub(super) fn position(&self, value: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;
-        let along = match spacing {
-            _ if from == to => 0.0,
-            Spacing::Linear => (value - from) / (to - from),
-            Spacing::Log => (value / from).ln() / (to / from).ln(),
-        };
+        let along = if from == to { 0.0 } else { spacing.position([from, to], value) };
         // The values of pixels are those of their middles.
         let count = count.get() as f64;
         (0.5 + along * (count - 1.0)) / count
@@ -25,10 +21,7 @@ impl MapSide<'_> {
         let Axis { from, to, count, spacing, .. } = *self.0;
         let count = count.get() as f64;
         let along = if count > 1.0 { ((position * count - 0.5) / (count - 1.0)).clamp(0.0, 1.0) } else { 0.0 };
-        match spacing {
-            Spacing::Linear => from + (to - from) * along,
-            Spacing::Log => from * (to / from).powf(along),
-        }
+        spacing.value([from, to], along)
     }
 
     /// Returns the row or column at a position.
@@ -44,6 +37,7 @@ impl MapSide<'_> {
             _ if low == high => vec![Tick { value: low, label: short(low) }],
             Spacing::Linear => Ticks::linear(low, high, most).in_full(),
             Spacing::Log => Ticks::log(low, high, most).ticks,
+            Spacing::LogComplement => Ticks::log_complement(low, high, most).ticks,
         };
         let is_whole = self.0.of.is_whole();
         let ticks = ticks.into_iter().filter(|tick| !is_whole || tick.value.fract() == 0.0);

@@ -37,29 +37,39 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     ui.horizontal(|ui| {
         for (end, value) in [("from", &mut axis.from), ("to", &mut axis.to)] {
             ui.label(end);
-            let speed = match axis.spacing {
-                Spacing::Linear => 0.005 * spread,
-                Spacing::Log => 0.01 * value.abs(),
+            let name = format!("{name} {end}");
+            let field = match axis.spacing {
+                Spacing::Linear => ui.add(form::drag(value).speed((0.005 * spread).max(1e-6))),
+                Spacing::Log => {
+                    let speed = (0.01 * value.abs()).max(1e-6);
+                    ui.add(form::drag(value).speed(speed))
+                }
+                Spacing::LogComplement => form::spaced_drag(ui, value, axis.spacing),
             };
-            let drag = form::drag(value).speed(speed.max(1e-6));
-            ui.add(drag).accessible_name(format!("{name} {end}"));
+            field.accessible_name(name);
         }
     });
     ui.horizontal(|ui| {
         count(ui, &mut axis.count, &format!("{name}: how many"));
-        let mut log = axis.spacing == Spacing::Log;
-        let help = "Logarithmic: equal ratios rather than equal differences.";
+        let mut log = axis.spacing != Spacing::Linear;
+        let logarithmic = match axis.of.parameter().axis.spacing {
+            Spacing::LogComplement => Spacing::LogComplement,
+            Spacing::Linear | Spacing::Log => Spacing::Log,
+        };
+        let help = match logarithmic {
+            Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
+            _ => "Logarithmic: equal ratios rather than equal differences.",
+        };
         let toggle = ui.checkbox(&mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
         if toggle.changed() {
-            axis.spacing = if log { Spacing::Log } else { Spacing::Linear };
+            axis.spacing = if log { logarithmic } else { Spacing::Linear };
         }
     });
 }
 
 /// Returns an axis of a quantity over its initial extent.
 pub(super) fn axis_of(of: Quantity, count: PointCount) -> Axis {
-    let Extent { low, high, is_logarithmic } = of.parameter().axis;
-    let spacing = if is_logarithmic { Spacing::Log } else { Spacing::Linear };
+    let Extent { low, high, spacing } = of.parameter().axis;
     Axis { of, from: low, to: high, spacing, count }
 }
 

@@ -5,6 +5,7 @@ use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{distinct_name, kept_name};
+use valleyscope_engine::spacing::Spacing;
 use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
 
 use super::axis_controls::{count, unswept_note};
@@ -161,11 +162,16 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
             }),
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
                 form::line(ui, of.label, of.help, |ui| {
-                    let speed = 0.005 * (of.slider[1] - of.slider[0]);
-                    let decimals = if of.is_whole() { 0 } else { 6 };
-                    let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
-                    let drag = form::drag(&mut set).speed(speed).max_decimals(decimals).range(low..=high);
-                    ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
+                    let field = match of.spacing {
+                        Spacing::Linear => {
+                            let speed = 0.005 * (of.slider[1] - of.slider[0]);
+                            let decimals = if of.is_whole() { 0 } else { 6 };
+                            let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
+                            ui.add(form::drag(&mut set).speed(speed).max_decimals(decimals).range(low..=high))
+                        }
+                        spacing => form::spaced_drag(ui, &mut set, spacing),
+                    };
+                    field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
                 })
             }
         }
@@ -173,6 +179,7 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
             set = set.round();
         }
         if set != value {
+            let set = of.range().map_or(set, |range| set.clamp(range.min, range.max));
             optimizer.rule.set(of.key, set).expect("controls keep values in range");
         }
     }

@@ -17,7 +17,8 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     }
     let s = parameter.keep("s", beta2, &means);
     let weights = [parameter.gathered("beta1", beta1), parameter.gathered("beta2", beta2)];
-    let direction: Vec<f64> = m.iter().zip(s).map(|(m, s)| m / weights[0] / ((s / weights[1]).sqrt() + 1e-8)).collect();
+    let of = |(m, s): (&f64, f64)| m / weights[0] / ((s / weights[1]).sqrt() + hyper.get("eps"));
+    let direction: Vec<f64> = m.iter().zip(s).map(of).collect();
     let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction

@@ -20,7 +20,8 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     let s = parameter.keep("s", beta2, &squares);
     let slow = parameter.keep("n", slow_rate, seen.gradient);
     let weights = [parameter.gathered("beta1", beta1), parameter.gathered("beta2", beta2)];
-    let of = |((m, s), slow): ((f64, f64), f64)| (m / weights[0] + alpha * slow) / ((s / weights[1]).sqrt() + 1e-8);
+    let eps = hyper.get("eps");
+    let of = |((m, s), slow): ((f64, f64), f64)| (m / weights[0] + alpha * slow) / ((s / weights[1]).sqrt() + eps);
     let direction: Vec<f64> = m.into_iter().zip(s).zip(slow).map(of).collect();
     let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);

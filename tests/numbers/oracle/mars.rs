@@ -19,7 +19,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     if length > 1.0 {
         corrected.iter_mut().for_each(|c| *c /= length);
     }
-    let direction = adam::direction(parameter, hyper, &corrected, 1e-8, reading);
+    let direction = adam::direction(parameter, hyper, &corrected, reading);
     let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction

@@ -6,7 +6,7 @@ type Matrix = Vec<Vec<f64>>;
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, reading: Reading) -> Vec<f64> {
     let Some(rows) = parameter.rows else {
-        let direction = adam::direction(parameter, hyper, seen.gradient, 1e-10, reading);
+        let direction = adam::direction(parameter, hyper, seen.gradient, reading);
         let direction = masked(hyper, seen.gradient, direction);
         let rate = hyper.eta * hyper.get("vector_rate");
         let omega = hyper.omega() * hyper.get("vector_decay");

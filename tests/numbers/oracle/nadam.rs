@@ -13,7 +13,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     let s_weight = parameter.gathered("beta2", beta2);
     let rest_after = 1.0 - (1.0 - rest) * next;
     let of = |((gradient, m), s): ((&f64, f64), f64)| {
-        ((1.0 - now) * gradient / rest + next * m / rest_after) / ((s / s_weight).sqrt() + 1e-8)
+        ((1.0 - now) * gradient / rest + next * m / rest_after) / ((s / s_weight).sqrt() + hyper.get("eps"))
     };
     let direction: Vec<f64> = seen.gradient.iter().zip(m).zip(s).map(of).collect();
     let direction = masked(hyper, seen.gradient, direction);

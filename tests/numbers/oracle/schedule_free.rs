@@ -3,8 +3,6 @@
 
 use super::{Hyper, Parameter, Reading, StepInput, masked};
 
-const EPSILON: f64 = 1e-8;
-
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _reading: Reading) -> Vec<f64> {
     let (beta1, beta2, warmup) = (hyper.get("beta1"), hyper.get("beta2"), hyper.get("warmup"));
     let t = parameter.steps as f64;
@@ -16,7 +14,8 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     // This updates the products that a library keeps.
     parameter.gathered("beta1", beta1);
     let gathered = parameter.gathered("beta2", beta2);
-    let direction = seen.gradient.iter().zip(s).map(|(gradient, s)| gradient / ((s / gathered).sqrt() + EPSILON));
+    let direction =
+        seen.gradient.iter().zip(s).map(|(gradient, s)| gradient / ((s / gathered).sqrt() + hyper.get("eps")));
     let direction = masked(hyper, seen.gradient, direction.collect());
     let y = parameter.gradient_place(beta1);
     let mut z = parameter.base.take().unwrap_or_else(|| parameter.theta.clone());

@@ -1,7 +1,7 @@
 //! SOAP, arXiv:2409.11321, as in `soap.py` of nikhilvyas/SOAP, in double precision: eigenvectors by Jacobi's rotations,
 //! and refreshed by Gram-Schmidt.
 //!
-//! On the plane, where `precondition_1d` holds, the basis is remembered as the column that goes on from the first
+//! Of two elements, as on the plane, where `precondition_1d` holds, the basis is remembered as the column that goes on from the first
 //! eigenvector, and the squares as those along it and across it.
 
 use super::shampoo::{keep_square, square};
@@ -17,13 +17,15 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     let columns = count / rows;
     let tensor = |values: &[f64]| -> Matrix { values.chunks(columns).map(<[f64]>::to_vec).collect() };
     let gradient = tensor(seen.gradient);
-    // Vectors have no basis, except for that of the plane, a matrix of 2 × 1.
-    let outer = if parameter.rows.is_none() { Vec::new() } else { statistics(&gradient) };
+    // Without `precondition_1d` vectors have no basis, except for that of the plane, a matrix of 2 × 1.
+    let is_turned = parameter.rows.is_some() || hyper.choices["precondition_1d"] == "On";
+    let outer = if is_turned { statistics(&gradient) } else { Vec::new() };
+    let beta = if hyper.get("shampoo_beta") < 0.0 { beta2 } else { hyper.get("shampoo_beta") };
     let mut laws: Vec<Matrix> =
         (0..outer.len()).map(|side| square(parameter, STATISTIC[side], outer[side].len())).collect();
     for (law, outer) in laws.iter_mut().zip(&outer) {
         for (law, outer) in law.iter_mut().flatten().zip(outer.iter().flatten()) {
-            *law = beta2 * *law + (1.0 - beta2) * outer;
+            *law = beta * *law + (1.0 - beta) * outer;
         }
     }
     for (side, law) in laws.iter().enumerate() {
@@ -45,7 +47,8 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     };
     let m = parameter.keep("m", beta1, seen.gradient);
     let squares: Vec<f64> = on(&turned, seen.gradient).into_iter().map(|gradient| gradient.powi(2)).collect();
-    let mut s = squares_of(parameter, count);
+    let is_plane = count == 2 && !laws.is_empty();
+    let mut s = squares_of(parameter, is_plane);
     for (s, square) in s.iter_mut().zip(squares) {
         *s = beta2 * *s + (1.0 - beta2) * square;
     }
@@ -57,7 +60,6 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     for (theta, direction) in parameter.theta.iter_mut().zip(&direction) {
         *theta = (*theta - hyper.eta * direction) * (1.0 - hyper.eta * hyper.omega());
     }
-    let is_plane = count == 2 && !laws.is_empty();
     for (side, law) in laws.iter().enumerate() {
         if n.is_multiple_of(hyper.get("interval") as u64) {
             let order = order(law, &bases[side]);
@@ -120,8 +122,7 @@ fn gram_schmidt(matrix: &Matrix) -> Matrix {
     transposed(&done)
 }
 
-fn squares_of(parameter: &mut Parameter, count: usize) -> Vec<f64> {
-    let is_plane = count == 2 && parameter.rows.is_some();
+fn squares_of(parameter: &mut Parameter, is_plane: bool) -> Vec<f64> {
     let (along, across) = (parameter.memory("along")[0], parameter.memory("across")[0]);
     if is_plane { vec![along, across] } else { parameter.memory("squares").clone() }
 }

@@ -9,7 +9,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     }
     let h = parameter.memory("h").clone();
     let m = parameter.keep("m", hyper.get("beta1"), seen.gradient);
-    let of = |(m, h): (f64, f64)| sign(m) * (m.abs() / (hyper.get("rho") * h.max(0.0) + 1e-15)).min(1.0);
+    let of = |(m, h): (f64, f64)| sign(m) * (m.abs() / (hyper.get("rho") * h.max(0.0) + hyper.get("eps"))).min(1.0);
     let direction: Vec<f64> = m.into_iter().zip(h).map(of).collect();
     let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);

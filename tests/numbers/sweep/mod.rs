@@ -7,6 +7,7 @@ mod boundary;
 mod calibration;
 mod checkpoint;
 mod diagram;
+mod hyperparameters;
 mod oracle;
 mod parts;
 mod precision;

@@ -65,6 +65,13 @@ fn logarithmic_axes_are_positive() {
 }
 
 #[test]
+fn axes_that_are_logarithmic_in_the_complement_lie_below_one() {
+    let from_zero = "(of: Of(WeightDecay, [3, 5]), from: 0.0, to: 0.5, count: 100, spacing: Linear";
+    let to_one = "(of: Of(Beta1, [3, 5]), from: 0.0, to: 1.0, count: 100, spacing: LogComplement";
+    refused(from_zero, to_one, "1.0", &["`sweep.columns.to`", "logarithmic", "below 1", "`spacing: Linear`"]);
+}
+
+#[test]
 fn logarithmic_axes_have_ends_that_can_be_compared() {
     let wide = "(of: Landscape(Slope), from: 1e-307, to: 17.9, count: 9, spacing: Log";
     let whole = "(of: Landscape(Sharpness), from: 0.1, to: 1000.0, count: 96, spacing: Log";

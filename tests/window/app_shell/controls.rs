@@ -217,6 +217,24 @@ fn a_slider_moves_by_the_arrow_keys() {
 }
 
 #[test]
+fn the_slider_of_a_decay_rate_has_equal_steps_between_its_nines() {
+    let mut app = App::plain();
+    let mut step = |from: f64| {
+        app.set_slider("Adam: Squares β₂", from);
+        assert_eq!(spec(&app).optimizers[0].rule.rule.get("beta2"), Some(from));
+        app.slider("Adam: Squares β₂").focus();
+        app.harness.run_steps(2);
+        app.harness.key_press(egui::Key::ArrowRight);
+        app.harness.run_steps(2);
+        (1.0 - from) / (1.0 - spec(&app).optimizers[0].rule.rule.get("beta2").unwrap())
+    };
+    let [early, late] = [0.9, 0.999].map(&mut step);
+    assert!(early > 1.0 && (early / late - 1.0).abs() < 0.05, "{early} {late}");
+    app.set_slider("Adam: Squares β₂", 0.0);
+    assert_eq!(spec(&app).optimizers[0].rule.rule.get("beta2"), Some(0.0));
+}
+
+#[test]
 fn a_new_rule_on_a_card_keeps_common_settings() {
     let mut app = App::plain();
     app.set_slider("Adam: Weight decay ω", 0.25);

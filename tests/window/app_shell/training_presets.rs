@@ -183,7 +183,7 @@ fn a_new_rule_keeps_common_settings_and_reports_new_ones() {
     assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)]);
     app.choose("Optimizer", "RMSProp");
     assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)], "α has its default");
-    assert!(app.shows("RMSProp in place of Adam; new: α 0.99, μ 0, ε 1e-8; kept: η, ω 0.1"));
+    assert!(app.shows("RMSProp in place of Adam; new: α 0.99, μ 0; kept: η, ε 1e-8, ω 0.1"));
     app.choose("Optimizer", "FOCUS");
     assert_eq!(value(&app, "weight_decay"), Some(0.1));
     assert_eq!(value(&app, "gamma"), Some(0.2));

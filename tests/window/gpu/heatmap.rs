@@ -59,7 +59,8 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
 
 /// Returns the point of the valley's wall where the loss is 0, on which a deep zoom can resolve tiny losses.
 fn zero_of_loss(landscape: &Landscape, u: f64) -> [f64; 2] {
-    let v = (2.0 * landscape.slope / (landscape.sharpness * u)).sqrt();
+    let Landscape::Valley(NarrowValley { sharpness, slope, .. }) = landscape else { panic!("the valley") };
+    let v = (2.0 * slope / (sharpness * u)).sqrt();
     landscape.xy_from_uv(Uv { u, v })
 }
 
@@ -97,11 +98,10 @@ fn extreme_views_have_colors() {
 /// Returns the distance in pixels from the nearest contour, by a search along the gradient.
 fn contour_distance_px(scene: &Scene, x: u32, y: u32) -> f64 {
     let xy = scene.viewport.xy_from_px([x as f32 + 0.5, y as f32 + 0.5]);
-    let valley = scene.landscape.uv_from_xy(xy);
-    let [dx, dy] = scene.landscape.gradient(valley);
+    let [dx, dy] = scene.landscape.gradient(xy);
     let contours = f64::from(scene.contours);
-    let level = (scene.scale.position(scene.landscape.loss(valley)) * contours).round().clamp(0.0, contours);
-    let gap = scene.landscape.loss(valley) - scene.scale.value(level / contours);
+    let level = (scene.scale.position(scene.landscape.loss(xy)) * contours).round().clamp(0.0, contours);
+    let gap = scene.landscape.loss(xy) - scene.scale.value(level / contours);
     (gap / dx.hypot(dy)).abs() / scene.viewport.units_per_px()
 }
 

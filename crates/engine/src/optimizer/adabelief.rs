@@ -19,8 +19,9 @@ hyperparameters! {
     beta2: Hyperparameter::decay_rate("β₂", "Deviations β₂")
         .help("How much of the running average of the squared difference of gradient and momentum is kept in each step. \
                Its root divides the step.")
-        .slider(0.0, 0.9999)
         .defaults(0.999, 0.999),
+    eps: Hyperparameter { label: "Deviations ε", ..Hyperparameter::epsilon() }
+        .help("Added to the divisor, and to the average of squared deviations in each step."),
     weight_decay: Hyperparameter::weight_decay(),
 }
 
@@ -48,7 +49,7 @@ impl Rule for AdaBelief {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> AdamAverages<A> {
         let StepSettings { hyper: h, power, .. } = step;
-        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], &of)
+        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], h.eps, &of)
     }
 
     #[inline(always)]

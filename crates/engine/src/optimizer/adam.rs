@@ -15,6 +15,7 @@ pub struct Adam;
 hyperparameters! {
     beta1: Hyperparameter::momentum().paper("0.9"),
     beta2: Hyperparameter::squares().paper("0.999"),
+    eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay().paper("0.1"),
 }
 
@@ -39,7 +40,7 @@ impl Rule for Adam {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> AdamAverages<A> {
         let StepSettings { hyper: h, power, .. } = step;
-        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], &of)
+        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], h.eps, &of)
     }
 
     #[inline(always)]

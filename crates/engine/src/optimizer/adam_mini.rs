@@ -17,6 +17,7 @@ pub struct AdamMini;
 hyperparameters! {
     beta1: Hyperparameter::momentum(),
     beta2: Hyperparameter::squares(),
+    eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
 }
 
@@ -42,7 +43,7 @@ impl Rule for AdamMini {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(step: &StepSettings<N, Hyper<N>>, of: impl Fn(N) -> A) -> AdamAverages<A> {
         let StepSettings { hyper: h, power, .. } = step;
-        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], &of)
+        AdamAverages::new([h.beta1, h.beta2], [power.beta1, power.beta2], h.eps, &of)
     }
 
     #[inline(always)]

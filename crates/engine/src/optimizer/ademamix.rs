@@ -25,7 +25,7 @@ hyperparameters! {
     beta2: Hyperparameter::squares(),
     beta3: Hyperparameter::decay_rate("β₃", "Slow β₃")
         .help("How much of the slow average of the gradient is kept in each step.")
-        .slider(0.9, 0.99999)
+        .slider(0.0, 0.99999)
         .defaults(0.9999, 0.9999),
     alpha: Hyperparameter::number("α", "Slow share α", Range { name: "alpha", min: 0.0, max: 100.0 })
         .help("How much of the slow average is added to the fast one. 0 gives Adam.")
@@ -39,6 +39,7 @@ hyperparameters! {
         .help("The steps until β₃ has its full value, beginning with β₁. 0: from the first.")
         .slider(0.0, 10_000.0)
         .defaults(0.0, 0.0),
+    eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
 }
 
@@ -96,7 +97,7 @@ impl Rule for AdEmaMix {
             beta2: DecayRate::new(h.beta2, &of),
             beta3: DecayRate::new(beta3, &of),
             slow: of(alpha * (one - power.beta1)),
-            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", ADAM_EPSILON), &of),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], h.eps, &of),
         }
     }
 

@@ -296,9 +296,6 @@ pub(crate) fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
 pub trait Scalar: Algebra {
     fn value(self) -> f64;
 
-    /// A constant of the rule, with the symbol that it has in formulas.
-    fn constant(symbol: &'static str, value: f64) -> Self;
-
     /// A number that is computed of this and others by other means, and that formulas show as `formula`.
     fn computed(self, formula: &'static str, value: f64) -> Self;
 }
@@ -306,10 +303,6 @@ pub trait Scalar: Algebra {
 impl Scalar for f64 {
     fn value(self) -> f64 {
         self
-    }
-
-    fn constant(_symbol: &'static str, value: f64) -> f64 {
-        value
     }
 
     fn computed(self, _formula: &'static str, value: f64) -> f64 {

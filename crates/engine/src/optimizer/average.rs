@@ -31,9 +31,6 @@ impl<A: Algebra> DecayRate<A> {
     }
 }
 
-/// ε of Adam and of rules like it: it keeps a step finite where all gradients so far were 0.
-pub(super) const ADAM_EPSILON: f64 = 1e-8;
-
 /// Adam's averages of the gradient and of its square: their decay rates, and the bias of their ratio.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamAverages<A> {
@@ -43,13 +40,13 @@ pub struct AdamAverages<A> {
 }
 
 impl<A: Algebra> AdamAverages<A> {
-    /// Creates the coefficients from β₁ and β₂, and their powers β₁ᵗ and β₂ᵗ.
+    /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
-    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], of: &impl Fn(S) -> A) -> Self {
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> Self {
         AdamAverages {
             beta1: DecayRate::new(beta1, of),
             beta2: DecayRate::new(beta2, of),
-            ratio: RatioCorrection::new(powers, S::constant("ε", ADAM_EPSILON), of),
+            ratio: RatioCorrection::new(powers, epsilon, of),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::parameter::{Extent, Parameter};
 use crate::quantity::{Beta, Gamma, OutOfRange, Range, WeightDecay, number_text};
+use crate::spacing::Spacing;
 
 /// A hyperparameter of a rule: its names, texts, range and defaults for controls, presets, sweeps and figures.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +20,8 @@ pub struct Hyperparameter {
     pub kind: HyperparameterKind,
     /// The ends of a slider, and the initial ends of an axis of a diagram.
     pub slider: [f64; 2],
-    /// Whether the slider is logarithmic.
-    pub is_logarithmic: bool,
+    /// The spacing of values along a slider and, at first, along an axis of a diagram.
+    pub spacing: Spacing,
     /// Default on the plane (the paper's toy model).
     pub on_plane: f64,
     /// Default in the training of networks.
@@ -115,8 +116,8 @@ impl Hyperparameter {
             help: "",
             paper: "",
             kind: HyperparameterKind::DecayRate,
-            slider: [0.0, 0.999],
-            is_logarithmic: false,
+            slider: [0.0, 0.9999],
+            spacing: Spacing::LogComplement,
             on_plane: 0.9,
             in_training: 0.9,
             is_for_vectors: false,
@@ -125,14 +126,17 @@ impl Hyperparameter {
 
     /// A number of this range with its symbol and label.
     pub(crate) const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
-        let slider = [range.min, range.max];
-        Hyperparameter { kind: HyperparameterKind::Number(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
+        Hyperparameter {
+            kind: HyperparameterKind::Number(range),
+            slider: [range.min, range.max],
+            spacing: Spacing::Linear,
+            ..Hyperparameter::decay_rate(symbol, label)
+        }
     }
 
     /// A whole number of this range with its symbol and label.
     pub(crate) const fn whole(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
-        let slider = [range.min, range.max];
-        Hyperparameter { kind: HyperparameterKind::Whole(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
+        Hyperparameter { kind: HyperparameterKind::Whole(range), ..Hyperparameter::number(symbol, label, range) }
     }
 
     /// Creates a choice whose default is the first of `choices`.
@@ -161,9 +165,9 @@ impl Hyperparameter {
         Hyperparameter { on_plane, in_training, ..self }
     }
 
-    /// Makes the slider logarithmic.
-    pub(crate) const fn logarithmic(self) -> Hyperparameter {
-        Hyperparameter { is_logarithmic: true, ..self }
+    /// Sets the spacing of values along a slider and an axis.
+    pub(crate) const fn spacing(self, spacing: Spacing) -> Hyperparameter {
+        Hyperparameter { spacing, ..self }
     }
 
     /// Restricts the effect to vectors, so that there is none on the plane.
@@ -181,7 +185,6 @@ impl Hyperparameter {
     pub(crate) const fn squares() -> Hyperparameter {
         Hyperparameter::decay_rate("β₂", "Squares β₂")
             .help("How much of the running average of the squared gradient is kept in each step. Its root divides the step.")
-            .slider(0.0, 0.9999)
             .defaults(0.999, 0.999)
     }
 
@@ -190,7 +193,7 @@ impl Hyperparameter {
         Hyperparameter::number("ε", "Constant ε", Range { name: "eps", min: 0.0, max: 1.0 })
             .help("Added to the divisor. Steps get shorter where gradients are not much larger.")
             .slider(1e-16, 1e-3)
-            .logarithmic()
+            .spacing(Spacing::Log)
             .defaults(1e-8, 1e-8)
     }
 
@@ -241,12 +244,9 @@ impl Hyperparameter {
     /// Describes the hyperparameter as a parameter.
     pub const fn parameter(&self) -> Parameter {
         let [low, high] = self.slider;
-        let slider = Extent { low, high, is_logarithmic: self.is_logarithmic };
-        let parameter = Parameter::new(self.key, self.label, slider)
-            .symbol(self.symbol)
-            .help(self.help)
-            .paper(self.paper)
-            .axis(Extent::linear(low, high));
+        let extent = Extent { low, high, spacing: self.spacing };
+        let parameter =
+            Parameter::new(self.key, self.label, extent).symbol(self.symbol).help(self.help).paper(self.paper);
         Parameter { is_whole: self.is_whole(), ..parameter }
     }
 

@@ -28,6 +28,7 @@ hyperparameters! {
         .help("How much of the change of the gradient since the step before is added to it. 0 gives Adam with clipping.")
         .slider(0.0, 0.1)
         .defaults(0.025, 0.025),
+    eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
     /// The gradient with which the present one is compared.
     form: Hyperparameter::choice("Compared with", FORMS).help("What the gradient is compared with."),
@@ -93,7 +94,7 @@ impl Rule for Mars {
             correction: of(h.gamma * h.beta1 / (one - h.beta1)),
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),
-            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", ADAM_EPSILON), &of),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], h.eps, &of),
             is_exact: h.form.value() == IS_EXACT,
             // Also of an optimizer that starts afresh in a run that goes on.
             is_first: power.beta1.value() == h.beta1.value(),

@@ -19,8 +19,8 @@
 //! - The momentum is called `m` and the average of squares `s`, also in checkpoints: tests draw states by these
 //!   names.
 //! - `Coefficients` are the values that are the same for all parameters in a step. A [`DecayRate`] makes the next value
-//!   of a running average; Adam's two averages and their ratio are [`AdamAverages`]. A constant such as ε is
-//!   `N::constant("ε", ADAM_EPSILON)`, and a choice becomes a `bool`.
+//!   of a running average; Adam's two averages and their ratio are [`AdamAverages`]. A choice becomes
+//!   a `bool`.
 //! - In `step` each named number is followed by `.named(&PART)`, in the order in which formulas are shown. Every
 //!   state is computed in every step, whatever is chosen, so that a choice can change on the way.
 //!   `A::draw(&ARROW, || value)` draws an arrow. `RuleInput::moved` ends a step: it masks, draws and decays;
@@ -71,7 +71,6 @@ pub use typed::{Typed, TypedRule, TypedRuleError};
 
 use crate::identifier::lasting;
 pub(crate) use algebra::orthogonal_column;
-use average::ADAM_EPSILON;
 use hyperparameter::hyperparameters;
 
 /// Registers the rules: a file of this folder and the rule in it, a line each, in the order of menus.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::quantity::{Beta, Range};
+use crate::spacing::Spacing;
 
 /// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>;
 /// `muon.py` of [KellerJordan/Muon](https://github.com/KellerJordan/Muon)).
@@ -12,20 +13,25 @@ use crate::quantity::{Beta, Range};
 /// ```
 ///
 /// x and y on the plane are a matrix of 2 × 1. Vectors, embeddings and output layers take steps of AdamW with β₁, β₂
-/// and ε = 1e-10, and with `vector_rate` times the learning rate and `vector_decay` times the weight decay. Jordan et
-/// al. take η = 0.02 and μ = 0.95, and for AdamW η = 3e-4, β₁ = 0.9 and β₂ = 0.95.
+/// and ε, and with `vector_rate` times the learning rate and `vector_decay` times the weight decay. Jordan et
+/// al. take η = 0.02 and μ = 0.95, and for AdamW η = 3e-4, β₁ = 0.9, β₂ = 0.95 and ε = 1e-10.
 pub struct Muon;
 
 hyperparameters! {
     momentum: Hyperparameter::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
         .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.")
-        .slider(0.0, 0.999)
+        .slider(0.0, 0.9999)
+        .spacing(Spacing::LogComplement)
         .defaults(0.95, 0.95),
     weight_decay: Hyperparameter::weight_decay(),
     beta1: Hyperparameter::momentum().help("AdamW's β₁, for vectors, embeddings and output layers.").for_vectors(),
     beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
         .help("AdamW's β₂, for vectors, embeddings and output layers.")
         .defaults(0.95, 0.95)
+        .for_vectors(),
+    eps: Hyperparameter { label: "ε of vectors", ..Hyperparameter::epsilon() }
+        .help("AdamW's ε, for vectors, embeddings and output layers: added to the divisor.")
+        .defaults(1e-10, 1e-10)
         .for_vectors(),
     vector_rate: Hyperparameter::number("η′", "η of vectors", Range { name: "vector_rate", min: 0.0, max: 100.0 })
         .help("AdamW's learning rate for vectors, embeddings and output layers, as a multiple of the learning rate.")
@@ -38,9 +44,6 @@ hyperparameters! {
         .defaults(1.0, 1.0)
         .for_vectors(),
 }
-
-/// ε of the AdamW that steps vectors.
-const EPSILON: f64 = 1e-10;
 
 const S: StepPart = StepPart::state("s", "s", "running average of the squared gradients, for vectors");
 const V: StepPart = StepPart::quantity("v", "Nesterov's momentum");
@@ -81,7 +84,7 @@ impl Rule for Muon {
             momentum: DecayRate::new(h.momentum, &of),
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),
-            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], h.eps, &of),
             vector_rate: of(h.vector_rate),
             vector_decay: of(h.vector_rate * h.vector_decay),
         }

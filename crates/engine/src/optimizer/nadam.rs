@@ -24,6 +24,7 @@ hyperparameters! {
         .help("How fast the share of the momentum grows from half of β₁ to β₁. 0 leaves it at half.")
         .slider(0.0, 0.1)
         .defaults(0.004, 0.004),
+    eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
 }
 
@@ -95,7 +96,7 @@ impl Rule for NAdam {
             beta2: DecayRate::new(h.beta2, &of),
             gradient: of((one - mu) / (one - product)),
             momentum: of(next / (one - product * next)),
-            ratio: RatioCorrection::new([S::splat(0.0), power.beta2], S::constant("ε", ADAM_EPSILON), &of),
+            ratio: RatioCorrection::new([S::splat(0.0), power.beta2], h.eps, &of),
         }
     }
 

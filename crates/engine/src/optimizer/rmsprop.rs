@@ -1,5 +1,6 @@
 use super::*;
 use crate::quantity::{Beta, Range};
+use crate::spacing::Spacing;
 
 /// RMSProp: the gradient over the root of its running mean square (Hinton, [lecture 6e of Neural Networks for Machine
 /// Learning](https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf), 2012; PyTorch's
@@ -24,7 +25,8 @@ hyperparameters! {
         .defaults(0.99, 0.99),
     momentum: Hyperparameter::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
         .help("How much of the sum of steps is kept in each step. 0 keeps nothing.")
-        .slider(0.0, 0.999)
+        .slider(0.0, 0.9999)
+        .spacing(Spacing::LogComplement)
         .defaults(0.0, 0.0),
     eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),

@@ -44,6 +44,7 @@ hyperparameters! {
         .help("The power of the largest learning rate so far that a step counts with in the average.")
         .slider(0.0, 2.0)
         .defaults(2.0, 2.0),
+    eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
 }
 
@@ -108,7 +109,7 @@ impl Rule for ScheduleFree {
         Coefficients {
             one_minus_beta1: of(one - h.beta1),
             beta2: DecayRate::new(h.beta2, &of),
-            ratio: RatioCorrection::new([N::splat(0.0), power.beta2], N::constant("ε", ADAM_EPSILON), &of),
+            ratio: RatioCorrection::new([N::splat(0.0), power.beta2], h.eps, &of),
             warm_up: of(if is_warming_up { *t / h.warmup } else { one }),
             is_warming_up,
             share: of(share),

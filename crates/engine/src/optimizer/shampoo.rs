@@ -1,5 +1,6 @@
 use super::*;
 use crate::quantity::Range;
+use crate::spacing::Spacing;
 
 /// Shampoo: the momentum, preconditioned by the roots of second moments of each axis of a tensor (Gupta et al.,
 /// [arXiv:1802.09568](https://arxiv.org/abs/1802.09568); the running averages and the grafting are those of Shi et al.,
@@ -30,12 +31,11 @@ hyperparameters! {
     beta1: Hyperparameter::momentum(),
     beta2: Hyperparameter::decay_rate("β₂", "Statistics β₂")
         .help("How much of the running average of g gᵗ is kept in each step.")
-        .slider(0.0, 0.9999)
         .defaults(0.99, 0.99),
-    eps: Hyperparameter::number("ε", "Constant ε", Range { name: "eps", min: 1e-16, max: 1.0 })
+    eps: Hyperparameter::number("ε", "Statistics ε", Range { name: "eps", min: 1e-16, max: 1.0 })
         .help("Added to the diagonal of the statistics. Limits how far directions with small gradients are stretched.")
         .slider(1e-16, 1e-3)
-        .logarithmic()
+        .spacing(Spacing::Log)
         .defaults(1e-12, 1e-12),
     interval: Hyperparameter::whole("k", "Interval k", Range { name: "interval", min: 1.0, max: 10_000.0 })
         .help("The roots of the statistics are computed in every k-th step. Until the first time they have no effect.")
@@ -48,12 +48,11 @@ hyperparameters! {
     grafting: Hyperparameter::choice("Length", GRAFTINGS).help("What the length of the step is taken from."),
     graft_beta2: Hyperparameter::decay_rate("β₂′", "Adam's β₂")
         .help("β₂ of the Adam from which the length of the step is taken.")
-        .slider(0.0, 0.9999)
         .defaults(0.999, 0.999),
     graft_eps: Hyperparameter::number("ε′", "Adam's ε", Range { name: "graft_eps", min: 0.0, max: 1.0 })
         .help("ε of the Adam from which the length of the step is taken.")
         .slider(1e-16, 1e-3)
-        .logarithmic()
+        .spacing(Spacing::Log)
         .defaults(1e-10, 1e-10),
 }
 

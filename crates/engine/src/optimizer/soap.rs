@@ -1,18 +1,19 @@
 use super::*;
-use crate::quantity::Range;
+use crate::quantity::{Beta, Range};
+use crate::spacing::Spacing;
 
 /// SOAP: Adam in the eigenvectors of Shampoo's statistics (Vyas et al.,
 /// [arXiv:2409.11321](https://arxiv.org/abs/2409.11321); `soap.py` of
 /// [nikhilvyas/SOAP](https://github.com/nikhilvyas/SOAP) with `precondition_1d`).
 ///
 /// ```text
-/// L = (1 − β₂) g gᵗ,  Q = eigenvectors of L           step 1, in which θ stays
+/// L = (1 − β_L) g gᵗ,  Q = eigenvectors of L          step 1, in which θ stays
 /// g̃ = Qᵗ g                                            all others; n = t − 1
 /// m ← β₁ m + (1 − β₁) g
 /// s ← β₂ s + (1 − β₂) g̃²
 /// d = Q ( Qᵗ m / (√s + ε) ) √(1 − β₂ⁿ) / (1 − β₁ⁿ)
 /// θ ← θ − η (d + ω (θ − η d))                          the decay follows the step
-/// L ← β₂ L + (1 − β₂) g gᵗ
+/// L ← β_L L + (1 − β_L) g gᵗ
 /// Q ← orthogonal factor of L Q                         where n is a multiple of f, columns in falling order of Qᵗ L Q
 /// ```
 ///
@@ -22,23 +23,48 @@ use crate::quantity::Range;
 /// becomes what is perpendicular to that one's product with L, which is along `(tr L − L) q`.
 ///
 /// In training, a matrix g of r × c has two statistics, L = g gᵗ and R = gᵗ g; then `g̃ = Q_Lᵗ g Q_R`, and the direction
-/// is turned back likewise. An axis that is longer than 10000 has no Q, and neither have vectors. Vyas et al. take η = 3e-3, β₁ = β₂ =
-/// 0.95 and f = 10.
+/// is turned back likewise. An axis that is longer than 10000 has no Q, and neither have vectors, unless
+/// `precondition_1d` is `On`: then they have that of g gᵗ, as x and y always have. Vyas et al. take η = 3e-3, β₁ = β₂ =
+/// β_L = 0.95, ε = 1e-8 and f = 10.
 pub struct Soap;
 
 hyperparameters! {
     beta1: Hyperparameter::momentum(),
     beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
-        .help("How much of the running averages of g̃² and of g gᵗ is kept in each step.")
-        .slider(0.0, 0.9999)
+        .help("How much of the running average of g̃² is kept in each step, and of that of g gᵗ unless it has a β of its own.")
         .defaults(0.95, 0.95),
+    shampoo_beta: Hyperparameter::number("β_L", "Statistics β", Range { name: "shampoo_beta", min: -1.0, ..Beta::RANGE })
+        .help("How much of the running average of g gᵗ is kept in each step. Below 0: as much as β₂.")
+        .slider(-1.0, 0.9999)
+        .spacing(Spacing::LogComplement)
+        .defaults(-1.0, -1.0),
     eps: Hyperparameter::epsilon(),
     interval: Hyperparameter::whole("f", "Interval f", Range { name: "interval", min: 1.0, max: 10_000.0 })
         .help("The eigenvectors are computed again after every f steps.")
         .slider(1.0, 100.0)
         .defaults(10.0, 10.0),
     weight_decay: Hyperparameter::weight_decay(),
+    /// The step of vectors, which the plane does not have.
+    precondition_1d: Hyperparameter::choice("Vectors", VECTORS)
+        .help("Whether biases and other vectors have eigenvectors.")
+        .for_vectors(),
 }
+
+const VECTORS: &[HyperparameterChoice] = &[
+    HyperparameterChoice {
+        key: "Off",
+        label: "as they are",
+        help: "The step of a vector is Adam's for each element.",
+        words: "",
+    },
+    HyperparameterChoice {
+        key: "On",
+        label: "in eigenvectors",
+        help: "A vector has the statistic g gᵗ and its eigenvectors, as the rows of a matrix have: with n elements, two \
+               matrices of n × n.",
+        words: "vectors in eigenvectors",
+    },
+];
 
 const ALONG: StepPart = StepPart::state("s₁", "along", "running average of g₁²");
 const ACROSS: StepPart = StepPart::state("s₂", "across", "running average of g₂²");
@@ -67,6 +93,8 @@ const DIRECTION: StepArrow = StepArrow::direction("−d", "SOAP's direction");
 pub struct Coefficients<A> {
     beta1: DecayRate<A>,
     beta2: DecayRate<A>,
+    /// β_L
+    statistic_beta: DecayRate<A>,
     /// √(1 − β₂ⁿ) / (1 − β₁ⁿ)
     bias: A,
     /// The coefficients of the ratio of the two averages, whose bias is not corrected.
@@ -103,9 +131,11 @@ impl Rule for Soap {
         let StepSettings { hyper: h, t, power, .. } = step;
         let bias = (1.0 - power.beta2.value()).sqrt() / (1.0 - power.beta1.value());
         let n = t.value() - 1.0;
+        let statistic_beta = if h.shampoo_beta.value() < 0.0 { h.beta2 } else { h.shampoo_beta };
         Coefficients {
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),
+            statistic_beta: DecayRate::new(statistic_beta, &of),
             bias: of(power.beta1.computed("√(1 − β₂ⁿ) / (1 − β₁ⁿ),  n = t − 1", bias).named(&BIAS)),
             ratio: RatioCorrection::new([N::splat(0.0); 2], h.eps, &of),
             is_first: n == 0.0,
@@ -150,7 +180,8 @@ impl<A: Algebra> Coefficients<A> {
     #[inline(always)]
     fn statistic(&self, [diagonal, mixed]: [A; 2], gradient: A) -> [A; 2] {
         let (square, product) = (gradient * gradient, gradient * gradient.exchanged());
-        [self.beta2.average(diagonal, square).named(&L), self.beta2.average(mixed, product).named(&L_MIXED)]
+        let beta = self.statistic_beta;
+        [beta.average(diagonal, square).named(&L), beta.average(mixed, product).named(&L_MIXED)]
     }
 }
 

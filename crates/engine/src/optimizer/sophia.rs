@@ -14,8 +14,8 @@ use crate::quantity::Range;
 ///
 /// ĥ is an estimate of the diagonal of the loss's Hessian at θ: on the plane the exact one with noise, in training
 /// `B g̃²` with the gradient g̃ for labels drawn from the model, over B samples. Where the curvature is negative, and
-/// before the first estimate, the step is that of the sign. Liu et al. take β₁ = 0.965, β₂ = 0.99, k = 10 and ρ from
-/// 0.03 to 0.05.
+/// before the first estimate, the step is that of the sign. Liu et al. take β₁ = 0.965, β₂ = 0.99, k = 10, ρ from 0.03
+/// to 0.05, and their code ε = 1e-15.
 pub struct Sophia;
 
 hyperparameters! {
@@ -31,11 +31,11 @@ hyperparameters! {
         .help("The curvature is estimated after every k steps, for the first time in step k + 1.")
         .slider(1.0, 100.0)
         .defaults(10.0, 10.0),
+    eps: Hyperparameter { label: "Curvature ε", ..Hyperparameter::epsilon() }
+        .help("Added to the curvature times ρ. Keeps steps finite where neither a gradient nor a curvature was ever seen.")
+        .defaults(1e-15, 1e-15),
     weight_decay: Hyperparameter::weight_decay(),
 }
-
-/// Keeps the step finite where neither a gradient nor a curvature was ever seen.
-const EPSILON: f64 = 1e-15;
 
 const H: StepPart = StepPart::state("h", "h", "running average of the curvature");
 const D: StepPart = StepPart::quantity("d", "direction of the step, at most 1 in size");
@@ -75,7 +75,7 @@ impl Rule for Sophia {
             beta1: DecayRate::new(h.beta1, &of),
             beta2: DecayRate::new(h.beta2, &of),
             rho: of(h.rho),
-            epsilon: of(N::constant("ε", EPSILON)),
+            epsilon: of(h.eps),
             is_estimated: before > 0.0 && before % h.interval.value() == 0.0,
         }
     }

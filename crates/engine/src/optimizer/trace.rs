@@ -12,8 +12,7 @@ use crate::lanes::{Lanes, Planar, Real};
 /// An operand: a constant or a number recorded before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
-    /// A constant, with the rule's symbol for it if there is one.
-    Constant(f64, Option<&'static str>),
+    Constant(f64),
     /// The index of a node.
     Node(usize),
 }
@@ -185,21 +184,21 @@ pub struct Recorded {
 /// A number for both coordinates that records how it is computed. It has the values that a plain float would have.
 #[derive(Clone, Copy, Debug)]
 pub enum Traced<'t> {
-    Constant(f64, Option<&'static str>),
+    Constant(f64),
     Node { tape: &'t Tape, index: usize, values: [f64; 2] },
 }
 
 impl<'t> Traced<'t> {
     pub fn operand(self) -> Operand {
         match self {
-            Traced::Constant(value, symbol) => Operand::Constant(value, symbol),
+            Traced::Constant(value) => Operand::Constant(value),
             Traced::Node { index, .. } => Operand::Node(index),
         }
     }
 
     pub(crate) fn values(self) -> [f64; 2] {
         match self {
-            Traced::Constant(value, _) => [value; 2],
+            Traced::Constant(value) => [value; 2],
             Traced::Node { values, .. } => values,
         }
     }
@@ -228,7 +227,7 @@ impl<'t> Traced<'t> {
     ) -> Traced<'t> {
         match numbers.into_iter().find_map(Traced::tape) {
             Some(tape) => tape.push(operation(numbers.map(Traced::operand)), values),
-            None => Traced::Constant(values[0], None),
+            None => Traced::Constant(values[0]),
         }
     }
 }
@@ -262,7 +261,7 @@ impl Neg for Traced<'_> {
 
 impl Algebra for Traced<'_> {
     fn splat(value: f64) -> Self {
-        Traced::Constant(value, None)
+        Traced::Constant(value)
     }
 
     fn sqrt(self) -> Self {
@@ -397,14 +396,10 @@ impl Scalar for Traced<'_> {
         self.values()[0]
     }
 
-    fn constant(symbol: &'static str, value: f64) -> Self {
-        Traced::Constant(value, Some(symbol))
-    }
-
     fn computed(self, formula: &'static str, value: f64) -> Self {
         match self.tape() {
             Some(tape) => tape.symbol(Symbol::Computed(formula), [value; 2]),
-            None => Traced::Constant(value, None),
+            None => Traced::Constant(value),
         }
     }
 }

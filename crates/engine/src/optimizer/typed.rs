@@ -14,6 +14,7 @@ use super::{
 };
 use crate::language::{Parameter, ProgramError};
 use crate::quantity::{Beta, Range};
+use crate::spacing::Spacing;
 use crate::terminal_escape::{escaped_name, is_visible_name};
 
 /// The rule of a [`TypedRule`], whose steps follow its text.
@@ -202,11 +203,11 @@ fn table(program: &Program) -> &'static [Hyperparameter] {
             true => {
                 let high = high.min(Beta::RANGE.max);
                 let default = parameter.default.min(high);
-                Hyperparameter { kind: HyperparameterKind::DecayRate, ..of }
+                Hyperparameter { kind: HyperparameterKind::DecayRate, spacing: Spacing::LogComplement, ..of }
                     .slider(low, high)
                     .defaults(default, default)
             }
-            false if low > 0.0 && high / low >= 1e3 => of.logarithmic(),
+            false if low > 0.0 && high / low >= 1e3 => of.spacing(Spacing::Log),
             false => of,
         }
     };

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::point::Point;
-use crate::elementary::geometric;
 use crate::landscape::LandscapeParameterName;
 use crate::optimizer::{Hyperparameter, HyperparameterName};
 use crate::parameter::{DIMENSION, LEARNING_RATE, NOISE, Parameter, STEPS};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, StepCount};
+use crate::spacing::Spacing;
 
 /// An axis of a diagram: the quantity that varies along it, and its range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,15 +20,6 @@ pub struct Axis {
     pub to: f64,
     pub count: PointCount,
     pub spacing: Spacing,
-}
-
-/// The spacing of the values of a grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Spacing {
-    /// Equal differences.
-    Linear,
-    /// Equal quotients.
-    Log,
 }
 
 /// A quantity that varies along an axis: a parameter of the landscape, a field of the runs, or a hyperparameter of some
@@ -118,12 +109,6 @@ impl Axis {
 
 /// Returns `count` numbers from `from` to `to`, both included; a single one is `from`.
 pub(super) fn spread(from: f64, to: f64, count: usize, spacing: Spacing) -> Vec<f64> {
-    let part = |index: usize| if count == 1 { 0.0 } else { index as f64 / (count - 1) as f64 };
-    let values = (0..count).map(|index| match (spacing, part(index)) {
-        (Spacing::Linear, 1.0) => to,
-        (Spacing::Linear, part) => from + (to - from) * part,
-        (Spacing::Log, part) => geometric(from, to, part),
-    });
-    // Rounding must not move a value beyond the ends, which may be limits of the allowed range.
-    values.map(|value| value.clamp(from.min(to), from.max(to))).collect()
+    let position = |index: usize| if count == 1 { 0.0 } else { index as f64 / (count - 1) as f64 };
+    (0..count).map(|index| spacing.value([from, to], position(index))).collect()
 }

@@ -31,7 +31,7 @@ mod sweep_part;
 mod tasks;
 mod work;
 
-pub use axis::{Axis, Quantity, Spacing};
+pub use axis::{Axis, Quantity};
 pub use backend::{Backend, Precision};
 pub use cell::{Cell, Comparison, Score};
 pub use diagram::Diagram;
@@ -46,3 +46,5 @@ pub use statistics::Gap;
 pub use sweep_part::{PartError, PartLabel, SweepPart};
 pub use tasks::PixelOrder;
 pub use work::{Finished, SweepJob, SweepWork};
+
+pub use crate::spacing::Spacing;

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::{Axis, Quantity, Spacing, spread};
+use super::axis::{Axis, Quantity, spread};
 use super::metric::{Average, Metric};
 use super::point::{Point, PointOptimizer};
 use crate::landscape::{LandscapeInfo, LandscapeSpec};
 use crate::optimizer::{Need, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
+use crate::spacing::Spacing;
 use crate::spec_error::{SpecError, broken};
 
 /// A whole sweep: everything needed to repeat it.
@@ -335,14 +336,15 @@ impl SweepSpec {
             if axis.of.is_whole() && (value.fract() != 0.0 || value < 0.0) {
                 return broken(format!("{path}.{end}"), format!("must be a whole number, found {value}"));
             }
-            if axis.spacing == Spacing::Log && value <= 0.0 {
-                let hint = "a logarithmic axis has only positive values; choose `spacing: Linear` or another range";
+            if !axis.spacing.allows(value) {
+                let has = if axis.spacing == Spacing::Log { "positive values" } else { "values below 1" };
+                let hint = format!("a logarithmic axis has only {has}; choose `spacing: Linear` or another range");
                 return broken(format!("{path}.{end}"), format!("is {value}, and {hint}"));
             }
         }
         const WIDEST: f64 = 1e300;
-        let quotient = axis.to / axis.from;
-        if axis.spacing == Spacing::Log && !(1.0 / WIDEST..=WIDEST).contains(&quotient) {
+        let quotient = axis.spacing.quotient([axis.from, axis.to]);
+        if quotient.is_some_and(|quotient| !(1.0 / WIDEST..=WIDEST).contains(&quotient)) {
             let hint = "further apart than a logarithmic axis can span; choose ends that are nearer to each other";
             return broken(format!("{path}.to"), format!("is {}, and `{path}.from` is {}, {hint}", axis.to, axis.from));
         }

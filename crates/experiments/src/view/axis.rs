@@ -1,5 +1,7 @@
 //! Scales of axes, in the window and in figures.
 
+use valleyscope_engine::spacing::Spacing;
+
 /// The scale of an axis, which maps a value to a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AxisScale {
@@ -8,6 +10,8 @@ pub enum AxisScale {
     Percent,
     /// The decimal logarithm; only positive values have a place.
     Log,
+    /// `−log₁₀(1 − x)`, for decay rates: 0, 0.9, 0.99 and 0.999 are equally far apart; only values below 1 have a place.
+    LogComplement,
     /// `sign(x) log₁₀(1 + |x|/linear)`: linear about 0, logarithmic far from it.
     SymLog {
         linear: f64,
@@ -16,13 +20,24 @@ pub enum AxisScale {
     Clock,
 }
 
+impl From<Spacing> for AxisScale {
+    fn from(spacing: Spacing) -> AxisScale {
+        match spacing {
+            Spacing::Linear => AxisScale::Linear,
+            Spacing::Log => AxisScale::Log,
+            Spacing::LogComplement => AxisScale::LogComplement,
+        }
+    }
+}
+
 impl AxisScale {
     /// Returns the place of a value on the axis; not finite where it has none.
     pub fn place(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => value,
             AxisScale::Log if value > 0.0 => value.log10(),
-            AxisScale::Log => f64::NAN,
+            AxisScale::LogComplement if value < 1.0 => -(1.0 - value).log10(),
+            AxisScale::Log | AxisScale::LogComplement => f64::NAN,
             AxisScale::SymLog { linear } => (value.abs() / linear).ln_1p().copysign(value) / std::f64::consts::LN_10,
         }
     }
@@ -32,6 +47,7 @@ impl AxisScale {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => place,
             AxisScale::Log => 10_f64.powf(place),
+            AxisScale::LogComplement => 1.0 - 10_f64.powf(-place),
             AxisScale::SymLog { linear } => (linear * (place.abs() * std::f64::consts::LN_10).exp_m1()).copysign(place),
         }
     }

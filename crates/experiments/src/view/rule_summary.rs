@@ -29,7 +29,8 @@ impl RuleSummary {
     pub fn new(kind: RuleKind) -> RuleSummary {
         let usual = RuleSpec::on_plane(kind);
         let formulas = formulas(usual);
-        let variants = kind.info().hyperparameters.iter().flat_map(|of| {
+        let on_plane = kind.info().hyperparameters.iter().filter(|of| !of.is_for_vectors);
+        let variants = on_plane.flat_map(|of| {
             let others = of.choices().iter().enumerate().skip(1);
             others.map(move |(value, choice)| (of, choice, value as f64))
         });

@@ -83,6 +83,10 @@ impl Ticks {
                 ticks.map(|tick| Tick { label: tick.label + " %", ..tick }).collect()
             }
             AxisScale::Log => log_placed([low, high], most, gap),
+            AxisScale::LogComplement => {
+                let [low, high] = [low, high].map(|place| scale.value(place));
+                Ticks::log_complement(low, high, most).ticks
+            }
             AxisScale::SymLog { linear } => symlog_placed(linear, [low, high], most, gap),
             AxisScale::Clock => Ticks::clock(low, high, TIME * gap * fitting as f64 / most as f64).ticks,
         };
@@ -151,6 +155,18 @@ impl Ticks {
             return Ticks::linear(low, high, most);
         }
         Ticks { ticks: values.into_iter().map(|value| Tick { value, label: short(value) }).collect(), note: None }
+    }
+
+    /// Marks of an axis of decay rates: 0, 0.9, 0.99, 0.999 and so on, at most about `most`; for a short axis those whose
+    /// complements are 1, 2 or 5 times powers of ten.
+    pub fn log_complement(low: f64, high: f64, most: usize) -> Ticks {
+        let complements = Ticks::log(1.0 - high, 1.0 - low, most).ticks.into_iter().rev();
+        let tick = |complement: Tick| {
+            // Without the last digits, which rounding makes.
+            let value = ((1.0 - complement.value) * 1e12).round() / 1e12;
+            Tick { value, label: format!("{value}").replace('-', "−") }
+        };
+        Ticks { ticks: complements.map(tick).collect(), note: None }
     }
 
     /// Marks on a colour bar: 0 and powers of ten on both sides, from about the scale's linear part to

@@ -40,7 +40,7 @@ impl Needs {
         let (mut parameters, mut statistics, mut largest) = (0, 0, 0);
         for (count, shape) in tensors {
             parameters += count * shape.iter().product::<i64>() as u64;
-            for length in rule.kind().statistics(shape).into_iter().flatten() {
+            for length in rule.statistics(shape).into_iter().flatten() {
                 let square = (length * length) as u64;
                 statistics += count * square;
                 largest = square.max(largest);

@@ -28,7 +28,7 @@ enum Side {
 /// Returns the initial states, with names for a checkpoint: the averages of the gradient and of squares, as long as the
 /// parameters, and for each axis with a statistic the statistic and its root or eigenvectors.
 pub(super) fn states(
-    rule: RuleKind,
+    rule: &RuleSpec,
     layout: &ParameterLayout,
     kind: Kind,
     device: Device,
@@ -36,7 +36,7 @@ pub(super) fn states(
     let flat = || Tensor::f_zeros([layout.length() as i64], (kind, device));
     let mut names = vec![format!("{OPTIMIZER}m"), format!("{OPTIMIZER}s")];
     let mut states = vec![flat()?, flat()?];
-    let derived = if rule == RuleKind::Soap { "eigenvectors" } else { "root" };
+    let derived = if rule.kind() == RuleKind::Soap { "eigenvectors" } else { "root" };
     for segment in layout.segments() {
         for (side, length) in sides(rule, &segment.shape) {
             let side = if side == Side::Left { "left" } else { "right" };
@@ -113,7 +113,7 @@ impl Step<'_> {
 }
 
 /// Returns the axes of a parameter tensor that have a statistic, with their lengths.
-fn sides(rule: RuleKind, shape: &[i64]) -> Vec<(Side, i64)> {
+fn sides(rule: &RuleSpec, shape: &[i64]) -> Vec<(Side, i64)> {
     let [left, right] = rule.statistics(shape);
     let left = left.map(|length| (Side::Left, length));
     left.into_iter().chain(right.map(|length| (Side::Right, length))).collect()

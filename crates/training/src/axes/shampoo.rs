@@ -1,7 +1,7 @@
 //! Shampoo, whose formulas are in [`valleyscope_engine::optimizer::Shampoo`].
 
 use tch::{TchError, Tensor};
-use valleyscope_engine::optimizer::{RuleKind, Shampoo, StepSettings};
+use valleyscope_engine::optimizer::{Shampoo, StepSettings};
 
 use super::{Step, average, eigen, sides};
 
@@ -31,7 +31,7 @@ impl Step<'_> {
             // −1/(2 × order) of a tensor, even if only some of its axes have a statistic.
             let exponent = if segment.shape.len() == 2 { -0.25 } else { -0.5 };
             let mut direction = momentum.shallow_clone();
-            for (side, length) in sides(RuleKind::Shampoo, &segment.shape) {
+            for (side, length) in sides(self.rule, &segment.shape) {
                 let mut next = || statistics.next().expect("a statistic and its root for each axis");
                 let (statistic, root) = (next(), next());
                 *statistic = side.with_gradient(statistic, kept, added, &gradient)?;

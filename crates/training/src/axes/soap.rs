@@ -1,7 +1,7 @@
 //! SOAP, whose formulas are in [`valleyscope_engine::optimizer::Soap`].
 
 use tch::{Kind, TchError, Tensor};
-use valleyscope_engine::optimizer::{RuleKind, Soap, StepSettings};
+use valleyscope_engine::optimizer::{Soap, StepSettings};
 
 use super::{Side, Step, average, eigen, sides};
 
@@ -17,6 +17,7 @@ impl Step<'_> {
     pub(super) fn soap(&self, states: &mut [Tensor]) -> Result<Option<Tensor>, TchError> {
         let StepSettings { hyper, t, power, .. } = self.bias.settings::<Soap>(self.rule);
         let (steps, is_first) = (t - 1.0, t == 1.0);
+        let statistic_beta = if hyper.shampoo_beta < 0.0 { hyper.beta2 } else { hyper.shampoo_beta };
         let [m, s, statistics @ ..] = states else { unreachable!("averages come before statistics") };
         if !is_first {
             average(m, hyper.beta1, self.gradients)?;
@@ -26,7 +27,7 @@ impl Step<'_> {
         for (index, segment) in self.layout.segments().iter().enumerate() {
             let gradient = self.matrices(self.gradients, index)?;
             let mut next = || statistics.next().expect("a statistic and its eigenvectors for each axis");
-            let mut axes: Vec<Axis<'_>> = sides(RuleKind::Soap, &segment.shape)
+            let mut axes: Vec<Axis<'_>> = sides(self.rule, &segment.shape)
                 .into_iter()
                 .map(|(side, _)| Axis { side, statistic: next(), vectors: next() })
                 .collect();
@@ -38,7 +39,7 @@ impl Step<'_> {
                 self.matrices(&flat, index)?.f_copy_(&turned_back(&axes, &step)?)?;
             }
             for Axis { side, statistic, vectors } in &mut axes {
-                **statistic = side.with_gradient(statistic, hyper.beta2, 1.0 - hyper.beta2, &gradient)?;
+                **statistic = side.with_gradient(statistic, statistic_beta, 1.0 - statistic_beta, &gradient)?;
                 if is_first {
                     // Eigenvectors are sorted by rising eigenvalues.
                     vectors.f_copy_(&eigen(statistic)?.1.f_flip([2_i64])?)?;

@@ -142,6 +142,7 @@ impl<'a> Writer<'a> {
             let Some(range) = of.range() else { continue };
             if of.key != Hyperparameter::WEIGHT_DECAY && is_used(of) {
                 let [low, high] = if of.is_decay_rate() { [0.0, 1.0] } else { [range.min, range.max] };
+                let value = if value > 0.0 && value < 1e-4 { format!("{value:e}") } else { value.to_string() };
                 lines.push(format!("param {} = {value} in {low}..{high}", of.key));
             }
         }
@@ -202,8 +203,8 @@ impl<'a> Writer<'a> {
 
     fn operand(&self, operand: Operand) -> Text {
         match operand {
-            Operand::Constant(value, _) if value < 0.0 => Ok((format!("({value:?})"), ATOM)),
-            Operand::Constant(value, _) => Ok((format!("{value:?}"), ATOM)),
+            Operand::Constant(value) if value < 0.0 => Ok((format!("({value:?})"), ATOM)),
+            Operand::Constant(value) => Ok((format!("{value:?}"), ATOM)),
             Operand::Node(index) => match &self.names[index] {
                 Some(name) => Ok((name.clone(), ATOM)),
                 None => self.expression(index),
@@ -267,7 +268,7 @@ impl<'a> Writer<'a> {
                 let corrected = |average, weight| -> Result<String, &'static str> {
                     let average = self.at_least(average, PRODUCT)?;
                     match weight {
-                        Operand::Constant(1.0, None) => Ok(average),
+                        Operand::Constant(1.0) => Ok(average),
                         weight => Ok(format!("{average}/{}", self.at_least(weight, ATOM)?)),
                     }
                 };

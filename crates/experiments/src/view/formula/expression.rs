@@ -71,16 +71,12 @@ pub(super) fn hat(symbol: &str) -> String {
     }
 }
 
-/// Formats a power of ten, such as `10⁻⁸` for 1e-8; other numbers as usual.
-pub(super) fn power_of_ten(value: f64) -> String {
-    let text = text(value);
-    let digits = text.split_once("×").filter(|(digits, _)| digits.trim_end_matches(['0', '.']) == "1");
-    digits.map_or(text.clone(), |(_, power)| power.to_owned())
-}
-
-/// Returns a number in a formula. Hyperparameters such as 0.9 are not padded with zeros.
+/// Returns a number in a formula. Hyperparameters such as 0.9 are not padded with zeros, and 1e-8 is `10⁻⁸`.
 pub fn text(value: f64) -> String {
     let exact = significant(value, 12);
+    if let Some(("1.00000000000", power)) = exact.split_once('×') {
+        return power.to_owned();
+    }
     let rounded = significant(value, DIGITS);
     let trimmed = |text: &str| match text.contains('×') || !text.contains('.') {
         true => text.to_owned(),

@@ -2,9 +2,7 @@
 
 use valleyscope_engine::optimizer::{AverageWeight, Node, Operand, Operation, RatioCorrection, Symbol};
 
-use super::expression::{
-    ATOM, CURVATURE, Expression, Mode, PRODUCT, SUM, difference, hat, multiplied, power_of_ten, sum, text,
-};
+use super::expression::{ATOM, CURVATURE, Expression, Mode, PRODUCT, SUM, difference, hat, multiplied, sum, text};
 
 /// One line of a rule with its results for both coordinates.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +18,7 @@ pub struct Formula {
 }
 
 /// The weight of an average without bias correction.
-const WITHOUT_BIAS: Operand = Operand::Constant(1.0, None);
+const WITHOUT_BIAS: Operand = Operand::Constant(1.0);
 
 /// Writes the expressions of a recorded step.
 pub(super) struct Printer<'a> {
@@ -80,8 +78,7 @@ impl Printer<'_> {
 
     fn operand(&self, operand: Operand, mode: Mode) -> Expression {
         match operand {
-            Operand::Constant(_, Some(symbol)) => Expression::atom(symbol),
-            Operand::Constant(value, None) => Expression::number(value),
+            Operand::Constant(value) => Expression::number(value),
             Operand::Node(index) => match (self.symbols[index], mode) {
                 (Some(symbol), Mode::Symbols) => Expression::atom(symbol),
                 (Some(_), Mode::Numbers(axis)) => Expression::number(self.nodes[index].values[axis]),
@@ -107,7 +104,7 @@ impl Printer<'_> {
                 Expression { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
             }
             Operation::ProductSum(a, b, c) => sum(&self.product_of(&[a, b], mode), &of(c)),
-            Operation::SumProduct(a, Operand::Constant(0.0, None), _) => of(a),
+            Operation::SumProduct(a, Operand::Constant(0.0), _) => of(a),
             Operation::SumProduct(a, b, c) => match self.negated(b) {
                 Some(b) => difference(&of(a), &self.product_of(&[b, c], mode)),
                 None => sum(&of(a), &self.product_of(&[b, c], mode)),
@@ -291,7 +288,7 @@ impl Printer<'_> {
 
     fn value(&self, operand: Operand, axis: usize) -> f64 {
         match operand {
-            Operand::Constant(value, _) => value,
+            Operand::Constant(value) => value,
             Operand::Node(index) => self.nodes[index].values[axis],
         }
     }
@@ -307,7 +304,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Finds the definitions of coefficients and constants in a line, each once.
+    /// Finds the definitions of coefficients in a line, each once.
     fn find_definitions(&self, operand: Operand, is_line: bool, found: &mut Vec<String>) {
         let mut add = |definition: String| {
             if !found.contains(&definition) {
@@ -315,8 +312,7 @@ impl Printer<'_> {
             }
         };
         match operand {
-            Operand::Constant(value, Some(symbol)) => add(format!("{symbol} = {}", power_of_ten(value))),
-            Operand::Constant(_, None) => {}
+            Operand::Constant(_) => {}
             Operand::Node(index) => {
                 if let Some((_, definition)) = self.definitions.iter().find(|(of, _)| *of == index) {
                     add(definition.clone());
