@@ -43,8 +43,20 @@ pub trait VectorSet {
 /// for the set.
 pub trait OwnFunction {
     type Output;
+    /// The type in whose module the compiler places the function, such as the rule that it computes with: a changed
+    /// module is compiled again, and the others are not.
+    type Home;
 
     fn run(self) -> Self::Output;
+}
+
+/// Runs work in a function compiled for the set `S`, as a method of the work's [`OwnFunction::Home`]: the compiler
+/// places a method in the module of its type.
+trait Run<S, W: OwnFunction> {
+    /// # Safety
+    ///
+    /// The processor must have the instructions of the set.
+    unsafe fn run(work: W) -> W::Output;
 }
 
 /// Work that is generic over vectors `V` of `N` numbers of the set `S`. Its method should be `#[inline(always)]`.
@@ -135,16 +147,17 @@ macro_rules! sets {
 
             #[inline(always)]
             fn in_function<W: OwnFunction>(work: W) -> W::Output {
-                #[inline(never)]
-                $(#[target_feature(enable = $features)])?
-                fn run<W: OwnFunction>(work: W) -> W::Output {
-                    work.run()
-                }
                 // SAFETY: a set is used only if `Instructions` were detected.
-                #[allow(unused_unsafe, reason = "for the set of no instructions in particular")]
-                unsafe {
-                    run(work)
-                }
+                unsafe { <W::Home as Run<Self, W>>::run(work) }
+            }
+        }
+
+        $(#[$attribute])*
+        impl<H, W: OwnFunction<Home = H>> Run<$set, W> for H {
+            #[inline(never)]
+            $(#[target_feature(enable = $features)])?
+            unsafe fn run(work: W) -> W::Output {
+                work.run()
             }
         }
     )*};

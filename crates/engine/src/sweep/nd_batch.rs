@@ -122,6 +122,7 @@ where
     V: Normals<N, Number: Real + Into<f64>>,
 {
     type Output = Option<Runs>;
+    type Home = R;
 
     #[inline(always)]
     fn run(self) -> Option<Runs> {

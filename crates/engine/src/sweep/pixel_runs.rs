@@ -76,6 +76,7 @@ where
     V: Normals<N, Number: Real + Into<f64>> + Planar,
 {
     type Output = Option<Runs>;
+    type Home = R;
 
     #[inline(always)]
     fn run(self) -> Option<Runs> {

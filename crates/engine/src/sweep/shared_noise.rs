@@ -117,6 +117,7 @@ struct Advance<'a, 'b, const N: usize, V: Planar, R> {
 
 impl<const N: usize, V: Vector<N> + Planar, R: Rule> OwnFunction for Advance<'_, '_, N, V, R> {
     type Output = ();
+    type Home = R;
 
     #[inline(always)]
     fn run(self) {
