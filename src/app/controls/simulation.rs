@@ -3,7 +3,7 @@
 use egui::{ComboBox, Ui};
 use valleyscope_engine::landscape::{LandscapeInfo, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::parameter;
-use valleyscope_engine::quantity::{Noise, Temperature};
+use valleyscope_engine::quantity::{Noise, StartCoordinate, Temperature};
 use valleyscope_engine::simulation::{StartSpec, defaults};
 
 use super::parameter::{Control, LandscapeValue};
@@ -30,7 +30,11 @@ pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
 pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Landscape", |ui| {
         let spec = &mut document.spec;
+        let before = spec.landscape;
         landscape_choice(ui, "landscape", &mut spec.landscape);
+        if spec.landscape.kind() != before.kind() {
+            move_start(&mut spec.start, &before, &spec.landscape);
+        }
         for (of, value) in spec.landscape.parameters() {
             let mut own = LandscapeValue { of, value };
             Control(&of.parameter).show(ui, "", &mut own, LandscapeValue { of, value: of.default });
@@ -40,6 +44,13 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
         }
         Control(&parameter::NOISE).show(ui, "", &mut spec.noise, Noise::clamped(1.0));
     });
+}
+
+/// Moves the start to that of another landscape, unless the user has moved it.
+fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSpec) {
+    if [start.x.get(), start.y.get()] == before.info().start {
+        [start.x, start.y] = after.info().start.map(StartCoordinate::clamped);
+    }
 }
 
 /// Shows the choice of the landscape. Another one keeps the parameters that both have.

@@ -21,7 +21,7 @@ const FIT_SPREADS: f64 = 40.0;
 pub(super) struct Framing {
     camera: Option<Camera>,
     /// The document's initial camera in the last frame; a different one means another document.
-    first_camera: Option<Camera>,
+    first: Option<FirstLook>,
     follower: Follower,
     fit_requested: bool,
     /// The run and step for which the follower last aimed.
@@ -31,6 +31,19 @@ pub(super) struct Framing {
     gathered: Option<BoundsInputs>,
     /// The shown optimizers that have run away, and are not followed.
     left_out: Vec<u32>,
+}
+
+/// The settings that decide where a document is first looked at: the camera and the landscape, all typed ones being one.
+#[derive(Debug, PartialEq)]
+struct FirstLook {
+    camera: Option<Camera>,
+    landscape: &'static str,
+}
+
+impl FirstLook {
+    fn of(document: &Document) -> FirstLook {
+        FirstLook { camera: document.view.camera, landscape: document.spec.landscape.kind().key() }
+    }
 }
 
 /// The inputs of a box around ensembles.
@@ -57,7 +70,7 @@ impl Framing {
     }
 
     pub(super) fn restore_view(&mut self, document: &Document, camera: Camera) {
-        self.first_camera = document.view.camera;
+        self.first = Some(FirstLook::of(document));
         self.look_at(limited(camera));
     }
 
@@ -72,12 +85,12 @@ impl Framing {
 
     /// Sets the document's initial camera, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
-        let first = document.view.camera;
-        if self.camera.is_none() || self.first_camera != first {
+        let first = Some(FirstLook::of(document));
+        if self.camera.is_none() || self.first != first {
             self.camera = Some(first_look(document));
             self.follower.stop();
         }
-        self.first_camera = first;
+        self.first = first;
     }
 
     /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.
@@ -151,7 +164,7 @@ impl Framing {
 }
 
 fn first_look(document: &Document) -> Camera {
-    limited(document.view.camera.unwrap_or(Camera::HOME))
+    limited(document.view.camera.unwrap_or_else(|| Camera::home(&document.spec.landscape)))
 }
 
 /// Returns the box around most of an ensemble's particles, without those that have run away.

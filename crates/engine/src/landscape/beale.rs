@@ -16,7 +16,7 @@ impl Definition for Beale {
             ROTATION,
         ],
         start: [1.0, 1.0],
-        home: HomeView { center: [0.5, 0.5], height: 8.0 },
+        home: HomeView { center: [0.5, 0.5], width: 12.0 },
         has_valley: false,
     };
 }

@@ -20,7 +20,7 @@ impl Definition for BoundedValley {
             ROTATION.default(30.0),
         ],
         start: [0.0, 0.0],
-        home: HomeView { center: [1.0, 0.5], height: 5.0 },
+        home: HomeView { center: [1.0, 0.5], width: 7.5 },
         has_valley: true,
     };
 }

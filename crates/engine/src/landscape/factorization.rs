@@ -16,7 +16,7 @@ impl Definition for Factorization {
             ROTATION,
         ],
         start: [2.0, 0.1],
-        home: HomeView { center: [0.0, 0.0], height: 6.0 },
+        home: HomeView { center: [0.0, 0.0], width: 9.0 },
         has_valley: false,
     };
 }

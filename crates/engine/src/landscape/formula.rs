@@ -88,7 +88,7 @@ impl LandscapeFormula {
             source: "a landscape of your own",
             parameters,
             start: [0.0, 0.0],
-            home: HomeView { center: [0.0, 0.0], height: 4.0 },
+            home: HomeView { center: [0.0, 0.0], width: 6.0 },
             has_valley: false,
         };
         let formula = Box::leak(Box::new(LandscapeFormula { name, info, program }));

@@ -16,7 +16,7 @@ impl Definition for Himmelblau {
             ROTATION,
         ],
         start: [0.0, 0.0],
-        home: HomeView { center: [0.0, 0.0], height: 11.0 },
+        home: HomeView { center: [0.0, 0.0], width: 16.5 },
         has_valley: false,
     };
 }

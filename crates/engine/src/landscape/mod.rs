@@ -48,18 +48,18 @@ pub struct LandscapeInfo {
     pub parameters: &'static [LandscapeParameter],
     /// The start of particles, (x, y).
     pub start: [f64; 2],
-    /// The centre (x, y) of the home view and its height.
+    /// The view before the user moves it.
     pub home: HomeView,
     /// Whether u runs along a valley, so that u is its depth and axes of u and v are worth drawing.
     pub has_valley: bool,
 }
 
-/// The view of a landscape before the user moves it.
+/// The part of the plane that a landscape is first seen in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HomeView {
     pub center: [f64; 2],
-    /// The height of the view in units of x and y.
-    pub height: f64,
+    /// The width of the view in units of x and y.
+    pub width: f64,
 }
 
 /// The most parameters of a landscape, with the rotation.

@@ -18,7 +18,7 @@ impl Definition for Quadratic {
             ROTATION.default(30.0),
         ],
         start: [1.5, 0.5],
-        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        home: HomeView { center: [0.0, 0.0], width: 6.0 },
         has_valley: false,
     };
 }

@@ -20,7 +20,7 @@ impl Definition for Rastrigin {
             ROTATION,
         ],
         start: [2.6, 1.8],
-        home: HomeView { center: [0.0, 0.0], height: 8.0 },
+        home: HomeView { center: [0.0, 0.0], width: 12.0 },
         has_valley: false,
     };
 }

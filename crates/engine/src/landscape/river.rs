@@ -23,7 +23,7 @@ impl Definition for River {
             ROTATION,
         ],
         start: [0.0, 0.0],
-        home: HomeView { center: [2.0, 0.0], height: 5.0 },
+        home: HomeView { center: [2.0, 0.0], width: 7.5 },
         has_valley: true,
     };
 }

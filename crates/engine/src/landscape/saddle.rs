@@ -16,7 +16,7 @@ impl Definition for Saddle {
             ROTATION,
         ],
         start: [1.0, 0.0],
-        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        home: HomeView { center: [0.0, 0.0], width: 6.0 },
         has_valley: false,
     };
 }

@@ -24,7 +24,7 @@ impl Definition for TwoValleys {
             ROTATION,
         ],
         start: [0.0, 0.0],
-        home: HomeView { center: [2.0, 0.0], height: 4.0 },
+        home: HomeView { center: [2.0, 0.0], width: 6.0 },
         has_valley: true,
     };
 }

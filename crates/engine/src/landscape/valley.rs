@@ -18,7 +18,7 @@ impl Definition for Valley {
             ROTATION.default(30.0),
         ],
         start: [0.0, 0.0],
-        home: HomeView { center: [0.0, 0.0], height: 4.0 },
+        home: HomeView { center: [0.9, 0.5], width: 3.0 },
         has_valley: true,
     };
 }

@@ -1,6 +1,7 @@
 //! The visible part of the plane, and the mapping of points to pixels. Pure arithmetic.
 
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::landscape::{HomeView, LandscapeSpec};
 
 /// The part of the (x, y) plane in view. One unit is equally long in x and y.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,12 @@ pub struct Camera {
 impl Camera {
     /// The initial view of the paper's valley, from the start along the floor.
     pub const HOME: Camera = Camera { center: [0.9, 0.5], width: 3.0 };
+
+    /// Returns the initial view of a landscape.
+    pub fn home(landscape: &LandscapeSpec) -> Camera {
+        let HomeView { center, width } = landscape.info().home;
+        Camera { center, width }
+    }
 }
 
 /// A camera on a canvas of a given size. Pixels count from the top left, y down.

@@ -44,7 +44,7 @@ pub struct ViewSettings {
     pub follow: bool,
     /// Whether the selected particle has arrows.
     pub glyphs: bool,
-    /// The initial camera; `None` is [`Camera::HOME`].
+    /// The initial camera; `None` is [`Camera::home`] of the landscape.
     pub camera: Option<Camera>,
 }
 
