@@ -15,7 +15,9 @@ impl Definition for Rosenbrock {
         about: "A curved valley with its minimum at (1, 1).",
         source: "Rosenbrock, Computer Journal 3, 175 (1960)",
         parameters: &[
-            LandscapeParameter::new("b", "b", "Coefficient b", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0)).default(100.0).help("How steep the walls of the curved valley are."),
+            LandscapeParameter::new("b", "b", "Coefficient b", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0))
+                .default(100.0)
+                .help("How steep the walls of the curved valley are."),
             ROTATION,
         ],
         start: [-1.2, 1.0],
