@@ -141,12 +141,17 @@ impl Window {
         (buffers, encoder)
     }
 
-    /// Finishes a frame: the driver takes the commands, and time passes.
-    fn finish(&mut self, (mut buffers, encoder): (Vec<wgpu::CommandBuffer>, wgpu::CommandEncoder)) {
+    /// Waits until the driver has carried out a frame's commands.
+    fn submit(&mut self, (mut buffers, encoder): (Vec<wgpu::CommandBuffer>, wgpu::CommandEncoder)) {
         buffers.push(encoder.finish());
         self.graphics.queue.submit(buffers);
         let waited = self.graphics.device.poll(wgpu::PollType::wait_indefinitely());
         waited.expect("the device works");
+    }
+
+    /// Finishes a frame: the driver takes the commands, and time passes.
+    fn finish(&mut self, drawn: (Vec<wgpu::CommandBuffer>, wgpu::CommandEncoder)) {
+        self.submit(drawn);
         std::thread::sleep(std::time::Duration::from_millis(12));
     }
 }
@@ -395,6 +400,64 @@ fn playing(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_at_full_speed(bencher: Bencher) {
     frames(bencher, true, PlaybackPace { unlimited: true, ..PlaybackPace::default() });
+}
+
+/// Measures frames in space at 60 steps a second: the camera follows the particles, so that the surface is sampled anew.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_in_space(bencher: Bencher) {
+    measure(bencher, in_space());
+}
+
+/// Measures frames in space while each of them zooms, so that each samples the surface anew.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn zooming_in_space(bencher: Bencher) {
+    let mut window = in_space();
+    let surface = window.place_of("Landscape");
+    window.events.push(egui::Event::PointerMoved(surface));
+    let mut frame = 0;
+    measure_each(bencher, window, move |window| {
+        frame += 1;
+        let delta = egui::vec2(0.0, if frame % 40 < 20 { 10.0 } else { -10.0 });
+        window.events.push(egui::Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta,
+            phase: egui::TouchPhase::Move,
+            modifiers: egui::Modifiers::NONE,
+            source: egui::MouseWheelSource::Unknown,
+        });
+    });
+}
+
+/// Measures whole frames in space, with the driver's work.
+#[divan::bench(sample_count = 30, sample_size = 1)]
+fn drawing_in_space(bencher: Bencher) {
+    whole_frames(bencher, in_space());
+}
+
+/// Measures whole frames on the plane, with the driver's work.
+#[divan::bench(sample_count = 30, sample_size = 1)]
+fn drawing_on_the_plane(bencher: Bencher) {
+    whole_frames(bencher, Window::open(true, PlaybackPace::default()));
+}
+
+fn in_space() -> Window {
+    let mut window = Window::open(true, PlaybackPace::default());
+    let modifiers = egui::Modifiers::NONE;
+    let key = egui::Key::Num3;
+    window.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
+    window.until(|app| app.document().view.space);
+    window
+}
+
+fn whole_frames(bencher: Bencher, mut window: Window) {
+    for _ in 0..30 {
+        let drawn = window.draw();
+        window.finish(drawn);
+    }
+    bencher.bench_local(|| {
+        let drawn = window.draw();
+        window.submit(drawn);
+    });
 }
 
 fn preset() -> Loaded {

@@ -87,8 +87,16 @@ impl Heatmap {
         Heatmap { pipeline, bind_group, ground, colors, uploaded: None }
     }
 
-    pub(super) fn prepare(&mut self, queue: &wgpu::Queue, scene: &Scene) {
+    pub(super) fn prepare(&self, queue: &wgpu::Queue, scene: &Scene) {
         queue.write_buffer(&self.ground, 0, bytemuck::bytes_of(&ground(scene)));
+    }
+
+    /// Returns the colours from the lowest to the highest loss, as a texture of one row.
+    pub(super) fn colors(&self) -> wgpu::TextureView {
+        self.colors.create_view(&wgpu::TextureViewDescriptor::default())
+    }
+
+    pub(super) fn prepare_colors(&mut self, queue: &wgpu::Queue, scene: &Scene) {
         if self.uploaded != Some(scene.colormap) {
             self.upload_colors(queue, scene.colormap);
             self.uploaded = Some(scene.colormap);

@@ -1,6 +1,6 @@
 //! The trails of the particles, fading with age.
 
-use super::pipeline::{POINT_BYTES, Primitive, TRAILS, Target, Uniforms};
+use super::pipeline::{Ground, POINT_BYTES, TRAILS, Uniforms};
 use super::positions::{PositionBuffer, Segments};
 use super::uniform::{Trail, rgb};
 use super::{EnsembleStyle, Scene};
@@ -9,9 +9,14 @@ use super::{EnsembleStyle, Scene};
 const EDGE: f32 = 0.75;
 /// The largest number of particles whose trails have edges; more would overlap and darken the background.
 const MOST_EDGED: usize = 300;
+/// The largest number of pieces in which a segment follows the surface in space.
+const MOST_PIECES: usize = 8;
+/// The number of pieces of all trails of an ensemble from which on segments have fewer pieces.
+const MANY_PIECES: usize = 200_000;
 
 pub(super) struct Trails {
-    pipeline: wgpu::RenderPipeline,
+    /// One on the plane; in space, one behind the surface and one in front of it.
+    pipelines: Vec<wgpu::RenderPipeline>,
     uniforms: Uniforms<Trail>,
     draws: Vec<Draw>,
 }
@@ -25,17 +30,11 @@ struct Draw {
 }
 
 impl Trails {
-    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, ground: Ground<'_>) -> Self {
         let uniforms = Uniforms::new(device, "trails");
-        let primitive = Primitive {
-            shader: TRAILS,
-            vertex_entry: "trail_vertex",
-            fragment_entry: "trail_fragment",
-            bind_groups: &[frame, &uniforms.layout],
-            points: 4,
-            opaque: false,
-        };
-        Trails { pipeline: target.pipeline(device, &primitive), uniforms, draws: Vec::new() }
+        let entries = ["trail_vertex", "trail_fragment"];
+        let pipelines = ground.pipelines(device, TRAILS, entries, &uniforms.layout, 4);
+        Trails { pipelines, uniforms, draws: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -44,15 +43,20 @@ impl Trails {
     }
 
     pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
+        let all = (style.trail_steps as usize).min(positions.oldest_age()) * positions.particles;
+        let pieces = if scene.space.is_some() { (MANY_PIECES / all.max(1)).clamp(1, MOST_PIECES) as u32 } else { 1 };
         for segments in positions.segments(style.trail_steps as usize) {
-            let uniforms = self.uniforms.push(trail(scene, style, positions, segments));
-            self.draws.push(Draw {
-                uniforms,
-                positions: positions.buffer.clone(),
-                offset: segments.offset,
-                stride: positions.stride(),
-                instances: (segments.columns * positions.particles) as u32,
-            });
+            let whole = Trail { pieces, ..trail(scene, style, positions, segments) };
+            for piece in 0..pieces {
+                let uniforms = self.uniforms.push(Trail { piece, ..whole });
+                self.draws.push(Draw {
+                    uniforms,
+                    positions: positions.buffer.clone(),
+                    offset: segments.offset,
+                    stride: positions.stride(),
+                    instances: (segments.columns * positions.particles) as u32,
+                });
+            }
         }
     }
 
@@ -60,8 +64,9 @@ impl Trails {
         self.uniforms.upload(device, queue);
     }
 
-    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
-        pass.set_pipeline(&self.pipeline);
+    /// Draws with the pipeline of this number.
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
+        pass.set_pipeline(&self.pipelines[pipeline]);
         for draw in &self.draws {
             self.uniforms.bind(pass, 1, draw.uniforms);
             for column in 0..4 {
@@ -87,7 +92,7 @@ fn trail(scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer, segme
         first_age: segments.first_age as u32,
         oldest_age: positions.oldest_age() as u32,
         particles: positions.particles as u32,
-        padding: 0,
+        ..Trail::default()
     }
 }
 

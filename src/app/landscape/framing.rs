@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use egui::Ui;
-use valleyscope_experiments::view::Camera;
+use valleyscope_experiments::view::{Camera, Orbit};
 
 use super::interaction::start_xy;
 use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY_DISTANCE, fitted, limited};
@@ -20,8 +20,9 @@ const FIT_SPREADS: f64 = 40.0;
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     camera: Option<Camera>,
-    /// The document's initial camera in the last frame; a different one means another document.
-    first_camera: Option<Camera>,
+    orbit: Option<Orbit>,
+    /// The document's initial camera and direction in the last frame; different ones mean another document.
+    first: (Option<Camera>, Option<Orbit>),
     follower: Follower,
     fit_requested: bool,
     /// The run and step for which the follower last aimed.
@@ -47,18 +48,28 @@ impl Framing {
         self.camera.unwrap_or(Camera::HOME)
     }
 
+    /// Returns the direction from which the surface in space is seen.
+    pub(super) fn orbit(&self) -> Orbit {
+        self.orbit.unwrap_or(Orbit::HOME)
+    }
+
+    pub(super) fn look_from(&mut self, orbit: Orbit) {
+        self.orbit = Some(orbit.limited());
+    }
+
     pub(super) fn left_out(&self) -> &[u32] {
         &self.left_out
     }
 
     /// Makes the next document start with its own initial camera.
     pub(super) fn reset_view(&mut self) {
-        self.camera = None;
+        (self.camera, self.orbit) = (None, None);
     }
 
-    pub(super) fn restore_view(&mut self, document: &Document, camera: Camera) {
-        self.first_camera = document.view.camera;
+    pub(super) fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
+        self.first = (document.view.camera, document.view.orbit);
         self.look_at(limited(camera));
+        self.look_from(orbit);
     }
 
     pub(super) fn look_at(&mut self, camera: Camera) {
@@ -72,12 +83,13 @@ impl Framing {
 
     /// Sets the document's initial camera, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
-        let first = document.view.camera;
-        if self.camera.is_none() || self.first_camera != first {
+        let first = (document.view.camera, document.view.orbit);
+        if self.camera.is_none() || self.first != first {
             self.camera = Some(first_look(document));
+            self.look_from(document.view.orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
-        self.first_camera = first;
+        self.first = first;
     }
 
     /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.

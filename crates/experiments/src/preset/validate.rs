@@ -4,7 +4,7 @@ use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationS
 use valleyscope_engine::spec_error::{SpecError, broken};
 
 use super::{LandscapePreset, LessonStep, Preset, SweepPreset};
-use crate::view::{DiagnosticMetric, ViewSettings};
+use crate::view::{DiagnosticMetric, Orbit, ViewSettings};
 use crate::workload::Workload;
 
 /// Checks the preset, and returns the first rule that it breaks.
@@ -68,6 +68,11 @@ fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
             return broken("view.camera.center", format!("must be within ±{LARGEST:e}, found {found}"));
         }
         check_within("view.camera.width", camera.width, 1e-12, LARGEST)?;
+    }
+    if let Some(orbit) = &view.orbit {
+        check_within("view.orbit.azimuth", orbit.azimuth, -360.0, 360.0)?;
+        let (lowest, highest) = Orbit::ELEVATIONS.into_inner();
+        check_within("view.orbit.elevation", orbit.elevation, lowest, highest)?;
     }
     if let Some(scale) = &view.scale {
         check_within("view.scale.linear", scale.linear, f64::MIN_POSITIVE, f64::MAX)?;
