@@ -45,7 +45,8 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "D", default_value = "300", allow_hyphen_values = true)]
     dpi: f64,
     /// Draw a landscape flat or as a surface in space, seen as in the preset [default: as in the preset]
-    #[arg(long, value_name = "2d|3d", conflicts_with_all = ["all", "runs", "certainty"])]
+    #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
+    #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<LandscapeView>,
     /// Compute a coarse picture: at most 24x25 pixels and 10 replicates, or 10 particles
     #[arg(long)]
@@ -56,12 +57,21 @@ pub(super) struct FigureArgs {
 }
 
 /// A way to draw a landscape.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LandscapeView {
-    #[value(name = "2d")]
     Plane,
-    #[value(name = "3d")]
     Space,
+}
+
+impl LandscapeView {
+    const ALL: [LandscapeView; 2] = [LandscapeView::Plane, LandscapeView::Space];
+
+    fn name(self) -> &'static str {
+        match self {
+            LandscapeView::Plane => "2d",
+            LandscapeView::Space => "3d",
+        }
+    }
 }
 
 pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {

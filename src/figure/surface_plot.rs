@@ -2,7 +2,7 @@
 //! vectors. Lines behind the surface are faint.
 
 use valleyscope_experiments::view::{
-    AxisLine, Camera, Dash, HeightField, Orbit, SpaceAxes, SpaceAxesStyle, SpaceView, SymLog,
+    AxisLine, Camera, Dash, HeightField, Orbit, Sight, SpaceAxes, SpaceAxesStyle, SpaceView, SymLog,
 };
 
 use super::FigureError;
@@ -12,7 +12,7 @@ use super::landscape_plot::{LandscapePlot, Track};
 use super::style::{CURVE_WIDTH, LABEL_GAP, TICK};
 
 /// The number of pixels of the image per point.
-const PX_PER_POINT: f64 = 3.0;
+const PX_PER_POINT: f64 = 4.0;
 /// The number of cells along each side of the grid for contour lines.
 const CELLS: usize = 220;
 /// The smallest distance between contour lines, in points, as on the plane.
@@ -50,7 +50,7 @@ impl SurfacePlot<'_> {
     /// Draws the surface with everything on it.
     pub(super) fn draw(&self, canvas: &mut Canvas, em: f64) -> Result<(), FigureError> {
         let style =
-            SpaceAxesStyle { tick: TICK * em, gap: LABEL_GAP * em, name: 2.6 * em, spacing: [4.0 * em, 2.2 * em] };
+            SpaceAxesStyle { tick: TICK * em, gap: LABEL_GAP * em, name: 2.6 * em, spacing: [2.8 * em, 2.0 * em] };
         let axes = SpaceAxes::new(self.view, &self.ground.scale, style);
         let image = super::surface_raster::image(&self.view, &self.heights, self.ground.view.colormap, PX_PER_POINT);
         canvas.image(self.area, &image)?;
@@ -94,8 +94,8 @@ impl SurfacePlot<'_> {
             let [from, to] = line.ends;
             let visible = |part: &f64| {
                 let at = [0, 1].map(|axis| from[axis] + part * (to[axis] - from[axis]));
-                let is_free = self.heights.hit(&self.view.ray(at.map(|part| part as f32))).is_none();
-                (is_free && !self.is_on_wall_of_block(at)).then(|| self.on_paper(at))
+                let sight = self.heights.sight(&self.view.ray(at.map(|part| part as f32)));
+                (sight == Sight::Nothing).then(|| self.on_paper(at))
             };
             let parts: Vec<f64> = (0..=100).map(|part| f64::from(part) / 100.0).collect();
             let mut pieces: Vec<Vec<[f64; 2]>> = vec![Vec::new()];
@@ -115,21 +115,6 @@ impl SurfacePlot<'_> {
                 canvas.path(&pieces, Stroke { color: WALL, width: 0.35, dash: Dash::Solid, opacity });
             }
         }
-    }
-
-    /// Returns whether the side of the box below the surface is at this position.
-    fn is_on_wall_of_block(&self, at: [f64; 2]) -> bool {
-        let ray = self.view.ray(at.map(|part| part as f32));
-        // Where the ray enters the square, from the outside.
-        let entry = (0..2).filter_map(|axis| {
-            let side = if ray.direction[axis] < 0.0 { 1.0 } else { -1.0 };
-            let distance = (side - ray.origin[axis]) / ray.direction[axis];
-            distance.is_finite().then_some(distance)
-        });
-        let [x, y, z] = ray.at(entry.fold(0.0, f64::max));
-        let beside = [x, y].map(|part| part.clamp(-1.0, 1.0));
-        let is_on_edge = (x - beside[0]).abs() < 1e-6 && (y - beside[1]).abs() < 1e-6;
-        is_on_edge && z >= -0.5 && self.heights.height(beside).is_some_and(|height| z < height)
     }
 
     /// Returns the pieces of a path of the plane on the surface, up to its first position that is not finite.

@@ -10,9 +10,9 @@ const EDGE: f32 = 0.75;
 /// The largest number of particles whose trails have edges; more would overlap and darken the background.
 const MOST_EDGED: usize = 300;
 /// The largest number of pieces in which a segment follows the surface in space.
-const MOST_PIECES: usize = 8;
+const MOST_PIECES: usize = 32;
 /// The number of pieces of all trails of an ensemble from which on segments have fewer pieces.
-const MANY_PIECES: usize = 200_000;
+const MANY_PIECES: usize = 60_000;
 
 pub(super) struct Trails {
     /// One on the plane; in space, one behind the surface and one in front of it.

@@ -26,6 +26,8 @@ const NARROW: f32 = 280.0;
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
 /// The longest side of a picture without a GPU, which would have its own limit, in pixels.
 const LONGEST_SIDE: u32 = 8192;
+/// The longest side of a picture in space, in pixels, each of which takes 36 bytes on the GPU while it is drawn.
+const LONGEST_IN_SPACE: u32 = 4096;
 
 /// The landscape: heatmap, particles, axes, colour bar, legend and tools.
 pub struct LandscapePanel {
@@ -38,6 +40,8 @@ pub struct LandscapePanel {
     interaction: Interaction,
     /// The size of the panel without its tools when it was last shown.
     last_size: Vec2,
+    /// Whether the landscape was last shown in space.
+    was_in_space: bool,
 }
 
 impl LandscapePanel {
@@ -54,6 +58,7 @@ impl LandscapePanel {
             surface: SurfaceCache::default(),
             interaction: Interaction::default(),
             last_size: FIRST_SIZE,
+            was_in_space: false,
         }
     }
 
@@ -87,7 +92,7 @@ impl LandscapePanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         self.tools(ui, document, requests);
         let area = ui.available_rect_before_wrap();
-        self.last_size = area.size();
+        (self.last_size, self.was_in_space) = (area.size(), document.view.space);
         let layout = CanvasLayout::new(ui, area, document.view.space);
         ui.allocate_rect(area, Sense::hover());
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::click_and_drag());
@@ -101,7 +106,9 @@ impl LandscapePanel {
     /// Returns the size of a picture of the landscape.
     pub fn extent(&self, window: &Context, size: PictureSize) -> PictureExtent {
         let longest = self.render_state.as_ref().map(|state| state.device.limits().max_texture_dimension_2d);
-        size.extent(self.last_size, window.pixels_per_point(), longest.unwrap_or(LONGEST_SIDE))
+        let longest = longest.unwrap_or(LONGEST_SIDE);
+        let longest = if self.was_in_space { longest.min(LONGEST_IN_SPACE) } else { longest };
+        size.extent(self.last_size, window.pixels_per_point(), longest)
     }
 
     /// Makes an offscreen context for pictures of the landscape, with the style of `window`.
@@ -169,10 +176,8 @@ impl LandscapePanel {
             .on_hover_text("Keep the particles in view. Moving or zooming the view turns it off.");
         ui.toggle_value(&mut document.view.glyphs, "Arrows")
             .on_hover_text("Arrows on the selected particle: gradient, momentum, step and more.");
-        ui.separator();
-        let space = &mut document.view.space;
-        ui.selectable_value(space, false, "2-D").on_hover_text("The landscape from above (3).");
-        ui.selectable_value(space, true, "3-D").on_hover_text("The landscape as a surface in space (3).");
+        ui.toggle_value(&mut document.view.space, "3-D")
+            .on_hover_text("Show the landscape as a surface in space, or from above. Key: 3.");
         ui.separator();
         ui.menu_button("Export", |ui| {
             if ui.button("Picture (PNG)…").clicked() {

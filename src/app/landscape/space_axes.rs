@@ -9,6 +9,7 @@ use super::projection::Projection;
 /// The sizes of the axes, in points.
 const STYLE: SpaceAxesStyle = SpaceAxesStyle { tick: 5.0, gap: 3.0, name: 30.0, spacing: [48.0, 26.0] };
 
+/// Returns the axes of a surface.
 pub(super) fn of(view: SpaceView, scale: &SymLog) -> SpaceAxes {
     SpaceAxes::new(view, scale, STYLE)
 }
@@ -30,7 +31,10 @@ pub(super) fn draw(painter: &Painter, canvas: Rect, axes: &SpaceAxes, font: &Fon
         let galley = painter.layout_no_wrap(label.text, font.clone(), visuals.text_color());
         let half = 0.5 * galley.size();
         let reach = outward.x.abs() * half.x + outward.y.abs() * half.y;
-        painter.galley(on(canvas, label.at) + outward * reach - half, galley, visuals.text_color());
+        let mut at = on(canvas, label.at) + outward * reach - half;
+        // In a narrow canvas, labels would begin or end outside of it.
+        at.x = at.x.min(canvas.right() - 2.0 * half.x - 2.0).max(canvas.left() + 2.0);
+        painter.galley(at, galley, visuals.text_color());
     }
 }
 

@@ -73,6 +73,10 @@ impl RegisteredTab for LandscapeTab {
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
             ("3", "Show the landscape as a surface in space, or from above"),
+            (
+                "Arrows on the landscape",
+                "Move the view; in space turn it, or move it with Ctrl; first Tab to the landscape",
+            ),
             ("Page Down, Page Up", "Next or previous step of a lesson"),
         ],
         has_plots: true,

@@ -51,7 +51,7 @@ fn three_shows_the_surface_in_space_and_the_plane_again() {
     }
     app.button("3-D");
     assert!(app.state().document().view.space);
-    app.button("2-D");
+    app.button("3-D");
     assert!(!app.state().document().view.space);
 }
 

@@ -3,6 +3,19 @@
 use super::space::{Ray, SpaceView};
 use super::{Camera, SymLog};
 
+/// The height of the floor of the box.
+const FLOOR: f64 = -0.5;
+
+/// What a line of sight meets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sight {
+    /// A place of the surface.
+    Surface([f64; 2]),
+    /// The side of the box below the surface.
+    Side,
+    Nothing,
+}
+
 /// The surface over the square in view. Between the points of the grid, heights are interpolated bilinearly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeightField {
@@ -91,10 +104,17 @@ impl HeightField {
         Some([-dx / length, -dy / length, 1.0 / length])
     }
 
-    /// Returns the place of the surface that a line of sight first meets; `None` where it meets none, or the side of
-    /// the box below the surface before.
+    /// Returns the place of the surface that a line of sight first meets.
     pub fn hit(&self, ray: &Ray) -> Option<[f64; 2]> {
-        let [from, to] = self.within(ray)?;
+        match self.sight(ray) {
+            Sight::Surface(place) => Some(place),
+            Sight::Side | Sight::Nothing => None,
+        }
+    }
+
+    /// Returns what a line of sight from above meets first.
+    pub fn sight(&self, ray: &Ray) -> Sight {
+        let Some([from, to]) = self.within(ray) else { return Sight::Nothing };
         let across = ray.direction[0].hypot(ray.direction[1]) * (to - from);
         let cells = 0.5 * (HeightField::SIDE - 1) as f64 * across;
         let steps = (HeightField::STEPS_PER_CELL * cells).ceil().max(8.0) as usize;
@@ -104,7 +124,7 @@ impl HeightField {
         };
         let mut before = above(from);
         if before.is_some_and(|above| above < -1e-9) {
-            return None;
+            return Sight::Side;
         }
         let (mut near, step) = (from, (to - from) / steps as f64);
         for index in 1..=steps {
@@ -112,11 +132,11 @@ impl HeightField {
             let here = above(far);
             if before.is_some() && here.is_some_and(|above| above <= 0.0) {
                 let [x, y, _] = ray.at(crossing(near, far, above));
-                return Some([x, y]);
+                return Sight::Surface([x, y]);
             }
             (near, before) = (far, here);
         }
-        None
+        Sight::Nothing
     }
 
     /// Returns whether a hill, or the side of the box below the surface, is in front of a point.
@@ -140,11 +160,11 @@ impl HeightField {
         }
     }
 
-    /// Returns the distances between which a ray is over the square and no higher or lower than the surface.
+    /// Returns the distances between which a ray is over the square, no higher than the surface, and above the floor.
     fn within(&self, ray: &Ray) -> Option<[f64; 2]> {
         let (mut from, mut to) = (0.0_f64, f64::INFINITY);
         for (axis, [low, high]) in
-            [[-1.0, 1.0], [-1.0, 1.0], [self.lowest - 1e-6, self.highest + 1e-6]].into_iter().enumerate()
+            [[-1.0, 1.0], [-1.0, 1.0], [self.lowest.min(FLOOR) - 1e-6, self.highest + 1e-6]].into_iter().enumerate()
         {
             let ends = [low, high].map(|end| (end - ray.origin[axis]) / ray.direction[axis]);
             // For a ray along a side both are infinite, or NaN on the side, and neither narrows the range.
@@ -204,6 +224,19 @@ mod tests {
         }
         let nowhere = HeightField::sample(|_| f64::NAN, CAMERA, &SCALE);
         assert_eq!(nowhere.hit(&view(Orbit::HOME).ray([400.0, 300.0])), None);
+    }
+
+    #[test]
+    fn a_line_of_sight_meets_the_surface_the_side_below_it_or_nothing() {
+        let camera = Camera { center: [0.0; 2], width: 2.0 };
+        let field = HeightField::sample(|_| 0.0, camera, &SCALE);
+        let view = SpaceView { camera, orbit: Orbit { azimuth: 0.0, elevation: 20.0 }, size_px: [400.0; 2] };
+        let sight = |point| field.sight(&view.ray(view.project(point).px));
+        let Sight::Surface([x, y]) = sight([0.3, -0.4, 0.0]) else { panic!("the surface is there") };
+        assert!((x - 0.3).abs() < 1e-3 && (y + 0.4).abs() < 1e-3, "{x} {y}");
+        assert_eq!(sight([1.0, 0.2, -0.3]), Sight::Side);
+        assert_eq!(sight([1.0, 0.2, -0.6]), Sight::Nothing);
+        assert_eq!(sight([-1.0, 0.2, 0.4]), Sight::Nothing);
     }
 
     #[test]

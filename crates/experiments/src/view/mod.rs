@@ -24,7 +24,7 @@ pub use axis::AxisScale;
 pub use camera::{Camera, Viewport};
 pub use contrast::{Background, contrasting};
 pub use diagnostic::{Band, DiagnosticInfo, DiagnosticMetric};
-pub use height_field::HeightField;
+pub use height_field::{HeightField, Sight};
 pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
 pub use shades::{color_distance, copy_color, distinct_colors};

@@ -85,7 +85,7 @@ impl SpaceView {
     /// The distance of the eye from the middle of the box.
     pub const DISTANCE: f64 = 6.0;
     /// The half width and the half height that the canvas shows at least, at the distance of the box's middle.
-    const HALF_SIZE: [f64; 2] = [1.68, 1.62];
+    const HALF_SIZE: [f64; 2] = [1.76, 1.62];
     /// How far the middle of the box lies above that of the canvas: the near edges, which are larger, and the labels of
     /// the axes need more room.
     const LIFT: f64 = 0.2;
