@@ -147,7 +147,8 @@ impl Plan {
         if args.quick && particles.get() > QUICK_PARTICLES as usize {
             *particles = ParticleCount::new(QUICK_PARTICLES).expect("within the range");
         }
-        if let Some(view) = args.view {
+        let is_in_space = preset.view.as_ref().is_some_and(|view| view.space);
+        if let Some(view) = args.view.filter(|view| (*view == LandscapeView::Space) != is_in_space) {
             preset.view.get_or_insert_default().space = view == LandscapeView::Space;
         }
         let trajectories = Trajectories::new(&preset).map_err(Failure::bad_input)?;

@@ -93,7 +93,8 @@ fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), Spe
         return Ok(());
     }
     // Plain numbers where they are short.
-    let text = |end: f64| if end == 0.0 || (1e-3..1e6).contains(&end) { end.to_string() } else { format!("{end:e}") };
+    let text =
+        |end: f64| if end == 0.0 || (1e-3..1e6).contains(&end.abs()) { end.to_string() } else { format!("{end:e}") };
     broken(path, format!("must be a number from {} to {}, found {value}", text(least), text(most)))
 }
 
