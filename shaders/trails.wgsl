@@ -42,30 +42,22 @@ fn trail_vertex(
     @location(3) after: vec2<f32>,
 ) -> Varying {
     let age = trail.first_age - instance / trail.particles;
-    var first = offset_from_xy(start);
-    var last = offset_from_xy(end);
-    let part = piece_of(first, last, trail.piece, trail.pieces);
-    var previous = placed(offset_from_xy(before));
-    previous.exists = previous.exists && age != trail.oldest_age;
-    var next = placed(offset_from_xy(after));
-    next.exists = next.exists && age != 1u;
-    // A piece between others is joined to them.
-    let along = last - first;
-    let back = first + (2.0 * part.x - part.y) * along;
-    let ahead = first + (2.0 * part.y - part.x) * along;
-    if part.y < 1.0 {
-        next = placed(ahead);
-        last = first + part.y * along;
-    }
-    if part.x > 0.0 {
-        previous = placed(back);
-        first = first + part.x * along;
-    }
-    let reach = max(trail.half_width_px, 0.5) + trail.edge_px;
     var stroke = Stroke();
     stroke.position = NOWHERE;
+    let first = offset_from_xy(start);
+    let last = offset_from_xy(end);
+    let part = piece_of(first, last, trail.piece, trail.pieces);
     if part.x < part.y {
-        stroke = stroke_corner(previous, placed(first), placed(last), next, reach, corner);
+        // A piece between others is joined to them.
+        let along = last - first;
+        let from_point = placed(select(first, first + part.x * along, part.x > 0.0));
+        let to_point = placed(select(last, first + part.y * along, part.y < 1.0));
+        var previous = placed(select(offset_from_xy(before), first + (2.0 * part.x - part.y) * along, part.x > 0.0));
+        previous.exists = previous.exists && (part.x > 0.0 || age != trail.oldest_age);
+        var next = placed(select(offset_from_xy(after), first + (2.0 * part.y - part.x) * along, part.y < 1.0));
+        next.exists = next.exists && (part.y < 1.0 || age != 1u);
+        let reach = max(trail.half_width_px, 0.5) + trail.edge_px;
+        stroke = stroke_corner(previous, from_point, to_point, next, reach, corner);
     }
     let ages = vec2<f32>(f32(age)) - (part.x + (part.y - part.x) * stroke.part);
     return Varying(stroke.position, stroke.from_start, stroke.along, stroke.start_cut, stroke.end_cut, ages);

@@ -13,6 +13,9 @@ const MOST_EDGED: usize = 300;
 const MOST_PIECES: usize = 32;
 /// The number of pieces of all trails of an ensemble from which on segments have fewer pieces.
 const MANY_PIECES: usize = 60_000;
+/// The number of segments of an ensemble's trails from which on they are not drawn behind the surface in space, where
+/// so many would only be a haze and take as long again.
+const TOO_MANY_BEHIND: usize = 100_000;
 
 pub(super) struct Trails {
     /// One on the plane; in space, one behind the surface and one in front of it.
@@ -27,6 +30,8 @@ struct Draw {
     offset: u64,
     stride: u64,
     instances: u32,
+    /// Whether the parts behind the surface are drawn.
+    is_seen_behind: bool,
 }
 
 impl Trails {
@@ -55,6 +60,7 @@ impl Trails {
                     offset: segments.offset,
                     stride: positions.stride(),
                     instances: (segments.columns * positions.particles) as u32,
+                    is_seen_behind: all < TOO_MANY_BEHIND,
                 });
             }
         }
@@ -67,7 +73,8 @@ impl Trails {
     /// Draws with the pipeline of this number.
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         pass.set_pipeline(&self.pipelines[pipeline]);
-        for draw in &self.draws {
+        let is_behind = pipeline + 1 < self.pipelines.len();
+        for draw in self.draws.iter().filter(|draw| !is_behind || draw.is_seen_behind) {
             self.uniforms.bind(pass, 1, draw.uniforms);
             for column in 0..4 {
                 let start = draw.offset + u64::from(column) * draw.stride;

@@ -40,6 +40,8 @@ pub struct SpaceAxes {
     style: SpaceAxesStyle,
     /// The sides, −1 or 1, of the near edges: the x axis lies at this y, the y axis at this x.
     near: [f64; 2],
+    /// The heights of the x axis and of the y axis: on the floor where the side of the box above it is seen, else on top.
+    levels: [f64; 2],
     /// The place of the left edge.
     left: [f64; 2],
     ticks: [Ticks; 2],
@@ -54,6 +56,8 @@ impl SpaceAxes {
     pub fn new(view: SpaceView, scale: &SymLog, style: SpaceAxesStyle) -> SpaceAxes {
         let back = view.axes().back;
         let near = [0, 1].map(|axis| if back[axis] < 0.0 { -1.0 } else { 1.0 });
+        let eye = view.eye();
+        let levels = [0, 1].map(|axis: usize| if eye[1 - axis].abs() > 1.0 { FLOOR } else { TOP });
         let at = |point| view.project(point).px.map(f64::from);
         let corners = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]];
         let left = corners.into_iter().min_by(|one, other| {
@@ -65,14 +69,14 @@ impl SpaceAxes {
             |[from, to]: [[f64; 2]; 2], spacing: f64| ((to[0] - from[0]).hypot(to[1] - from[1]) / spacing) as usize;
         let [low, high] = [-1.0, 1.0].map(|side| view.xy_from_place([side; 2]));
         let ticks = [0, 1].map(|axis| {
-            let edge = [-1.0, 1.0].map(|along| at(on_edge(near, axis, along)));
+            let edge = [-1.0, 1.0].map(|along| at(on_edge(near, levels, axis, along)));
             Ticks::linear(low[axis], high[axis], count(edge, style.spacing[0]))
         });
         let vertical = [FLOOR, TOP].map(|height| at([left[0], left[1], height]));
         let losses = Ticks::symlog(scale, count(vertical, style.spacing[1]));
         let heights = losses.ticks.into_iter().map(|tick| (scale.position(tick.value) - 0.5, tick.label));
         let heights = heights.filter(|(height, _)| (FLOOR..=TOP).contains(height)).collect();
-        SpaceAxes { view, style, near, left, ticks, heights }
+        SpaceAxes { view, style, near, levels, left, ticks, heights }
     }
 
     /// Returns the lines on the walls behind the surface, to be drawn before it.
@@ -97,12 +101,12 @@ impl SpaceAxes {
         let line = |ends| AxisLine { ends, is_frame: true };
         let mut lines: Vec<AxisLine> = Vec::new();
         for axis in 0..2 {
-            lines.push(line([-1.0, 1.0].map(|along| self.at(on_edge(self.near, axis, along)))));
+            lines.push(line([-1.0, 1.0].map(|along| self.at(on_edge(self.near, self.levels, axis, along)))));
             let outward = self.outward(axis);
             lines.extend(self.marks(axis).map(|(at, _)| line([at, moved(at, outward, self.style.tick)])));
         }
         lines.push(line([FLOOR, TOP].map(|height| self.at([self.left[0], self.left[1], height]))));
-        lines.extend(self.levels().map(|(at, _)| line([at, moved(at, LEFT, self.style.tick)])));
+        lines.extend(self.losses().map(|(at, _)| line([at, moved(at, LEFT, self.style.tick)])));
         lines
     }
 
@@ -122,22 +126,22 @@ impl SpaceAxes {
                 Some(note) => format!("{name}   ({note})"),
                 None => name.to_owned(),
             };
-            labels.push(label(self.at(on_edge(self.near, axis, 0.0)), outward, self.style.name, &name));
+            labels.push(label(self.at(on_edge(self.near, self.levels, axis, 0.0)), outward, self.style.name, &name));
         }
-        labels.extend(self.levels().map(|(at, text)| label(at, LEFT, beyond, text)));
+        labels.extend(self.losses().map(|(at, text)| label(at, LEFT, beyond, text)));
         let top = self.at([self.left[0], self.left[1], TOP]);
-        labels.push(label(top, [0.0, -1.0], self.style.gap + self.style.tick, "loss L"));
+        labels.push(label(top, [-0.6, -0.8], self.style.gap + self.style.tick, "loss L"));
         labels
     }
 
     /// Returns the positions of an axis' ticks, with their labels.
     fn marks(&self, axis: usize) -> impl Iterator<Item = ([f64; 2], &str)> {
-        let at = move |value| self.at(on_edge(self.near, axis, self.along(axis, value)));
+        let at = move |value| self.at(on_edge(self.near, self.levels, axis, self.along(axis, value)));
         self.ticks[axis].ticks.iter().map(move |tick| (at(tick.value), tick.label.as_str()))
     }
 
     /// Returns the positions of the labelled losses on the left edge.
-    fn levels(&self) -> impl Iterator<Item = ([f64; 2], &str)> {
+    fn losses(&self) -> impl Iterator<Item = ([f64; 2], &str)> {
         let [x, y] = self.left;
         self.heights.iter().map(move |(height, label)| (self.at([x, y, *height]), label.as_str()))
     }
@@ -155,7 +159,7 @@ impl SpaceAxes {
 
     /// Returns the direction on the canvas that leads away from the box at the near edge along an axis.
     fn outward(&self, axis: usize) -> [f64; 2] {
-        let edge = on_edge(self.near, axis, 0.0);
+        let edge = on_edge(self.near, self.levels, axis, 0.0);
         let mut beyond = edge;
         beyond[1 - axis] *= 1.1;
         let ([x0, y0], [x1, y1]) = (self.at(edge), self.at(beyond));
@@ -172,9 +176,9 @@ fn moved(at: [f64; 2], direction: [f64; 2], distance: f64) -> [f64; 2] {
     [0, 1].map(|axis| at[axis] + distance * direction[axis])
 }
 
-/// Returns the point of the floor's near edge along an axis, from −1 to 1 along it.
-fn on_edge(near: [f64; 2], axis: usize, along: f64) -> [f64; 3] {
-    let mut point = [near[0], near[1], FLOOR];
+/// Returns the point of the near edge along an axis, from −1 to 1 along it.
+fn on_edge(near: [f64; 2], levels: [f64; 2], axis: usize, along: f64) -> [f64; 3] {
+    let mut point = [near[0], near[1], levels[axis]];
     point[axis] = along;
     point
 }
@@ -189,7 +193,7 @@ mod tests {
         let camera = Camera { center: [1.0, 2.0], width: 4.0 };
         let style = SpaceAxesStyle { tick: 5.0, gap: 3.0, name: 40.0, spacing: [46.0, 26.0] };
         let scale = SymLog { linear: 0.01, max: 10.0 };
-        for azimuth in [-170.0, -110.0, -45.0, 10.0, 80.0, 135.0] {
+        for azimuth in [-160.0, -110.0, -45.0, 20.0, 70.0, 135.0] {
             let view = SpaceView { camera, orbit: Orbit { azimuth, elevation: 40.0 }, size_px: [900.0, 600.0] };
             let axes = SpaceAxes::new(view, &scale, style);
             let labels = axes.labels();
