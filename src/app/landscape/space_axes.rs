@@ -75,7 +75,7 @@ pub(super) fn draw_uv(painter: &Painter, canvas: Rect, projection: &Projection, 
 }
 
 /// The number of straight pieces of an axis of the valley.
-const POINTS: usize = 128;
+const POINTS: usize = 72;
 
 /// Returns the part inside the square of the line through a place along a direction.
 fn across(through: [f64; 2], direction: [f64; 2]) -> Option<[[f64; 2]; 2]> {

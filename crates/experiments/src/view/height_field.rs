@@ -3,8 +3,9 @@
 use super::space::{Ray, SpaceView};
 use super::{Camera, SymLog};
 
-/// The height of the floor of the box.
+/// The heights of the floor and of the top of the box.
 const FLOOR: f64 = -0.5;
+const TOP: f64 = 0.5;
 
 /// What a line of sight meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,27 +36,28 @@ impl HeightField {
     /// The steps of a ray from one point of the grid to the next.
     const STEPS_PER_CELL: f64 = 2.0;
 
-    /// Returns the height in the box of a loss: its position on the colour bar less ½, a little beyond the box at most.
-    /// `None` where the loss is not finite.
-    pub fn height_of(loss: f64, scale: &SymLog) -> Option<f64> {
-        let height = || scale.position(loss).clamp(-HeightField::BEYOND, 1.0 + HeightField::BEYOND) - 0.5;
-        loss.is_finite().then(height)
-    }
-
-    /// Samples a loss, a function of (x, y), over the square that the camera shows.
+    /// Samples a loss, a function of (x, y), over the square that the camera shows. The height of a loss is its position
+    /// on the colour bar less ½, a little beyond the box at most; there is none where the loss is not finite.
     pub fn sample(loss: impl Fn([f64; 2]) -> f64, camera: Camera, scale: &SymLog) -> HeightField {
         let last = (HeightField::SIDE - 1) as f64;
         let at = |index: usize, axis: usize| camera.center[axis] + camera.width * (index as f64 / last - 0.5);
+        // The position on the colour bar less ½. One is added before the logarithm, not in it, which takes half the
+        // time and is as accurate for single precision.
+        let (inv_linear, half_inv_log) = (1.0 / scale.linear, 0.5 / (scale.max / scale.linear).ln_1p());
+        let height_of = |loss: f64| (half_inv_log * (1.0 + loss.abs() * inv_linear).ln()).copysign(loss);
         let mut heights = Vec::with_capacity(HeightField::SIDE * HeightField::SIDE);
         let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
+        let [lowest_allowed, highest_allowed] = [FLOOR - HeightField::BEYOND, TOP + HeightField::BEYOND];
+        let columns: Vec<f64> = (0..HeightField::SIDE).map(|column| at(column, 0)).collect();
         for row in 0..HeightField::SIDE {
             let y = at(row, 1);
-            for column in 0..HeightField::SIDE {
-                let height = HeightField::height_of(loss([at(column, 0), y]), scale);
-                if let Some(height) = height {
-                    (lowest, highest) = (lowest.min(height), highest.max(height));
-                }
-                heights.push(height.unwrap_or(f64::NAN) as f32);
+            for x in &columns {
+                let loss = loss([*x, y]);
+                let height =
+                    if loss.is_finite() { height_of(loss).clamp(lowest_allowed, highest_allowed) } else { f64::NAN };
+                // NaN is ignored here.
+                (lowest, highest) = (lowest.min(height), highest.max(height));
+                heights.push(height as f32);
             }
         }
         HeightField { heights, lowest, highest }
@@ -146,7 +148,7 @@ impl HeightField {
         let length = to_eye.iter().map(|part| part * part).sum::<f64>().sqrt();
         let ray = Ray { origin: point, direction: to_eye.map(|part| part / length) };
         let across = ray.direction[0].hypot(ray.direction[1]).max(1e-3);
-        let step = 2.0 / (HeightField::SIDE - 1) as f64 / HeightField::STEPS_PER_CELL / across;
+        let step = 2.0 / (HeightField::SIDE - 1) as f64 / across;
         let mut distance = HeightField::NEAR;
         loop {
             let [x, y, z] = ray.at(distance);
