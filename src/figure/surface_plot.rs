@@ -53,7 +53,7 @@ impl SurfacePlot<'_> {
             SpaceAxesStyle { tick: TICK * em, gap: LABEL_GAP * em, name: 2.6 * em, spacing: [2.8 * em, 2.0 * em] };
         let axes = SpaceAxes::new(self.view, &self.ground.scale, style);
         let image = super::surface_raster::image(&self.view, &self.heights, self.ground.view.colormap, PX_PER_POINT);
-        canvas.image(self.area, &image)?;
+        canvas.smooth_image(self.area, &image)?;
         self.draw_walls(canvas, &axes.walls());
         if self.ground.view.contours {
             self.draw_contours(canvas);

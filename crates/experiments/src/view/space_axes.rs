@@ -73,9 +73,11 @@ impl SpaceAxes {
             Ticks::linear(low[axis], high[axis], count(edge, style.spacing[0]))
         });
         let vertical = [FLOOR, TOP].map(|height| at([left[0], left[1], height]));
-        let losses = Ticks::symlog(scale, count(vertical, style.spacing[1]));
+        let most = count(vertical, style.spacing[1]);
+        let losses = Ticks::symlog(scale, most);
         let heights = losses.ticks.into_iter().map(|tick| (scale.position(tick.value) - 0.5, tick.label));
-        let heights = heights.filter(|(height, _)| (FLOOR..=TOP).contains(height)).collect();
+        // Seen nearly from above, the labels would cover each other.
+        let heights = heights.filter(|(height, _)| most > 1 && (FLOOR..=TOP).contains(height)).collect();
         SpaceAxes { view, style, near, levels, left, ticks, heights }
     }
 
