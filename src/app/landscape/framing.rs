@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use egui::Ui;
-use valleyscope_experiments::view::Camera;
+use valleyscope_experiments::view::{Camera, Orbit};
 
 use super::interaction::start_xy;
 use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY_DISTANCE, fitted, limited};
@@ -20,7 +20,8 @@ const FIT_SPREADS: f64 = 40.0;
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     camera: Option<Camera>,
-    /// The document's initial camera in the last frame; a different one means another document.
+    orbit: Option<Orbit>,
+    /// The first look at the document of the last frame; a different one means another document.
     first: Option<FirstLook>,
     follower: Follower,
     fit_requested: bool,
@@ -33,16 +34,22 @@ pub(super) struct Framing {
     left_out: Vec<u32>,
 }
 
-/// The settings that decide where a document is first looked at: the camera and the landscape, all typed ones being one.
+/// The settings that decide how a document is first looked at: the camera, its direction and the landscape, all typed
+/// ones being one.
 #[derive(Debug, PartialEq)]
 struct FirstLook {
     camera: Option<Camera>,
+    orbit: Option<Orbit>,
     landscape: &'static str,
 }
 
 impl FirstLook {
     fn of(document: &Document) -> FirstLook {
-        FirstLook { camera: document.view.camera, landscape: document.spec.landscape.kind().key() }
+        FirstLook {
+            camera: document.view.camera,
+            orbit: document.view.orbit,
+            landscape: document.spec.landscape.kind().key(),
+        }
     }
 }
 
@@ -60,18 +67,28 @@ impl Framing {
         self.camera.unwrap_or(Camera::HOME)
     }
 
+    /// Returns the direction from which the surface in space is seen.
+    pub(super) fn orbit(&self) -> Orbit {
+        self.orbit.unwrap_or(Orbit::HOME)
+    }
+
+    pub(super) fn look_from(&mut self, orbit: Orbit) {
+        self.orbit = Some(orbit.limited());
+    }
+
     pub(super) fn left_out(&self) -> &[u32] {
         &self.left_out
     }
 
     /// Makes the next document start with its own initial camera.
     pub(super) fn reset_view(&mut self) {
-        self.camera = None;
+        (self.camera, self.orbit) = (None, None);
     }
 
-    pub(super) fn restore_view(&mut self, document: &Document, camera: Camera) {
+    pub(super) fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
         self.first = Some(FirstLook::of(document));
         self.look_at(limited(camera));
+        self.look_from(orbit);
     }
 
     pub(super) fn look_at(&mut self, camera: Camera) {
@@ -88,6 +105,7 @@ impl Framing {
         let first = Some(FirstLook::of(document));
         if self.camera.is_none() || self.first != first {
             self.camera = Some(first_look(document));
+            self.look_from(document.view.orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
         self.first = first;
