@@ -173,7 +173,7 @@ fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
     (0..200).for_each(|_| simulation.advance());
     let mean = simulation.ensembles()[0].mean_position();
     let landscape = preset.simulation.landscape.landscape();
-    let loss = |xy| landscape.loss(landscape.uv_from_xy(xy));
+    let loss = |xy| landscape.loss(xy);
     for width_mm in [85.0, PAGE_MM] {
         let svg = drawn(&preset, width_mm);
         let document = Document::parse(&svg).expect("well-formed XML");
