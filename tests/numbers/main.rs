@@ -8,6 +8,7 @@ mod diagnostics;
 mod golden;
 mod history;
 mod landscape;
+mod landscapes;
 mod lanes;
 mod laws;
 mod memory;

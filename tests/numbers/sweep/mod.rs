@@ -8,6 +8,7 @@ mod calibration;
 mod checkpoint;
 mod diagram;
 mod hyperparameters;
+mod landscapes;
 mod oracle;
 mod parts;
 mod precision;
