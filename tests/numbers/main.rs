@@ -10,6 +10,7 @@ mod history;
 mod landscape;
 mod lanes;
 mod laws;
+mod losses;
 mod memory;
 mod mutations;
 mod noise;

@@ -10,9 +10,11 @@ use crate::optimizer::Relation;
 /// The binding strength of expressions, from the loosest.
 const COMPARISON: u8 = 0;
 const SUM: u8 = 1;
-const PRODUCT: u8 = 2;
-const POWER: u8 = 3;
-const ATOM: u8 = 4;
+/// A product with a sign before it.
+const SIGNED: u8 = 2;
+const PRODUCT: u8 = 3;
+const POWER: u8 = 4;
+const ATOM: u8 = 5;
 
 /// The length from which an expression that is used again has a line of its own.
 const LONG: usize = 12;
@@ -117,6 +119,23 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The exponent `p − 1` of a derivative, without the choice that makes it 0 where p is.
+    fn plain_exponent(&self, exponent: NodeId) -> NodeId {
+        match self.expressions.node(exponent) {
+            Node::Of(Calculation::Choice(p, less, zero)) if self.expressions.value(zero) == Some(0.0) => {
+                match self.expressions.node(less) {
+                    Node::Of(Calculation::Difference(of, one))
+                        if of == p && self.expressions.value(one) == Some(1.0) =>
+                    {
+                        less
+                    }
+                    _ => exponent,
+                }
+            }
+            _ => exponent,
+        }
+    }
+
     fn at_least(&self, id: NodeId, binding: u8) -> String {
         let (text, bound) = self.number(id);
         if bound < binding { format!("({text})") } else { text }
@@ -148,17 +167,20 @@ impl<'a> Writer<'a> {
             let operands: Vec<String> = calculation.operands().into_iter().map(|id| self.number(id).0).collect();
             (format!("{name}({})", operands.join(", ")), ATOM)
         };
-        let joined = |a, between: &str, b, [left, right]: [u8; 2]| {
-            (format!("{}{between}{}", self.at_least(a, left), self.at_least(b, right)), left)
+        // A sign before the left side stands before the whole.
+        let joined = |a, between: &str, b, binding: u8, [left, right]: [u8; 2]| {
+            let bound = self.number(a).1;
+            let bound = if bound < left { binding } else { bound.min(binding) };
+            (format!("{}{between}{}", self.at_least(a, left), self.at_least(b, right)), bound)
         };
         match calculation {
-            Calculation::Negative(a) => (format!("-{}", self.at_least(a, PRODUCT)), SUM),
+            Calculation::Negative(a) => (format!("-{}", self.at_least(a, PRODUCT)), SIGNED),
             Calculation::Root(_) => call("sqrt"),
             Calculation::Size(_) => call("abs"),
             Calculation::Sign(_) => call("sign"),
             Calculation::Function(function, _) => call(function.name()),
-            Calculation::Sum(a, b) => joined(a, " + ", b, [SUM, PRODUCT]),
-            Calculation::Difference(a, b) => joined(a, " - ", b, [SUM, PRODUCT]),
+            Calculation::Sum(a, b) => joined(a, " + ", b, SUM, [SUM, PRODUCT]),
+            Calculation::Difference(a, b) => joined(a, " - ", b, SUM, [SUM, PRODUCT]),
             Calculation::Product(a, b) => {
                 // Read from the left, a factor that is the same at all points is taken out again.
                 let is_quotient = matches!(self.expressions.node(b), Node::Of(Calculation::Quotient(..)));
@@ -167,15 +189,13 @@ impl<'a> Writer<'a> {
                 } else {
                     POWER
                 };
-                match self.expressions.node(a) {
-                    Node::Constant(value) if value < 0.0 => {
-                        (format!("-{}*{}", constant(-value).0, self.at_least(b, behind)), SUM)
-                    }
-                    _ => joined(a, "*", b, [PRODUCT, behind]),
-                }
+                joined(a, "*", b, PRODUCT, [SIGNED, behind])
             }
-            Calculation::Quotient(a, b) => joined(a, "/", b, [PRODUCT, POWER]),
-            Calculation::Power(a, b) => (format!("{}^{}", self.at_least(a, ATOM), self.at_least(b, ATOM)), POWER),
+            Calculation::Quotient(a, b) => joined(a, "/", b, PRODUCT, [SIGNED, POWER]),
+            Calculation::Power(a, b) => {
+                let exponent = self.plain_exponent(b);
+                (format!("{}^{}", self.at_least(a, ATOM), self.at_least(exponent, ATOM)), POWER)
+            }
             Calculation::Maximum(..) => call("max"),
             Calculation::Minimum(..) => call("min"),
             Calculation::Choice(..) => call("where"),
@@ -199,7 +219,7 @@ impl<'a> Writer<'a> {
 /// A constant that is read as the same number; a multiple of π as one.
 fn constant(value: f64) -> (String, u8) {
     if value < 0.0 {
-        return (format!("-{}", constant(-value).0), SUM);
+        return (format!("-{}", constant(-value).0), SIGNED);
     }
     let plain = |value: f64| match value {
         _ if value.fract() == 0.0 && value < 1e15 => format!("{value}"),
