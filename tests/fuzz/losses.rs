@@ -46,6 +46,10 @@ fn losses() {
             format!("param {} = {} in {low}..{high}\n", parameter.name, parameter.default)
         });
         let written = declarations.collect::<String>() + &program.loss_text(&names);
+        // Written with all its powers and names it may be longer than a text can be.
+        if written.len() > 10_000 || written.lines().count() > 200 {
+            return;
+        }
         let again = LossProgram::new(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
         if evaluated.get() < EVALUATED {
             evaluated.set(evaluated.get() + 1);

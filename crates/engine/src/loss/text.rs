@@ -18,6 +18,8 @@ const ATOM: u8 = 5;
 
 /// The length from which an expression that is used again has a line of its own.
 const LONG: usize = 12;
+/// The number of expressions inside of each other from which one has a line of its own.
+const DEEP: usize = 25;
 
 impl LossProgram {
     /// Writes the loss in the language, without declarations of its parameters, whose names are given: lines for what
@@ -39,7 +41,7 @@ impl LossProgram {
     fn lines(&self, parameters: &[&str], results: &[(&str, NodeId)]) -> String {
         let mut writer = Writer::new(&self.expressions, parameters, results);
         for index in 0..writer.uses.len() {
-            writer.name_if_long(NodeId(index));
+            writer.name_if_needed(NodeId(index));
         }
         for (name, result) in results {
             let (text, _) = writer.number(*result);
@@ -56,6 +58,10 @@ struct Writer<'a> {
     uses: Vec<usize>,
     /// The names of nodes.
     names: Vec<Option<String>>,
+    /// The number of expressions inside of each node's, and that itself.
+    depths: Vec<usize>,
+    /// The number of names that were made.
+    made: usize,
     lines: Vec<String>,
 }
 
@@ -68,7 +74,8 @@ impl<'a> Writer<'a> {
         for (id, name) in expressions.uv.into_iter().zip(["u", "v"]) {
             names[id.0] = Some(name.to_owned());
         }
-        let mut writer = Writer { expressions, parameters, uses, names, lines: Vec::new() };
+        let mut writer =
+            Writer { expressions, parameters, uses, names, depths: vec![0; length], made: 0, lines: Vec::new() };
         for index in (0..length).rev().filter(|index| writer.names[*index].is_none()).collect::<Vec<_>>() {
             if writer.uses[index] > 0 {
                 writer.shown(NodeId(index)).into_iter().for_each(|operand| writer.uses[operand.0] += 1);
@@ -86,26 +93,35 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Gives a line of its own to a long expression that is used more than once.
-    fn name_if_long(&mut self, id: NodeId) {
-        if self.uses[id.0] < 2 || self.names[id.0].is_some() {
+    /// Gives a line of its own to a long expression that is used more than once, and to a deep one.
+    fn name_if_needed(&mut self, id: NodeId) {
+        if self.uses[id.0] == 0 || self.names[id.0].is_some() {
+            return;
+        }
+        let inside = self.shown(id).into_iter().map(|operand| self.depths[operand.0]).max();
+        self.depths[id.0] = inside.map_or(0, |depth| depth + 1);
+        let is_deep = self.depths[id.0] >= DEEP;
+        if !is_deep && self.uses[id.0] < 2 {
             return;
         }
         let (text, _) = self.number(id);
-        if text.len() >= LONG {
+        if is_deep || text.len() >= LONG {
             let name = self.new_name();
             self.lines.push(format!("{name} = {text}"));
             self.names[id.0] = Some(name);
+            self.depths[id.0] = 0;
         }
     }
 
     /// A name that nothing has yet.
-    fn new_name(&self) -> String {
-        let is_taken = |name: &String| {
-            self.parameters.contains(&name.as_str()) || self.names.iter().flatten().any(|of| of == name)
-        };
-        let numbered = (1..).map(|number| format!("a{number}"));
-        numbered.into_iter().find(|name| !is_taken(name)).expect("one of infinitely many is free")
+    fn new_name(&mut self) -> String {
+        loop {
+            self.made += 1;
+            let name = format!("a{}", self.made);
+            if !self.parameters.contains(&name.as_str()) {
+                return name;
+            }
+        }
     }
 
     /// The base and the exponent of a product that is a whole power, as the language multiplies it out.
@@ -167,11 +183,13 @@ impl<'a> Writer<'a> {
             let operands: Vec<String> = calculation.operands().into_iter().map(|id| self.number(id).0).collect();
             (format!("{name}({})", operands.join(", ")), ATOM)
         };
-        // A sign before the left side stands before the whole.
         let joined = |a, between: &str, b, binding: u8, [left, right]: [u8; 2]| {
-            let bound = self.number(a).1;
-            let bound = if bound < left { binding } else { bound.min(binding) };
-            (format!("{}{between}{}", self.at_least(a, left), self.at_least(b, right)), bound)
+            let behind = self.at_least(b, right);
+            match self.number(a) {
+                (text, bound) if bound < left => (format!("({text}){between}{behind}"), binding),
+                // A sign before the left side stands before the whole.
+                (text, bound) => (format!("{text}{between}{behind}"), bound.min(binding)),
+            }
         };
         match calculation {
             Calculation::Negative(a) => (format!("-{}", self.at_least(a, PRODUCT)), SIGNED),
