@@ -140,6 +140,10 @@ fn values(bound: &BoundLoss, [x, y]: [f64; 2]) -> [f64; 5] {
     [loss, by_x, by_y, by_x_twice, by_y_twice]
 }
 
+/// The size below which terms that cancel leave nothing of the goldens' 40 digits: ∂²L/∂u² of two valleys is 1e-250 far
+/// from where they meet.
+const LEAST: f64 = 1e-38;
+
 #[test]
 fn losses_and_their_derivatives_agree_with_40_digits() {
     let golden = Golden::read("landscapes");
@@ -152,7 +156,7 @@ fn losses_and_their_derivatives_agree_with_40_digits() {
             for (at, expected) in points.clone().zip(expected.clone()) {
                 for (found, &expected) in values(&bound, [at[0], at[1]]).into_iter().zip(expected) {
                     assert!(
-                        (found - expected).abs() <= 1e-12 * expected.abs(),
+                        (found - expected).abs() <= 1e-12 * expected.abs() + LEAST,
                         "{} at {at:?}: {found}, expected {expected}",
                         case.name
                     );

@@ -280,10 +280,11 @@ impl Expressions {
         match (self.node(a), self.node(b)) {
             // c (d x) is (c d) x, where c and d are the same at all points.
             (_, Node::Of(Calculation::Product(c, d))) if self.is_uniform(a) && self.is_uniform(c) => {
-                if self.is_uniform(b) && self.value(c).is_none() {
-                    return self.add_of_either_order(Calculation::Product, a, b);
-                }
-                let uniform = self.product(a, c);
+                let uniform = match (self.value(a), self.value(c)) {
+                    (Some(a), Some(c)) if (a * c).is_finite() => self.constant(a * c),
+                    _ if self.is_uniform(b) => return self.add_of_either_order(Calculation::Product, a, b),
+                    _ => self.product(a, c),
+                };
                 self.product(uniform, d)
             }
             // (c x) y is c (x y).
