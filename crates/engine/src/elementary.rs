@@ -239,10 +239,10 @@ fn in_quarter(angle: f64) -> Reduced {
     const LARGEST: f64 = 1_647_000.0;
     // Rounds to a whole number, which is in the last bits of the sum.
     const ROUND: f64 = 1.5 * (1_u64 << 52) as f64;
-    // Larger angles without whole turns; the difference is NaN of what is infinite.
-    let within = angle.max(-1e15).min(1e15);
+    // Larger angles without whole turns; the product is NaN of what is infinite.
+    let within = angle.clamp(-1e15, 1e15);
     let turns = within * (1.0 / TAU) + ROUND - ROUND;
-    let angle = if angle.abs() < LARGEST { angle } else { within - turns * TAU + (angle - angle) };
+    let angle = if angle.abs() < LARGEST { angle } else { within - turns * TAU + 0.0 * angle };
     let rounded = angle * FRAC_2_PI + ROUND;
     let (quarters, count) = (rounded.to_bits(), rounded - ROUND);
     // Both differences with their rounding errors.
@@ -270,7 +270,7 @@ fn sin_of_rest(x: f64, y: f64) -> f64 {
     let series = polynomial(
         square,
         [
-            8.333_333_333_322_489e-3,
+            8.333_333_333_322_49e-3,
             -1.984_126_982_985_795e-4,
             2.755_731_370_707_006_8e-6,
             -2.505_076_025_340_686_3e-8,

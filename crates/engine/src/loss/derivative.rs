@@ -32,10 +32,11 @@ pub(super) fn gradient(expressions: &mut Expressions, of: NodeId, by: [NodeId; 2
 fn reachable(expressions: &Expressions, of: NodeId) -> BTreeSet<NodeId> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![of]);
     while let Some(id) = open.pop() {
-        if !expressions.is_uniform(id) && reached.insert(id) {
-            if let Node::Of(calculation) = expressions.node(id) {
-                open.extend(calculation.operands());
-            }
+        if !expressions.is_uniform(id)
+            && reached.insert(id)
+            && let Node::Of(calculation) = expressions.node(id)
+        {
+            open.extend(calculation.operands());
         }
     }
     reached
@@ -153,14 +154,14 @@ impl Pass<'_> {
         // d sign(x)|x|ᵖ is p|x|ᵖ⁻¹ dx, also at 0.
         if let (Node::Of(Calculation::Sign(of)), Node::Of(Calculation::Power(size, exponent))) =
             (self.expressions.node(a), self.expressions.node(b))
+            && self.expressions.node(size) == Node::Of(Calculation::Size(of))
+            && self.expressions.is_uniform(exponent)
         {
-            if self.expressions.node(size) == Node::Of(Calculation::Size(of)) && self.expressions.is_uniform(exponent) {
-                let lowered = self.lowered(exponent);
-                let power = self.of(Calculation::Power(size, lowered));
-                let slope = self.product(exponent, power);
-                let term = self.product(adjoint, slope);
-                return self.add(adjoints, of, term);
-            }
+            let lowered = self.lowered(exponent);
+            let power = self.of(Calculation::Power(size, lowered));
+            let slope = self.product(exponent, power);
+            let term = self.product(adjoint, slope);
+            return self.add(adjoints, of, term);
         }
         if !self.expressions.is_uniform(a) {
             let term = self.product(adjoint, b);

@@ -263,10 +263,10 @@ impl Expressions {
     }
 
     pub(super) fn product(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let (Some(a), Some(b)) = (self.value(a), self.value(b)) {
-            if (a * b).is_finite() {
-                return self.constant(a * b);
-            }
+        if let (Some(a), Some(b)) = (self.value(a), self.value(b))
+            && (a * b).is_finite()
+        {
+            return self.constant(a * b);
         }
         // Constants stand before what is the same at all points, and that before all others.
         let rank = |id: NodeId| (!self.is_uniform(id), self.value(id).is_none());
@@ -355,7 +355,7 @@ impl Expressions {
         match exponent {
             0 => self.constant(1.0),
             1 => base,
-            _ if exponent % 2 == 0 => {
+            _ if exponent.is_multiple_of(2) => {
                 let root = self.whole_power(base, exponent / 2);
                 self.product(root, root)
             }
