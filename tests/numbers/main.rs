@@ -11,6 +11,7 @@ mod landscape;
 mod landscapes;
 mod lanes;
 mod laws;
+mod losses;
 mod memory;
 mod mutations;
 mod noise;
