@@ -5,7 +5,8 @@
 //! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. Some cases have the phase diagram
 //! of Fig. 2a beside it: complete, or being computed on all cores but one. Others show trainings, one of
 //! a million steps and a hundred of 100,000.
-//! What the driver does with the commands is not counted, except in `drawing_in_space` and `drawing_on_the_plane`. It needs a Vulkan driver; a software one will do.
+//! Only `drawing_in_space` and `drawing_on_the_plane` count the driver's work. The benchmarks need a Vulkan driver; a
+//! software one suffices.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,6 +148,17 @@ impl Window {
         // The textures have been uploaded.
         output.textures_delta.clear();
         Drawn { buffers, encoder, primitives }
+    }
+
+    /// Turns the wheel by so many points: 20 frames in one direction, then 20 in the other.
+    fn turn_wheel(&mut self, frame: u32, points: f32) {
+        self.events.push(egui::Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta: egui::vec2(0.0, if frame % 40 < 20 { points } else { -points }),
+            phase: egui::TouchPhase::Move,
+            modifiers: egui::Modifiers::NONE,
+            source: egui::MouseWheelSource::Unknown,
+        });
     }
 
     /// Draws a frame into a texture, and waits until the driver has done so.
@@ -326,14 +338,7 @@ fn zooming_into_a_hundred_trainings(bencher: Bencher) {
     let mut frame = 0;
     measure_each(bencher, window, move |window| {
         frame += 1;
-        let delta = egui::vec2(0.0, if frame % 40 < 20 { 30.0 } else { -30.0 });
-        window.events.push(egui::Event::MouseWheel {
-            unit: egui::MouseWheelUnit::Point,
-            delta,
-            phase: egui::TouchPhase::Move,
-            modifiers: egui::Modifiers::NONE,
-            source: egui::MouseWheelSource::Unknown,
-        });
+        window.turn_wheel(frame, 30.0);
     });
 }
 
@@ -452,14 +457,7 @@ fn zooming_in_space(bencher: Bencher) {
     let mut frame = 0;
     measure_each(bencher, window, move |window| {
         frame += 1;
-        let delta = egui::vec2(0.0, if frame % 40 < 20 { 10.0 } else { -10.0 });
-        window.events.push(egui::Event::MouseWheel {
-            unit: egui::MouseWheelUnit::Point,
-            delta,
-            phase: egui::TouchPhase::Move,
-            modifiers: egui::Modifiers::NONE,
-            source: egui::MouseWheelSource::Unknown,
-        });
+        window.turn_wheel(frame, 10.0);
     });
 }
 

@@ -8,10 +8,9 @@ struct Varying {
     @location(0) px: vec2<f32>,
 }
 
-// One triangle that covers the whole canvas.
 @vertex
 fn blit_vertex(@builtin(vertex_index) index: u32) -> Varying {
-    let corner = vec2<f32>(f32(index & 1u), f32(index >> 1u)) * 4.0 - 1.0;
+    let corner = covering_corner(index);
     let size = vec2<f32>(textureDimensions(picture));
     return Varying(vec4<f32>(corner, 0.0, 1.0), 0.5 * (corner * vec2<f32>(1.0, -1.0) + 1.0) * size);
 }

@@ -63,3 +63,8 @@ fn over(top: vec4<f32>, bottom: vec4<f32>) -> vec4<f32> {
 fn inside(distance_px: f32) -> f32 {
     return saturate(0.5 - distance_px);
 }
+
+// Returns a corner of one triangle that covers the whole canvas.
+fn covering_corner(index: u32) -> vec2<f32> {
+    return vec2<f32>(f32(index & 1u), f32(index >> 1u)) * 4.0 - 1.0;
+}

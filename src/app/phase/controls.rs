@@ -1,8 +1,10 @@
 //! The controls of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
 
+use std::ops::RangeInclusive;
+
 use egui::{Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
-use valleyscope_engine::parameter;
+use valleyscope_engine::parameter::{self, Parameter};
 use valleyscope_engine::quantity::{Dimension, Noise, Replicates, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
 use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
@@ -79,16 +81,21 @@ fn heading(ui: &mut Ui, text: &str) {
 /// Shows a field for a parameter, dragged or typed; a value out of its type's range is moved to the nearest end.
 macro_rules! number {
     ($ui:expr, $parameter:expr, $value:expr, $type:ty) => {{
-        let (label, help) = ($parameter.label, $parameter.explanation());
-        form::line($ui, label, &help, |ui| {
-            let mut number = $value.get() as f64;
-            let range = <$type>::MIN as f64..=<$type>::MAX as f64;
-            let drag = form::drag(&mut number).speed($parameter.drag_step).range(range);
-            if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
-                $value = <$type>::clamped(number as _);
-            }
-        })
+        let range = <$type>::MIN as f64..=<$type>::MAX as f64;
+        if let Some(number) = number_field($ui, &$parameter, $value.get() as f64, range) {
+            $value = <$type>::clamped(number as _);
+        }
     }};
+}
+
+/// Shows the field of a parameter, dragged or typed; returns a new value within the range.
+fn number_field(ui: &mut Ui, of: &Parameter, mut value: f64, range: RangeInclusive<f64>) -> Option<f64> {
+    let (help, mut is_changed) = (of.explanation(), false);
+    form::line(ui, of.label, &help, |ui| {
+        let drag = form::drag(&mut value).speed(of.drag_step).range(range);
+        is_changed = ui.add(drag).on_hover_text(&help).accessible_name(of.label).changed();
+    });
+    is_changed.then_some(value)
 }
 
 /// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
@@ -118,14 +125,10 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec) {
 /// Shows the field of a parameter of the landscape.
 fn landscape_parameter(ui: &mut Ui, name: LandscapeParameterName, landscape: &mut LandscapeSpec) {
     let Some(of) = landscape.parameter(name.key()) else { return };
-    let (label, help) = (of.parameter.label, of.parameter.explanation());
-    form::line(ui, label, &help, |ui| {
-        let mut number = landscape.get(of.key()).unwrap_or(of.default);
-        let drag = form::drag(&mut number).speed(of.parameter.drag_step).range(of.range.min..=of.range.max);
-        if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
-            landscape.set(of.key(), of.nearest(number)).expect("it was brought into the range");
-        }
-    });
+    let value = landscape.get(of.key()).unwrap_or(of.default);
+    if let Some(number) = number_field(ui, &of.parameter, value, of.range.min..=of.range.max) {
+        landscape.set(of.key(), of.nearest(number)).expect("it was brought into the range");
+    }
 }
 
 /// Replaces the axes of parameters that only the landscape before had, and the dimension that only the valley has.

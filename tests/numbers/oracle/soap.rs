@@ -1,8 +1,8 @@
 //! SOAP, arXiv:2409.11321, as in `soap.py` of nikhilvyas/SOAP, in double precision: eigenvectors by Jacobi's rotations,
 //! and refreshed by Gram-Schmidt.
 //!
-//! Of two elements, as on the plane, where `precondition_1d` holds, the basis is remembered as the column that goes on from the first
-//! eigenvector, and the squares as those along it and across it.
+//! For two elements (the plane, or a vector with `precondition_1d`), the state holds the first eigenvector as the basis,
+//! and the squares along it and across it.
 
 use super::shampoo::{keep_square, square};
 use super::symmetric::{Matrix, dot, eigen, on_sides, product, statistics, transposed};

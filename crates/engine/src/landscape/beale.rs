@@ -15,7 +15,6 @@ impl Definition for Beale {
         parameters: &[ROTATION],
         start: [1.0, 1.0],
         home: HomeView { center: [0.5, 0.5], width: 12.0 },
-        has_valley: false,
     };
 }
 

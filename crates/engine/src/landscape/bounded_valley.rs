@@ -23,7 +23,6 @@ impl Definition for BoundedValley {
         ],
         start: [0.0, 0.0],
         home: HomeView { center: [1.0, 0.5], width: 7.5 },
-        has_valley: true,
     };
 }
 

@@ -26,7 +26,6 @@ impl Definition for BumpyValley {
         ],
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
-        has_valley: true,
     };
 }
 

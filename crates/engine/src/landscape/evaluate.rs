@@ -1,7 +1,7 @@
 //! The evaluation of landscapes.
 
-use super::{NarrowValley, Uv};
-use crate::elementary::cos_sin;
+use super::NarrowValley;
+use super::rotation::{Rotation, Uv};
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
 use crate::loss::BoundLoss;
@@ -21,8 +21,7 @@ pub enum Landscape {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramLandscape {
     loss: BoundLoss,
-    cos: f64,
-    sin: f64,
+    rotation: Rotation,
 }
 
 /// The landscape at a point, as far as a step from there needs it.
@@ -36,8 +35,7 @@ pub struct Local<R> {
 impl Landscape {
     /// Creates a landscape that runs as a program, turned by φ.
     pub(super) fn program(loss: BoundLoss, rotation_radians: f64) -> Landscape {
-        let [cos, sin] = cos_sin(rotation_radians);
-        Landscape::Program(ProgramLandscape { loss, cos, sin })
+        Landscape::Program(ProgramLandscape { loss, rotation: Rotation::new(rotation_radians) })
     }
 
     /// Evaluates the landscape at (x, y).
@@ -69,7 +67,7 @@ impl Landscape {
     pub fn depth<R: Real + OfSet>(&self, local: &Local<R>, at: [R; 2]) -> R {
         match self {
             Landscape::Valley(_) => local.pair[0],
-            Landscape::Program(program) => program.uv_from_xy(at).u,
+            Landscape::Program(program) => program.rotation.uv_from_xy(at).u,
         }
     }
 
@@ -103,19 +101,19 @@ impl Landscape {
     /// Converts (x, y), a point or a vector, to the coordinates u and v, which φ turns.
     #[inline(always)]
     pub fn uv_from_xy<R: Real>(&self, at: [R; 2]) -> Uv<R> {
-        match self {
-            Landscape::Valley(valley) => valley.uv_from_xy(at),
-            Landscape::Program(program) => program.uv_from_xy(at),
-        }
+        self.rotation().uv_from_xy(at)
     }
 
     /// Converts a point or a vector from u and v to (x, y).
     pub fn xy_from_uv(&self, uv: Uv<f64>) -> [f64; 2] {
+        self.rotation().xy_from_uv(uv)
+    }
+
+    #[inline(always)]
+    fn rotation(&self) -> &Rotation {
         match self {
-            Landscape::Valley(valley) => valley.xy_from_uv(uv),
-            Landscape::Program(ProgramLandscape { cos, sin, .. }) => {
-                [uv.u.mul_add(*cos, -(uv.v * sin)), uv.u.mul_add(*sin, uv.v * cos)]
-            }
+            Landscape::Valley(valley) => valley.rotation(),
+            Landscape::Program(program) => &program.rotation,
         }
     }
 }
@@ -142,12 +140,6 @@ impl ProgramLandscape {
     #[inline(never)]
     fn hessian_diagonal<R: Real + OfSet>(&self, at: &[R; 2]) -> [R; 2] {
         R::Set::in_function(HessianWork { loss: &self.loss, at })
-    }
-
-    #[inline(always)]
-    fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Uv<R> {
-        let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
-        Uv { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
     }
 }
 

@@ -15,7 +15,6 @@ impl Definition for Factorization {
         parameters: &[ROTATION],
         start: [2.0, 0.1],
         home: HomeView { center: [0.0, 0.0], width: 9.0 },
-        has_valley: false,
     };
 }
 

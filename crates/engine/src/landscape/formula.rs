@@ -89,7 +89,6 @@ impl LandscapeFormula {
             parameters,
             start: [0.0, 0.0],
             home: HomeView { center: [0.0, 0.0], width: 6.0 },
-            has_valley: false,
         };
         let formula = Box::leak(Box::new(LandscapeFormula { name, info, program }));
         known.push(formula);

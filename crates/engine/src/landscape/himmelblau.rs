@@ -15,7 +15,6 @@ impl Definition for Himmelblau {
         parameters: &[ROTATION],
         start: [0.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 16.5 },
-        has_valley: false,
     };
 }
 

@@ -14,14 +14,16 @@ mod name;
 mod narrow_valley;
 mod parameter;
 mod read;
+mod rotation;
 mod spec;
 mod write;
 
 pub use evaluate::{Landscape, Local, ProgramLandscape};
 pub use formula::{FormulaError, LandscapeFormula};
 pub use name::LandscapeParameterName;
-pub use narrow_valley::{NarrowValley, Slopes, Uv, ValleyInSpace, ValleyTerms};
+pub use narrow_valley::{NarrowValley, Slopes, ValleyInSpace, ValleyTerms};
 pub use parameter::LandscapeParameter;
+pub use rotation::Uv;
 pub use spec::LandscapeSpec;
 
 use std::sync::LazyLock;
@@ -40,7 +42,7 @@ pub struct LandscapeInfo {
     pub name: &'static str,
     /// The loss as a formula, such as `(a/2) u²v² − cu`.
     pub formula: &'static str,
-    /// What the landscape shows, in a sentence.
+    /// A sentence that describes the landscape.
     pub about: &'static str,
     /// The publication of the landscape.
     pub source: &'static str,
@@ -50,8 +52,6 @@ pub struct LandscapeInfo {
     pub start: [f64; 2],
     /// The view before the user moves it.
     pub home: HomeView,
-    /// Whether u runs along a valley, so that u is its depth and axes of u and v are worth drawing.
-    pub has_valley: bool,
 }
 
 /// The part of the plane that a landscape is first seen in.

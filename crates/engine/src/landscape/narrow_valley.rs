@@ -1,6 +1,6 @@
 //! The narrowing valley of the paper's toy model (section "Toy model", equation 1).
 
-use crate::elementary::cos_sin;
+use super::rotation::{Rotation, Uv};
 use crate::lanes::Real;
 
 /// The loss `L(x, y) = (a/2) u² v² − c u`, with valley coordinates turned counter-clockwise by φ:
@@ -18,37 +18,30 @@ pub struct NarrowValley {
     pub sharpness: f64,
     /// Slope `c` along the valley.
     pub slope: f64,
-    cos: f64,
-    sin: f64,
-}
-
-/// A point, or a vector such as a gradient, in valley coordinates.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Uv<R> {
-    pub u: R,
-    pub v: R,
+    rotation: Rotation,
 }
 
 impl NarrowValley {
     /// Creates a valley of sharpness `a` and slope `c` whose axis `u` lies `rotation` radians counter-clockwise from
     /// `x`.
     pub fn new(sharpness: f64, slope: f64, rotation: f64) -> Self {
-        let [cos, sin] = cos_sin(rotation);
-        NarrowValley { sharpness, slope, cos, sin }
+        NarrowValley { sharpness, slope, rotation: Rotation::new(rotation) }
+    }
+
+    pub(super) fn rotation(&self) -> &Rotation {
+        &self.rotation
     }
 
     /// Converts (x, y), a point or a vector, to valley coordinates.
     #[inline(always)]
-    pub fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Uv<R> {
-        let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
-        Uv { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
+    pub fn uv_from_xy<R: Real>(&self, xy: [R; 2]) -> Uv<R> {
+        self.rotation.uv_from_xy(xy)
     }
 
     /// Converts a point or a vector from valley coordinates to (x, y).
     #[inline(always)]
-    pub fn xy_from_uv<R: Real>(&self, Uv { u, v }: Uv<R>) -> [R; 2] {
-        let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
-        [u.mul_add(cos, -(v * sin)), u.mul_add(sin, v * cos)]
+    pub fn xy_from_uv<R: Real>(&self, uv: Uv<R>) -> [R; 2] {
+        self.rotation.xy_from_uv(uv)
     }
 
     /// Returns the loss `L = (a/2) u² v² − c u`.
@@ -81,8 +74,9 @@ impl NarrowValley {
     #[inline(always)]
     pub fn hessian_diagonal<R: Real>(&self, Uv { u, v }: Uv<R>) -> [R; 2] {
         let a = R::splat(self.sharpness);
-        let (along, across, mixed) = (a * v * v, a * u * u, R::splat(4.0 * self.cos * self.sin) * a * u * v);
-        let (cos, sin) = (R::splat(self.cos * self.cos), R::splat(self.sin * self.sin));
+        let Rotation { cos, sin } = self.rotation;
+        let (along, across, mixed) = (a * v * v, a * u * u, R::splat(4.0 * cos * sin) * a * u * v);
+        let (cos, sin) = (R::splat(cos * cos), R::splat(sin * sin));
         [cos.mul_add(along, sin * across) - mixed, sin.mul_add(along, cos * across) + mixed]
     }
 }

@@ -24,7 +24,6 @@ impl Definition for PowerValley {
         ],
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
-        has_valley: true,
     };
 }
 

@@ -27,7 +27,6 @@ impl Definition for Quadratic {
         ],
         start: [1.5, 0.5],
         home: HomeView { center: [0.0, 0.0], width: 6.0 },
-        has_valley: false,
     };
 }
 

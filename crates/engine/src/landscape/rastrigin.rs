@@ -23,7 +23,6 @@ impl Definition for Rastrigin {
         ],
         start: [2.6, 1.8],
         home: HomeView { center: [0.0, 0.0], width: 12.0 },
-        has_valley: false,
     };
 }
 

@@ -30,7 +30,6 @@ impl Definition for River {
         ],
         start: [0.0, 0.0],
         home: HomeView { center: [2.0, 0.0], width: 7.5 },
-        has_valley: true,
     };
 }
 

@@ -22,7 +22,6 @@ impl Definition for Rosenbrock {
         ],
         start: [-1.2, 1.0],
         home: HomeView { center: [0.0, 1.0], width: 6.0 },
-        has_valley: false,
     };
 }
 

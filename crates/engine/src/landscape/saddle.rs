@@ -15,7 +15,6 @@ impl Definition for Saddle {
         parameters: &[ROTATION],
         start: [1.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 6.0 },
-        has_valley: false,
     };
 }
 

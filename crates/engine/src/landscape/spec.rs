@@ -1,9 +1,7 @@
 //! A landscape with the values of its parameters, as in presets.
 
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{
-    Landscape, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeParameter, MOST_PARAMETERS, NarrowValley,
-};
+use super::{Landscape, LandscapeInfo, LandscapeKind, LandscapeParameter, MOST_PARAMETERS, NarrowValley};
 use crate::quantity::OutOfRange;
 
 /// A landscape with the values of its parameters.
@@ -18,12 +16,6 @@ impl Default for LandscapeSpec {
     /// Returns the paper's landscape: the valley with a = 10, c = 0.1, φ = 30°.
     fn default() -> Self {
         LandscapeSpec::new(LandscapeKind::Valley)
-    }
-}
-
-impl From<LandscapeKind> for LandscapeSpec {
-    fn from(kind: LandscapeKind) -> LandscapeSpec {
-        LandscapeSpec::new(kind)
     }
 }
 
@@ -79,7 +71,7 @@ impl LandscapeSpec {
     ///
     /// # Errors
     ///
-    /// Those of [`LandscapeSpec::set`].
+    /// Fails as [`LandscapeSpec::set`] does.
     pub fn with(mut self, key: &str, value: f64) -> Result<LandscapeSpec, OutOfRange> {
         self.set(key, value)?;
         Ok(self)
@@ -101,18 +93,6 @@ impl LandscapeSpec {
             self.values[index] = kept.unwrap_or(self.values[index]);
         }
         self
-    }
-
-    /// Returns a typed landscape with another text, whose parameters keep their values if they were set and the new
-    /// ranges allow them.
-    pub fn with_text(&self, formula: &'static LandscapeFormula) -> LandscapeSpec {
-        let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
-        for (of, value) in self.parameters().filter(|(of, value)| *value != of.default) {
-            if let Some(index) = spec.index(of.key()) {
-                spec.values[index] = spec.info().parameters[index].checked(value).unwrap_or(spec.values[index]);
-            }
-        }
-        spec
     }
 
     /// Returns the landscape as it is evaluated.

@@ -39,7 +39,6 @@ impl Definition for TwoValleys {
         ],
         start: [0.0, 0.0],
         home: HomeView { center: [2.0, 0.0], width: 6.0 },
-        has_valley: true,
     };
 }
 

@@ -15,7 +15,6 @@ impl Definition for Valley {
         parameters: &[SHARPNESS, SLOPE, ROTATION.default(30.0)],
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
-        has_valley: true,
     };
 }
 

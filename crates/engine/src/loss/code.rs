@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::expressions::Expressions;
+use super::expressions::{Expressions, LARGEST_EXPONENT};
 use crate::lanes::{Real, array};
 use crate::language::{
     Calculation, Coder, Excess, Input, Instruction, Memory, Node, NodeId, Places, Slot, UniformNumber, fused, uses,
@@ -134,7 +134,7 @@ fn operand<'a, V: Real>(
 /// Computes a power with an exponent that is the same for all points: a whole one by multiplication.
 #[inline(always)]
 fn power<V: Real>(base: V, exponent: f64) -> V {
-    if exponent.fract() != 0.0 || exponent.abs() > 64.0 {
+    if exponent.fract() != 0.0 || exponent.abs() > LARGEST_EXPONENT {
         return base.of_each_pair(V::splat(exponent), crate::elementary::power_of_any);
     }
     let (mut result, mut square, mut left) = (V::splat(1.0), base, exponent.abs() as u32);

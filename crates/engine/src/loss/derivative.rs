@@ -91,7 +91,8 @@ impl Pass<'_> {
         adjoints.insert(to, sum);
     }
 
-    /// Adds to the derivatives by the operands of a number, of which the derivative by itself is `adjoint`.
+    /// Applies the chain rule: adds `adjoint`, the derivative of the result by a number, to the derivatives by the
+    /// operands of that number.
     fn pass_on(&mut self, adjoints: &mut Adjoints, id: NodeId, calculation: Calculation<NodeId>, adjoint: NodeId) {
         match calculation {
             Calculation::Negative(a) => {
@@ -230,7 +231,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Adds the derivative of the branch that is taken: `branches[0]` where it exceeds `branches[1]`…
+    /// Adds the derivative of the branch that a maximum or a minimum takes; 0 where the branches are equal.
     fn pass_on_larger(
         &mut self,
         adjoints: &mut Adjoints,

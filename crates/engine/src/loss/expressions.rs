@@ -21,7 +21,7 @@ pub(super) struct Expressions {
 }
 
 /// The largest whole exponent whose power is multiplied out.
-const LARGEST_EXPONENT: f64 = 64.0;
+pub(super) const LARGEST_EXPONENT: f64 = 64.0;
 
 impl Expressions {
     /// The most numbers of a loss and its derivatives.

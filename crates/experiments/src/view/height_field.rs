@@ -7,7 +7,7 @@ use super::{Camera, SymLog};
 const FLOOR: f64 = -0.5;
 const TOP: f64 = 0.5;
 
-/// What a line of sight meets.
+/// The first thing that a line of sight meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sight {
     /// A place of the surface.

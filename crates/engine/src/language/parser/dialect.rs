@@ -1,4 +1,4 @@
-//! What differs between the languages of rules and of losses.
+//! The differences between the languages of rules and of losses, as data for one parser.
 
 use crate::language::Input;
 
