@@ -52,7 +52,7 @@ fn summary(kind: LandscapeKind) -> String {
     text += &format!("\nThe loss, in the coordinates u and v, which φ turns against x and y:\n  L = {formula}\n");
     text += &format!("\nThe gradient, derived from the loss:\n{}", indented(kind.program().gradient_text(&keys)));
     let [x, y] = start.map(number_text);
-    text += &format!("\nParticles start at x = {x}, y = {y} unless a preset says otherwise. Parameters:\n");
+    text += &format!("\nSweeps start at x = {x}, y = {y}, and so does a landscape chosen in the window. Parameters:\n");
     let head = ["", "in presets", "default", "values", ""].map(str::to_owned);
     let rows = parameters.iter().map(|of| {
         let [default, low, high] = [of.default, of.range.min, of.range.max].map(number_text);

@@ -20,6 +20,8 @@ use super::{Content, Figure, FigureError, FigureMetadata};
 const PLOT_ASPECT: f64 = 0.5;
 /// The landscape's fraction of the width where plots are beside it.
 const SHARE: f64 = 0.58;
+/// The pieces of the line of the loss on the axis of u, where it is not straight.
+const AXIS_PIECES: usize = 200;
 /// The depth to which the floor is drawn, over the largest depth of the optimizers.
 const BEYOND: f64 = 1.25;
 /// The colour of the floor's line.
@@ -50,12 +52,13 @@ struct Plot {
 
 impl Figure {
     /// Returns a figure of trajectories on their landscape with its contour lines, and beside it the loss over the
-    /// steps, and the loss along the floor of the valley with the final positions of the optimizers (the paper's Fig.
-    /// 1c and its figure of saturation).
+    /// steps, and the loss on the axis of u with the final positions of the optimizers (the paper's Fig. 1c and its
+    /// figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles();
         let ground = LandscapePlot::of(trajectories, &ensembles);
-        let names = names(&ensembles);
+        let landscape = trajectories.spec().landscape.landscape();
+        let names = names(&landscape, &ensembles);
         let swatch =
             |(name, pen): &(String, Pen)| Swatch { color: Some(pen.color_on(Background::Light)), text: name.clone() };
         let mut legend: Vec<Swatch> = names.iter().map(swatch).collect();
@@ -64,7 +67,7 @@ impl Figure {
         let figure = LandscapeFigure {
             names,
             markers: ensembles.iter().map(|ensemble| (ensemble.marker, ensemble.spec.rgb())).collect(),
-            plots: vec![over_steps(&ensembles), along_floor(&trajectories.spec().landscape.landscape(), &ensembles)],
+            plots: vec![over_steps(&ensembles), along_axis(&landscape, &ensembles)],
             ground,
         };
         let about = FigureMetadata {
@@ -76,14 +79,18 @@ impl Figure {
     }
 }
 
-/// Returns the names of lines: the optimizers, each with a pen of its own, and the floor.
-fn names(ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
+/// Returns the names of lines: the optimizers, each with a pen of its own, and the loss on the axis of u.
+fn names(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
         let color = ensemble.spec.rgb();
         let before = ensembles[..index].iter().filter(|other| other.spec.rgb() == color).count();
         (ensemble.name.clone(), Pen::new(color, before))
     });
-    optimizers.chain([("floor of the valley, L(u, v = 0) = −cu".to_owned(), Pen::new(GREY, 0))]).collect()
+    let axis = match landscape {
+        Landscape::Valley(_) => "floor of the valley, L(u, v = 0) = −cu",
+        Landscape::Program(_) => "loss on the axis of u, L(u, v = 0)",
+    };
+    optimizers.chain([(axis.to_owned(), Pen::new(GREY, 0))]).collect()
 }
 
 fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
@@ -128,8 +135,8 @@ fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * (bucket.steps - 1) as f64
 }
 
-/// Returns the loss along the floor of the valley, L(u, v = 0) = −c u, and the final means of the optimizers.
-fn along_floor(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
+/// Returns the loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
+fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
         let place = [bucket.u.mean, bucket.loss.mean];
@@ -139,10 +146,21 @@ fn along_floor(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
     let extents = |side: usize| ends.iter().map(|(_, place)| ([place[side]; 2], None)).collect::<Vec<_>>();
     let reached = suiting(&extents(0)).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
     let depths = if reached[0] < reached[1] { reached.map(|u| BEYOND * u) } else { [0.0, 1.0] };
-    let floor = depths.map(|u| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))]);
+    let pieces = match landscape {
+        // A straight line.
+        Landscape::Valley(_) => 1,
+        Landscape::Program(_) => AXIS_PIECES,
+    };
+    let place = |index: usize| match index as f64 / pieces as f64 {
+        1.0 => depths[1],
+        part => depths[0] + part * (depths[1] - depths[0]),
+    };
+    let on_axis = |u: f64| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))];
+    let axis_line: Vec<[f64; 2]> =
+        (0..=pieces).map(|index| on_axis(place(index))).filter(|[_, loss]| loss.is_finite()).collect();
     let mut losses = extents(1);
-    losses.push((union([floor[0][1]; 2], [floor[1][1]; 2]), None));
-    let line = CurveLines { index: ensembles.len(), raw: Vec::new(), line: vec![floor.to_vec()], band: Vec::new() };
+    losses.extend(axis_line.iter().map(|[_, loss]| [*loss; 2]).reduce(union).map(|extent| (extent, None)));
+    let line = CurveLines { index: ensembles.len(), raw: Vec::new(), line: vec![axis_line], band: Vec::new() };
     Plot {
         horizontal: axis("depth u", depths),
         curves: CurvePlot { vertical: axis("loss L", with_margin(&losses)), curves: vec![line] },

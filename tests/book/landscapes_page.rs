@@ -19,7 +19,7 @@ fn section(kind: LandscapeKind) -> String {
     let LandscapeInfo { name, formula, about, source, parameters, start, .. } = kind.info();
     let [x, y] = start.map(number_text);
     let mut text = format!("## {name}\n\n{about}\n\n{}", block("text", &format!("L = {formula}\n")));
-    text += &format!("In presets `{}`. Source: {}. Particles start at ({x}, {y}).\n\n", kind.key(), escaped(source));
+    text += &format!("In presets `{}`. Source: {}. Sweeps start at ({x}, {y}).\n\n", kind.key(), escaped(source));
     let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
     text += &format!("The gradient:\n\n{}", block("text", &kind.program().gradient_text(&keys)));
     let rows = parameters.iter().map(|of| {

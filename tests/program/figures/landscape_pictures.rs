@@ -2,6 +2,7 @@
 
 use resvg::usvg::roxmltree::Document;
 use valleyscope::figure::{Figure, FigureError, Format, Options, PAGE_MM, Trajectories, TrajectoriesError};
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
 use valleyscope_engine::simulation::Simulation;
@@ -100,6 +101,14 @@ fn the_file_describes_its_content() {
     let description = document.descendants().find(|node| node.tag_name().name() == "description");
     let text = description.and_then(|node| node.text()).expect("the preset");
     assert_eq!(Preset::parse(text, "the figure").expect("a preset"), Preset::Landscape(preset));
+}
+
+#[test]
+fn only_the_papers_valley_has_the_papers_floor() {
+    let mut preset = short();
+    preset.simulation.landscape = LandscapeSpec::new(LandscapeKind::River);
+    let svg = drawn(&preset, PAGE_MM);
+    assert!(svg.contains("loss on the axis of u, L(u, v = 0)") && !svg.contains("−cu"), "{svg}");
 }
 
 #[test]
