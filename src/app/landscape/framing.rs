@@ -20,7 +20,7 @@ const FIT_SPREADS: f64 = 40.0;
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     camera: Option<Camera>,
-    /// The document's initial camera in the last frame; a different one means another document.
+    /// The document's first look in the last frame; a different one means another document or landscape.
     first: Option<FirstLook>,
     follower: Follower,
     fit_requested: bool,
@@ -33,16 +33,24 @@ pub(super) struct Framing {
     left_out: Vec<u32>,
 }
 
-/// The settings that decide where a document is first looked at: the camera and the landscape, all typed ones being one.
-#[derive(Debug, PartialEq)]
+/// The place where a document is first looked at.
+#[derive(Debug)]
 struct FirstLook {
-    camera: Option<Camera>,
-    landscape: &'static str,
+    camera: Camera,
+    /// The built-in landscape; `None` for a typed one, which may be a copy of a built-in one as text.
+    landscape: Option<&'static str>,
 }
 
 impl FirstLook {
     fn of(document: &Document) -> FirstLook {
-        FirstLook { camera: document.view.camera, landscape: document.spec.landscape.kind().key() }
+        let kind = document.spec.landscape.kind();
+        FirstLook { camera: first_look(document), landscape: kind.formula().is_none().then(|| kind.key()) }
+    }
+
+    /// Returns whether another document or another landscape is looked at.
+    fn differs(&self, before: &FirstLook) -> bool {
+        let are_built_in = self.landscape.is_some() && before.landscape.is_some();
+        self.camera != before.camera || (are_built_in && self.landscape != before.landscape)
     }
 }
 
@@ -85,12 +93,13 @@ impl Framing {
 
     /// Sets the document's initial camera, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
-        let first = Some(FirstLook::of(document));
-        if self.camera.is_none() || self.first != first {
-            self.camera = Some(first_look(document));
+        let first = FirstLook::of(document);
+        let is_other = self.first.as_ref().is_none_or(|before| first.differs(before));
+        if self.camera.is_none() || is_other {
+            self.camera = Some(first.camera);
             self.follower.stop();
         }
-        self.first = first;
+        self.first = Some(first);
     }
 
     /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.
