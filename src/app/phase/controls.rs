@@ -144,7 +144,7 @@ fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
         let parameters = LandscapeParameterName::of(&landscape).map(Quantity::Landscape);
         let free = parameters.chain([Quantity::Noise, Quantity::Steps]).find(|of| !of.overlaps(&other));
         if let (true, Some(of)) = (is_lost, free) {
-            *axis = axis_of(of, axis.count);
+            *axis = axis_of(&landscape, of, axis.count);
         }
     }
 }
