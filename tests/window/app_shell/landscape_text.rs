@@ -112,9 +112,12 @@ fn a_saved_preset_keeps_a_typed_landscape() {
     app.menu("File", "Save");
     app.button("Save to my presets");
     let presets = app.folder.path().join("presets");
-    let files = || std::fs::read_dir(&presets).into_iter().flatten().map(|entry| entry.expect("an entry").path());
-    app.until("the file", |_| files().any(|path| path.extension().is_some_and(|extension| extension == "ron")));
-    let path = files().next().expect("a file");
+    let file = || {
+        let mut paths = std::fs::read_dir(&presets).ok()?.map(|entry| entry.expect("an entry").path());
+        paths.find(|path| path.extension().is_some_and(|extension| extension == "ron"))
+    };
+    app.until("the file", |_| file().is_some());
+    let path = file().expect("it is there");
     let Preset::Landscape(saved) = Preset::read(&path).expect("the saved preset can be read") else {
         panic!("a simulation")
     };
