@@ -53,7 +53,7 @@ fn a_typed_formula_runs_from_the_next_step_and_a_mistake_leaves_it_running() {
     assert!(app.shows("The landscape is valid."));
     assert_eq!(landscape(&app).get("k"), Some(3.0), "a new text keeps the values of parameters");
 
-    app.button("Gradient");
+    app.click(Role::DisclosureTriangle, "Gradient");
     app.settle();
     assert!(app.shows("∂L/∂x = ") && app.shows("∂L/∂y = "));
 }
