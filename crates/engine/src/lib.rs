@@ -24,6 +24,7 @@ pub mod instructions;
 pub mod landscape;
 pub mod lanes;
 pub mod language;
+mod latest;
 pub mod loss;
 pub mod optimizer;
 pub mod parameter;

@@ -21,7 +21,7 @@ const FIT_SPREADS: f64 = 40.0;
 pub(super) struct Framing {
     camera: Option<Camera>,
     orbit: Option<Orbit>,
-    /// The first look at the document of the last frame; a different one means another document.
+    /// The document's first look in the last frame; a different one means another document or landscape.
     first: Option<FirstLook>,
     follower: Follower,
     fit_requested: bool,
@@ -34,22 +34,27 @@ pub(super) struct Framing {
     left_out: Vec<u32>,
 }
 
-/// The settings that decide how a document is first looked at: the camera, its direction and the landscape, all typed
-/// ones being one.
-#[derive(Debug, PartialEq)]
+/// The place and the direction from which a document is first looked at.
+#[derive(Debug)]
 struct FirstLook {
-    camera: Option<Camera>,
+    camera: Camera,
     orbit: Option<Orbit>,
-    landscape: &'static str,
+    /// The built-in landscape; `None` for a typed one, which may be a copy of a built-in one as text.
+    landscape: Option<&'static str>,
 }
 
 impl FirstLook {
     fn of(document: &Document) -> FirstLook {
-        FirstLook {
-            camera: document.view.camera,
-            orbit: document.view.orbit,
-            landscape: document.spec.landscape.kind().key(),
-        }
+        let kind = document.spec.landscape.kind();
+        let landscape = kind.formula().is_none().then(|| kind.key());
+        FirstLook { camera: first_look(document), orbit: document.view.orbit, landscape }
+    }
+
+    /// Returns whether another document or another landscape is looked at.
+    fn differs(&self, before: &FirstLook) -> bool {
+        let are_built_in = self.landscape.is_some() && before.landscape.is_some();
+        (self.camera, self.orbit) != (before.camera, before.orbit)
+            || (are_built_in && self.landscape != before.landscape)
     }
 }
 
@@ -102,13 +107,14 @@ impl Framing {
 
     /// Sets the document's initial camera, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
-        let first = Some(FirstLook::of(document));
-        if self.camera.is_none() || self.first != first {
-            self.camera = Some(first_look(document));
-            self.look_from(document.view.orbit.unwrap_or(Orbit::HOME));
+        let first = FirstLook::of(document);
+        let is_other = self.first.as_ref().is_none_or(|before| first.differs(before));
+        if self.camera.is_none() || is_other {
+            self.camera = Some(first.camera);
+            self.look_from(first.orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
-        self.first = first;
+        self.first = Some(first);
     }
 
     /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.

@@ -1,7 +1,9 @@
 //! A landscape with the values of its parameters, as in presets.
 
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{Landscape, LandscapeInfo, LandscapeKind, LandscapeParameter, MOST_PARAMETERS, NarrowValley};
+use super::{
+    Landscape, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeParameter, MOST_PARAMETERS, NarrowValley,
+};
 use crate::quantity::OutOfRange;
 
 /// A landscape with the values of its parameters.
@@ -93,6 +95,18 @@ impl LandscapeSpec {
             self.values[index] = kept.unwrap_or(self.values[index]);
         }
         self
+    }
+
+    /// Returns a typed landscape with another text, whose parameters keep their values if they were set and the new
+    /// ranges allow them.
+    pub fn with_text(&self, formula: &'static LandscapeFormula) -> LandscapeSpec {
+        let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
+        for (of, value) in self.parameters().filter(|(of, value)| *value != of.default) {
+            if let Some(index) = spec.index(of.key()) {
+                spec.values[index] = spec.info().parameters[index].checked(value).unwrap_or(spec.values[index]);
+            }
+        }
+        spec
     }
 
     /// Returns the landscape as it is evaluated.
