@@ -73,7 +73,7 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
             simulation.apply(&change.set).expect("the change fits");
         }
         let valley = valley_of(&simulation.spec().landscape);
-        let (sigma, run) = (simulation.spec().noise.get(), simulation.spec().steps);
+        let (sigma, run) = (simulation.spec().noise.sigma(), simulation.spec().steps);
         simulation.advance();
         for (ensemble, companions) in simulation.ensembles().iter().zip(&mut companions) {
             let rule = ensemble.rule();

@@ -7,7 +7,7 @@
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams
 //! quantity, parameter, spacing   ranges of values, texts and extents of controls, spacing along axes and sliders
-//! landscape, optimizer           losses with their gradients, rules of a step
+//! landscape, noise, optimizer    losses with their gradients, noise of these, rules of a step
 //! simulation                     particles on a landscape, step by step
 //! sweep                          phase diagrams: many runs a pixel
 //! regret                         FOCUS on convex losses, beside the bound of the paper's theorem
@@ -23,6 +23,7 @@ pub mod landscape;
 pub mod lanes;
 pub mod language;
 pub mod loss;
+pub mod noise;
 pub mod optimizer;
 pub mod parameter;
 pub mod quantity;

@@ -12,7 +12,7 @@ pub(super) use highlight::Highlight;
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
 pub(super) use settings::controls_set_by;
-pub(super) use simulation::landscape_choice;
+pub(super) use simulation::{landscape_choice, noise_choice};
 pub(super) use swatch::color_swatch;
 
 use egui::{ScrollArea, Ui};

@@ -2,16 +2,19 @@
 
 use egui::{ComboBox, Ui};
 use valleyscope_engine::landscape::{LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::parameter;
-use valleyscope_engine::quantity::{Noise, StartCoordinate, Temperature};
+use valleyscope_engine::quantity::{StartCoordinate, Temperature};
 use valleyscope_engine::simulation::{StartSpec, defaults};
 
-use super::parameter::{Control, LandscapeValue};
+use super::parameter::{Control, LandscapeValue, NoiseValue};
 use crate::app::document::Document;
 use crate::app::theme;
 
 /// The label of the choice of the landscape.
 pub(crate) const LANDSCAPE: &str = "Landscape L";
+/// The label of the choice of the noise.
+pub(crate) const NOISE: &str = "Noise";
 /// The initial Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;
 
@@ -42,7 +45,14 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
                 spec.landscape.set(of.key(), own.value).expect("the control keeps to the range");
             }
         }
-        Control(&parameter::NOISE).show(ui, "", &mut spec.noise, Noise::clamped(1.0));
+        noise_choice(ui, "noise", &mut spec.noise);
+        for (index, (of, value)) in spec.noise.parameters().enumerate() {
+            let mut own = NoiseValue { of, value };
+            Control(&of.parameter).show(ui, "", &mut own, NoiseValue { of, value: of.default });
+            if own.value != value {
+                spec.noise.set(index, own.value).expect("the control keeps to the range");
+            }
+        }
     });
 }
 
@@ -65,6 +75,25 @@ pub(crate) fn landscape_choice(ui: &mut Ui, id: &str, landscape: &mut LandscapeS
                 let is_chosen = kind == landscape.kind();
                 if ui.selectable_label(is_chosen, *name).on_hover_text(help).clicked() && !is_chosen {
                     *landscape = LandscapeSpec::new(kind).in_place_of(landscape);
+                }
+            }
+        });
+        shown.response.labelled_by(label.id);
+    });
+}
+
+/// Shows the choice of the noise. Another one keeps the parameters that both have.
+pub(crate) fn noise_choice(ui: &mut Ui, id: &str, noise: &mut NoiseSpec) {
+    ui.horizontal(|ui| {
+        let label = ui.label(NOISE);
+        let combo = ComboBox::from_id_salt(id).selected_text(noise.info().name);
+        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+            for &kind in NoiseKind::ALL {
+                let NoiseInfo { name, formula, about, source, .. } = kind.info();
+                let help = format!("{about}\n\nThe noisy gradient: {formula}\n\nSource: {source}.");
+                let is_chosen = kind == noise.kind();
+                if ui.selectable_label(is_chosen, *name).on_hover_text(help).clicked() && !is_chosen {
+                    *noise = NoiseSpec::new(kind).in_place_of(noise);
                 }
             }
         });

@@ -35,7 +35,7 @@ fn sliders_of_the_simulation_reach_the_engine() {
     assert_eq!(spec.landscape.get("sharpness").unwrap(), 250.0);
     assert_eq!(spec.landscape.get("slope").unwrap(), 0.5);
     assert_eq!(spec.landscape.get("rotation_degrees").unwrap(), -45.0);
-    assert_eq!(spec.noise.get(), 2.5);
+    assert_eq!(spec.noise.sigma(), 2.5);
     assert_eq!(spec.particles.get(), 20);
     assert_eq!((spec.start.x.get(), spec.start.y.get(), spec.start.spread.get()), (0.5, -0.25, 0.01));
     engine_follows(&mut app);
@@ -186,7 +186,7 @@ fn escape_leaves_a_field_as_it_was() {
     app.harness.run_steps(1);
     app.harness.key_press(egui::Key::Escape);
     app.settle();
-    assert_eq!(spec(&app).noise.get(), 1.0);
+    assert_eq!(spec(&app).noise.sigma(), 1.0);
     assert_eq!(
         app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").value().as_deref(),
         Some("1"),
@@ -212,7 +212,7 @@ fn a_slider_moves_by_the_arrow_keys() {
     app.harness.run_steps(2);
     app.harness.key_press(egui::Key::ArrowRight);
     app.harness.run_steps(2);
-    assert!(spec(&app).noise.get() > 1.0);
+    assert!(spec(&app).noise.sigma() > 1.0);
     assert_eq!(app.state().live().snapshot.as_ref().map(|snapshot| snapshot.step), Some(0), "no step was taken");
 }
 

@@ -93,7 +93,7 @@ struct Lane {
 
 impl PixelRuns<'_> {
     fn problem(&self) -> ToyProblem {
-        ToyProblem { landscape: self.point.landscape.landscape(), noise: self.point.noise.get() }
+        ToyProblem { landscape: self.point.landscape.landscape(), noise: self.point.noise.noise() }
     }
 
     /// Computes all runs of an optimizer, each with noise of its own. Lanes hold runs of any learning rate and
@@ -137,9 +137,9 @@ impl PixelRuns<'_> {
                 if steps == 0 {
                     break;
                 }
-                noise.draw(&mut generator, steps);
+                noise.draw(&problem.noise, &mut generator, steps);
                 if let Some(generator) = &mut curvature_generator {
-                    curvature_noise.draw(generator, steps);
+                    curvature_noise.draw(&problem.noise, generator, steps);
                 }
                 let noise = [&noise, &curvature_noise];
                 bias = problem.advance::<N, V, R>(point, bias, &mut batch, &mut state, noise, steps);
@@ -180,9 +180,9 @@ impl PixelRuns<'_> {
                 if steps == 0 {
                     break;
                 }
-                noise.draw(&mut generator, steps);
+                noise.draw(&problem.noise, &mut generator, steps);
                 if has_curvature {
-                    curvature_noise.draw(&mut curvature_generator, steps);
+                    curvature_noise.draw(&problem.noise, &mut curvature_generator, steps);
                 }
                 for batch in &mut batches {
                     batch.advance::<S, N>(&problem, [&noise, &curvature_noise], steps);
