@@ -13,6 +13,7 @@ mod laws;
 mod memory;
 mod mutations;
 mod noise;
+mod noise_kinds;
 mod optimizers;
 mod oracle;
 mod paper;

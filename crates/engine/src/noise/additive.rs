@@ -14,6 +14,9 @@ impl Definition for Additive {
         about: "The noise has the same size everywhere, also where the loss is flat.",
         source: "Mandt, Hoffman and Blei (2017)",
         action: Action::Adds,
-        parameters: &[SIGMA.help("A draw from Normal(0, σ) is added to each gradient coordinate.").paper("").default(0.1)],
+        parameters: &[SIGMA
+            .help("A draw from Normal(0, σ) is added to each gradient coordinate.")
+            .paper("")
+            .default(0.1)],
     };
 }

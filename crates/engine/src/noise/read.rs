@@ -14,9 +14,9 @@ impl<'de> Deserialize<'de> for NoiseSpec {
             Written::Number(sigma) => noise(NoiseKind::Multiplicative, &[sigma]),
             Written::Kind(Call { name, values }) => match NoiseKind::ALL.iter().find(|kind| kind.key() == name) {
                 Some(kind) => noise(*kind, &values),
-                None => Err(de::Error::custom(format!("expected {}, found `{name}`", wanted()))),
+                None => Err(de::Error::custom(wanted())),
             },
-            Written::Name(name) => Err(de::Error::custom(format!("expected {}, found `{name}`", wanted()))),
+            Written::Other(de::IgnoredAny) => Err(de::Error::custom(wanted())),
         }
     }
 }
@@ -25,8 +25,7 @@ impl<'de> Deserialize<'de> for NoiseSpec {
 fn noise<E: de::Error>(kind: NoiseKind, values: &[f64]) -> Result<NoiseSpec, E> {
     let NoiseInfo { parameters, .. } = kind.info();
     if values.len() != parameters.len() {
-        let found = values.len();
-        return Err(E::custom(format!("expected `{}`, found {found} values", form(kind))));
+        return Err(E::custom(format!("expected `{}`", form(kind))));
     }
     let mut spec = NoiseSpec::new(kind);
     for (index, value) in values.iter().enumerate() {
@@ -35,10 +34,10 @@ fn noise<E: de::Error>(kind: NoiseKind, values: &[f64]) -> Result<NoiseSpec, E> 
     Ok(spec)
 }
 
-/// Lists what may be written.
+/// Lists what may be written. The reader of presets adds what was found.
 fn wanted() -> String {
     let kinds: Vec<String> = NoiseKind::ALL.iter().map(|kind| format!("`{}`", form(*kind))).collect();
-    format!("a number or one of {}", kinds.join(", "))
+    format!("expected a number or one of {}", kinds.join(", "))
 }
 
 /// Returns the form of a noise in presets, such as `HeavyTailed(σ, ν)`.
@@ -49,11 +48,11 @@ fn form(kind: NoiseKind) -> String {
 
 /// A noise as it is written. The reader of RON gives a name before values as a map with one entry.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number or a noise with its values, such as `Additive(0.5)`")]
+#[serde(untagged)]
 enum Written {
     Number(f64),
     Kind(Call),
-    Name(String),
+    Other(de::IgnoredAny),
 }
 
 /// A name with values.
