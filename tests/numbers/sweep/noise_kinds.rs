@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::Need;
-use valleyscope_engine::quantity::{Dimension, StartSpread, StepCount};
+use valleyscope_engine::quantity::{StartSpread, StepCount};
 use valleyscope_engine::sweep::{Backend, LearningRates, PixelOrder, Precision, SweepJob, SweepOptimizer, SweepSpec};
 
 use super::specs::{backends, bits, count, odd, only, optimizer, rules_of_whole_parameters, runs, runs_with, sgd};
@@ -48,7 +48,7 @@ fn each_kind_of_noise_gives_the_same_diagram_on_any_number_of_threads() {
         let swept = |threads: usize| {
             let pool = Pool::new(threads).unwrap();
             let backend = Backend::new(Precision::Single);
-            let known = |_| false;
+            let known = |_: [usize; 2]| false;
             let (spec, order) = (std::sync::Arc::new(spec.clone()), PixelOrder::RowByRow);
             let job = SweepJob { spec, backend, order, keep_runs: true, known: &known };
             let sweep = Sweep::start(&pool, job, || ());
@@ -72,7 +72,6 @@ fn first_steps(noise: NoiseSpec, slope: f64, rotation: f64, dimension: u64, prec
     let rule = sgd().with("beta1", 0.0).and_then(|rule| rule.with("weight_decay", 0.0)).unwrap();
     let mut spec = odd(dimension);
     spec.noise = noise;
-    spec.dimension = Dimension::clamped(dimension);
     spec.steps = StepCount::clamped(1);
     spec.start_spread = StartSpread::clamped(0.0);
     spec.landscape = spec.landscape.with("slope", slope).unwrap().with("rotation_degrees", rotation).unwrap();
