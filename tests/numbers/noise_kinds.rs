@@ -43,7 +43,7 @@ fn heavy_draws(freedom: f64, count: usize) -> (Vec<f64>, Vec<f64>) {
 #[test]
 fn heavy_tailed_draws_are_students_t_with_variance_1() {
     const COUNT: usize = 200_000;
-    for freedom in [2.5, 3.0, 10.0] {
+    for freedom in [2.5_f64, 3.0, 10.0] {
         let student = StudentsT::new(0.0, ((freedom - 2.0) / freedom).sqrt(), freedom).unwrap();
         let (x, y) = heavy_draws(freedom, COUNT);
         for draws in [&x, &y] {
