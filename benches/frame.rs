@@ -5,14 +5,14 @@
 //! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. Some cases have the phase diagram
 //! of Fig. 2a beside it: complete, or being computed on all cores but one. Others show trainings, one of
 //! a million steps and a hundred of 100,000.
-//! What the driver does with the commands is not counted. It needs a Vulkan driver; a software one will do.
+//! What the driver does with the commands is not counted, except in `drawing_in_space` and `drawing_on_the_plane`. It needs a Vulkan driver; a software one will do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use divan::Bencher;
 use eframe::App as _;
-use eframe::egui_wgpu::{self, ScreenDescriptor, wgpu};
+use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
 use valleyscope::app::{AppOptions, PlaybackPace, TrainingPaths, Valleyscope};
 use valleyscope_engine::quantity::StepCount;
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, built_ins};
@@ -46,6 +46,14 @@ struct Window {
     /// The window's accessibility tree, if requested.
     said: Option<egui::accesskit::TreeUpdate>,
     folder: tempfile::TempDir,
+}
+
+/// The commands of a frame.
+struct Drawn {
+    buffers: Vec<wgpu::CommandBuffer>,
+    encoder: wgpu::CommandEncoder,
+    /// The shapes that the egui pass draws.
+    primitives: Vec<egui::ClippedPrimitive>,
 }
 
 /// A file dropped from the desktop.
@@ -108,7 +116,7 @@ impl Window {
     }
 
     /// Draws a frame; this is the measured part.
-    fn draw(&mut self) -> (Vec<wgpu::CommandBuffer>, wgpu::CommandEncoder) {
+    fn draw(&mut self) -> Drawn {
         self.time += 1.0 / 60.0;
         let [width, height] = self.screen.size_in_pixels;
         let size = egui::vec2(width as f32, height as f32);
@@ -138,15 +146,52 @@ impl Window {
         }
         // The textures have been uploaded.
         output.textures_delta.clear();
-        (buffers, encoder)
+        Drawn { buffers, encoder, primitives }
     }
 
-    /// Finishes a frame: the driver takes the commands, and time passes.
-    fn finish(&mut self, (mut buffers, encoder): (Vec<wgpu::CommandBuffer>, wgpu::CommandEncoder)) {
+    /// Draws a frame into a texture, and waits until the driver has done so.
+    fn render(&mut self, mut drawn: Drawn) {
+        let RenderState { device, target_format, renderer, .. } = &self.graphics;
+        let [width, height] = self.screen.size_in_pixels;
+        let texture = device.create_texture(&wgpu::TextureDescriptor {
+            label: None,
+            size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: *target_format,
+            usage: wgpu::TextureUsages::RENDER_ATTACHMENT,
+            view_formats: &[],
+        });
+        let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
+        let mut pass = drawn
+            .encoder
+            .begin_render_pass(&wgpu::RenderPassDescriptor {
+                color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                    view: &view,
+                    depth_slice: None,
+                    resolve_target: None,
+                    ops: wgpu::Operations::default(),
+                })],
+                ..Default::default()
+            })
+            .forget_lifetime();
+        renderer.read().render(&mut pass, &drawn.primitives, &self.screen);
+        drop(pass);
+        self.submit(drawn);
+    }
+
+    /// Waits until the driver has carried out a frame's commands.
+    fn submit(&mut self, Drawn { mut buffers, encoder, .. }: Drawn) {
         buffers.push(encoder.finish());
         self.graphics.queue.submit(buffers);
         let waited = self.graphics.device.poll(wgpu::PollType::wait_indefinitely());
         waited.expect("the device works");
+    }
+
+    /// Finishes a frame: the driver takes the commands, and time passes.
+    fn finish(&mut self, drawn: Drawn) {
+        self.submit(drawn);
         std::thread::sleep(std::time::Duration::from_millis(12));
     }
 }
@@ -395,6 +440,57 @@ fn playing(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_at_full_speed(bencher: Bencher) {
     frames(bencher, true, PlaybackPace { unlimited: true, ..PlaybackPace::default() });
+}
+
+/// Measures frames in space while each of them zooms, so that each samples the surface anew. The run is paused: the
+/// driver would take so long for the trails that each frame had those of many steps to upload.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn zooming_in_space(bencher: Bencher) {
+    let mut window = in_space(false);
+    let surface = window.place_of("Landscape");
+    window.events.push(egui::Event::PointerMoved(surface));
+    let mut frame = 0;
+    measure_each(bencher, window, move |window| {
+        frame += 1;
+        let delta = egui::vec2(0.0, if frame % 40 < 20 { 10.0 } else { -10.0 });
+        window.events.push(egui::Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta,
+            phase: egui::TouchPhase::Move,
+            modifiers: egui::Modifiers::NONE,
+            source: egui::MouseWheelSource::Unknown,
+        });
+    });
+}
+
+/// Measures frames in space with the driver's work.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn drawing_in_space(bencher: Bencher) {
+    whole_frames(bencher, in_space(true));
+}
+
+/// Measures frames on the plane with the driver's work.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn drawing_on_the_plane(bencher: Bencher) {
+    whole_frames(bencher, Window::open(true, PlaybackPace::default()));
+}
+
+fn whole_frames(bencher: Bencher, mut window: Window) {
+    // Until the trails are complete.
+    window.until(|app| app.live().snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 200));
+    bencher.bench_local(|| {
+        let drawn = window.draw();
+        window.render(drawn);
+    });
+}
+
+fn in_space(play: bool) -> Window {
+    let mut window = Window::open(play, PlaybackPace::default());
+    let modifiers = egui::Modifiers::NONE;
+    let key = egui::Key::Num3;
+    window.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
+    window.until(|app| app.document().view.space);
+    window
 }
 
 fn preset() -> Loaded {

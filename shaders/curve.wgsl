@@ -28,8 +28,8 @@ struct Varying {
     @location(4) @interpolate(flat) lengths: vec2<f32>,
 }
 
-fn px_from_place(place: vec2<f32>) -> vec2<f32> {
-    return place * places.px_per_place + places.origin_px;
+fn placed_in_plot(place: vec2<f32>) -> Placed {
+    return Placed(place * places.px_per_place + places.origin_px, 0.0, is_finite(place));
 }
 
 // Takes four consecutive points in places, not finite where the line ends; the segment joins the middle two. `lengths`
@@ -43,14 +43,10 @@ fn curve_vertex(
     @location(3) after: vec2<f32>,
     @location(4) lengths: vec2<f32>,
 ) -> Varying {
-    var stroke = Stroke();
-    stroke.position = NOWHERE;
-    if is_finite(start) && is_finite(end) {
-        let previous = Neighbor(px_from_place(before), is_finite(before));
-        let next = Neighbor(px_from_place(after), is_finite(after));
-        let reach = curve.half_width_px;
-        stroke = stroke_corner(previous, px_from_place(start), px_from_place(end), next, reach, corner);
-    }
+    let reach = curve.half_width_px;
+    let previous = placed_in_plot(before);
+    let next = placed_in_plot(after);
+    let stroke = stroke_corner(previous, placed_in_plot(start), placed_in_plot(end), next, reach, corner);
     let part = mix(lengths.xx, lengths.yy, stroke.part);
     return Varying(stroke.position, stroke.from_start, stroke.along, stroke.start_cut, stroke.end_cut, part);
 }

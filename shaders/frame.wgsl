@@ -1,27 +1,39 @@
 // Declarations about the picture that are shared by all shaders, put in front of each of them.
 //
-// "Centred pixels" are measured from the middle of the canvas, x to the right and y up, like the plane.
+// "Centred pixels" are measured from the middle of the canvas, x to the right and y up, like the plane. An "offset" is a
+// point's difference from the camera's centre in a unit of the ground: pixels on the plane, half the width of the square
+// in view for a surface in space. `plane.wgsl` and `space.wgsl` place offsets in the picture.
 
 struct Frame {
     // The camera's centre as a sum of two floats, to about 14 digits.
     center_hi: vec2<f32>,
     center_lo: vec2<f32>,
     size_px: vec2<f32>,
-    px_per_unit: f32,
+    offset_per_unit: f32,
 }
 
 @group(0) @binding(0) var<uniform> frame: Frame;
 
 // Whether the target itself encodes to sRGB, and so needs linear values.
 override target_encodes: bool = false;
+// The factor of the opacity of overlays, less than 1 where they lie behind the surface.
+override visibility: f32 = 1.0;
 
 // Near the centre the first difference is exact, so a deep zoom loses no precision.
-fn px_from_xy(xy: vec2<f32>) -> vec2<f32> {
-    return ((xy - frame.center_hi) - frame.center_lo) * frame.px_per_unit;
+fn offset_from_xy(xy: vec2<f32>) -> vec2<f32> {
+    return ((xy - frame.center_hi) - frame.center_lo) * frame.offset_per_unit;
 }
 
-fn clip_from_px(px: vec2<f32>) -> vec4<f32> {
-    return vec4<f32>(2.0 * px / frame.size_px, 0.0, 1.0);
+// A point in the picture, in centred pixels; `exists` is false where nothing is drawn.
+struct Placed {
+    px: vec2<f32>,
+    // From 0 at the eye to 1 far away; 0 on the plane.
+    depth: f32,
+    exists: bool,
+}
+
+fn clip_from_px(px: vec2<f32>, depth: f32) -> vec4<f32> {
+    return vec4<f32>(2.0 * px / frame.size_px, depth, 1.0);
 }
 
 // A vertex outside of the picture; a shape with all its vertices here draws nothing.

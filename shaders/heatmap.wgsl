@@ -24,7 +24,6 @@ struct Ground {
 }
 
 @group(1) @binding(0) var<uniform> ground: Ground;
-@group(1) @binding(1) var colormap: texture_2d<f32>;
 
 struct Varying {
     @builtin(position) position: vec4<f32>,
@@ -63,16 +62,6 @@ fn scale_position(loss: f32) -> f32 {
     return 0.5 + ground.half_inv_log * sign(loss) * log(1.0 + abs(loss) * ground.inv_linear);
 }
 
-fn ground_color(position: f32) -> vec3<f32> {
-    let last = i32(textureDimensions(colormap).x) - 1;
-    let place = saturate(position) * f32(last);
-    let left = i32(place);
-    let right = min(left + 1, last);
-    let low = textureLoad(colormap, vec2<i32>(left, 0), 0).rgb;
-    let high = textureLoad(colormap, vec2<i32>(right, 0), 0).rgb;
-    return mix(low, high, place - f32(left));
-}
-
 struct Contour {
     // Position on the colour bar of the contour nearest to the pixel.
     position: f32,
@@ -108,10 +97,7 @@ fn heatmap_fragment(in: Varying) -> @location(0) vec4<f32> {
     var color = ground_color(position);
     if ground.contours > 0.0 {
         let contour = nearest_contour(loss, position);
-        // The line is dark on light colours and light on dark ones, the same all along it.
-        let luminance = dot(ground_color(contour.position), vec3<f32>(0.299, 0.587, 0.114));
-        let ink = select(vec3<f32>(1.0), vec3<f32>(0.0), luminance > 0.45);
-        color = mix(color, ink, 0.3 * contour.coverage);
+        color = lined(color, contour.position, contour.coverage);
     }
     return target_color(color, 1.0);
 }

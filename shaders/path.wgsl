@@ -15,7 +15,7 @@ struct Varying {
     @location(3) @interpolate(flat) end_cut: vec2<f32>,
 }
 
-// Takes four consecutive points in centred pixels, not finite where the line ends; the segment joins the middle two.
+// Takes four consecutive points as offsets, not finite where the line ends; the segment joins the middle two.
 @vertex
 fn path_vertex(
     @builtin(vertex_index) corner: u32,
@@ -24,12 +24,13 @@ fn path_vertex(
     @location(2) end: vec2<f32>,
     @location(3) after: vec2<f32>,
 ) -> Varying {
-    let stroke = stroke_corner(Neighbor(before, true), start, end, Neighbor(after, true), path.half_width_px, corner);
+    let reach = path.half_width_px;
+    let stroke = stroke_corner(placed(before), placed(start), placed(end), placed(after), reach, corner);
     return Varying(stroke.position, stroke.from_start, stroke.along, stroke.start_cut, stroke.end_cut);
 }
 
 @fragment
 fn path_fragment(in: Varying) -> @location(0) vec4<f32> {
     let pixel = stroke_pixel(in.from_start, in.along, in.start_cut, in.end_cut);
-    return target_color(path.color, inside(pixel.distance_px - path.half_width_px));
+    return target_color(path.color, visibility * inside(pixel.distance_px - path.half_width_px));
 }

@@ -19,13 +19,13 @@ struct Varying {
 
 @vertex
 fn point_vertex(@builtin(vertex_index) corner: u32, @location(0) xy: vec2<f32>) -> Varying {
-    let center = px_from_xy(xy);
-    if !is_finite(center) {
+    let center = placed(offset_from_xy(xy));
+    if !center.exists {
         return Varying(NOWHERE, vec2<f32>(0.0));
     }
     let reach = max(disc.radius_px, disc.ring_radius_px + disc.ring_half_width_px) + disc.edge_px + 0.5;
     let from_center = (vec2<f32>(f32(corner & 1u), f32(corner >> 1u)) * 2.0 - 1.0) * reach;
-    return Varying(clip_from_px(center + from_center), from_center);
+    return Varying(clip_from_px(center.px + from_center, center.depth), from_center);
 }
 
 @fragment
@@ -39,5 +39,5 @@ fn point_fragment(in: Varying) -> @location(0) vec4<f32> {
         color = over(dark * inside(from_ring - disc.edge_px), color);
         color = over(target_color(vec3<f32>(1.0), inside(from_ring)), color);
     }
-    return color;
+    return visibility * color;
 }

@@ -15,12 +15,6 @@ struct Stroke {
     is_visible: bool,
 }
 
-// A point of the line beyond the segment.
-struct Neighbor {
-    px: vec2<f32>,
-    exists: bool,
-}
-
 fn direction(from_px: vec2<f32>, to_px: vec2<f32>) -> vec2<f32> {
     let difference = to_px - from_px;
     let size = length(difference);
@@ -53,16 +47,18 @@ fn part_within(start: vec2<f32>, along: vec2<f32>, half_size: vec2<f32>) -> vec2
     return part;
 }
 
-// Returns one of the four corners of the quad around the segment from `start` to `end`, all in centred pixels. `before`
-// and `after` are the line's neighbouring points, where it has any.
+// Returns one of the four corners of the quad around the segment from `from_point` to `to_point`. `before` and `after`
+// are the line's neighbouring points, where it has any.
 fn stroke_corner(
-    before: Neighbor, start: vec2<f32>, end: vec2<f32>, after: Neighbor, half_width_px: f32, corner: u32,
+    before: Placed, from_point: Placed, to_point: Placed, after: Placed, half_width_px: f32, corner: u32,
 ) -> Stroke {
     var stroke = Stroke();
     stroke.position = NOWHERE;
-    if !is_finite(start) || !is_finite(end) {
+    if !from_point.exists || !to_point.exists {
         return stroke;
     }
+    let start = from_point.px;
+    let end = to_point.px;
     // A pixel is touched when its middle is within half a pixel of the line.
     let reach = half_width_px + 0.5;
     // Cut ends lie outside of the picture, with a margin for the line's width and its round ends.
@@ -76,10 +72,10 @@ fn stroke_corner(
     if all(forward == vec2<f32>(0.0)) {
         return stroke;
     }
-    if part.x == 0.0 && before.exists && is_finite(before.px) {
+    if part.x == 0.0 && before.exists {
         stroke.start_cut = joint_cut(before.px, first, last);
     }
-    if part.y == 1.0 && after.exists && is_finite(after.px) {
+    if part.y == 1.0 && after.exists {
         stroke.end_cut = joint_cut(first, last, after.px);
     }
     let side = f32(corner & 1u) * 2.0 - 1.0;
@@ -90,7 +86,8 @@ fn stroke_corner(
     } else {
         stroke.from_start = stroke.along + (sideways + forward) * reach;
     }
-    stroke.position = clip_from_px(first + stroke.from_start);
+    let depth = mix(from_point.depth, to_point.depth, select(part.y, part.x, corner < 2u));
+    stroke.position = clip_from_px(first + stroke.from_start, depth);
     stroke.part = part;
     stroke.is_visible = true;
     return stroke;

@@ -13,6 +13,9 @@ struct Trail {
     first_age: u32,
     oldest_age: u32,
     particles: u32,
+    // The piece of each segment that the draw draws, and the largest number of pieces.
+    piece: u32,
+    pieces: u32,
 }
 
 @group(1) @binding(0) var<uniform> trail: Trail;
@@ -39,11 +42,24 @@ fn trail_vertex(
     @location(3) after: vec2<f32>,
 ) -> Varying {
     let age = trail.first_age - instance / trail.particles;
-    let previous = Neighbor(px_from_xy(before), age != trail.oldest_age);
-    let next = Neighbor(px_from_xy(after), age != 1u);
-    let reach = max(trail.half_width_px, 0.5) + trail.edge_px;
-    let stroke = stroke_corner(previous, px_from_xy(start), px_from_xy(end), next, reach, corner);
-    let ages = vec2<f32>(f32(age)) - stroke.part;
+    var stroke = Stroke();
+    stroke.position = NOWHERE;
+    let first = offset_from_xy(start);
+    let last = offset_from_xy(end);
+    let part = piece_of(first, last, trail.piece, trail.pieces);
+    if part.x < part.y {
+        // A piece between others is joined to them.
+        let along = last - first;
+        let from_point = placed(select(first, first + part.x * along, part.x > 0.0));
+        let to_point = placed(select(last, first + part.y * along, part.y < 1.0));
+        var previous = placed(select(offset_from_xy(before), first + (2.0 * part.x - part.y) * along, part.x > 0.0));
+        previous.exists = previous.exists && (part.x > 0.0 || age != trail.oldest_age);
+        var next = placed(select(offset_from_xy(after), first + (2.0 * part.y - part.x) * along, part.y < 1.0));
+        next.exists = next.exists && (part.y < 1.0 || age != 1u);
+        let reach = max(trail.half_width_px, 0.5) + trail.edge_px;
+        stroke = stroke_corner(previous, from_point, to_point, next, reach, corner);
+    }
+    let ages = vec2<f32>(f32(age)) - (part.x + (part.y - part.x) * stroke.part);
     return Varying(stroke.position, stroke.from_start, stroke.along, stroke.start_cut, stroke.end_cut, ages);
 }
 
@@ -57,5 +73,5 @@ fn trail_fragment(in: Varying) -> @location(0) vec4<f32> {
     let core = inside(pixel.distance_px - half_width);
     let edge = inside(pixel.distance_px - half_width - trail.edge_px) - core;
     let line = target_color(trail.color, core * trail.opacity);
-    return (line + target_color(vec3<f32>(0.0), edge * trail.edge_opacity)) * thinness * fade;
+    return (line + target_color(vec3<f32>(0.0), edge * trail.edge_opacity)) * thinness * fade * visibility;
 }

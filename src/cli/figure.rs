@@ -44,12 +44,34 @@ pub(super) struct FigureArgs {
     /// Dots per inch of a PNG
     #[arg(long, value_name = "D", default_value = "300", allow_hyphen_values = true)]
     dpi: f64,
+    /// Draw a landscape flat or as a surface in space, seen as in the preset [default: as in the preset]
+    #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
+    #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
+    view: Option<LandscapeView>,
     /// Compute a coarse picture: at most 24x25 pixels and 10 replicates, or 10 particles
     #[arg(long)]
     quick: bool,
     /// Show winners paler where they are less certain: full at 100 %, palest at 50 % and below
     #[arg(long)]
     certainty: bool,
+}
+
+/// A way to draw a landscape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LandscapeView {
+    Plane,
+    Space,
+}
+
+impl LandscapeView {
+    const ALL: [LandscapeView; 2] = [LandscapeView::Plane, LandscapeView::Space];
+
+    fn name(self) -> &'static str {
+        match self {
+            LandscapeView::Plane => "2d",
+            LandscapeView::Space => "3d",
+        }
+    }
 }
 
 pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
@@ -67,6 +89,12 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     if args.certainty && !plan.shows_winners() {
         return Err(Failure::BadInput(anyhow!(
             "--certainty is for the winners of phase diagrams, and {} shows none; leave it out",
+            name.display()
+        )));
+    }
+    if args.view.is_some() && !plan.shows_a_landscape() {
+        return Err(Failure::BadInput(anyhow!(
+            "--view is for landscapes, and {} is none; leave it out",
             name.display()
         )));
     }

@@ -8,6 +8,7 @@ mod data;
 pub mod doctor;
 mod figure;
 mod interrupt;
+mod landscapes;
 mod optimizers;
 mod output;
 mod presets;
@@ -55,6 +56,9 @@ enum Command {
     /// List the optimizers, or show the formulas and hyperparameters of one
     #[command(subcommand)]
     Optimizers(optimizers::OptimizersCommand),
+    /// List the landscapes, or show the loss, the gradient and the parameters of one
+    #[command(subcommand)]
+    Landscapes(landscapes::LandscapesCommand),
     /// Run a preset without a window and record it
     ///
     /// The changes of a recorded session are repeated at their steps; a lesson's steps are ignored. CSV holds a row for
@@ -141,6 +145,7 @@ pub fn run() -> ExitCode {
         Command::App(args) => app::run(&args),
         Command::Presets(command) => presets::run(&command),
         Command::Optimizers(command) => optimizers::run(&command),
+        Command::Landscapes(command) => landscapes::run(&command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),

@@ -9,7 +9,7 @@ use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::Failure;
-use super::output::print;
+use super::output::{print, table};
 
 #[derive(Subcommand)]
 pub(super) enum OptimizersCommand {
@@ -46,20 +46,6 @@ fn list() -> String {
         [(*name).to_owned(), symbols.collect::<Vec<_>>().join(" "), (*source).to_owned()]
     });
     table(&rows.collect::<Vec<_>>(), "")
-}
-
-/// Formats rows with aligned columns, each after an indent.
-fn table<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
-    // Combining accents take no column.
-    let columns = |cell: &str| cell.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).count();
-    let width = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let line = |row: &[String; N]| {
-        let padded = |(cell, width): (&String, usize)| cell.clone() + &" ".repeat(width + 3 - columns(cell));
-        let cells: String = row.iter().zip(widths).map(padded).collect();
-        format!("{indent}{}\n", cells.trim_end())
-    };
-    rows.iter().map(line).collect()
 }
 
 fn summary(kind: RuleKind) -> String {

@@ -253,10 +253,20 @@ impl Canvas {
 
     /// Draws a map, whose pixels stay sharp at any size.
     pub(super) fn image(&mut self, area: Area, image: &MapImage) -> Result<(), FigureError> {
+        let sharp = r#" image-rendering="pixelated" style="image-rendering:pixelated""#;
+        self.image_with(area, image, sharp)
+    }
+
+    /// Draws an image that is interpolated between its pixels.
+    pub(super) fn smooth_image(&mut self, area: Area, image: &MapImage) -> Result<(), FigureError> {
+        self.image_with(area, image, "")
+    }
+
+    fn image_with(&mut self, area: Area, image: &MapImage, attributes: &str) -> Result<(), FigureError> {
         let data = BASE64_STANDARD.encode(png::of_map(image)?);
         let Area { x, y, width, height } = area;
         self.push(format_args!(
-            r#"<image x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" preserveAspectRatio="none" image-rendering="pixelated" style="image-rendering:pixelated" xlink:href="data:image/png;base64,{data}"/>"#
+            r#"<image x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" preserveAspectRatio="none"{attributes} xlink:href="data:image/png;base64,{data}"/>"#
         ));
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::curves::CurveAxis;
 use super::map::MapImage;
 use super::scale::Scale;
 use super::style::{CURVE_WIDTH, LINE};
+use super::surface_plot::SurfacePlot;
 use super::trajectories::{Ensemble, Trajectories};
 
 /// The height of the plot over its width.
@@ -37,10 +38,6 @@ const CONTOUR_WIDTH: f64 = 0.5;
 const CONTOUR_OPACITY: f64 = 0.3;
 const PARTICLE_WIDTH: f64 = 0.35;
 const PARTICLE_OPACITY: f64 = 0.45;
-/// Width of the dark line behind that of a mean.
-const HALO: f64 = 2.2;
-/// Radius of the marker at an end, in font sizes.
-const END: f64 = 0.32;
 /// The smallest distance between points of a path; closer ones are left out.
 const FINEST: f64 = 0.25;
 
@@ -48,25 +45,30 @@ const FINEST: f64 = 0.25;
 #[derive(Clone, Debug)]
 pub(super) struct LandscapePlot {
     landscape: Landscape,
-    view: ViewSettings,
-    scale: SymLog,
-    horizontal: CurveAxis,
-    vertical: CurveAxis,
+    pub view: ViewSettings,
+    pub scale: SymLog,
+    pub horizontal: CurveAxis,
+    pub vertical: CurveAxis,
     bar: ColorBar,
-    start: [f64; 2],
-    tracks: Vec<Track>,
+    pub start: [f64; 2],
+    pub tracks: Vec<Track>,
 }
 
 /// The paths of an optimizer.
 #[derive(Clone, Debug)]
-struct Track {
-    color: [u8; 3],
-    marker: Marker,
-    mean: Vec<[f64; 2]>,
-    particles: Vec<Vec<[f64; 2]>>,
+pub(super) struct Track {
+    pub color: [u8; 3],
+    pub marker: Marker,
+    pub mean: Vec<[f64; 2]>,
+    pub particles: Vec<Vec<[f64; 2]>>,
 }
 
 impl LandscapePlot {
+    /// Width of the dark line behind that of a mean, in points.
+    pub(super) const HALO: f64 = 2.2;
+    /// Radius of the marker at an end, in font sizes.
+    pub(super) const END: f64 = 0.32;
+
     pub(super) fn of(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> LandscapePlot {
         let (spec, view) = (trajectories.spec(), trajectories.view());
         let landscape = spec.landscape.landscape();
@@ -106,7 +108,8 @@ impl LandscapePlot {
 
     /// Returns the width from the left end of the vertical axis' label to the frame.
     pub(super) fn gutter(&self, height: f64, em: f64) -> f64 {
-        self.vertical.gutter(height, em)
+        // In space, the axes are drawn inside the area.
+        if self.view.space { 0.0 } else { self.vertical.gutter(height, em) }
     }
 
     /// Returns the width from the frame to the right end of the colour bar.
@@ -123,7 +126,7 @@ impl LandscapePlot {
 
     /// Returns the tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the
     /// same floor, and a longer track drawn later would hide a shorter one.
-    fn longest_first(&self) -> Vec<&Track> {
+    pub(super) fn longest_first(&self) -> Vec<&Track> {
         let length = |track: &&Track| {
             let [x, y] = track.mean.last().copied().unwrap_or(self.start);
             (x - self.start[0]).hypot(y - self.start[1])
@@ -135,6 +138,22 @@ impl LandscapePlot {
 
     /// Draws landscape, trajectories, axes and colour bar; the label of the vertical axis begins `left` of the frame.
     pub(super) fn draw(&self, canvas: &mut Canvas, area: Area, left: f64, em: f64) -> Result<(), FigureError> {
+        if self.view.space {
+            SurfacePlot::new(self, area).draw(canvas, em)?;
+        } else {
+            self.draw_plane(canvas, area, left, em)?;
+        }
+        let bar = self.bar.draw(canvas, area, em);
+        if self.view.contours {
+            for level in self.scale.contour_levels() {
+                let y = bar.bottom() - self.scale.position(level) * bar.height;
+                canvas.path(&[vec![[bar.x, y], [bar.right(), y]]], self.contour_stroke(level));
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_plane(&self, canvas: &mut Canvas, area: Area, left: f64, em: f64) -> Result<(), FigureError> {
         canvas.image(area, &self.colors(area))?;
         let frame = Frame { ground: self, area };
         canvas.clipped(area, |canvas| {
@@ -162,13 +181,6 @@ impl LandscapePlot {
         let beside = self.vertical.at(Side::Left, area.height, em);
         beside.draw_marks(canvas, area, Side::Left, Parts::Both, em);
         beside.draw_label_upright(canvas, area, area.x - left + 0.5 * LINE * em);
-        let bar = self.bar.draw(canvas, area, em);
-        if self.view.contours {
-            for level in self.scale.contour_levels() {
-                let y = bar.bottom() - self.scale.position(level) * bar.height;
-                canvas.path(&[vec![[bar.x, y], [bar.right(), y]]], self.contour_stroke(level));
-            }
-        }
         Ok(())
     }
 
@@ -181,7 +193,7 @@ impl LandscapePlot {
         places.map(|place| self.loss(place)).collect()
     }
 
-    fn loss(&self, place: [f64; 2]) -> f64 {
+    pub(super) fn loss(&self, place: [f64; 2]) -> f64 {
         self.landscape.loss(place)
     }
 
@@ -194,8 +206,22 @@ impl LandscapePlot {
         MapImage { width, height, rgba: self.losses([width, height]).into_iter().flat_map(color).collect() }
     }
 
+    pub(super) fn particle_stroke(color: [u8; 3]) -> Stroke {
+        Stroke { color, width: PARTICLE_WIDTH, dash: Dash::Solid, opacity: PARTICLE_OPACITY }
+    }
+
+    /// Draws the cross of the start.
+    pub(super) fn draw_cross(canvas: &mut Canvas, [x, y]: [f64; 2], em: f64, opacity: f64) {
+        let arms = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[along, across]| {
+            [0.25, 0.75].map(|length| [x + length * em * along, y + length * em * across]).to_vec()
+        });
+        for (color, width) in [([0; 3], 2.0), ([255; 3], 0.9)] {
+            canvas.path(&arms, Stroke { color, width, dash: Dash::Solid, opacity });
+        }
+    }
+
     /// Returns the stroke of a contour line: dark on light colours and light on dark ones, the same all along a line.
-    fn contour_stroke(&self, level: f64) -> Stroke {
+    pub(super) fn contour_stroke(&self, level: f64) -> Stroke {
         let color = against(self.view.colormap.rgb(self.scale.position(level)));
         Stroke { color, width: CONTOUR_WIDTH, dash: Dash::Solid, opacity: CONTOUR_OPACITY }
     }
@@ -321,32 +347,25 @@ impl Frame<'_> {
 
     fn draw_particles(&self, canvas: &mut Canvas, track: &Track) {
         let paths: Vec<Vec<[f64; 2]>> = track.particles.iter().map(|path| self.path(path)).collect();
-        let stroke = Stroke { color: track.color, width: PARTICLE_WIDTH, dash: Dash::Solid, opacity: PARTICLE_OPACITY };
-        canvas.path(&paths, stroke);
+        canvas.path(&paths, LandscapePlot::particle_stroke(track.color));
     }
 
     fn draw_mean(&self, canvas: &mut Canvas, track: &Track) {
         let path = [self.path(&track.mean)];
-        for (color, width) in [([0; 3], HALO), (track.color, CURVE_WIDTH)] {
+        for (color, width) in [([0; 3], LandscapePlot::HALO), (track.color, CURVE_WIDTH)] {
             canvas.path(&path, Stroke { color, width, dash: Dash::Solid, opacity: 1.0 });
         }
     }
 
     /// Draws the start as a cross, as in the window.
     fn draw_start(&self, canvas: &mut Canvas, em: f64) {
-        let [x, y] = self.at(self.ground.start);
-        let arms = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]].map(|[along, across]| {
-            [0.25, 0.75].map(|length| [x + length * em * along, y + length * em * across]).to_vec()
-        });
-        for (color, width) in [([0; 3], 2.0), ([255; 3], 0.9)] {
-            canvas.path(&arms, Stroke { color, width, dash: Dash::Solid, opacity: 1.0 });
-        }
+        LandscapePlot::draw_cross(canvas, self.at(self.ground.start), em, 1.0);
     }
 
     fn draw_end(&self, canvas: &mut Canvas, track: &Track, em: f64) {
         let last = track.mean.last().filter(|[x, y]| x.is_finite() && y.is_finite());
         if let Some(last) = last {
-            canvas.marker(track.marker, self.at(*last), END * em, [track.color, [0; 3]]);
+            canvas.marker(track.marker, self.at(*last), LandscapePlot::END * em, [track.color, [0; 3]]);
         }
     }
 }

@@ -26,6 +26,8 @@ mod rows;
 mod scale;
 mod scan;
 mod style;
+mod surface_plot;
+mod surface_raster;
 mod svg;
 mod trainings;
 mod trajectories;

@@ -124,7 +124,7 @@ impl CurveRenderer {
             points: 5,
             opaque: false,
         };
-        CurveRenderer { pipeline: Target { format, samples }.pipeline(device, &primitive), plots: HashMap::new() }
+        CurveRenderer { pipeline: Target::flat(format, samples).pipeline(device, &primitive), plots: HashMap::new() }
     }
 
     /// Uploads the data that [`CurveRenderer::paint`] needs to draw the curves of a plot, if not uploaded yet.
@@ -141,7 +141,7 @@ impl CurveRenderer {
             plot.upload(device, queue, Arc::clone(set));
         }
         plot.frame.clear();
-        plot.frame.push(Frame { size_px: placement.size_px, px_per_unit: 1.0, ..Frame::default() });
+        plot.frame.push(Frame { size_px: placement.size_px, offset_per_unit: 1.0, ..Frame::default() });
         plot.frame.upload(device, queue);
         plot.places.clear();
         plot.places.push(Places { px_per_place: placement.px_per_place, origin_px: placement.origin_px });

@@ -105,6 +105,14 @@ impl Heatmap {
             }
         };
         queue.write_buffer(&self.ground, 0, bytemuck::bytes_of(&ground(scene)));
+    }
+
+    /// Returns the colours from the lowest to the highest loss, as a texture of one row.
+    pub(super) fn colors(&self) -> wgpu::TextureView {
+        self.colors.create_view(&wgpu::TextureViewDescriptor::default())
+    }
+
+    pub(super) fn prepare_colors(&mut self, queue: &wgpu::Queue, scene: &Scene) {
         if self.uploaded != Some(scene.colormap) {
             self.upload_colors(queue, scene.colormap);
             self.uploaded = Some(scene.colormap);

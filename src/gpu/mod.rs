@@ -9,9 +9,10 @@
 //! shares with Rust. A test in `tests/` compares pixels with numbers computed on the CPU.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use valleyscope_engine::landscape::Landscape;
-use valleyscope_experiments::view::{Colormap, SymLog, Viewport};
+use valleyscope_experiments::view::{Colormap, HeightField, Orbit, SpaceView, SymLog, Viewport};
 
 mod curves;
 mod heatmap;
@@ -19,17 +20,19 @@ mod path;
 mod pipeline;
 mod points;
 mod positions;
+mod surface;
 mod trails;
 pub mod uniform;
 
 pub use curves::{CurveRenderer, CurveSet, CurveStyle, Placement};
-pub use pipeline::{SHADERS, program_shader};
+pub use pipeline::{BEHIND, SHADERS, program_shader};
 
 use heatmap::Heatmap;
 use path::Paths;
-use pipeline::{Target, Uniforms};
+use pipeline::{Ground, Target, Uniforms};
 use points::Points;
 use positions::PositionBuffer;
+use surface::SpaceRenderer;
 use trails::Trails;
 use uniform::{Frame, split};
 
@@ -47,6 +50,32 @@ pub struct Scene {
     pub pixels_per_point: f32,
     /// The ensembles in drawing order.
     pub ensembles: Vec<EnsembleStyle>,
+    /// The surface in space that is drawn instead of the plane.
+    pub space: Option<SpaceScene>,
+}
+
+/// The landscape as a surface in space, over the square about the camera's centre.
+#[derive(Clone, Debug)]
+pub struct SpaceScene {
+    pub orbit: Orbit,
+    /// The heights of the surface for the scene's landscape, camera and scale.
+    pub heights: Arc<HeightField>,
+}
+
+impl SpaceScene {
+    fn view(&self, scene: &Scene) -> SpaceView {
+        SpaceView { camera: scene.viewport.camera, orbit: self.orbit, size_px: scene.viewport.size_px }
+    }
+}
+
+impl Scene {
+    /// Returns the offset in the shaders of a point one unit of the plane from the camera's centre.
+    fn offset_per_unit(&self) -> f64 {
+        match self.space {
+            None => 1.0 / self.viewport.units_per_px(),
+            Some(_) => 2.0 / self.viewport.camera.width,
+        }
+    }
 }
 
 /// The drawing style of one ensemble.
@@ -89,10 +118,11 @@ pub struct Positions<'a> {
 /// It needs no more than the limits of WebGL 2, and so uses no storage buffers.
 pub struct Renderer {
     frame: Uniforms<Frame>,
+    target: Target,
     heatmap: Heatmap,
-    trails: Trails,
-    paths: Paths,
-    points: Points,
+    overlays: Overlays,
+    /// The pipelines and textures of the surface in space, while it is drawn.
+    space: Option<SpaceRenderer>,
     positions: HashMap<u32, PositionBuffer>,
     mean_paths: HashMap<u32, Vec<[f32; 2]>>,
     /// Whether a scene of at least one pixel is prepared.
@@ -103,13 +133,13 @@ impl Renderer {
     /// Creates the pipelines for render passes with one colour target of `format` and `samples` samples, and no depth.
     /// Colours are written as sRGB values, premultiplied; a format that encodes sRGB gets linear ones.
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> Self {
-        let target = Target { format, samples };
+        let target = Target::flat(format, samples);
         let frame = Uniforms::new(device, "frame");
         Renderer {
             heatmap: Heatmap::new(device, target, &frame.layout),
-            trails: Trails::new(device, target, &frame.layout),
-            paths: Paths::new(device, target, &frame.layout),
-            points: Points::new(device, target, &frame.layout),
+            overlays: Overlays::new(device, Ground { target, frame: &frame.layout, space: None }),
+            space: None,
+            target,
             frame,
             positions: HashMap::new(),
             mean_paths: HashMap::new(),
@@ -146,33 +176,35 @@ impl Renderer {
         self.mean_paths.retain(|id, _| ids.contains(id));
     }
 
-    /// Uploads the data that [`Renderer::paint`] needs to draw `scene`.
-    pub fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene) {
+    /// Uploads the data that [`Renderer::paint`] needs to draw `scene`. The returned commands draw the surface in space,
+    /// if there is one; submit them before those of the pass.
+    #[must_use]
+    pub fn prepare(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        scene: &Scene,
+    ) -> Option<wgpu::CommandBuffer> {
         let [width, height] = scene.viewport.size_px;
         self.is_prepared = width >= 1.0 && height >= 1.0;
         if !self.is_prepared {
-            return;
+            return None;
         }
         self.frame.clear();
-        self.frame.push(frame(&scene.viewport));
+        self.frame.push(frame(scene));
         self.frame.upload(device, queue);
-        self.heatmap.prepare(device, queue, scene, &self.frame.layout);
-
-        self.trails.clear();
-        self.paths.clear();
-        self.points.clear();
-        for style in &scene.ensembles {
-            if let Some(positions) = self.positions.get(&style.id) {
-                self.trails.add(scene, style, positions);
-                self.points.add(scene, style, positions);
-            }
-            if let Some(path) = self.mean_paths.get(&style.id).filter(|_| style.mean_path) {
-                self.paths.add(scene, style, path);
-            }
-        }
-        self.trails.upload(device, queue);
-        self.paths.upload(device, queue);
-        self.points.upload(device, queue);
+        self.heatmap.prepare_colors(queue, scene);
+        let Some(in_space) = &scene.space else {
+            self.space = None;
+            self.heatmap.prepare(device, queue, scene, &self.frame.layout);
+            self.overlays.prepare(device, queue, scene, &self.positions, &self.mean_paths);
+            return None;
+        };
+        let (target, frame) = (self.target, &self.frame.layout);
+        let space = self.space.get_or_insert_with(|| SpaceRenderer::new(device, target, frame, &self.heatmap.colors()));
+        space.prepare(device, queue, scene, in_space);
+        space.overlays.prepare(device, queue, scene, &self.positions, &self.mean_paths);
+        Some(space.draw(device, &self.frame))
     }
 
     /// Draws the prepared scene into the pass's viewport, which has the scene's `size_px`: the
@@ -182,20 +214,72 @@ impl Renderer {
             return;
         }
         self.frame.bind(pass, 0, 0);
-        self.heatmap.paint(pass);
-        self.trails.paint(pass);
-        self.paths.paint(pass);
-        self.points.paint(pass);
+        match &self.space {
+            Some(space) => space.paint(pass),
+            None => {
+                self.heatmap.paint(pass);
+                self.overlays.paint(pass, 0);
+            }
+        }
     }
 }
 
-fn frame(viewport: &Viewport) -> Frame {
-    let [(x_hi, x_lo), (y_hi, y_lo)] = viewport.camera.center.map(split);
+/// The trails, mean paths and particles on one ground.
+struct Overlays {
+    trails: Trails,
+    paths: Paths,
+    points: Points,
+}
+
+impl Overlays {
+    fn new(device: &wgpu::Device, ground: Ground<'_>) -> Overlays {
+        Overlays {
+            trails: Trails::new(device, ground),
+            paths: Paths::new(device, ground),
+            points: Points::new(device, ground),
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        scene: &Scene,
+        positions: &HashMap<u32, PositionBuffer>,
+        mean_paths: &HashMap<u32, Vec<[f32; 2]>>,
+    ) {
+        self.trails.clear();
+        self.paths.clear();
+        self.points.clear();
+        for style in &scene.ensembles {
+            if let Some(positions) = positions.get(&style.id) {
+                self.trails.add(scene, style, positions);
+                self.points.add(scene, style, positions);
+            }
+            if let Some(path) = mean_paths.get(&style.id).filter(|_| style.mean_path) {
+                self.paths.add(scene, style, path);
+            }
+        }
+        self.trails.upload(device, queue);
+        self.paths.upload(device, queue);
+        self.points.upload(device, queue);
+    }
+
+    /// Draws with the pipelines of this number.
+    fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
+        self.trails.paint(pass, pipeline);
+        self.paths.paint(pass, pipeline);
+        self.points.paint(pass, pipeline);
+    }
+}
+
+fn frame(scene: &Scene) -> Frame {
+    let [(x_hi, x_lo), (y_hi, y_lo)] = scene.viewport.camera.center.map(split);
     Frame {
         center_hi: [x_hi, y_hi],
         center_lo: [x_lo, y_lo],
-        size_px: viewport.size_px,
-        px_per_unit: (1.0 / viewport.units_per_px()) as f32,
+        size_px: scene.viewport.size_px,
+        offset_per_unit: scene.offset_per_unit() as f32,
         padding: 0.0,
     }
 }

@@ -1,8 +1,6 @@
 //! The mean path of each ensemble: a line in its colour with a dark casing.
 
-use valleyscope_experiments::view::Viewport;
-
-use super::pipeline::{PATH, POINT_BYTES, Primitive, Target, Uniforms};
+use super::pipeline::{Ground, PATH, POINT_BYTES, Uniforms};
 use super::uniform::{Path, rgb};
 use super::{EnsembleStyle, Scene};
 
@@ -12,14 +10,19 @@ const CASING: f32 = 1.0;
 /// The smallest distance of points on the screen; closer ones are left out, as shorter pieces would spoil the line's
 /// smooth edge.
 const SPACING_PX: f32 = 1.0;
+/// The longest piece of a line in space, which follows the surface, in halves of the square in view.
+const LONGEST_IN_SPACE: f32 = 1.0 / 64.0;
+/// The largest number of pieces from one point to the next.
+const MOST_PIECES: f32 = 256.0;
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
 
 pub(super) struct Paths {
-    pipeline: wgpu::RenderPipeline,
+    /// One on the plane; in space, one behind the surface and one in front of it.
+    pipelines: Vec<wgpu::RenderPipeline>,
     uniforms: Uniforms<Path>,
     buffer: wgpu::Buffer,
-    /// The points in centred pixels; each path has a missing point before its first and after its last one.
+    /// The points as offsets; each path has a missing point before its first and after its last one.
     points: Vec<[f32; 2]>,
     draws: Vec<Draw>,
 }
@@ -33,18 +36,11 @@ struct Draw {
 }
 
 impl Paths {
-    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, ground: Ground<'_>) -> Self {
         let uniforms = Uniforms::new(device, "path");
-        let primitive = Primitive {
-            shader: PATH,
-            vertex_entry: "path_vertex",
-            fragment_entry: "path_fragment",
-            bind_groups: &[frame, &uniforms.layout],
-            points: 4,
-            opaque: false,
-        };
-        let pipeline = target.pipeline(device, &primitive);
-        Paths { pipeline, uniforms, buffer: allocate(device, 1024), points: Vec::new(), draws: Vec::new() }
+        let entries = ["path_vertex", "path_fragment"];
+        let pipelines = ground.pipelines(device, PATH, entries, &uniforms.layout, 4);
+        Paths { pipelines, uniforms, buffer: allocate(device, 1024), points: Vec::new(), draws: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -56,7 +52,7 @@ impl Paths {
     pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, path: &[[f32; 2]]) {
         let first = self.points.len();
         self.points.push(NO_POINT);
-        push_spaced(&mut self.points, &scene.viewport, path);
+        push_spaced(&mut self.points, scene, path);
         self.points.push(NO_POINT);
         let Some(segments) = (self.points.len() - first).checked_sub(3).filter(|segments| *segments > 0) else {
             self.points.truncate(first);
@@ -83,8 +79,9 @@ impl Paths {
         }
     }
 
-    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
-        pass.set_pipeline(&self.pipeline);
+    /// Draws with the pipeline of this number.
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
+        pass.set_pipeline(&self.pipelines[pipeline]);
         // All casings are drawn first, so that adjacent paths keep their colours.
         for draw in &self.draws {
             self.paint_one(pass, draw, draw.casing);
@@ -114,17 +111,30 @@ fn allocate(device: &wgpu::Device, points: usize) -> wgpu::Buffer {
     })
 }
 
-/// Adds a path in centred pixels, leaving out points that lie close to the one before, but never the
-/// last one. Where the mean is not finite the line has a gap.
-fn push_spaced(points: &mut Vec<[f32; 2]>, viewport: &Viewport, path: &[[f32; 2]]) {
-    let [center_x, center_y] = viewport.camera.center;
-    let px_per_unit = 1.0 / viewport.units_per_px();
+/// Adds a path as offsets, leaving out points that lie close to the one before, but never the last one. Where the mean
+/// is not finite the line has a gap. In space, long pieces are divided.
+fn push_spaced(points: &mut Vec<[f32; 2]>, scene: &Scene, path: &[[f32; 2]]) {
+    let [center_x, center_y] = scene.viewport.camera.center;
+    let offset_per_unit = scene.offset_per_unit();
+    let (spacing, longest) = match &scene.space {
+        None => (SPACING_PX, f32::INFINITY),
+        Some(space) => (SPACING_PX / space.view(scene).px_per_unit() as f32, LONGEST_IN_SPACE),
+    };
     let mut kept = NO_POINT;
     for (index, [x, y]) in path.iter().enumerate() {
-        let point =
-            [((f64::from(*x) - center_x) * px_per_unit) as f32, ((f64::from(*y) - center_y) * px_per_unit) as f32];
-        let is_close = (point[0] - kept[0]).hypot(point[1] - kept[1]) < SPACING_PX;
+        let point = [
+            ((f64::from(*x) - center_x) * offset_per_unit) as f32,
+            ((f64::from(*y) - center_y) * offset_per_unit) as f32,
+        ];
+        let length = (point[0] - kept[0]).hypot(point[1] - kept[1]);
+        let is_close = length < spacing;
         if !is_close || index + 1 == path.len() {
+            // The comparison fails for a length that is not finite.
+            let pieces = if length > longest { (length / longest).ceil().min(MOST_PIECES) as u32 } else { 1 };
+            for piece in 1..pieces {
+                let part = piece as f32 / pieces as f32;
+                points.push([0, 1].map(|axis| kept[axis] + part * (point[axis] - kept[axis])));
+            }
             points.push(point);
             kept = point;
         }

@@ -6,55 +6,51 @@ use std::mem;
 use bytemuck::Pod;
 use valleyscope_engine::loss::LossProgram;
 
-/// The shaders by file name, each with the shared parts in front, as passed to wgpu.
-pub const SHADERS: [(&str, &str); 5] = [HEATMAP, TRAILS, PATH, POINTS, CURVE];
+/// Puts shared parts in front of a shader.
+macro_rules! shader {
+    ($name:literal: $($file:literal)+) => {
+        ($name, concat!($(include_str!(concat!("../../shaders/", $file, ".wgsl"))),+))
+    };
+}
+
+/// The shaders by name, each with the shared parts in front, as passed to wgpu.
+pub const SHADERS: [(&str, &str); 10] =
+    [HEATMAP, TRAILS.plane, TRAILS.space, PATH.plane, PATH.space, POINTS.plane, POINTS.space, CURVE, SURFACE, BLIT];
 
 /// The heatmap of the paper's valley.
-pub(super) const HEATMAP: (&str, &str) = (
-    "heatmap",
-    concat!(
-        include_str!("../../shaders/frame.wgsl"),
-        include_str!("../../shaders/heatmap.wgsl"),
-        include_str!("../../shaders/valley.wgsl")
-    ),
-);
+pub(super) const HEATMAP: (&str, &str) = shader!("heatmap": "frame" "colors" "heatmap" "valley");
+/// The heatmap of a landscape that runs as a program, without its loss.
+const PROGRAM: (&str, &str) = shader!("program": "frame" "colors" "heatmap" "program");
+pub(super) const SURFACE: (&str, &str) = shader!("surface": "frame" "colors" "stroke" "space" "surface");
+pub(super) const BLIT: (&str, &str) = shader!("blit": "frame" "blit");
+pub(super) const CURVE: (&str, &str) = shader!("curve": "frame" "stroke" "curve");
+pub(super) const TRAILS: Overlay = Overlay {
+    plane: shader!("trails": "frame" "stroke" "plane" "trails"),
+    space: shader!("trails in space": "frame" "stroke" "space" "trails"),
+};
+pub(super) const PATH: Overlay = Overlay {
+    plane: shader!("path": "frame" "stroke" "plane" "path"),
+    space: shader!("path in space": "frame" "stroke" "space" "path"),
+};
+pub(super) const POINTS: Overlay = Overlay {
+    plane: shader!("points": "frame" "plane" "points"),
+    space: shader!("points in space": "frame" "stroke" "space" "points"),
+};
 
 /// Returns the shader of the heatmap of a landscape that runs as a program.
 pub fn program_shader(program: &LossProgram) -> String {
-    const COMMON: &str = concat!(
-        include_str!("../../shaders/frame.wgsl"),
-        include_str!("../../shaders/heatmap.wgsl"),
-        include_str!("../../shaders/program.wgsl")
-    );
-    format!("{COMMON}\n{}", program.wgsl())
+    format!("{}\n{}", PROGRAM.1, program.wgsl())
 }
 
-pub(super) const TRAILS: (&str, &str) = (
-    "trails",
-    concat!(
-        include_str!("../../shaders/frame.wgsl"),
-        include_str!("../../shaders/stroke.wgsl"),
-        include_str!("../../shaders/trails.wgsl")
-    ),
-);
-pub(super) const PATH: (&str, &str) = (
-    "path",
-    concat!(
-        include_str!("../../shaders/frame.wgsl"),
-        include_str!("../../shaders/stroke.wgsl"),
-        include_str!("../../shaders/path.wgsl")
-    ),
-);
-pub(super) const CURVE: (&str, &str) = (
-    "curve",
-    concat!(
-        include_str!("../../shaders/frame.wgsl"),
-        include_str!("../../shaders/stroke.wgsl"),
-        include_str!("../../shaders/curve.wgsl")
-    ),
-);
-pub(super) const POINTS: (&str, &str) =
-    ("points", concat!(include_str!("../../shaders/frame.wgsl"), include_str!("../../shaders/points.wgsl")));
+/// The opacity of overlays behind the surface, over that in front of it.
+pub const BEHIND: f32 = 0.25;
+
+/// The shader of an overlay, on the plane and on the surface in space.
+#[derive(Clone, Copy)]
+pub(super) struct Overlay {
+    plane: (&'static str, &'static str),
+    space: (&'static str, &'static str),
+}
 
 /// The number of bytes of a point (x, y) in a vertex buffer.
 pub(super) const POINT_BYTES: u64 = mem::size_of::<[f32; 2]>() as u64;
@@ -64,6 +60,49 @@ pub(super) const POINT_BYTES: u64 = mem::size_of::<[f32; 2]>() as u64;
 pub(super) struct Target {
     pub format: wgpu::TextureFormat,
     pub samples: u32,
+    /// The comparison with the stored depth, if the target has one.
+    pub depth: Option<wgpu::CompareFunction>,
+    /// The factor of the opacity of overlays.
+    pub visibility: f32,
+}
+
+/// The format of depths.
+pub(super) const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth24Plus;
+
+/// The ground under the overlays.
+#[derive(Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub target: Target,
+    pub frame: &'a wgpu::BindGroupLayout,
+    /// The layout of the surface in space; `None` on the plane.
+    pub space: Option<&'a wgpu::BindGroupLayout>,
+}
+
+impl Ground<'_> {
+    /// Creates the pipelines of an overlay: on the plane a single one; in space first that of the parts behind the
+    /// surface, then that of the parts in front of it.
+    pub(super) fn pipelines(
+        &self,
+        device: &wgpu::Device,
+        overlay: Overlay,
+        [vertex_entry, fragment_entry]: [&str; 2],
+        uniforms: &wgpu::BindGroupLayout,
+        points: usize,
+    ) -> Vec<wgpu::RenderPipeline> {
+        let pipeline = |target: Target, shader, bind_groups: &[&wgpu::BindGroupLayout]| {
+            let primitive = Primitive { shader, vertex_entry, fragment_entry, bind_groups, points, opaque: false };
+            target.pipeline(device, &primitive)
+        };
+        let Some(space) = self.space else {
+            return vec![pipeline(self.target, overlay.plane, &[self.frame, uniforms])];
+        };
+        let parts = [(wgpu::CompareFunction::Greater, BEHIND), (wgpu::CompareFunction::LessEqual, 1.0)];
+        let of_part = |(depth, visibility)| {
+            let target = Target { depth: Some(depth), visibility, ..self.target };
+            pipeline(target, overlay.space, &[self.frame, uniforms, space])
+        };
+        parts.map(of_part).into()
+    }
 }
 
 /// The properties specific to one primitive's pipeline.
@@ -79,6 +118,11 @@ pub(super) struct Primitive<'a> {
 }
 
 impl Target {
+    /// Returns a target without depth.
+    pub(super) fn flat(format: wgpu::TextureFormat, samples: u32) -> Target {
+        Target { format, samples, depth: None, visibility: 1.0 }
+    }
+
     pub(super) fn pipeline(&self, device: &wgpu::Device, primitive: &Primitive<'_>) -> wgpu::RenderPipeline {
         let (label, source) = primitive.shader;
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
@@ -108,7 +152,10 @@ impl Target {
                 })
             })
             .collect();
-        let constants = [("target_encodes", f64::from(u8::from(self.format.is_srgb())))];
+        let constants = [
+            ("target_encodes", f64::from(u8::from(self.format.is_srgb()))),
+            ("visibility", f64::from(self.visibility)),
+        ];
         let options = wgpu::PipelineCompilationOptions { constants: &constants, ..Default::default() };
         device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
             label: Some(label),
@@ -120,7 +167,13 @@ impl Target {
                 buffers: &buffers,
             },
             primitive: wgpu::PrimitiveState { topology: wgpu::PrimitiveTopology::TriangleStrip, ..Default::default() },
-            depth_stencil: None,
+            depth_stencil: self.depth.map(|compare| wgpu::DepthStencilState {
+                format: DEPTH,
+                depth_write_enabled: Some(primitive.opaque),
+                depth_compare: Some(compare),
+                stencil: wgpu::StencilState::default(),
+                bias: wgpu::DepthBiasState::default(),
+            }),
             multisample: wgpu::MultisampleState { count: self.samples, ..Default::default() },
             fragment: Some(wgpu::FragmentState {
                 module: &module,

@@ -1,6 +1,6 @@
 //! The particles at their current positions, as discs.
 
-use super::pipeline::{POINT_BYTES, POINTS, Primitive, Target, Uniforms};
+use super::pipeline::{Ground, POINT_BYTES, POINTS, Uniforms};
 use super::positions::PositionBuffer;
 use super::uniform::{Disc, rgb};
 use super::{EnsembleStyle, Scene};
@@ -12,7 +12,8 @@ const RING_GAP: f32 = 2.0;
 const RING_WIDTH: f32 = 1.5;
 
 pub(super) struct Points {
-    pipeline: wgpu::RenderPipeline,
+    /// One on the plane; in space, one behind the surface and one in front of it.
+    pipelines: Vec<wgpu::RenderPipeline>,
     uniforms: Uniforms<Disc>,
     /// The draws, selected particles last, so that nothing covers them.
     draws: Vec<Draw>,
@@ -27,18 +28,11 @@ struct Draw {
 }
 
 impl Points {
-    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, ground: Ground<'_>) -> Self {
         let uniforms = Uniforms::new(device, "points");
-        let primitive = Primitive {
-            shader: POINTS,
-            vertex_entry: "point_vertex",
-            fragment_entry: "point_fragment",
-            bind_groups: &[frame, &uniforms.layout],
-            points: 1,
-            opaque: false,
-        };
-        let pipeline = target.pipeline(device, &primitive);
-        Points { pipeline, uniforms, draws: Vec::new(), selected: Vec::new() }
+        let entries = ["point_vertex", "point_fragment"];
+        let pipelines = ground.pipelines(device, POINTS, entries, &uniforms.layout, 1);
+        Points { pipelines, uniforms, draws: Vec::new(), selected: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -76,8 +70,9 @@ impl Points {
         self.uniforms.upload(device, queue);
     }
 
-    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
-        pass.set_pipeline(&self.pipeline);
+    /// Draws with the pipeline of this number.
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
+        pass.set_pipeline(&self.pipelines[pipeline]);
         for draw in self.draws.iter().chain(&self.selected) {
             self.uniforms.bind(pass, 1, draw.uniforms);
             let end = draw.offset + u64::from(draw.instances) * POINT_BYTES;

@@ -1,6 +1,6 @@
 //! The trails of the particles, fading with age.
 
-use super::pipeline::{POINT_BYTES, Primitive, TRAILS, Target, Uniforms};
+use super::pipeline::{Ground, POINT_BYTES, TRAILS, Uniforms};
 use super::positions::{PositionBuffer, Segments};
 use super::uniform::{Trail, rgb};
 use super::{EnsembleStyle, Scene};
@@ -9,9 +9,17 @@ use super::{EnsembleStyle, Scene};
 const EDGE: f32 = 0.75;
 /// The largest number of particles whose trails have edges; more would overlap and darken the background.
 const MOST_EDGED: usize = 300;
+/// The largest number of pieces in which a segment follows the surface in space.
+const MOST_PIECES: usize = 32;
+/// The number of pieces of all trails of an ensemble from which on segments have fewer pieces.
+const MANY_PIECES: usize = 60_000;
+/// The number of segments of an ensemble's trails from which on they are not drawn behind the surface in space, where
+/// so many would only be a haze and take as long again.
+const TOO_MANY_BEHIND: usize = 100_000;
 
 pub(super) struct Trails {
-    pipeline: wgpu::RenderPipeline,
+    /// One on the plane; in space, one behind the surface and one in front of it.
+    pipelines: Vec<wgpu::RenderPipeline>,
     uniforms: Uniforms<Trail>,
     draws: Vec<Draw>,
 }
@@ -22,20 +30,16 @@ struct Draw {
     offset: u64,
     stride: u64,
     instances: u32,
+    /// Whether the parts behind the surface are drawn.
+    is_seen_behind: bool,
 }
 
 impl Trails {
-    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, ground: Ground<'_>) -> Self {
         let uniforms = Uniforms::new(device, "trails");
-        let primitive = Primitive {
-            shader: TRAILS,
-            vertex_entry: "trail_vertex",
-            fragment_entry: "trail_fragment",
-            bind_groups: &[frame, &uniforms.layout],
-            points: 4,
-            opaque: false,
-        };
-        Trails { pipeline: target.pipeline(device, &primitive), uniforms, draws: Vec::new() }
+        let entries = ["trail_vertex", "trail_fragment"];
+        let pipelines = ground.pipelines(device, TRAILS, entries, &uniforms.layout, 4);
+        Trails { pipelines, uniforms, draws: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -44,15 +48,21 @@ impl Trails {
     }
 
     pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
+        let all = (style.trail_steps as usize).min(positions.oldest_age()) * positions.particles;
+        let pieces = if scene.space.is_some() { (MANY_PIECES / all.max(1)).clamp(1, MOST_PIECES) as u32 } else { 1 };
         for segments in positions.segments(style.trail_steps as usize) {
-            let uniforms = self.uniforms.push(trail(scene, style, positions, segments));
-            self.draws.push(Draw {
-                uniforms,
-                positions: positions.buffer.clone(),
-                offset: segments.offset,
-                stride: positions.stride(),
-                instances: (segments.columns * positions.particles) as u32,
-            });
+            let whole = Trail { pieces, ..trail(scene, style, positions, segments) };
+            for piece in 0..pieces {
+                let uniforms = self.uniforms.push(Trail { piece, ..whole });
+                self.draws.push(Draw {
+                    uniforms,
+                    positions: positions.buffer.clone(),
+                    offset: segments.offset,
+                    stride: positions.stride(),
+                    instances: (segments.columns * positions.particles) as u32,
+                    is_seen_behind: all < TOO_MANY_BEHIND,
+                });
+            }
         }
     }
 
@@ -60,9 +70,11 @@ impl Trails {
         self.uniforms.upload(device, queue);
     }
 
-    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
-        pass.set_pipeline(&self.pipeline);
-        for draw in &self.draws {
+    /// Draws with the pipeline of this number.
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
+        pass.set_pipeline(&self.pipelines[pipeline]);
+        let is_behind = pipeline + 1 < self.pipelines.len();
+        for draw in self.draws.iter().filter(|draw| !is_behind || draw.is_seen_behind) {
             self.uniforms.bind(pass, 1, draw.uniforms);
             for column in 0..4 {
                 let start = draw.offset + u64::from(column) * draw.stride;
@@ -87,7 +99,7 @@ fn trail(scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer, segme
         first_age: segments.first_age as u32,
         oldest_age: positions.oldest_age() as u32,
         particles: positions.particles as u32,
-        padding: 0,
+        ..Trail::default()
     }
 }
 

@@ -10,7 +10,7 @@ pub struct Frame {
     pub center_hi: [f32; 2],
     pub center_lo: [f32; 2],
     pub size_px: [f32; 2],
-    pub px_per_unit: f32,
+    pub offset_per_unit: f32,
     pub padding: f32,
 }
 
@@ -46,7 +46,9 @@ pub struct Trail {
     pub first_age: u32,
     pub oldest_age: u32,
     pub particles: u32,
-    pub padding: u32,
+    pub piece: u32,
+    pub pieces: u32,
+    pub padding: [u32; 3],
 }
 
 /// `Path` of `path.wgsl`.
@@ -87,6 +89,30 @@ pub struct Disc {
     pub edge_px: f32,
     pub ring_radius_px: f32,
     pub ring_half_width_px: f32,
+}
+
+/// `Space` of `space.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Space {
+    pub right: [f32; 3],
+    pub distance: f32,
+    pub up: [f32; 3],
+    pub focal_px: f32,
+    pub back: [f32; 3],
+    pub lift_px: f32,
+}
+
+/// `Surface` of `surface.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Surface {
+    pub light: [f32; 3],
+    pub contours: f32,
+    pub contour_width_px: f32,
+    pub ambient: f32,
+    pub diffuse: f32,
+    pub padding: f32,
 }
 
 /// Returns an sRGB colour with channels from 0 to 1, as in the shaders.

@@ -2,6 +2,7 @@
 
 mod commands_page;
 mod documents;
+mod landscapes_page;
 mod markdown;
 mod optimizers_page;
 mod parameters_page;

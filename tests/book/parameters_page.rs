@@ -1,5 +1,6 @@
 //! The page of settings, made from the window's controls and the presets.
 
+use valleyscope_engine::landscape::LandscapeKind;
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseParameter};
 use valleyscope_engine::parameter::OF_SIMULATION;
 use valleyscope_engine::quantity::{Range, number_text};
@@ -17,11 +18,17 @@ pub fn text() -> String {
         ## Landscape and simulation\n\n"
         .to_owned();
     let preset = shortest("Landscape");
-    let rows = OF_SIMULATION.map(|(path, control)| {
+    let valley = LandscapeKind::Valley
+        .info()
+        .parameters
+        .iter()
+        .map(|of| (format!("simulation.landscape.{}", of.key()), of.parameter));
+    let all = valley.chain(OF_SIMULATION.map(|(path, control)| (path.to_owned(), control)));
+    let rows = all.map(|(path, control)| {
         let scale = if control.slider.spacing == Spacing::Log { ", logarithmic" } else { "" };
         let slider = format!("{} to {}{scale}", number_text(control.slider.low), number_text(control.slider.high));
         let [label, help, paper] = [control.label, control.help, control.paper].map(escaped);
-        [label, code(path), slider, allowed(&preset, path), help, paper]
+        [label, code(&path), slider, allowed(&preset, &path), help, paper]
     });
     text += &table(["control", "in presets", "slider", "allowed", "meaning", "in the paper"], rows);
     text += &format!("## Noise\n\n{}", noises());

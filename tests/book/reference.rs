@@ -7,15 +7,16 @@ use valleyscope::app::shortcuts;
 use valleyscope_experiments::preset::{BuiltIn, built_ins};
 
 use crate::markdown::{code, escaped, table};
-use crate::{commands_page, optimizers_page, parameters_page};
+use crate::{commands_page, landscapes_page, optimizers_page, parameters_page};
 
 const NOTE: &str = "<!-- Written by `cargo xtask docs`. Change the code that it is made from, not this page. -->\n\n";
 
 /// Returns the pages with their names.
-fn pages() -> [(&'static str, String); 5] {
+fn pages() -> [(&'static str, String); 6] {
     [
         ("commands.md", commands_page::text()),
         ("keys.md", keys()),
+        ("landscapes.md", landscapes_page::text()),
         ("optimizers.md", optimizers_page::text()),
         ("parameters.md", parameters_page::text()),
         ("presets.md", presets()),

@@ -6,6 +6,7 @@
 
 mod driver;
 mod files;
+mod losses;
 mod memory;
 mod messages;
 mod mutate;

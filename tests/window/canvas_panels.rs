@@ -1,15 +1,18 @@
 //! The landscape and the formulas, by their accessible names.
 
+use std::sync::Arc;
+
 use egui::accesskit::Role;
-use egui::{Modifiers, PointerButton, Pos2, Rect, vec2};
+use egui::{Key, Modifiers, PointerButton, Pos2, Rect, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
+use valleyscope::app::landscape::{Mark, Projection, SpaceProjection};
 use valleyscope::player::PlayerCommand;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
-use valleyscope_experiments::view::{Camera, Viewport};
+use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
 
 use crate::canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
 
@@ -356,7 +359,7 @@ fn a_picture_has_no_interaction_hints() {
     // So far away that the step is too short to be visible.
     let far = Camera { center: [0.0, 0.0], width: 1e4 };
     let document = harness.state().document.clone();
-    harness.state_mut().landscape.restore_view(&document, far);
+    harness.state_mut().landscape.restore_view(&document, far, Orbit::HOME);
     harness.run_steps(3);
     assert!(says(&harness.output().shapes, "zoom in to see"), "the window has room for the hint");
     let context = egui::Context::default();
@@ -420,4 +423,95 @@ fn the_formula_panel_chooses_particles_and_shows_each_line() {
     harness.get_by_label("Deselect").click();
     harness.run_steps(3);
     assert_eq!(harness.state().live.selected, None);
+}
+
+/// Returns the landscape as a surface in space, seen from above at an angle.
+fn in_space() -> Harness<'static, Stage> {
+    let mut harness = landscape();
+    harness.state_mut().document.view.space = true;
+    harness.state_mut().document.view.follow = false;
+    harness.run_steps(3);
+    harness
+}
+
+/// Returns the view, and the surface of the document's landscape in it.
+fn surface(harness: &Harness<'_, Stage>) -> SpaceProjection {
+    let Stage { landscape, document, .. } = harness.state();
+    let canvas = canvas(harness);
+    let view = SpaceView { camera: landscape.camera(), orbit: landscape.orbit(), size_px: canvas.size().into() };
+    let valley = document.spec.landscape.landscape();
+    let scale = document.view.scale.expect("the test has a fixed scale");
+    let loss = |xy| valley.loss(xy);
+    SpaceProjection { view, heights: Arc::new(HeightField::sample(loss, view.camera, &scale)) }
+}
+
+fn on_surface(harness: &Harness<'_, Stage>, xy: [f64; 2]) -> Mark {
+    Projection::Space(surface(harness)).mark(xy).expect("on the surface")
+}
+
+#[test]
+fn a_drag_in_space_turns_the_surface_and_other_buttons_move_it() {
+    let mut harness = in_space();
+    let (camera, orbit) = (harness.state().landscape.camera(), harness.state().landscape.orbit());
+    let middle = canvas(&harness).center() + vec2(0.0, 120.0);
+    drag(&mut harness, middle, vec2(-50.0, 20.0));
+    let turned = harness.state().landscape.orbit();
+    assert!(turned.azimuth > orbit.azimuth + 5.0 && turned.elevation > orbit.elevation + 2.0, "{turned:?}");
+    assert_eq!(harness.state().landscape.camera(), camera);
+    harness.get_by_role_and_label(Role::Canvas, "Landscape").focus();
+    harness.run_steps(2);
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::ArrowUp);
+    harness.run_steps(2);
+    assert_ne!(harness.state().landscape.camera().center, camera.center);
+    harness.key_press_modifiers(Modifiers::NONE, Key::Plus);
+    harness.run_steps(2);
+    assert!(harness.state().landscape.camera().width < camera.width);
+    harness.key_press_modifiers(Modifiers::NONE, Key::ArrowDown);
+    harness.run_steps(2);
+    assert!((harness.state().landscape.orbit().elevation - (turned.elevation - 5.0)).abs() < 1e-9);
+}
+
+#[test]
+fn a_click_in_space_selects_the_particle_there_and_places_the_start_on_the_surface() {
+    let mut harness = in_space();
+    harness.state_mut().document.view.scale = Some(SymLog { linear: 0.05, max: 10.0 });
+    advance_to(&mut harness, 130);
+    let xy = particle(&harness, 1, 2);
+    let mark = on_surface(&harness, xy);
+    let at = canvas(&harness).min + Vec2::from(mark.px);
+    click(&mut harness, at, Modifiers::NONE);
+    let selected = harness.state().live.selected.expect("a particle is selected");
+    let found = on_surface(&harness, particle(&harness, selected.optimizer, selected.particle));
+    assert!((found.px[0] - mark.px[0]).hypot(found.px[1] - mark.px[1]) < 2.0, "{selected:?}");
+
+    let wanted = [0.4, 0.3];
+    let mark = on_surface(&harness, wanted);
+    assert!(!mark.is_hidden);
+    let at = canvas(&harness).min + Vec2::from(mark.px);
+    click(&mut harness, at, Modifiers::SHIFT);
+    let start = &harness.state().document.spec.start;
+    assert!((start.x.get() - wanted[0]).abs() < 0.02 && (start.y.get() - wanted[1]).abs() < 0.02, "{start:?}");
+}
+
+#[test]
+fn the_wheel_in_space_keeps_the_point_under_the_pointer() {
+    let mut harness = in_space();
+    harness.state_mut().document.view.scale = Some(SymLog { linear: 0.05, max: 10.0 });
+    harness.run_steps(2);
+    let xy = [0.4, 0.3];
+    let at = canvas(&harness).min + Vec2::from(on_surface(&harness, xy).px);
+    let place = |harness: &Harness<'_, Stage>| surface(harness).view.place_from_xy(xy);
+    let (before, width) = (place(&harness), harness.state().landscape.camera().width);
+    harness.hover_at(at);
+    harness.event(egui::Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Point,
+        delta: vec2(0.0, 60.0),
+        phase: egui::TouchPhase::Move,
+        modifiers: Modifiers::NONE,
+        source: egui::MouseWheelSource::Unknown,
+    });
+    harness.run_steps(30);
+    let after = place(&harness);
+    assert!(harness.state().landscape.camera().width < 0.95 * width);
+    assert!((0..2).all(|axis| (after[axis] - before[axis]).abs() < 0.02), "{before:?} {after:?}");
 }

@@ -183,6 +183,27 @@ fn a_picture_has_the_size_that_is_asked_for_and_no_buttons() {
 }
 
 #[test]
+fn a_picture_in_space_shows_the_surface_and_its_axes() {
+    let mut harness = drawn();
+    advance_to(&mut harness, 20);
+    let flat = picture(&mut harness, PictureSize::Times(1));
+    harness.state_mut().document.view.space = true;
+    harness.run_steps(3);
+    let first = picture(&mut harness, PictureSize::Times(1));
+    assert_eq!(first.size, flat.size);
+    assert_ne!(first.pixels, flat.pixels);
+    // The surface covers the middle, and the background the corners of the canvas.
+    let at = |x: usize, y: usize| first.pixels[y * first.size[0] + x];
+    let [width, height] = first.size;
+    let colors: std::collections::BTreeSet<[u8; 4]> =
+        (0..80).map(|step| at(width / 2 - 80 + 2 * step, height / 2).to_array()).collect();
+    assert!(colors.len() > 30, "{} colours across the surface", colors.len());
+    assert_eq!(at(30, 60), at(30, height - 20), "the background is plain");
+    let larger = picture(&mut harness, PictureSize::Times(2));
+    assert_eq!(larger.size, flat.size.map(|side| 2 * side));
+}
+
+#[test]
 fn without_a_graphics_card_the_export_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = harness(Stage::new(three_optimizers(5), Shown::Landscape, None), [520.0, 380.0]);
@@ -245,6 +266,29 @@ fn an_animation_is_saved_frame_by_frame_and_the_session_is_restored() {
     assert_eq!(frames.len(), 5);
     assert_eq!(frames[0].delay().numer_denom_ms(), (100, 1));
     assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 2, "nothing else is left behind");
+}
+
+#[test]
+fn an_animation_in_space_has_the_surface_in_each_frame() {
+    let mut harness = drawn();
+    harness.state_mut().document.view.space = true;
+    advance_to(&mut harness, 4);
+    let expected = picture(&mut harness, PictureSize::Times(1));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().join("space.gif");
+    export(&mut harness, Settings { to_step: 10, ..settings(target.clone(), AnimationFormat::Gif) });
+    let frames = frames_of(&target);
+    assert_eq!(frames.len(), 3);
+    let [x, y] = expected.size.map(|side| side / 2);
+    let background = expected.pixels[60 * expected.size[0] + 30].to_array();
+    for frame in &frames {
+        let near = |at: [u32; 2], to: [u8; 4]| {
+            let found = frame.buffer().get_pixel(at[0], at[1]).0;
+            (0..3).all(|channel| found[channel].abs_diff(to[channel]) < 40)
+        };
+        assert!(near([x as u32 - 40, y as u32 + 30], expected.pixels[(y + 30) * expected.size[0] + x - 40].to_array()));
+        assert!(near([30, 60], background));
+    }
 }
 
 #[test]

@@ -15,3 +15,4 @@ mod put_program;
 mod session_store;
 mod shaders;
 mod snapshots;
+mod space;

@@ -7,6 +7,8 @@
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams
 //! quantity, parameter, spacing   ranges of values, texts and extents of controls, spacing along axes and sliders
+//! language                       typed rules and losses, from text to instructions
+//! loss                           losses as programs, with their derivatives
 //! landscape, noise, optimizer    losses with their gradients, noise of these, rules of a step
 //! simulation                     particles on a landscape, step by step
 //! sweep                          phase diagrams: many runs a pixel
@@ -22,6 +24,7 @@ pub mod instructions;
 pub mod landscape;
 pub mod lanes;
 pub mod language;
+mod latest;
 pub mod loss;
 pub mod noise;
 pub mod optimizer;

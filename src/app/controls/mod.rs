@@ -1,6 +1,7 @@
 //! The controls panel: landscape, noise and start, and a card for each optimizer.
 
 mod highlight;
+mod landscape_choice;
 mod optimizers;
 mod parameter;
 mod schedule;
@@ -9,10 +10,11 @@ mod simulation;
 mod swatch;
 
 pub(super) use highlight::Highlight;
+pub(super) use landscape_choice::{landscape_choice, landscape_editor};
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
 pub(super) use settings::controls_set_by;
-pub(super) use simulation::{landscape_choice, noise_choice};
+pub(super) use simulation::noise_choice;
 pub(super) use swatch::color_swatch;
 
 use egui::{ScrollArea, Ui};
@@ -48,7 +50,7 @@ impl ControlsPanel {
         }
         let shown = area.show(ui, |ui| {
             ui.add_space(2.0);
-            simulation::landscape_card(ui, document);
+            simulation::landscape_card(ui, document, requests);
             simulation::start_card(ui, document);
             optimizers::cards(ui, &mut document.spec, live, requests);
             ui.add_space(8.0);

@@ -2,7 +2,9 @@
 
 use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, Layout, RichText, TextEdit, Ui, vec2};
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
+use valleyscope_engine::optimizer::{
+    Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec,
+};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
@@ -13,7 +15,7 @@ use super::parameter::{Control, HyperparameterValue};
 use super::schedule::schedule;
 use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
-use crate::app::rule_text::{self, RuleEditor};
+use crate::app::text_editor::{self, TextEditor};
 use crate::app::theme;
 
 /// The button pressed on a card.
@@ -76,7 +78,7 @@ fn as_text(ui: &Ui, spec: &mut SimulationSpec, index: usize, requests: &mut Requ
     if rated.rule.kind().typed().is_some() {
         return editor(id, "").open(ui.ctx());
     }
-    match rule_text::as_text(&rated.rule) {
+    match text_editor::rule_as_text(&rated.rule) {
         Ok(rule) => {
             let rule = RatedRule { rule, ..rated };
             let id = add(spec, OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule });
@@ -86,8 +88,8 @@ fn as_text(ui: &Ui, spec: &mut SimulationSpec, index: usize, requests: &mut Requ
     }
 }
 
-fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
-    RuleEditor { of: ("landscape", id), owner }
+fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {
+    TextEditor::new(("landscape", id), owner)
 }
 
 /// The card of an optimizer.
@@ -209,7 +211,7 @@ fn replace_rule(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String>
     let choice = ui.horizontal(|ui| {
         ui.label("Rule")
             .on_hover_text("The update rule. A new one keeps the settings that both have, and restarts the run.");
-        rule_text::replace_rule(ui, &format!("{owner}: rule"), rule, RuleSpec::on_plane)
+        text_editor::replace_rule(ui, &format!("{owner}: rule"), rule, RuleSpec::on_plane)
     });
     choice.inner
 }
@@ -260,7 +262,7 @@ fn choose(ui: &mut Ui, owner: &str, of: &Hyperparameter, choices: &[Hyperparamet
 fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {
     ui.add_enabled_ui(room, |ui| {
         let (response, _) = egui::containers::menu::MenuButton::new("+ Add optimizer").ui(ui, |ui| {
-            if let Some(kind) = rule_text::choices(ui, None) {
+            if let Some(kind) = text_editor::choices::<RuleKind>(ui, None) {
                 let rule = RuleSpec::on_plane(kind).rated(defaults::learning_rate());
                 let id = add(spec, OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule });
                 if kind.typed().is_some() {

@@ -3,8 +3,9 @@
 use valleyscope_engine::parameter;
 use valleyscope_engine::simulation::{Setting, SimulationSpec};
 
+use super::landscape_choice::LANDSCAPE;
 use super::schedule;
-use super::simulation::{LANDSCAPE, NOISE};
+use super::simulation::NOISE;
 
 /// Returns the names of the controls that `settings` set to different values in two simulations; if nothing differs, of
 /// all that they set.

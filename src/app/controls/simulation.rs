@@ -1,20 +1,23 @@
 //! The cards of the settings that all optimizers share.
 
 use egui::{ComboBox, Ui};
-use valleyscope_engine::landscape::{LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::{StartCoordinate, Temperature};
 use valleyscope_engine::simulation::{StartSpec, defaults};
+use valleyscope_experiments::view::Camera;
 
+use super::landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
 use super::parameter::{Control, LandscapeValue, NoiseValue};
 use crate::app::document::Document;
+use crate::app::live::Requests;
 use crate::app::theme;
 
-/// The label of the choice of the landscape.
-pub(crate) const LANDSCAPE: &str = "Landscape L";
 /// The label of the choice of the noise.
 pub(crate) const NOISE: &str = "Noise";
+/// The tab in the identity of the landscape's editor.
+const TAB: &str = "landscape";
 /// The initial Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;
 
@@ -30,13 +33,18 @@ pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
 }
 
 /// Shows the landscape, its parameters and the noise on its gradient.
-pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
+pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
     card(ui, "Landscape", |ui| {
-        let spec = &mut document.spec;
+        let Document { spec, view } = document;
         let before = spec.landscape;
-        landscape_choice(ui, "landscape", &mut spec.landscape);
-        if spec.landscape.kind() != before.kind() {
-            move_start(&mut spec.start, &before, &spec.landscape);
+        match landscape_choice(ui, TAB, &mut spec.landscape, requests) {
+            // The view of a document belongs to its landscape.
+            Some(LandscapeChange::Chosen) => {
+                view.camera = None;
+                move_start(&mut spec.start, &before, &spec.landscape);
+            }
+            Some(LandscapeChange::Copied) => view.camera = view.camera.or(Some(Camera::home(&before))),
+            None => {}
         }
         for (of, value) in spec.landscape.parameters() {
             let mut own = LandscapeValue { of, value };
@@ -54,6 +62,7 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
             }
         }
     });
+    landscape_editor(ui.ctx(), TAB, &mut document.spec.landscape);
 }
 
 /// Moves the start to that of another landscape, unless the user has moved it.
@@ -61,25 +70,6 @@ fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSp
     if [start.x.get(), start.y.get()] == before.info().start {
         [start.x, start.y] = after.info().start.map(StartCoordinate::clamped);
     }
-}
-
-/// Shows the choice of the landscape. Another one keeps the parameters that both have.
-pub(crate) fn landscape_choice(ui: &mut Ui, id: &str, landscape: &mut LandscapeSpec) {
-    ui.horizontal(|ui| {
-        let label = ui.label(LANDSCAPE);
-        let combo = ComboBox::from_id_salt(id).selected_text(landscape.kind().name()).height(500.0);
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
-            for &kind in LandscapeKind::ALL {
-                let LandscapeInfo { name, formula, about, source, .. } = kind.info();
-                let help = format!("{about}\n\nL = {formula}\n\nSource: {source}.");
-                let is_chosen = kind == landscape.kind();
-                if ui.selectable_label(is_chosen, *name).on_hover_text(help).clicked() && !is_chosen {
-                    *landscape = LandscapeSpec::new(kind).in_place_of(landscape);
-                }
-            }
-        });
-        shown.response.labelled_by(label.id);
-    });
 }
 
 /// Shows the choice of the noise. Another one keeps the parameters that both have.

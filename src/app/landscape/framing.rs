@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use egui::Ui;
-use valleyscope_experiments::view::Camera;
+use valleyscope_experiments::view::{Camera, Orbit};
 
 use super::interaction::start_xy;
 use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY_DISTANCE, fitted, limited};
@@ -20,7 +20,8 @@ const FIT_SPREADS: f64 = 40.0;
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     camera: Option<Camera>,
-    /// The document's initial camera in the last frame; a different one means another document.
+    orbit: Option<Orbit>,
+    /// The document's first look in the last frame; a different one means another document or landscape.
     first: Option<FirstLook>,
     follower: Follower,
     fit_requested: bool,
@@ -33,16 +34,27 @@ pub(super) struct Framing {
     left_out: Vec<u32>,
 }
 
-/// The settings that decide where a document is first looked at: the camera and the landscape, all typed ones being one.
-#[derive(Debug, PartialEq)]
+/// The place and the direction from which a document is first looked at.
+#[derive(Debug)]
 struct FirstLook {
-    camera: Option<Camera>,
-    landscape: &'static str,
+    camera: Camera,
+    orbit: Option<Orbit>,
+    /// The built-in landscape; `None` for a typed one, which may be a copy of a built-in one as text.
+    landscape: Option<&'static str>,
 }
 
 impl FirstLook {
     fn of(document: &Document) -> FirstLook {
-        FirstLook { camera: document.view.camera, landscape: document.spec.landscape.kind().key() }
+        let kind = document.spec.landscape.kind();
+        let landscape = kind.formula().is_none().then(|| kind.key());
+        FirstLook { camera: first_look(document), orbit: document.view.orbit, landscape }
+    }
+
+    /// Returns whether another document or another landscape is looked at.
+    fn differs(&self, before: &FirstLook) -> bool {
+        let are_built_in = self.landscape.is_some() && before.landscape.is_some();
+        (self.camera, self.orbit) != (before.camera, before.orbit)
+            || (are_built_in && self.landscape != before.landscape)
     }
 }
 
@@ -60,18 +72,28 @@ impl Framing {
         self.camera.unwrap_or(Camera::HOME)
     }
 
+    /// Returns the direction from which the surface in space is seen.
+    pub(super) fn orbit(&self) -> Orbit {
+        self.orbit.unwrap_or(Orbit::HOME)
+    }
+
+    pub(super) fn look_from(&mut self, orbit: Orbit) {
+        self.orbit = Some(orbit.limited());
+    }
+
     pub(super) fn left_out(&self) -> &[u32] {
         &self.left_out
     }
 
     /// Makes the next document start with its own initial camera.
     pub(super) fn reset_view(&mut self) {
-        self.camera = None;
+        (self.camera, self.orbit) = (None, None);
     }
 
-    pub(super) fn restore_view(&mut self, document: &Document, camera: Camera) {
+    pub(super) fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
         self.first = Some(FirstLook::of(document));
         self.look_at(limited(camera));
+        self.look_from(orbit);
     }
 
     pub(super) fn look_at(&mut self, camera: Camera) {
@@ -85,12 +107,14 @@ impl Framing {
 
     /// Sets the document's initial camera, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
-        let first = Some(FirstLook::of(document));
-        if self.camera.is_none() || self.first != first {
-            self.camera = Some(first_look(document));
+        let first = FirstLook::of(document);
+        let is_other = self.first.as_ref().is_none_or(|before| first.differs(before));
+        if self.camera.is_none() || is_other {
+            self.camera = Some(first.camera);
+            self.look_from(first.orbit.unwrap_or(Orbit::HOME));
             self.follower.stop();
         }
-        self.first = first;
+        self.first = Some(first);
     }
 
     /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.

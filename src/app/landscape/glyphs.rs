@@ -8,6 +8,7 @@ use valleyscope_engine::simulation::StepTrace;
 use valleyscope_experiments::view::Viewport;
 
 use super::labels::{LabelRequest, place};
+use super::projection::Projection;
 
 /// An arrow at the particle's position before the step.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,39 +80,42 @@ pub(super) enum GlyphKey {
 pub(super) fn draw(
     painter: &Painter,
     canvas: Rect,
-    viewport: &Viewport,
+    projection: &Projection,
     step: &StepTrace,
     font: &FontId,
     with_key: GlyphKey,
 ) -> Rect {
     let glyphs = glyphs(step);
-    let at = on_canvas(canvas, viewport, step.inputs.theta);
+    let theta = step.inputs.theta;
+    let base = projection.mark(theta);
     let mut step_to_scale = true;
-    if canvas.expand(200.0).contains(at) {
+    if let Some(at) = base.map(|mark| mark.on(canvas)).filter(|at| canvas.expand(200.0).contains(*at)) {
         let mut labels = Vec::new();
         for glyph in &glyphs {
-            let direction = vec2(glyph.vector[0] as f32, -glyph.vector[1] as f32);
             let size = (glyph.vector[0].powi(2) + glyph.vector[1].powi(2)).sqrt();
             if compressed_length(size) == 0.0 {
                 continue;
             }
-            let true_length = (size / viewport.units_per_px()) as f32;
+            let true_length = (size / projection.units_per_px()) as f32;
             let length = match glyph.to_scale && true_length >= VISIBLE_STEP {
                 true => true_length,
                 false => compressed_length(size),
             };
             step_to_scale &= !glyph.to_scale || true_length >= VISIBLE_STEP;
-            let unit = if direction.length() > 0.0 { direction.normalized() } else { Vec2::X };
+            let Some(Shaft { points, unit, tip }) = shaft(canvas, projection, theta, at, glyph.vector, length) else {
+                continue;
+            };
             let width = if glyph.to_scale { 3.0 } else { 2.0 };
-            arrow(painter, at, unit * length.min(2000.0), glyph.color, width);
+            arrow(painter, &points, unit, glyph.color, width);
             let galley = painter.layout_no_wrap(glyph.label.to_owned(), font.clone(), glyph.color);
-            let wanted = LabelRequest { tip: at + unit * length, unit, size: galley.size() + vec2(6.0, 0.0) };
+            let wanted = LabelRequest { tip, unit, size: galley.size() + vec2(6.0, 0.0) };
             labels.push((wanted, galley, glyph.color));
         }
         let mut taken = vec![Rect::from_center_size(at, Vec2::splat(10.0))];
         let states = step.inputs.rule.info().states.iter().zip(&step.trace.states);
         for (part, place) in states.filter(|(part, _)| matches!(part.role, PartRole::State { is_place: true, .. })) {
-            taken.push(place_mark(painter, on_canvas(canvas, viewport, *place), part.symbol, font));
+            let Some(mark) = projection.mark(*place) else { continue };
+            taken.push(place_mark(painter, mark.on(canvas), part.symbol, font));
         }
         draw_labels(painter, canvas, labels, &taken);
     }
@@ -130,17 +134,64 @@ pub(super) fn on_canvas(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2
     canvas.min + vec2(x, y)
 }
 
-fn arrow(painter: &Painter, from: Pos2, vector: Vec2, color: Color32, width: f32) {
-    let unit = vector.normalized();
-    let head = (3.0 + 2.5 * width).min(0.7 * vector.length());
-    let tip = from + vector;
+/// The line of an arrow on the screen, up to its tip.
+struct Shaft {
+    points: Vec<Pos2>,
+    /// The direction at the tip.
+    unit: Vec2,
+    /// The tip, also where it lies far outside of the canvas and the line ends before.
+    tip: Pos2,
+}
+
+/// Returns the line of an arrow of this length along a vector of the plane. In space it lies on the surface, and ends
+/// where that does.
+fn shaft(
+    canvas: Rect,
+    projection: &Projection,
+    theta: [f64; 2],
+    at: Pos2,
+    vector: [f64; 2],
+    length: f32,
+) -> Option<Shaft> {
+    let size = vector[0].hypot(vector[1]);
+    if matches!(projection, Projection::Plane(_)) {
+        let direction = vec2(vector[0] as f32, -vector[1] as f32);
+        let unit = if direction.length() > 0.0 { direction.normalized() } else { Vec2::X };
+        return Some(Shaft { points: vec![at, at + unit * length.min(2000.0)], unit, tip: at + unit * length });
+    }
+    let reach = f64::from(length.min(2000.0)) * projection.units_per_px() / size;
+    let end = [0, 1].map(|axis| theta[axis] + reach * vector[axis]);
+    let pieces = projection.pieces(theta, end).max(4);
+    let points: Vec<Pos2> = (0..=pieces)
+        .map_while(|piece| {
+            let part = piece as f64 / pieces as f64;
+            projection.px([0, 1].map(|axis| theta[axis] + part * (end[axis] - theta[axis])))
+        })
+        .map(|px| canvas.min + Vec2::from(px))
+        .collect();
+    let tip = *points.last()?;
+    let before = points.iter().rev().find(|point| point.distance(tip) > 3.0).or(points.first())?;
+    let unit = (tip - *before).normalized();
+    (points.len() > 1 && unit != Vec2::ZERO).then_some(Shaft { points, unit, tip })
+}
+
+fn arrow(painter: &Painter, points: &[Pos2], unit: Vec2, color: Color32, width: f32) {
+    let Some(&tip) = points.last() else { return };
+    let length: f32 = points.windows(2).map(|pair| pair[0].distance(pair[1])).sum();
+    let head = (3.0 + 2.5 * width).min(0.7 * length);
     let neck = tip - unit * head * 0.8;
     let side = unit.rot90() * head * 0.5;
     let halo = Color32::from_black_alpha(170);
-    painter.line_segment([from, neck], Stroke::new(width + 2.0, halo));
+    // The line ends inside the head.
+    let mut line = points[..points.len() - 1].to_vec();
+    while line.len() > 1 && line[line.len() - 1].distance(tip) < head {
+        line.pop();
+    }
+    line.push(neck);
+    painter.line(line.clone(), Stroke::new(width + 2.0, halo));
     let corners = vec![tip, tip - unit * head + side, tip - unit * head - side];
     painter.add(Shape::convex_polygon(corners.clone(), halo, Stroke::new(2.0, halo)));
-    painter.line_segment([from, neck], Stroke::new(width, color));
+    painter.line(line, Stroke::new(width, color));
     painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
 }
 

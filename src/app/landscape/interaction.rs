@@ -3,9 +3,10 @@
 use egui::{EventFilter, Key, Modifiers, PointerButton, Pos2, Rect, Response, Ui, Vec2};
 use valleyscope_engine::quantity::StartCoordinate;
 use valleyscope_engine::simulation::ParticleId;
-use valleyscope_experiments::view::{Camera, Viewport};
+use valleyscope_experiments::view::{Camera, Orbit, Viewport};
 
-use super::motion::{limited, panned, zoomed};
+use super::motion::{limited, panned, zoomed, zoomed_about};
+use super::projection::Projection;
 use crate::app::{Document, Live, Requests};
 
 /// The effect of dragging and clicking.
@@ -26,6 +27,9 @@ const START_RADIUS: f32 = 10.0;
 const KEY_PAN: f32 = 0.1;
 /// The factor by which + and − zoom.
 const KEY_ZOOM: f64 = 1.25;
+/// The angle by which a drag over a point of the screen, or an arrow key, turns the surface, in degrees.
+const DRAG_TURN: f64 = 0.4;
+const KEY_TURN: f64 = 5.0;
 
 /// The drag in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +50,8 @@ pub(super) struct Interaction {
 pub(super) enum CameraMove {
     Stay,
     To(Camera),
+    /// Looks at the surface in space from another direction.
+    From(Orbit),
     Fit,
 }
 
@@ -55,25 +61,25 @@ impl Interaction {
         &mut self,
         ui: &Ui,
         response: &Response,
-        viewport: &Viewport,
+        projection: &Projection,
         document: &mut Document,
         live: &mut Live,
         requests: &mut Requests,
     ) -> CameraMove {
         let canvas = response.rect;
         let shift = ui.input(|input| input.modifiers.shift);
-        let start_px = to_screen(canvas, viewport, start_xy(document));
+        let start_px = to_screen(canvas, projection, start_xy(document));
         self.show_cursor(ui, response, start_px, shift);
-        let mut camera_move = self.drag(ui, response, viewport, document, start_px, shift);
+        let mut camera_move = self.drag(ui, response, projection, document, start_px, shift);
         if response.double_clicked() && self.tool == Tool::MoveView && !shift {
             camera_move = CameraMove::Fit;
         } else if response.clicked()
             && let Some(at) = response.interact_pointer_pos()
         {
             if shift || self.tool == Tool::PlaceStart {
-                place_start(document, to_plane(canvas, viewport, at));
+                place_start(document, to_plane(canvas, projection, at));
             } else {
-                let particle = nearest_particle(live, viewport, (at - canvas.min).into(), SELECT_RADIUS);
+                let particle = nearest_particle(live, projection, (at - canvas.min).into(), SELECT_RADIUS);
                 live.select(particle, requests);
             }
         }
@@ -81,11 +87,11 @@ impl Interaction {
         if self.tool == Tool::PlaceStart && (placed || is_cancelled(ui)) {
             self.tool = Tool::MoveView;
         }
-        if let Some(camera) = zoom(ui, response, viewport) {
+        if let Some(camera) = zoom(ui, response, projection) {
             camera_move = CameraMove::To(camera);
         }
         if response.has_focus() {
-            match keys(ui, response, viewport) {
+            match keys(ui, response, projection) {
                 CameraMove::Stay => {}
                 key_move => camera_move = key_move,
             }
@@ -94,7 +100,7 @@ impl Interaction {
     }
 
     /// Sets the pointer's cursor to the effect of a drag or a click there.
-    fn show_cursor(&self, ui: &Ui, response: &Response, start_px: Pos2, shift: bool) {
+    fn show_cursor(&self, ui: &Ui, response: &Response, start_px: Option<Pos2>, shift: bool) {
         let Some(pointer) = response.hover_pos() else { return };
         let cursor = match self.tool {
             _ if is_on_start_marker(start_px, pointer) => egui::CursorIcon::Move,
@@ -111,14 +117,15 @@ impl Interaction {
         &mut self,
         ui: &Ui,
         response: &Response,
-        viewport: &Viewport,
+        projection: &Projection,
         document: &mut Document,
-        start_px: Pos2,
+        start_px: Option<Pos2>,
         shift: bool,
     ) -> CameraMove {
         if response.drag_started_by(PointerButton::Primary) {
-            let origin = ui.input(|input| input.pointer.press_origin()).unwrap_or(start_px);
-            let places = shift || self.tool == Tool::PlaceStart || is_on_start_marker(start_px, origin);
+            let origin = ui.input(|input| input.pointer.press_origin());
+            let grabs = origin.is_some_and(|origin| is_on_start_marker(start_px, origin));
+            let places = shift || self.tool == Tool::PlaceStart || grabs;
             self.drag = if places { Drag::Start } else { Drag::View };
         }
         let by_first = response.dragged_by(PointerButton::Primary);
@@ -126,21 +133,30 @@ impl Interaction {
             && self.drag == Drag::Start
             && let Some(at) = response.interact_pointer_pos()
         {
-            place_start(document, to_plane(response.rect, viewport, at));
+            place_start(document, to_plane(response.rect, projection, at));
         }
-        let moves_view = response.dragged_by(PointerButton::Secondary)
-            || response.dragged_by(PointerButton::Middle)
-            || (by_first && self.drag == Drag::View);
-        if moves_view && response.drag_delta() != Vec2::ZERO {
-            return CameraMove::To(panned(viewport, response.drag_delta().into()));
+        let by_others = response.dragged_by(PointerButton::Secondary) || response.dragged_by(PointerButton::Middle);
+        let moves_view = by_others || (by_first && self.drag == Drag::View);
+        let delta = response.drag_delta();
+        if !moves_view || delta == Vec2::ZERO {
+            return CameraMove::Stay;
         }
-        CameraMove::Stay
+        match projection {
+            Projection::Plane(viewport) => CameraMove::To(panned(viewport, delta.into())),
+            Projection::Space(space) if by_others || ui.input(|input| input.modifiers.command) => {
+                CameraMove::To(limited(space.view.panned(delta.into())))
+            }
+            Projection::Space(space) => {
+                let turn = [-delta.x, delta.y].map(|moved| DRAG_TURN * f64::from(moved));
+                CameraMove::From(space.view.orbit.turned(turn))
+            }
+        }
     }
 }
 
 /// Returns whether a position is near enough to the start's marker to grab it.
-fn is_on_start_marker(start_px: Pos2, at: Pos2) -> bool {
-    at.distance(start_px) <= START_RADIUS
+fn is_on_start_marker(start_px: Option<Pos2>, at: Pos2) -> bool {
+    start_px.is_some_and(|start_px| at.distance(start_px) <= START_RADIUS)
 }
 
 /// Returns whether Escape was pressed while nothing else is open that it would close.
@@ -150,25 +166,27 @@ fn is_cancelled(ui: &Ui) -> bool {
     !taken && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
 }
 
-fn to_screen(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
-    canvas.min + Vec2::from(viewport.px_from_xy(xy))
+fn to_screen(canvas: Rect, projection: &Projection, xy: [f64; 2]) -> Option<Pos2> {
+    projection.px(xy).map(|px| canvas.min + Vec2::from(px))
 }
 
-fn to_plane(canvas: Rect, viewport: &Viewport, at: Pos2) -> [f64; 2] {
-    viewport.xy_from_px((at - canvas.min).into())
+fn to_plane(canvas: Rect, projection: &Projection, at: Pos2) -> Option<[f64; 2]> {
+    projection.xy((at - canvas.min).into())
 }
 
 pub(super) fn start_xy(document: &Document) -> [f64; 2] {
     [document.spec.start.x.get(), document.spec.start.y.get()]
 }
 
-fn place_start(document: &mut Document, [x, y]: [f64; 2]) {
+/// Places the start at a point, if there is one under the pointer.
+fn place_start(document: &mut Document, xy: Option<[f64; 2]>) {
+    let Some([x, y]) = xy else { return };
     document.spec.start.x = StartCoordinate::clamped(x);
     document.spec.start.y = StartCoordinate::clamped(y);
 }
 
 /// Returns the camera zoomed by the wheel or a pinch, at the pointer.
-fn zoom(ui: &Ui, response: &Response, viewport: &Viewport) -> Option<Camera> {
+fn zoom(ui: &Ui, response: &Response, projection: &Projection) -> Option<Camera> {
     if !response.contains_pointer() {
         return None;
     }
@@ -179,44 +197,73 @@ fn zoom(ui: &Ui, response: &Response, viewport: &Viewport) -> Option<Camera> {
         (wheel, input.zoom_delta())
     });
     let factor = f64::from(wheel / 240.0).exp() * f64::from(pinch);
-    (factor != 1.0).then(|| zoomed(viewport, (pointer - response.rect.min).into(), factor))
+    let at = (pointer - response.rect.min).into();
+    (factor != 1.0).then(|| match projection {
+        Projection::Plane(viewport) => zoomed(viewport, at, factor),
+        Projection::Space(space) => {
+            let fixed = projection.xy(at).unwrap_or(space.view.camera.center);
+            zoomed_about(space.view.camera, fixed, factor)
+        }
+    })
 }
 
 /// Returns the camera movement of the keys: arrows move the view, + and − zoom about its middle, Home fits the
-/// particles.
-fn keys(ui: &Ui, response: &Response, viewport: &Viewport) -> CameraMove {
+/// particles. In space, arrows turn the surface, and move it with Ctrl.
+fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
     ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
-    let [width, height] = viewport.size_px;
+    let arrows = |modifiers| {
+        let pressed = |key| ui.input_mut(|input| input.count_and_consume_key(modifiers, key)) as f32;
+        [pressed(Key::ArrowLeft) - pressed(Key::ArrowRight), pressed(Key::ArrowUp) - pressed(Key::ArrowDown)]
+    };
     let pressed = |key| ui.input_mut(|input| input.count_and_consume_key(Modifiers::NONE, key)) as f32;
-    let delta = [
-        KEY_PAN * width * (pressed(Key::ArrowLeft) - pressed(Key::ArrowRight)),
-        KEY_PAN * height * (pressed(Key::ArrowUp) - pressed(Key::ArrowDown)),
-    ];
-    let closer = pressed(Key::Plus) + pressed(Key::Equals) - pressed(Key::Minus);
+    let closer = KEY_ZOOM.powf(f64::from(pressed(Key::Plus) + pressed(Key::Equals) - pressed(Key::Minus)));
     if pressed(Key::Home) > 0.0 {
         return CameraMove::Fit;
     }
-    if delta == [0.0, 0.0] && closer == 0.0 {
-        return CameraMove::Stay;
+    let share = |[across, up]: [f32; 2], [width, height]: [f32; 2]| [KEY_PAN * width * across, KEY_PAN * height * up];
+    match projection {
+        Projection::Plane(viewport) => {
+            let delta = share(arrows(Modifiers::NONE), viewport.size_px);
+            if delta == [0.0, 0.0] && closer == 1.0 {
+                return CameraMove::Stay;
+            }
+            let moved = Viewport { camera: panned(viewport, delta), ..*viewport };
+            let middle = viewport.size_px.map(|size| 0.5 * size);
+            CameraMove::To(limited(zoomed(&moved, middle, closer)))
+        }
+        Projection::Space(space) => {
+            let delta = share(arrows(Modifiers::COMMAND), space.view.size_px);
+            let turn = arrows(Modifiers::NONE);
+            if turn != [0.0, 0.0] {
+                return CameraMove::From(space.view.orbit.turned(turn.map(|count| KEY_TURN * f64::from(count))));
+            }
+            if delta == [0.0, 0.0] && closer == 1.0 {
+                return CameraMove::Stay;
+            }
+            let moved = space.view.panned(delta);
+            CameraMove::To(zoomed_about(moved, moved.center, closer))
+        }
     }
-    let moved = Viewport { camera: panned(viewport, delta), ..*viewport };
-    CameraMove::To(limited(zoomed(&moved, [0.5 * width, 0.5 * height], KEY_ZOOM.powf(f64::from(closer)))))
 }
 
-/// Returns the shown particle nearest to a point of the canvas, if within `radius` points.
-pub fn nearest_particle(live: &Live, viewport: &Viewport, at: [f32; 2], radius: f32) -> Option<ParticleId> {
-    let mut nearest = (radius * radius, None);
+/// Returns the shown particle nearest to a point of the canvas, if within `radius` points. In space, one in front of the
+/// surface is preferred to one behind it.
+pub fn nearest_particle(live: &Live, projection: &Projection, at: [f32; 2], radius: f32) -> Option<ParticleId> {
+    let mut near: Vec<(f32, ParticleId, [f64; 2])> = Vec::new();
     for view in live.visible() {
         let newest = view.columns.len().saturating_sub(view.particles);
-        for (particle, &[x, y]) in view.columns[newest..].iter().enumerate() {
-            let [px, py] = viewport.px_from_xy([f64::from(x), f64::from(y)]);
-            let distance = (px - at[0]).powi(2) + (py - at[1]).powi(2);
-            // A diverged particle's distance is not finite, and then never smaller.
-            if distance < nearest.0 || (distance == nearest.0 && nearest.1.is_none()) {
-                nearest = (distance, Some(ParticleId { optimizer: view.optimizer, particle }));
+        for (particle, position) in view.columns[newest..].iter().enumerate() {
+            let xy = position.map(f64::from);
+            let Some([px, py]) = projection.px(xy) else { continue };
+            let distance = (px - at[0]).hypot(py - at[1]);
+            // A diverged particle's distance is not finite, and then the comparison fails.
+            if distance <= radius {
+                near.push((distance, ParticleId { optimizer: view.optimizer, particle }, xy));
             }
         }
     }
-    nearest.1
+    near.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let in_front = near.iter().find(|(.., xy)| projection.mark(*xy).is_some_and(|mark| !mark.is_hidden));
+    in_front.or(near.first()).map(|(_, particle, _)| *particle)
 }

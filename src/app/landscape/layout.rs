@@ -21,11 +21,12 @@ pub(super) struct CanvasLayout {
 }
 
 impl CanvasLayout {
-    pub(super) fn new(ui: &Ui, area: Rect) -> CanvasLayout {
+    /// Lays out the canvas. In space it has its axes inside, and so reaches the edges.
+    pub(super) fn new(ui: &Ui, area: Rect, in_space: bool) -> CanvasLayout {
         let font = TextStyle::Small.resolve(ui.style());
         let width = |text: &str| text_width(ui, &font, text);
         // Labels of fixed widths, so that the canvas does not move while the view does.
-        let left = width("−0.0000") + 10.0;
+        let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
         let right = color_bar::STRIP + width("−0.001") + 20.0;
         let body = TextStyle::Body.resolve(ui.style());
         let pixels_per_point = ui.ctx().pixels_per_point();
@@ -35,7 +36,7 @@ impl CanvasLayout {
         }
         // The labels of the ticks and the name of the axis.
         let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
-        let below = (2.0 * line + 8.0).max(2.0 * font.size + 14.0);
+        let below = if in_space { 8.0 } else { (2.0 * line + 8.0).max(2.0 * font.size + 14.0) };
         let above = font.size + 8.0;
         let canvas = Rect::from_min_max(
             pos2(area.left() + left, area.top() + above),

@@ -6,6 +6,7 @@ use valleyscope_experiments::view::ticks::significant;
 
 use super::layout::CanvasLayout;
 use super::marker::{color_of, draw_marker, marker_of};
+use super::projection::Projection;
 use crate::app::theme::text_width;
 use crate::app::{Document, Live};
 use crate::player::EnsembleView;
@@ -186,21 +187,17 @@ impl Legend {
 pub(super) const MEAN_RADIUS: f32 = 4.5;
 
 /// Marks the mean of each shown ensemble.
-pub(super) fn mark_means(
-    ui: &Ui,
-    canvas: Rect,
-    document: &Document,
-    live: &Live,
-    to_screen: impl Fn([f64; 2]) -> egui::Pos2,
-) {
+pub(super) fn mark_means(ui: &Ui, canvas: Rect, document: &Document, live: &Live, projection: &Projection) {
     let painter = ui.painter().with_clip_rect(canvas);
     for view in live.visible() {
         let Some(&[x, y]) = view.mean_path.last() else { continue };
-        let at = to_screen([f64::from(x), f64::from(y)]);
+        let Some(mark) = projection.mark([f64::from(x), f64::from(y)]) else { continue };
+        let (at, opacity) = (mark.on(canvas), mark.opacity());
         let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer) else { continue };
         if x.is_finite() && y.is_finite() && canvas.expand2(Vec2::splat(10.0)).contains(at) {
             let marker = marker_of(&document.spec.optimizers, view.optimizer);
-            painter.add(draw_marker(marker, at, MEAN_RADIUS, color_of(spec), Color32::BLACK));
+            let [fill, outline] = [color_of(spec), Color32::BLACK].map(|color| color.gamma_multiply(opacity));
+            painter.add(draw_marker(marker, at, MEAN_RADIUS, fill, outline));
         }
     }
 }

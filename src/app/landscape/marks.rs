@@ -1,16 +1,19 @@
 //! Marks and texts on the canvas: the start, captions, and reasons for missing parts.
 
-use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
-use valleyscope_experiments::view::Viewport;
-
-use super::glyphs::on_canvas;
 use super::interaction::start_xy;
 use super::layout::CanvasLayout;
+use super::projection::Projection;
 use crate::app::Document;
+use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
+
+/// The corners of a circle that lies on the surface in space.
+const CIRCLE: usize = 64;
 
 /// Draws the start: a cross, and a circle of one spread about it where that is visible.
-pub(super) fn draw_start(painter: &Painter, canvas: Rect, viewport: &Viewport, document: &Document) {
-    let at = on_canvas(canvas, viewport, start_xy(document));
+pub(super) fn draw_start(painter: &Painter, canvas: Rect, projection: &Projection, document: &Document) {
+    let start = start_xy(document);
+    let Some(mark) = projection.mark(start) else { return };
+    let at = mark.on(canvas);
     if !canvas.expand(20.0).contains(at) {
         return;
     }
@@ -18,13 +21,25 @@ pub(super) fn draw_start(painter: &Painter, canvas: Rect, viewport: &Viewport, d
         for arm in [vec2(1.0, 0.0), vec2(0.0, 1.0)] {
             for side in [-1.0, 1.0] {
                 let ends = [at + arm * side * 3.0, at + arm * side * 9.0];
-                painter.line_segment(ends, Stroke::new(width, color));
+                painter.line_segment(ends, Stroke::new(width, color.gamma_multiply(mark.opacity())));
             }
         }
     }
-    let radius = (document.spec.start.spread.get() / viewport.units_per_px()) as f32;
+    let spread = document.spec.start.spread.get();
+    let radius = (spread / projection.units_per_px()) as f32;
     if radius > 4.0 && radius < 4.0 * canvas.width() {
-        painter.circle_stroke(at, radius, Stroke::new(1.0, Color32::from_white_alpha(190)));
+        let color = Color32::from_white_alpha(190);
+        if matches!(projection, Projection::Plane(_)) {
+            painter.circle_stroke(at, radius, Stroke::new(1.0, color));
+            return;
+        }
+        let around = (0..=CIRCLE).map(|corner| {
+            let (sin, cos) = (std::f64::consts::TAU * corner as f64 / CIRCLE as f64).sin_cos();
+            [start[0] + spread * cos, start[1] + spread * sin]
+        });
+        for piece in projection.line(canvas, around) {
+            painter.line(piece.points, Stroke::new(1.0, color.gamma_multiply(piece.opacity)));
+        }
     }
 }
 

@@ -16,7 +16,9 @@ mod motion;
 mod paint;
 mod panel;
 mod pre_step_readout;
+mod projection;
 mod readout;
+mod space_axes;
 mod summary;
 
 pub(super) use color_settings::{FIRST_SCALE, color_scale, colormap_name};
@@ -26,4 +28,5 @@ pub use interaction::{Tool, nearest_particle};
 pub use marker::line_color;
 pub use motion::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
 pub use panel::LandscapePanel;
+pub use projection::{Mark, Projection, SpaceProjection};
 pub use readout::Readout;

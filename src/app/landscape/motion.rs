@@ -126,10 +126,14 @@ pub fn panned(viewport: &Viewport, delta_px: [f32; 2]) -> Camera {
 
 /// Returns the camera closer by `factor`, such that the point under `at_px` stays there.
 pub fn zoomed(viewport: &Viewport, at_px: [f32; 2], factor: f64) -> Camera {
-    let fixed = viewport.xy_from_px(at_px);
-    let width = limited(Camera { width: viewport.camera.width / factor, ..viewport.camera }).width;
-    let ratio = width / viewport.camera.width;
-    let center = [0, 1].map(|axis| fixed[axis] + (viewport.camera.center[axis] - fixed[axis]) * ratio);
+    zoomed_about(viewport.camera, viewport.xy_from_px(at_px), factor)
+}
+
+/// Returns the camera closer by `factor`, such that a point of the plane keeps its place in the view.
+pub(super) fn zoomed_about(camera: Camera, fixed: [f64; 2], factor: f64) -> Camera {
+    let width = limited(Camera { width: camera.width / factor, ..camera }).width;
+    let ratio = width / camera.width;
+    let center = [0, 1].map(|axis| fixed[axis] + (camera.center[axis] - fixed[axis]) * ratio);
     limited(Camera { center, width })
 }
 

@@ -115,7 +115,7 @@ impl CallbackTrait for LandscapeCallback {
     ) -> Vec<wgpu::CommandBuffer> {
         if let Some(renderer) = resources.get_mut::<Renderer>() {
             lock(&self.uploads).hand_over(device, queue, renderer);
-            renderer.prepare(device, queue, &self.scene);
+            return renderer.prepare(device, queue, &self.scene).into_iter().collect();
         }
         Vec::new()
     }

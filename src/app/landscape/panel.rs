@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use eframe::egui_wgpu::{self, RenderState};
 use egui::{Context, Painter, Rect, Response, Sense, Ui, Vec2, WidgetInfo, vec2};
-use valleyscope_engine::landscape::Landscape;
-use valleyscope_experiments::view::{AutoScale, Camera, SymLog, Viewport};
+use valleyscope_experiments::view::{AutoScale, Camera, Orbit, SymLog, Viewport};
 
 use super::framing::Framing;
-use super::glyphs::{self, on_canvas};
+use super::glyphs;
 use super::interaction::{CameraMove, Interaction, Tool};
 use super::layout::CanvasLayout;
 use super::legend::{self, Legend};
 use super::paint::{self, LandscapeCallback, SharedUploads};
+use super::projection::{Projection, SurfaceCache};
 use super::readout::{self, Readout};
 use super::summary::summary;
-use super::{axes, color_bar, marks};
+use super::{axes, color_bar, marks, space_axes};
 use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
-use crate::gpu::{EnsembleStyle, Scene};
+use crate::gpu::{EnsembleStyle, Scene, SpaceScene};
 use crate::player::{Snapshot, trail_columns};
 
 /// The width of a panel, in points, below which its tools are in a menu.
@@ -26,6 +26,8 @@ const NARROW: f32 = 280.0;
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
 /// The longest side of a picture without a GPU, which would have its own limit, in pixels.
 const LONGEST_SIDE: u32 = 8192;
+/// The longest side of a picture in space, in pixels, each of which takes 36 bytes on the GPU while it is drawn.
+const LONGEST_IN_SPACE: u32 = 4096;
 
 /// The landscape: heatmap, particles, axes, colour bar, legend and tools.
 pub struct LandscapePanel {
@@ -34,9 +36,12 @@ pub struct LandscapePanel {
     uploads: SharedUploads,
     framing: Framing,
     auto_scale: AutoScale,
+    surface: SurfaceCache,
     interaction: Interaction,
     /// The size of the panel without its tools when it was last shown.
     last_size: Vec2,
+    /// Whether the landscape was last shown in space.
+    was_in_space: bool,
 }
 
 impl LandscapePanel {
@@ -50,8 +55,10 @@ impl LandscapePanel {
             uploads: SharedUploads::default(),
             framing: Framing::default(),
             auto_scale: AutoScale::default(),
+            surface: SurfaceCache::default(),
             interaction: Interaction::default(),
             last_size: FIRST_SIZE,
+            was_in_space: false,
         }
     }
 
@@ -60,9 +67,9 @@ impl LandscapePanel {
         self.framing.reset_view();
     }
 
-    /// Restores the camera of an earlier session for `document`.
-    pub fn restore_view(&mut self, document: &Document, camera: Camera) {
-        self.framing.restore_view(document, camera);
+    /// Restores the camera of an earlier session for `document`, and the direction from which the surface was seen.
+    pub fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
+        self.framing.restore_view(document, camera, orbit);
     }
 
     /// Adds the new data of a snapshot. Call once for each, even while the window is hidden.
@@ -77,11 +84,16 @@ impl LandscapePanel {
         self.framing.camera()
     }
 
+    /// Returns the direction from which the surface in space is seen.
+    pub fn orbit(&self) -> Orbit {
+        self.framing.orbit()
+    }
+
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         self.tools(ui, document, requests);
         let area = ui.available_rect_before_wrap();
-        self.last_size = area.size();
-        let layout = CanvasLayout::new(ui, area);
+        (self.last_size, self.was_in_space) = (area.size(), document.view.space);
+        let layout = CanvasLayout::new(ui, area, document.view.space);
         ui.allocate_rect(area, Sense::hover());
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::click_and_drag());
         if layout.canvas.width() < 16.0 || layout.canvas.height() < 16.0 {
@@ -94,7 +106,9 @@ impl LandscapePanel {
     /// Returns the size of a picture of the landscape.
     pub fn extent(&self, window: &Context, size: PictureSize) -> PictureExtent {
         let longest = self.render_state.as_ref().map(|state| state.device.limits().max_texture_dimension_2d);
-        size.extent(self.last_size, window.pixels_per_point(), longest.unwrap_or(LONGEST_SIDE))
+        let longest = longest.unwrap_or(LONGEST_SIDE);
+        let longest = if self.was_in_space { longest.min(LONGEST_IN_SPACE) } else { longest };
+        size.extent(self.last_size, window.pixels_per_point(), longest)
     }
 
     /// Makes an offscreen context for pictures of the landscape, with the style of `window`.
@@ -120,7 +134,7 @@ impl LandscapePanel {
     fn draw_picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, caption: Option<&str>) {
         let area = ui.max_rect();
         ui.painter().rect_filled(area, 0.0, ui.visuals().extreme_bg_color);
-        let layout = CanvasLayout::new(ui, area);
+        let layout = CanvasLayout::new(ui, area, document.view.space);
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::hover());
         let legend = self.draw(ui, &response, &layout, document, live);
         if let Some(caption) = caption {
@@ -143,10 +157,14 @@ impl LandscapePanel {
 
     fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         let tool = &mut self.interaction.tool;
-        ui.selectable_value(tool, Tool::MoveView, "Move view").on_hover_text(
-            "Drag to move the view, click to select a particle, double-click to fit the particles.\n\
+        let drags = match document.view.space {
+            false => "Drag to move the view",
+            true => "Drag to turn the surface, drag with Ctrl or another button to move it",
+        };
+        ui.selectable_value(tool, Tool::MoveView, "Move view").on_hover_text(format!(
+            "{drags}, click to select a particle, double-click to fit the particles.\n\
              Shift+click, or drag its marker, to place the start.",
-        );
+        ));
         ui.selectable_value(tool, Tool::PlaceStart, "Place start").on_hover_text(
             "Click or drag once to place the start of the particles. The right button moves the view; Esc cancels.",
         );
@@ -158,6 +176,8 @@ impl LandscapePanel {
             .on_hover_text("Keep the particles in view. Moving or zooming the view turns it off.");
         ui.toggle_value(&mut document.view.glyphs, "Arrows")
             .on_hover_text("Arrows on the selected particle: gradient, momentum, step and more.");
+        ui.toggle_value(&mut document.view.space, "3-D")
+            .on_hover_text("Show the landscape as a surface in space, or from above. Key: 3.");
         ui.separator();
         ui.menu_button("Export", |ui| {
             if ui.button("Picture (PNG)…").clicked() {
@@ -181,21 +201,44 @@ impl LandscapePanel {
         requests: &mut Requests,
     ) {
         self.framing.begin(document);
-        let viewport = self.viewport(response.rect);
-        match self.interaction.handle(ui, response, &viewport, document, live, requests) {
+        let projection = self.projection(response.rect, document);
+        match self.interaction.handle(ui, response, &projection, document, live, requests) {
             CameraMove::Stay => {}
             CameraMove::Fit => self.framing.request_fit(),
+            CameraMove::From(orbit) => self.framing.look_from(orbit),
             CameraMove::To(camera) => {
                 self.framing.look_at(camera);
                 document.view.follow = false;
             }
         }
-        self.framing.update(ui, document, live, f64::from(response.rect.aspect_ratio()));
+        // In space, the part in view is a square.
+        let aspect = if document.view.space { 1.0 } else { f64::from(response.rect.aspect_ratio()) };
+        self.framing.update(ui, document, live, aspect);
     }
 
     /// Returns the viewport in points.
     fn viewport(&self, canvas: Rect) -> Viewport {
         Viewport { camera: self.camera(), size_px: canvas.size().into() }
+    }
+
+    /// Returns the colour scale of the part in view.
+    fn scale(&mut self, canvas: Rect, document: &Document) -> SymLog {
+        let viewport = match document.view.space {
+            false => self.viewport(canvas),
+            true => Viewport { camera: self.camera(), size_px: [canvas.width(); 2] },
+        };
+        let landscape = document.spec.landscape.landscape();
+        document.view.scale.unwrap_or_else(|| self.auto_scale.update(&landscape, &viewport))
+    }
+
+    /// Returns the mapping of the plane to the canvas.
+    fn projection(&mut self, canvas: Rect, document: &Document) -> Projection {
+        let (viewport, orbit) = (self.viewport(canvas), self.orbit());
+        if !document.view.space {
+            return Projection::Plane(viewport);
+        }
+        let (landscape, scale) = (document.spec.landscape.landscape(), self.scale(canvas, document));
+        Projection::Space(self.surface.projection(&landscape, &scale, viewport, orbit))
     }
 
     /// Draws the landscape with its overlays, and returns the area of the legend.
@@ -210,35 +253,51 @@ impl LandscapePanel {
         let canvas = layout.canvas;
         let viewport = self.viewport(canvas);
         let landscape = document.spec.landscape.landscape();
-        let scale = match document.view.scale {
-            Some(scale) => scale,
-            None => self.auto_scale.update(&landscape, &viewport),
+        let scale = self.scale(canvas, document);
+        let projection = self.projection(canvas, document);
+        let space_axes = match &projection {
+            Projection::Plane(_) => None,
+            Projection::Space(space) => Some(space_axes::of(space.view, &scale)),
         };
         let font = &layout.font;
         let painter = ui.painter().with_clip_rect(canvas);
+        if let Some(axes) = &space_axes {
+            space_axes::draw_walls(&painter, canvas, axes, ui.visuals());
+        }
         if self.render_state.is_some() {
-            self.paint_landscape(ui, canvas, &landscape, scale, document, live);
+            self.paint_landscape(ui, canvas, scale, &projection, document, live);
         } else {
             marks::no_gpu(ui, canvas);
         }
         let legend = Legend::lay_out(ui, layout, document, live);
-        if document.view.uv_frame {
-            axes::draw_uv(&painter, canvas, &viewport, &landscape, &layout.body, legend.area);
+        match &space_axes {
+            Some(_) if document.view.uv_frame => {
+                space_axes::draw_uv(&painter, canvas, &projection, &landscape, &layout.body);
+            }
+            None if document.view.uv_frame => {
+                axes::draw_uv(&painter, canvas, &viewport, &landscape, &layout.body, legend.area);
+            }
+            _ => {}
         }
-        marks::draw_start(&painter, canvas, &viewport, document);
-        legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
-        let key_area = draw_glyphs(&painter, response, layout, &viewport, document, live);
+        if let Some(axes) = &space_axes {
+            space_axes::draw(&painter, canvas, axes, font, ui.visuals());
+        }
+        marks::draw_start(&painter, canvas, &projection, document);
+        legend::mark_means(ui, canvas, document, live, &projection);
+        let key_area = draw_glyphs(&painter, response, layout, &projection, document, live);
         marks::draw_run_away_note(&painter, canvas, document, self.framing.left_out(), font);
         if let Some(bar) = layout.bar {
-            axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
+            if space_axes.is_none() {
+                axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
+            }
             let bar_ticks = color_bar::ticks(&scale, bar.height());
             color_bar::show(ui, bar, scale, &mut document.view, font, &bar_ticks);
         }
         legend.show(ui, canvas, live);
         if let Some(pointer) = response.hover_pos()
             && !response.dragged()
+            && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
-            let xy = viewport.xy_from_px((pointer - canvas.min).into());
             let taken = [legend.area, key_area];
             readout::draw(&painter, canvas, pointer, &Readout::at(&landscape, xy), font, &taken);
         }
@@ -248,7 +307,7 @@ impl LandscapePanel {
         }
         response.widget_info(|| WidgetInfo {
             label: Some("Landscape".to_owned()),
-            current_text_value: Some(summary(document, live, &viewport, self.framing.left_out())),
+            current_text_value: Some(summary(document, live, &projection, self.framing.left_out())),
             ..WidgetInfo::new(egui::Role::Canvas)
         });
         legend.area
@@ -258,8 +317,8 @@ impl LandscapePanel {
         &self,
         ui: &Ui,
         canvas: Rect,
-        landscape: &Landscape,
         scale: SymLog,
+        projection: &Projection,
         document: &Document,
         live: &Live,
     ) {
@@ -286,12 +345,18 @@ impl LandscapePanel {
             .collect();
         let scene = Scene {
             viewport: Viewport { camera: self.camera(), size_px: (canvas.size() * pixels_per_point).round().into() },
-            landscape: landscape.clone(),
+            landscape: document.spec.landscape.landscape(),
             scale,
             colormap: view.colormap,
             contours: if view.contours { SymLog::CONTOURS } else { 0 },
             pixels_per_point,
             ensembles,
+            space: match projection {
+                Projection::Plane(_) => None,
+                Projection::Space(space) => {
+                    Some(SpaceScene { orbit: space.view.orbit, heights: Arc::clone(&space.heights) })
+                }
+            },
         };
         let callback = LandscapeCallback { scene, uploads: Arc::clone(&self.uploads) };
         ui.painter().add(egui_wgpu::Callback::new_paint_callback(canvas, callback));
@@ -303,7 +368,7 @@ fn draw_glyphs(
     painter: &Painter,
     response: &Response,
     layout: &CanvasLayout,
-    viewport: &Viewport,
+    projection: &Projection,
     document: &Document,
     live: &Live,
 ) -> Rect {
@@ -314,5 +379,5 @@ fn draw_glyphs(
         false if response.sense.senses_click() => glyphs::GlyphKey::WithHints,
         false => glyphs::GlyphKey::Plain,
     };
-    glyphs::draw(painter, layout.canvas, viewport, step, &layout.font, key)
+    glyphs::draw(painter, layout.canvas, projection, step, &layout.font, key)
 }

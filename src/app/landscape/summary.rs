@@ -1,17 +1,26 @@
 //! The description of the canvas for screen readers.
 
-use valleyscope_experiments::view::Viewport;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 
+use super::projection::Projection;
 use crate::app::{Document, Live};
 use crate::player::Playback;
 
 /// Describes the canvas for screen readers. `left_out` are the optimizers that have run away.
-pub(super) fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: &[u32]) -> String {
-    let [width, height] = viewport.size_px;
-    let [left, bottom] = viewport.xy_from_px([0.0, height]).map(|value| significant(value, 3));
-    let [right, top] = viewport.xy_from_px([width, 0.0]).map(|value| significant(value, 3));
+pub(super) fn summary(document: &Document, live: &Live, projection: &Projection, left_out: &[u32]) -> String {
+    let corners = match projection {
+        Projection::Plane(viewport) => {
+            let [width, height] = viewport.size_px;
+            [[0.0, height], [width, 0.0]].map(|corner| viewport.xy_from_px(corner))
+        }
+        Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_place([side; 2])),
+    };
+    let [[left, bottom], [right, top]] = corners.map(|corner| corner.map(|value| significant(value, 3)));
     let mut text = format!("In view: x from {left} to {right}, y from {bottom} to {top}.");
+    if let Projection::Space(space) = projection {
+        let [azimuth, elevation] = [space.view.orbit.azimuth, space.view.orbit.elevation].map(f64::round);
+        text += &format!(" A surface in space, seen from {elevation}° above, azimuth {azimuth}°.");
+    }
     let Some(snapshot) = &live.snapshot else { return text + " Nothing is simulated yet." };
     let playback = match snapshot.playback {
         Playback::Playing => "playing",

@@ -55,9 +55,13 @@ impl Draft for LandscapeDraft {
 
     fn saved_as(written: PresetDraft, _file: &Path, before: &SavedLandscape) -> Option<SavedLandscape> {
         let PresetDraft { preset: Preset::Landscape(preset), lesson_step, .. } = written else { return None };
-        // The saved camera is the current one; the document keeps its initial camera.
+        // The saved camera and direction are the current ones; the document keeps its initial ones.
         let clean = &before.clean.document.view;
-        let view = ViewSettings { camera: clean.camera, ..preset.view.clone().unwrap_or_else(|| clean.clone()) };
+        let view = ViewSettings {
+            camera: clean.camera,
+            orbit: clean.orbit,
+            ..preset.view.clone().unwrap_or_else(|| clean.clone())
+        };
         let document = Document { spec: preset.simulation.clone(), view };
         Some(SavedLandscape { preset, clean: LandscapeDraft { document, lesson_step } })
     }
@@ -148,8 +152,8 @@ fn opened(preset: &LandscapePreset, view: &ViewSettings) -> LandscapeDraft {
     // A preset whose lesson does not fit its own simulation is refused when it is read.
     let spec = preset.simulation_at(0).unwrap_or_else(|_| preset.simulation.clone());
     let as_before = || {
-        let ViewSettings { follow, camera, .. } = ViewSettings::default();
-        ViewSettings { follow, camera, ..view.clone() }
+        let ViewSettings { follow, camera, orbit, .. } = ViewSettings::default();
+        ViewSettings { follow, camera, orbit, ..view.clone() }
     };
     let document = Document { spec, view: preset.view.clone().unwrap_or_else(as_before) };
     LandscapeDraft { document, lesson_step: 0 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
-use valleyscope_experiments::view::Camera;
+use valleyscope_experiments::view::{Camera, Orbit};
 
 use super::editor::LandscapeEditor;
 use crate::app::diagnostics::PlotChoices;
@@ -31,6 +31,8 @@ pub(super) struct LandscapeMemory {
 pub(super) struct ViewState {
     pub playing: bool,
     pub camera: Option<Camera>,
+    /// The direction from which the surface in space is seen.
+    pub orbit: Orbit,
     /// The selected particle: its optimizer's id, and its number from 0.
     pub selected: Option<(u32, usize)>,
     /// The ids of hidden optimizers.

@@ -72,6 +72,11 @@ impl RegisteredTab for LandscapeTab {
             ("→", "Single step"),
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
+            ("3", "Show the landscape as a surface in space, or from above"),
+            (
+                "Arrows on the landscape",
+                "Move the view; in space turn it, or move it with Ctrl; first Tab to the landscape",
+            ),
             ("Page Down, Page Up", "Next or previous step of a lesson"),
         ],
         has_plots: true,
@@ -175,6 +180,7 @@ impl Tab for LandscapeTab {
         let view = ViewState {
             playing: self.animation.plays_after().unwrap_or(self.live.is_playing()),
             camera: Some(self.landscape.camera()),
+            orbit: self.landscape.orbit(),
             selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
             hidden: self.live.hidden.clone(),
             plots: self.diagnostics.choices(),
@@ -251,6 +257,10 @@ impl Tab for LandscapeTab {
             let follow = &mut self.editor.draft.document.view.follow;
             *follow = !*follow;
         }
+        if keys.pressed_once(Key::Num3) {
+            let space = &mut self.editor.draft.document.view.space;
+            *space = !*space;
+        }
     }
 
     fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
@@ -284,11 +294,17 @@ impl LandscapeTab {
         is_shown || self.animation.is_recording()
     }
 
-    /// Returns the landscape as a preset. Its view is kept while it does not follow the particles.
+    /// Returns the landscape as a preset. Its view is kept while it does not follow the particles, and the direction from
+    /// which it is seen in space.
     fn preset(&self) -> LandscapePreset {
         let mut preset = self.editor.preset();
-        if let Some(view) = preset.view.as_mut().filter(|view| !view.follow) {
-            view.camera = Some(self.landscape.camera());
+        if let Some(view) = preset.view.as_mut() {
+            if !view.follow {
+                view.camera = Some(self.landscape.camera());
+            }
+            if view.space {
+                view.orbit = Some(self.landscape.orbit());
+            }
         }
         preset
     }
@@ -296,7 +312,7 @@ impl LandscapeTab {
     /// Restores the view of the last session.
     fn restore_view(&mut self, view: ViewState) {
         if let Some(camera) = view.camera {
-            self.landscape.restore_view(&self.editor.draft.document, camera);
+            self.landscape.restore_view(&self.editor.draft.document, camera, view.orbit);
         }
         self.live.hidden = view.hidden;
         self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });

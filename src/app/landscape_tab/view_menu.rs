@@ -17,6 +17,7 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
         }
     });
     ui.separator();
+    ui.checkbox(&mut view.space, "Surface in space, 3-D (3)");
     ui.checkbox(&mut view.contours, "Contour lines");
     ui.checkbox(&mut view.uv_frame, "Frame of u and v");
     ui.checkbox(&mut view.mean_path, "Mean path of each optimizer");

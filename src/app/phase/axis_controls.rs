@@ -1,7 +1,7 @@
 //! The controls of the axes of a sweep.
 
 use egui::{ComboBox, Label, RichText, Ui};
-use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName};
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::parameter::Extent;
 use valleyscope_engine::quantity::PointCount;
@@ -25,7 +25,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
                 }
                 let other = Axis { of: of.clone(), ..axis.clone() };
                 if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
-                    *axis = axis_of(of, axis.count);
+                    *axis = axis_of(&spec.landscape, of, axis.count);
                 }
             }
         });
@@ -67,9 +67,13 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     });
 }
 
-/// Returns an axis of a quantity over its initial extent.
-pub(super) fn axis_of(of: Quantity, count: PointCount) -> Axis {
-    let Extent { low, high, spacing } = of.parameter().axis;
+/// Returns an axis of a quantity over its initial extent; that of a parameter of the landscape is the landscape's own.
+pub(super) fn axis_of(landscape: &LandscapeSpec, of: Quantity, count: PointCount) -> Axis {
+    let own = match &of {
+        Quantity::Landscape(name) => landscape.parameter(name.key()).map(|own| own.parameter.axis),
+        _ => None,
+    };
+    let Extent { low, high, spacing } = own.unwrap_or(of.parameter().axis);
     Axis { of, from: low, to: high, spacing, count }
 }
 

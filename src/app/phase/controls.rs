@@ -9,7 +9,7 @@ use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
 
 use super::axis_controls::{axis, axis_of};
 use super::optimizer_controls::optimizers;
-use crate::app::controls::{landscape_choice, noise_choice};
+use crate::app::controls::{landscape_choice, landscape_editor, noise_choice};
 use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
@@ -26,7 +26,7 @@ pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>,
     axis(ui, "Columns", &shown, &mut spec.columns);
     show_fault(ui, about("columns"));
     heading(ui, "Everywhere");
-    fixed_quantities(ui, spec);
+    fixed_quantities(ui, spec, requests);
     heading(ui, "Runs");
     runs(ui, spec);
     show_fault(
@@ -92,13 +92,14 @@ macro_rules! number {
 }
 
 /// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
-fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec) {
+fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
     let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
     let before = spec.landscape;
-    landscape_choice(ui, "landscape of the sweep", &mut spec.landscape);
-    if spec.landscape.kind() != before.kind() {
+    if landscape_choice(ui, "sweep", &mut spec.landscape, requests).is_some() {
         keep_axes(spec, &before);
     }
+    // The axis of a parameter that a new text lacks stays until the text has it again.
+    landscape_editor(ui.ctx(), "sweep", &mut spec.landscape);
     for name in LandscapeParameterName::of(&spec.landscape) {
         if !is_axis(spec, Quantity::Landscape(name)) {
             landscape_parameter(ui, name, &mut spec.landscape);
@@ -156,7 +157,7 @@ fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
         let parameters = LandscapeParameterName::of(&landscape).map(Quantity::Landscape);
         let free = parameters.chain([Quantity::Noise, Quantity::Steps]).find(|of| !of.overlaps(&other));
         if let (true, Some(of)) = (is_lost, free) {
-            *axis = axis_of(of, axis.count);
+            *axis = axis_of(&landscape, of, axis.count);
         }
     }
 }

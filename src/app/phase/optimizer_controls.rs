@@ -1,7 +1,7 @@
 //! The controls of the optimizers of a sweep.
 
 use egui::{Button, CollapsingHeader, RichText, Ui};
-use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec, Schedule};
+use valleyscope_engine::optimizer::{HyperparameterKind, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{distinct_name, kept_name};
@@ -12,7 +12,7 @@ use super::axis_controls::{count, unswept_note};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::live::{Action, Requests};
-use crate::app::rule_text::{self, RuleEditor};
+use crate::app::text_editor::{self, TextEditor};
 use crate::app::theme::legible;
 use crate::figure::optimizer_colors;
 
@@ -36,7 +36,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
             let help = "The update rule. A new one keeps the settings that both have.";
             form::line(ui, "Rule", help, |ui| {
                 let name = form::owned(&label, "rule");
-                if let Some(notice) = rule_text::replace_rule(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
+                if let Some(notice) = text_editor::replace_rule(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
                     requests.actions.push(Action::Notify(notice));
                     replaced = Some(index);
                 }
@@ -67,7 +67,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
         remove(spec, index);
     }
     ui.menu_button("Add an optimizer", |ui| {
-        if let Some(kind) = rule_text::choices(ui, None)
+        if let Some(kind) = text_editor::choices::<RuleKind>(ui, None)
             && spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS
         {
             let id = add(spec, RuleSpec::on_plane(kind));
@@ -89,8 +89,8 @@ fn usual_color(spec: &SweepSpec, colors: &[[u8; 3]], index: usize) -> [u8; 3] {
     optimizer_colors(&spec)[index]
 }
 
-fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
-    RuleEditor { of: ("sweep", id), owner }
+fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {
+    TextEditor::new(("sweep", id), owner)
 }
 
 /// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it; returns its id.

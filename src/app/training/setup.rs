@@ -1,7 +1,7 @@
 //! The controls of a training: workload, preset, data, device, optimizer, and number of steps.
 
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, Ui};
-use valleyscope_engine::optimizer::{HyperparameterKind, RuleSpec};
+use valleyscope_engine::optimizer::{HyperparameterKind, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
 use valleyscope_experiments::workload::form::{Choice, Field, Section, Value};
 use valleyscope_experiments::workload::{DeviceChoice, ScanOptimizer};
@@ -13,7 +13,7 @@ use crate::app::form;
 use crate::app::live::{Action, Requests};
 use crate::app::number;
 use crate::app::preset_catalog::PresetCatalog;
-use crate::app::rule_text::{self, RuleEditor};
+use crate::app::text_editor::{self, TextEditor};
 use crate::app::typed::TypedField;
 
 const FIELD_WIDTH: f32 = 84.0;
@@ -154,9 +154,9 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
 }
 
 fn rules(ui: &mut Ui, value: &mut RuleSpec, requests: &mut Requests) {
-    let notice = rule_text::replace_rule(ui, "Optimizer", value, RuleSpec::in_training);
+    let notice = text_editor::replace_rule(ui, "Optimizer", value, RuleSpec::in_training);
     requests.actions.extend(notice.map(Action::Notify));
-    let editor = RuleEditor { of: ("training", 0), owner: value.name() };
+    let editor = TextEditor::<RuleKind>::new(("training", 0), value.name());
     if value.kind().typed().is_some()
         && form::small_button(ui, true, "Edit text", "Text of the optimizer", "The rule as text")
     {
@@ -267,7 +267,7 @@ fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
         optimizers.remove(index);
     }
     ui.menu_button("Add an optimizer", |ui| {
-        if let Some(kind) = rule_text::choices(ui, None) {
+        if let Some(kind) = text_editor::choices::<RuleKind>(ui, None) {
             if kind.typed().is_some() {
                 scanned(optimizers.len(), "").open(ui.ctx());
             }
@@ -278,8 +278,8 @@ fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
 }
 
 /// Makes the editor of the text of a scan's optimizer.
-fn scanned(index: usize, owner: &str) -> RuleEditor<'_> {
-    RuleEditor { of: ("scan", index as u32), owner }
+fn scanned(index: usize, owner: &str) -> TextEditor<'_, RuleKind> {
+    TextEditor::new(("scan", index as u32), owner)
 }
 
 fn batch_sizes(text: &str) -> Result<Vec<BatchSize>, String> {

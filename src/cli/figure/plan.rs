@@ -11,7 +11,7 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
 
-use super::{FigureArgs, trainings};
+use super::{FigureArgs, LandscapeView, trainings};
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::runs::find::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
@@ -130,7 +130,7 @@ impl Plan {
     fn of_preset(name: &OsStr, preset: Preset, args: &FigureArgs) -> Result<Plan, Failure> {
         match preset {
             Preset::Sweep(preset) => Ok(Plan::Sweep(Box::new(quick_if_asked(preset, args.quick)))),
-            Preset::Landscape(preset) => Plan::of_landscape(preset, args.quick),
+            Preset::Landscape(preset) => Plan::of_landscape(preset, args),
             other => {
                 let (kind, command) = (other.kind(), other.command(&name.display().to_string()));
                 Err(Failure::BadInput(anyhow!(
@@ -142,10 +142,14 @@ impl Plan {
         }
     }
 
-    fn of_landscape(mut preset: LandscapePreset, is_quick: bool) -> Result<Plan, Failure> {
+    fn of_landscape(mut preset: LandscapePreset, args: &FigureArgs) -> Result<Plan, Failure> {
         let particles = &mut preset.simulation.particles;
-        if is_quick && particles.get() > QUICK_PARTICLES as usize {
+        if args.quick && particles.get() > QUICK_PARTICLES as usize {
             *particles = ParticleCount::new(QUICK_PARTICLES).expect("within the range");
+        }
+        let is_in_space = preset.view.as_ref().is_some_and(|view| view.space);
+        if let Some(view) = args.view.filter(|view| (*view == LandscapeView::Space) != is_in_space) {
+            preset.view.get_or_insert_default().space = view == LandscapeView::Space;
         }
         let trajectories = Trajectories::new(&preset).map_err(Failure::bad_input)?;
         Ok(Plan::Simulate(Box::new(trajectories)))
@@ -154,6 +158,11 @@ impl Plan {
     /// Returns whether the figure is a map of winners.
     pub(super) fn shows_winners(&self) -> bool {
         self.outline().shows_winners()
+    }
+
+    /// Returns whether the figure is a landscape with trajectories.
+    pub(super) fn shows_a_landscape(&self) -> bool {
+        matches!(self, Plan::Simulate(_) | Plan::There(Source::Trajectories(_)))
     }
 
     /// Returns the figure's source before anything is computed.

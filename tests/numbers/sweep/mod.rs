@@ -8,6 +8,7 @@ mod calibration;
 mod checkpoint;
 mod diagram;
 mod hyperparameters;
+mod landscapes;
 mod noise_kinds;
 mod oracle;
 mod parts;

@@ -6,7 +6,7 @@ use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
 use valleyscope_engine::simulation::Simulation;
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
-use valleyscope_experiments::view::{Camera, SymLog, ViewSettings};
+use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, ViewSettings};
 
 use super::scan_pictures::{frames, near, paths, texts};
 
@@ -154,6 +154,45 @@ fn without_contours_and_axes_of_the_valley_there_are_none() {
     let document = Document::parse(&svg).expect("well-formed XML");
     assert!(["#000000", "#ffffff"].iter().all(|color| paths(&document, color, CONTOUR).is_empty()));
     assert!(texts(&document).iter().all(|(text, ..)| *text != "u"));
+}
+
+#[test]
+fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
+    let mut preset = short();
+    let (camera, scale) = (Camera { center: [0.5, 0.2], width: 2.0 }, SymLog { linear: 0.02, max: 5.0 });
+    let orbit = Orbit { azimuth: -60.0, elevation: 50.0 };
+    preset.view = Some(ViewSettings {
+        space: true,
+        orbit: Some(orbit),
+        follow: false,
+        camera: Some(camera),
+        scale: Some(scale),
+        ..ViewSettings::default()
+    });
+    let mut simulation = Simulation::new(preset.simulation.clone());
+    (0..200).for_each(|_| simulation.advance());
+    let mean = simulation.ensembles()[0].mean_position();
+    let landscape = preset.simulation.landscape.landscape();
+    let loss = |xy| landscape.loss(xy);
+    for width_mm in [85.0, PAGE_MM] {
+        let svg = drawn(&preset, width_mm);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        for name in ["x", "y", "loss L"] {
+            assert!(texts(&document).iter().any(|(text, ..)| *text == name), "no axis {name}");
+        }
+        let image = document.descendants().find(|node| node.has_tag_name("image")).expect("the surface");
+        let number = |node: &resvg::usvg::roxmltree::Node<'_, '_>, name: &str| -> f64 {
+            node.attribute(name).and_then(|text| text.parse().ok()).expect("a number")
+        };
+        let [x, y, width, height] = ["x", "y", "width", "height"].map(|name| number(&image, name));
+        let view = SpaceView { camera, orbit, size_px: [width as f32, height as f32] };
+        let heights = HeightField::sample(loss, camera, &scale);
+        let [px, py] = view.project(heights.point(view.place_from_xy(mean)).expect("in view")).px.map(f64::from);
+        let circles = document.descendants().filter(|node| node.has_tag_name("circle"));
+        let ends: Vec<[f64; 2]> = circles.map(|circle| ["cx", "cy"].map(|name| number(&circle, name))).collect();
+        let nearest = ends.iter().map(|end| (end[0] - x - px).hypot(end[1] - y - py)).fold(f64::INFINITY, f64::min);
+        assert!(nearest < 0.05, "no end at {px}, {py}, but at {ends:?}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ Landscape(
             (id: 5, rule: Focus(learning_rate: 0.1, gamma: 0.2)), // " ( [ "
         ],
     ),
-    view: (camera: (center: (0.0, 1.0), width: 2.0)),
+    view: (camera: (center: (0.0, 1.0), width: 2.0), orbit: (azimuth: -30.0, elevation: 40.0)),
     lesson: [(text: "See.", set: [Noise(0.0)])],
     changes: [(step: 9, set: Noise(1.0)), (step: 9, set: Noise(2.0))],
 )
@@ -192,6 +192,8 @@ fn names_texts_and_views_are_limited() {
     refused("\"See.\"", "\"\"", "\"\"", &["lesson[0].text", "empty"]);
     refused("width: 2.0", "width: 0.0", "0.0", &["view.camera.width", "from 1e-12 to 1e12", "found 0"]);
     refused("width: 2.0", "width: inf", "inf", &["view.camera.width", "inf"]);
+    refused("azimuth: -30.0", "azimuth: NaN", "NaN", &["view.orbit.azimuth", "from -360 to 360", "NaN"]);
+    refused("elevation: 40.0", "elevation: 3.5", "3.5", &["view.orbit.elevation", "from 5 to 90", "found 3.5"]);
     refused("center: (0.0, 1.0)", "center: (0.0, NaN)", "(0.0", &["view.camera.center", "NaN"]);
     refused("view: (", "view: (trail_width: -1, ", "-1", &["view.trail_width", "from 0 to 100", "-1"]);
     let many: String = (10..26).map(|id| format!("(id: {id}, rule: Adam(learning_rate: 1)), ")).collect();

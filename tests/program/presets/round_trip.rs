@@ -7,7 +7,7 @@ use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, 
 use valleyscope_engine::quantity::*;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, built_ins};
-use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, SymLog, ViewSettings};
+use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
 
 use super::refusals::GOOD;
 
@@ -135,9 +135,18 @@ fn view() -> impl Strategy<Value = ViewSettings> {
     let scale = (1e-300..1.0_f64, 1.0..1e300_f64).prop_map(|(linear, max)| SymLog { linear, max });
     let camera =
         (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera { center: [x, y], width });
-    let switches = any::<[bool; 5]>();
-    (proptest::option::of(scale), proptest::option::of(camera), switches, 0..=10_000_u32, 0.0..100.0_f32, 0..5_usize)
-        .prop_map(|(scale, camera, [contours, uv_frame, mean_path, follow, glyphs], trail_steps, size, colormap)| {
+    let orbit = (-180.0..180.0_f64, 5.0..90.0_f64).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });
+    let looks = (proptest::option::of(camera), proptest::option::of(orbit));
+    let switches = any::<[bool; 6]>();
+    (proptest::option::of(scale), looks, switches, 0..=10_000_u32, 0.0..100.0_f32, 0..5_usize).prop_map(
+        |(
+            scale,
+            (camera, orbit),
+            [contours, uv_frame, mean_path, follow, glyphs, space],
+            trail_steps,
+            size,
+            colormap,
+        )| {
             ViewSettings {
                 colormap: Colormap::ALL[colormap],
                 scale,
@@ -150,8 +159,11 @@ fn view() -> impl Strategy<Value = ViewSettings> {
                 follow,
                 glyphs,
                 camera,
+                space,
+                orbit,
             }
-        })
+        },
+    )
 }
 
 /// Returns a noise of any kind with any values.

@@ -107,7 +107,7 @@ fn axes_beyond_their_quantity_are_refused() {
 #[test]
 fn two_axes_of_the_same_quantity_are_refused() {
     let same = &["`sweep.columns.of`", "`rows.of`"];
-    refused("Of(WeightDecay, [3, 5])", "Sharpness", "Sharpness", same);
+    refused("Of(WeightDecay, [3, 5])", "Landscape(Sharpness)", "Landscape(Sharpness)", same);
     let text = GOOD.replace("of: Landscape(Sharpness)", "of: Of(WeightDecay, [5])").replace("to: 1000.0", "to: 1.0");
     let fault = fault_of(&text);
     assert_eq!(fault.line, 10, "{fault}");

@@ -82,7 +82,7 @@ fn settings_that_affect_results_may_not_change() {
     write(&run, vec![Event::Started(started(&run))]);
     change(&run, "optimizer", "Adam");
     let expected = "optimizer: Focus(beta1: 0.9, beta2: 0.99, decay: Average, gamma: 0.2, mask: Off, weight_decay: 0.01) \
-                    -> Adam(beta1: 0.9, beta2: 0.999, mask: Off, weight_decay: 0.01)";
+                    -> Adam(beta1: 0.9, beta2: 0.999, eps: 1e-8, mask: Off, weight_decay: 0.01)";
     assert_eq!(differences(&run), [expected]);
     fs::write(run.config(), built_ins().iter().find(|preset| preset.name == "fig2cd").unwrap().preset.to_ron())
         .unwrap();

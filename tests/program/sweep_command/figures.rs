@@ -38,6 +38,23 @@ fn certainty_is_shown_where_it_is_asked_for() {
 }
 
 #[test]
+fn a_landscape_is_drawn_in_space_where_it_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let draw = |view: &[&str], out: &str| {
+        sandbox.good(&with(&["figure", "fig1c", "--quick", "--out", out], view));
+        fs::read(sandbox.join(out)).unwrap()
+    };
+    let usual = draw(&[], "usual.svg");
+    assert!(draw(&["--view", "2d"], "flat.svg") == usual);
+    let space = draw(&["--view", "3d"], "space.svg");
+    assert!(space != usual && draw(&["--view", "3d"], "again.svg") == space);
+    assert!(draw(&["--view", "3d"], "space.pdf").starts_with(b"%PDF"));
+    assert!(draw(&["--view", "3d"], "space.png").starts_with(b"\x89PNG"));
+    let refused = sandbox.run(&["figure", "fig2a", "--view", "3d", "--out", "f.svg"]);
+    expect_error(&refused, 2, &["--view", "landscapes", "fig2a"]);
+}
+
+#[test]
 fn a_preset_is_computed_first() {
     let sandbox = Sandbox::new();
     sandbox.good(&with(&["sweep", "fig2b", "--out", "out"], &SMALL));

@@ -190,6 +190,16 @@ impl App {
         self.harness.run_steps(3);
     }
 
+    /// Replaces the text of a field.
+    pub fn replace(&mut self, field: &str, role: Role, text: &str) {
+        self.harness.get_by_role_and_label(role, field).focus();
+        self.harness.run_steps(2);
+        self.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+        self.harness.run_steps(2);
+        self.harness.get_by_role_and_label(role, field).type_text(text);
+        self.harness.run_steps(4);
+    }
+
     /// Types into a field like a user: the old text is selected when the field gets the focus.
     pub fn type_into(&mut self, field: &str, text: &str) {
         self.harness.get_by_role_and_label(Role::TextInput, field).focus();

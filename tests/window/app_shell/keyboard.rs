@@ -43,6 +43,19 @@ fn f_follows_the_particles_or_stops() {
 }
 
 #[test]
+fn three_shows_the_surface_in_space_and_the_plane_again() {
+    let mut app = App::plain();
+    for space in [true, false] {
+        press(&mut app, Modifiers::NONE, Key::Num3);
+        assert_eq!(app.state().document().view.space, space);
+    }
+    app.button("3-D");
+    assert!(app.state().document().view.space);
+    app.button("3-D");
+    assert!(!app.state().document().view.space);
+}
+
+#[test]
 fn keys_are_letters_while_typing() {
     let mut app = App::plain();
     app.harness.get_by_role_and_label(Role::TextInput, "0: name").focus();

@@ -6,6 +6,7 @@ mod files;
 mod harness;
 mod help;
 mod keyboard;
+mod landscape_text;
 mod layout;
 mod legibility;
 mod phase;

@@ -9,16 +9,6 @@ use super::harness::App;
 
 const SIGN: &str = "param pull = 0.5 in 0..2\ntheta = theta - eta*(sign(g) + pull*theta)";
 
-/// Replaces the text of a field.
-fn replace(app: &mut App, field: &str, role: Role, text: &str) {
-    app.harness.get_by_role_and_label(role, field).focus();
-    app.harness.run_steps(2);
-    app.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
-    app.harness.run_steps(2);
-    app.harness.get_by_role_and_label(role, field).type_text(text);
-    app.harness.run_steps(4);
-}
-
 fn rule(app: &App, index: usize) -> RuleSpec {
     app.state().document().spec.optimizers[index].rule.rule
 }
@@ -33,10 +23,10 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     assert_eq!(copy.name(), "Adam as text");
     assert!(copy.kind().typed().unwrap().text().contains("m = beta1*m + (1.0 - beta1)*g"), "{copy:?}");
     let field = "Adam as text: text of the rule";
-    replace(&mut app, field, Role::MultilineTextInput, &SIGN.replace("sign(", "sing("));
+    app.replace(field, Role::MultilineTextInput, &SIGN.replace("sign(", "sing("));
     assert!(app.shows("line 2, column 22: expected one of the functions sign, abs, sqrt,"));
     assert_eq!(rule(&app, before), copy, "the last rule without a mistake runs");
-    replace(&mut app, field, Role::MultilineTextInput, SIGN);
+    app.replace(field, Role::MultilineTextInput, SIGN);
     assert_eq!(rule(&app, before).kind().typed().unwrap().text(), SIGN);
     assert!(app.shows("The rule is valid."));
     app.until("a step of it", |app| {
@@ -46,15 +36,15 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     app.settle();
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Adam as text: pull").is_some(), "it has its slider");
     // A mark of two bytes, and a character before it.
-    replace(&mut app, field, Role::MultilineTextInput, "β");
+    app.replace(field, Role::MultilineTextInput, "β");
     app.harness.key_press(egui::Key::Home);
     app.harness.run_steps(2);
     app.harness.get_by_role_and_label(Role::MultilineTextInput, field).type_text("a");
     app.harness.run_steps(3);
     assert!(app.shows("line 1, column 2: expected `=`, found `β`"));
-    replace(&mut app, field, Role::MultilineTextInput, SIGN);
+    app.replace(field, Role::MultilineTextInput, SIGN);
     // Leaving the field applies the name.
-    replace(&mut app, "Adam as text: name of the rule", Role::TextInput, "Sign with a pull");
+    app.replace("Adam as text: name of the rule", Role::TextInput, "Sign with a pull");
     app.harness.key_press(egui::Key::Enter);
     app.settle();
     assert_eq!(rule(&app, before).name(), "Sign with a pull");
@@ -80,7 +70,7 @@ fn a_text_with_a_mistake_outlasts_a_restart() {
     app.button("FOCUS: text");
     app.settle();
     let wrong = SIGN.replace("sign(", "sing(");
-    replace(&mut app, "FOCUS as text: text of the rule", Role::MultilineTextInput, &wrong);
+    app.replace("FOCUS as text: text of the rule", Role::MultilineTextInput, &wrong);
     let memory = app.harness.ctx.memory(|memory| ron::to_string(memory).unwrap());
     let preset = Preset::Landscape(LandscapePreset::new("again", app.state().document().spec.clone())).to_ron();
 
@@ -92,7 +82,7 @@ fn a_text_with_a_mistake_outlasts_a_restart() {
     assert_eq!(field.value().as_deref(), Some(wrong.as_str()));
     assert!(again.shows("expected one of the functions"));
     assert_eq!(rule(&again, before), rule(&app, before));
-    replace(&mut again, "FOCUS as text: text of the rule", Role::MultilineTextInput, SIGN);
+    again.replace("FOCUS as text: text of the rule", Role::MultilineTextInput, SIGN);
     again.settle();
     assert_eq!(rule(&again, before).kind().typed().unwrap().text(), SIGN);
 }

@@ -2,6 +2,7 @@
 
 use eframe::App as _;
 use egui::accesskit::Role;
+use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 
 use super::harness::{App, Begin, MemoryStorage, PLAIN};
@@ -56,6 +57,11 @@ fn what_was_looked_at_comes_back() {
     app.button("Follow");
     app.button("Fit");
     app.press("Free energy");
+    app.button("3-D");
+    app.harness.get_by_role_and_label(Role::Canvas, "Landscape").focus();
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::NONE, Key::ArrowLeft);
+    app.settle();
     let camera = |app: &App| app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value();
     let view = |app: &App| camera(app).unwrap_or_default().split(" Step ").next().map(str::to_owned);
     let (selected, seen) = (app.state().live().selected, view(&app));
@@ -65,6 +71,8 @@ fn what_was_looked_at_comes_back() {
     again.settle();
     assert_eq!(again.state().live().selected, selected);
     assert_eq!(again.state().live().hidden, app.state().live().hidden);
+    assert!(again.state().document().view.space);
+    assert!(seen.as_ref().is_some_and(|seen| seen.contains("azimuth -133°")), "turned by 5°: {seen:?}");
     assert_eq!(view(&again), seen);
     let again = stored(&mut again);
     assert!(storage.0[KEY].contains("FreeEnergy") && again.0[KEY].contains("FreeEnergy"), "the choice of plots too");

@@ -4,3 +4,4 @@ mod curves;
 mod heatmap;
 mod offscreen;
 mod overlays;
+mod surface;

@@ -56,6 +56,7 @@ pub fn scene(size_px: [u32; 2], camera: Camera) -> Scene {
         contours: 0,
         pixels_per_point: 1.0,
         ensembles: Vec::new(),
+        space: None,
     }
 }
 
@@ -81,7 +82,7 @@ pub fn push(renderer: &mut Renderer, positions: Positions<'_>) {
 /// Draws a scene on a clear ground and reads it back.
 pub fn draw(renderer: &mut Renderer, format: wgpu::TextureFormat, scene: &Scene) -> RgbaImage {
     let Gpu { device, queue } = gpu();
-    renderer.prepare(device, queue, scene);
+    queue.submit(renderer.prepare(device, queue, scene));
     painted(format, scene.viewport.size_px.map(|size| size as u32), |pass| renderer.paint(pass))
 }
 

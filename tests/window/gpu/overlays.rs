@@ -293,7 +293,7 @@ fn an_empty_canvas_draws_nothing() {
     draw(&mut renderer, PLAIN, &with(&[trail(5)]));
     let mut empty = with(&[trail(5)]);
     empty.viewport.size_px = [0.0, 300.0];
-    renderer.prepare(&gpu().device, &gpu().queue, &empty);
+    assert!(renderer.prepare(&gpu().device, &gpu().queue, &empty).is_none());
     empty.viewport.size_px = [f32::NAN, f32::NAN];
-    renderer.prepare(&gpu().device, &gpu().queue, &empty);
+    assert!(renderer.prepare(&gpu().device, &gpu().queue, &empty).is_none());
 }

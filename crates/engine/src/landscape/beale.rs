@@ -12,9 +12,7 @@ impl Definition for Beale {
         formula: "(1.5 − u + uv)² + (2.25 − u + uv²)² + (2.625 − u + uv³)²",
         about: "Flat arms with steep corners; the minimum is at (3, 0.5).",
         source: "Beale, Technical Report 25, Princeton University (1958)",
-        parameters: &[
-            ROTATION,
-        ],
+        parameters: &[ROTATION],
         start: [1.0, 1.0],
         home: HomeView { center: [0.5, 0.5], width: 12.0 },
         has_valley: false,

@@ -16,7 +16,9 @@ impl Definition for BoundedValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            LandscapeParameter::new("length", "U", "Length U", [1e-3, 1e3], Extent::logarithmic(0.5, 20.0)).default(3.0).help("The place of the minimum, u = U on the floor."),
+            LandscapeParameter::new("length", "U", "Length U", [1e-3, 1e3], Extent::logarithmic(0.5, 20.0))
+                .default(3.0)
+                .help("The place of the minimum, u = U on the floor."),
             ROTATION.default(30.0),
         ],
         start: [0.0, 0.0],

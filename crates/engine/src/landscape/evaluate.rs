@@ -9,7 +9,8 @@ use crate::loss::BoundLoss;
 /// A landscape with values of its parameters, which evaluates losses and derivatives.
 ///
 /// The paper's valley is inlined into its callers. All others run as programs in one function for each type of vector,
-/// so that a landscape costs the compiler nothing.
+/// so that a landscape costs the compiler nothing. These functions count as cold: the compiler keeps their calls out of
+/// the way of the valley's steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Landscape {
     Valley(NarrowValley),
@@ -125,14 +126,20 @@ impl ProgramLandscape {
         &self.loss
     }
 
+    #[cold]
+    #[inline(never)]
     fn local<R: Real + OfSet>(&self, at: &[R; 2]) -> Local<R> {
         R::Set::in_function(LocalWork { loss: &self.loss, at })
     }
 
+    #[cold]
+    #[inline(never)]
     fn loss_at<R: Real + OfSet>(&self, at: &[R; 2]) -> R {
         R::Set::in_function(LossWork { loss: &self.loss, at })
     }
 
+    #[cold]
+    #[inline(never)]
     fn hessian_diagonal<R: Real + OfSet>(&self, at: &[R; 2]) -> [R; 2] {
         R::Set::in_function(HessianWork { loss: &self.loss, at })
     }

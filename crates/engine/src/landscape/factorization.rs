@@ -12,9 +12,7 @@ impl Definition for Factorization {
         formula: "½(1 − uv)²",
         about: "Flat and sharp minima on one curve, uv = 1.",
         source: "matrix factorization with one entry",
-        parameters: &[
-            ROTATION,
-        ],
+        parameters: &[ROTATION],
         start: [2.0, 0.1],
         home: HomeView { center: [0.0, 0.0], width: 9.0 },
         has_valley: false,

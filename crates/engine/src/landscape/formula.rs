@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::parameter::ROTATION;
 use super::{HomeView, LandscapeInfo, LandscapeKind, LandscapeParameter};
 use crate::language::{self, ProgramError};
+use crate::latest::{latest, make_latest};
 use crate::loss::LossProgram;
 use crate::optimizer::symbol;
 use crate::parameter::Extent;
@@ -110,6 +111,16 @@ impl LandscapeFormula {
 
     pub fn program(&'static self) -> &'static LossProgram {
         &self.program
+    }
+
+    /// Makes the landscape the last of its name, as where its text is typed once more after others.
+    pub fn make_latest(&'static self) {
+        make_latest(&mut known(), self, LandscapeFormula::name);
+    }
+
+    /// Returns the last landscape of each name, in the order of the names' first.
+    pub fn latest() -> Vec<&'static LandscapeFormula> {
+        latest(&known(), LandscapeFormula::name)
     }
 
     /// Lists the tables of the parameters of all that were made so far.

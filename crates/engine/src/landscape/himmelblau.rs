@@ -12,9 +12,7 @@ impl Definition for Himmelblau {
         formula: "(u² + v − 11)² + (u + v² − 7)²",
         about: "Four minima of equal depth.",
         source: "Himmelblau, Applied Nonlinear Programming (1972)",
-        parameters: &[
-            ROTATION,
-        ],
+        parameters: &[ROTATION],
         start: [0.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 16.5 },
         has_valley: false,

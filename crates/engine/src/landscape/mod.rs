@@ -125,6 +125,7 @@ landscapes! {
     two_valleys::TwoValleys,
     bumpy_valley::BumpyValley,
     quadratic::Quadratic,
+    rosenbrock::Rosenbrock,
     beale::Beale,
     himmelblau::Himmelblau,
     rastrigin::Rastrigin,

@@ -17,7 +17,9 @@ impl Definition for PowerValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            LandscapeParameter::new("exponent", "p", "Exponent p", [0.0, 8.0], Extent::linear(0.0, 4.0)).default(3.0).help("How fast the valley narrows: its curvature grows as |u|ᵖ."),
+            LandscapeParameter::new("exponent", "p", "Exponent p", [0.0, 8.0], Extent::linear(0.0, 4.0))
+                .default(3.0)
+                .help("How fast the valley narrows: its curvature grows as |u|ᵖ."),
             ROTATION.default(30.0),
         ],
         start: [0.0, 0.0],

@@ -14,7 +14,15 @@ impl Definition for Quadratic {
         about: "A bowl whose condition number is κ.",
         source: "the textbook example",
         parameters: &[
-            LandscapeParameter::new("condition_number", "κ", "Condition number κ", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0)).default(100.0).help("The quotient of the curvatures across and along."),
+            LandscapeParameter::new(
+                "condition_number",
+                "κ",
+                "Condition number κ",
+                [1e-3, 1e6],
+                Extent::logarithmic(1.0, 1000.0),
+            )
+            .default(100.0)
+            .help("The quotient of the curvatures across and along."),
             ROTATION.default(30.0),
         ],
         start: [1.5, 0.5],

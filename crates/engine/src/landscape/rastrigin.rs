@@ -16,7 +16,9 @@ impl Definition for Rastrigin {
         about: "Many local minima around the lowest one at 0.",
         source: "Rastrigin, Systems of Extremal Control (1974)",
         parameters: &[
-            LandscapeParameter::new("amplitude", "A", "Amplitude A", [0.0, 1000.0], Extent::linear(0.0, 20.0)).default(10.0).help("How high the barriers between the minima are."),
+            LandscapeParameter::new("amplitude", "A", "Amplitude A", [0.0, 1000.0], Extent::linear(0.0, 20.0))
+                .default(10.0)
+                .help("How high the barriers between the minima are."),
             ROTATION,
         ],
         start: [2.6, 1.8],

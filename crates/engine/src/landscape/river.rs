@@ -17,9 +17,15 @@ impl Definition for River {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            LandscapeParameter::new("narrowing", "b", "Narrowing b", [0.0, 100.0], Extent::linear(0.0, 5.0)).default(1.0).help("How quickly the valley narrows along u; 0 keeps its width."),
-            LandscapeParameter::new("amplitude", "A", "Amplitude A", [-10.0, 10.0], Extent::linear(0.0, 2.0)).default(0.5).help("How far the floor bends to either side."),
-            LandscapeParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 6.0)).default(1.5).help("How many bends there are: one turn each 2π/k of u."),
+            LandscapeParameter::new("narrowing", "b", "Narrowing b", [0.0, 100.0], Extent::linear(0.0, 5.0))
+                .default(1.0)
+                .help("How quickly the valley narrows along u; 0 keeps its width."),
+            LandscapeParameter::new("amplitude", "A", "Amplitude A", [-10.0, 10.0], Extent::linear(0.0, 2.0))
+                .default(0.5)
+                .help("How far the floor bends to either side."),
+            LandscapeParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 6.0))
+                .default(1.5)
+                .help("How many bends there are: one turn each 2π/k of u."),
             ROTATION,
         ],
         start: [0.0, 0.0],
@@ -32,7 +38,9 @@ impl Loss for River {
     const PARAMETERS: usize = 5;
 
     fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c, narrowing, amplitude, wavenumber] = parameters else { unreachable!("the table has a parameter each") };
+        let &[a, c, narrowing, amplitude, wavenumber] = parameters else {
+            unreachable!("the table has a parameter each")
+        };
         let across = v - amplitude * (wavenumber * u).function(Function::Sin);
         A::splat(0.5) * a * (A::splat(1.0) + narrowing * u * u) * across * across - c * u
     }

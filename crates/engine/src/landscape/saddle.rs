@@ -12,9 +12,7 @@ impl Definition for Saddle {
         formula: "½(u² − v²) + ¼v⁴",
         about: "A saddle at 0 between minima at v = ±1: how fast is it left?",
         source: "a double well along v",
-        parameters: &[
-            ROTATION,
-        ],
+        parameters: &[ROTATION],
         start: [1.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 6.0 },
         has_valley: false,

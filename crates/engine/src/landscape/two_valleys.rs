@@ -17,10 +17,24 @@ impl Definition for TwoValleys {
         parameters: &[
             SHARPNESS.default(1.0),
             SLOPE,
-            LandscapeParameter::new("sharpness_ratio", "r", "Sharpness ratio r", [1e-3, 1e5], Extent::logarithmic(1.0, 1000.0)).default(20.0).help("How much sharper the second valley is."),
-            LandscapeParameter::new("slope_ratio", "s", "Slope ratio s", [-100.0, 100.0], Extent::linear(0.0, 10.0)).default(2.0).help("How much more steeply the second valley falls."),
-            LandscapeParameter::new("separation", "d", "Separation d", [0.0, 100.0], Extent::linear(0.0, 2.0)).default(0.5).help("Half the distance between the floors."),
-            LandscapeParameter::new("softness", "τ", "Softness τ", [1e-4, 100.0], Extent::logarithmic(1e-3, 1.0)).default(0.05).help("How smoothly one valley passes into the other."),
+            LandscapeParameter::new(
+                "sharpness_ratio",
+                "r",
+                "Sharpness ratio r",
+                [1e-3, 1e5],
+                Extent::logarithmic(1.0, 1000.0),
+            )
+            .default(20.0)
+            .help("How much sharper the second valley is."),
+            LandscapeParameter::new("slope_ratio", "s", "Slope ratio s", [-100.0, 100.0], Extent::linear(0.0, 10.0))
+                .default(2.0)
+                .help("How much more steeply the second valley falls."),
+            LandscapeParameter::new("separation", "d", "Separation d", [0.0, 100.0], Extent::linear(0.0, 2.0))
+                .default(0.5)
+                .help("Half the distance between the floors."),
+            LandscapeParameter::new("softness", "τ", "Softness τ", [1e-4, 100.0], Extent::logarithmic(1e-3, 1.0))
+                .default(0.05)
+                .help("How smoothly one valley passes into the other."),
             ROTATION,
         ],
         start: [0.0, 0.0],
@@ -33,7 +47,9 @@ impl Loss for TwoValleys {
     const PARAMETERS: usize = 6;
 
     fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
-        let &[a, c, sharpness_ratio, slope_ratio, separation, softness] = parameters else { unreachable!("the table has a parameter each") };
+        let &[a, c, sharpness_ratio, slope_ratio, separation, softness] = parameters else {
+            unreachable!("the table has a parameter each")
+        };
         let (wide, narrow) = (v - separation, v + separation);
         let first = A::splat(0.5) * a * wide * wide - c * u;
         let second = A::splat(0.5) * sharpness_ratio * a * narrow * narrow - slope_ratio * c * u;

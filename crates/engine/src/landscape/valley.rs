@@ -12,11 +12,7 @@ impl Definition for Valley {
         formula: "(a/2) u²v² − cu",
         about: "A valley that falls along u and narrows as it falls, without a minimum.",
         source: "the FOCUS paper, equation 1",
-        parameters: &[
-            SHARPNESS,
-            SLOPE,
-            ROTATION.default(30.0),
-        ],
+        parameters: &[SHARPNESS, SLOPE, ROTATION.default(30.0)],
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
         has_valley: true,

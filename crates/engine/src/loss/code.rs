@@ -1,9 +1,11 @@
 //! Instructions for a loss or its derivatives, and their execution.
 
+use std::mem::MaybeUninit;
+
 use super::expressions::Expressions;
 use crate::lanes::{Real, array};
 use crate::language::{
-    Calculation, Coder, Excess, Input, Instruction, Memory, NodeId, Places, Slot, UniformNumber, fused, uses,
+    Calculation, Coder, Excess, Input, Instruction, Memory, Node, NodeId, Places, Slot, UniformNumber, fused, uses,
 };
 
 /// Numbers of a point that are kept at the same time.
@@ -32,11 +34,25 @@ pub(super) struct UniformInputs<'a> {
     pub sin: f64,
 }
 
+/// The nodes with products that only one sum uses computed together with that. `results` are those of all codes, so that
+/// a number has the same bits in each.
+pub(super) fn fused_nodes(expressions: &Expressions, results: &[NodeId]) -> Vec<Node> {
+    fused(expressions.graph(), results, |_| false)
+}
+
 impl<const RESULTS: usize> LossCode<RESULTS> {
-    pub(super) fn new(expressions: &Expressions, results: [NodeId; RESULTS]) -> Result<LossCode<RESULTS>, Excess> {
-        let nodes = fused(expressions.graph(), &results, |_| false);
-        let uses = uses(&nodes, &results);
-        let mut coder = Coder::new(&nodes, &results, PLACES);
+    /// The instructions for results in a graph whose nodes were [fused](fused_nodes).
+    ///
+    /// # Errors
+    ///
+    /// Returns the resource of which the results need too much.
+    pub(super) fn new(
+        expressions: &Expressions,
+        nodes: &[Node],
+        results: [NodeId; RESULTS],
+    ) -> Result<LossCode<RESULTS>, Excess> {
+        let uses = uses(nodes, &results);
+        let mut coder = Coder::new(nodes, &results, PLACES);
         for (index, node) in nodes.iter().enumerate().filter(|(index, _)| uses[*index] > 0) {
             let id = NodeId(index);
             if expressions.is_uniform(id) {
@@ -79,44 +95,38 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
         let mut registers = Memory::<V, REGISTERS>::new();
         for instruction in &self.instructions {
             let Instruction { operation, operands: [a, b, c], to, .. } = *instruction;
+            // References, so that only what an operation needs is loaded.
+            let mut uniform = [const { MaybeUninit::uninit() }; 3];
+            let [for_a, for_b, for_c] = &mut uniform;
+            let of_a = operand(a, &registers, coefficients, at, for_a);
             let value = match (operation, b) {
                 (Calculation::Power((), ()), Slot::Coefficient(exponent)) => {
-                    let mut uniform = [V::splat(0.0); 1];
-                    let base = operand(a, &registers, coefficients, at, &mut uniform[0]);
-                    power(*base, coefficients[usize::from(exponent)])
+                    power(*of_a, coefficients[usize::from(exponent)])
                 }
                 _ => {
-                    // References, so that only what an operation needs is loaded.
-                    let mut uniform = array::<V, 3>(|_| at[0]);
-                    let [for_a, for_b, for_c] = &mut uniform;
-                    let a = operand(a, &registers, coefficients, at, for_a);
-                    let b = operand(b, &registers, coefficients, at, for_b);
-                    let c = operand(c, &registers, coefficients, at, for_c);
-                    operation.result(a, b, c)
+                    let of_b = operand(b, &registers, coefficients, at, for_b);
+                    let of_c = operand(c, &registers, coefficients, at, for_c);
+                    operation.result(of_a, of_b, of_c)
                 }
             };
             registers.write(to, value);
         }
-        let mut uniform = at[0];
-        array(|index| *operand(self.results[index], &registers, coefficients, at, &mut uniform))
+        array(|index| *operand(self.results[index], &registers, coefficients, at, &mut MaybeUninit::uninit()))
     }
 }
 
-/// The number at a place; one that is the same for all points is written to `uniform` first.
+/// Returns the number at a place; one that is the same for all points is written to `uniform` first.
 #[inline(always)]
 fn operand<'a, V: Real>(
     place: Slot,
     registers: &'a Memory<V, REGISTERS>,
     coefficients: &[f64],
     at: &'a [V; 2],
-    uniform: &'a mut V,
+    uniform: &'a mut MaybeUninit<V>,
 ) -> &'a V {
     match place {
         Slot::Register(index) => registers.at(index),
-        Slot::Coefficient(index) => {
-            *uniform = V::splat(coefficients[usize::from(index)]);
-            uniform
-        }
+        Slot::Coefficient(index) => uniform.write(V::splat(coefficients[usize::from(index)])),
         Slot::Given(index) => &at[usize::from(index) % 2],
     }
 }

@@ -9,8 +9,10 @@ use crate::optimizer::Function;
 #[derive(Clone, Debug)]
 pub(super) struct Expressions {
     graph: Graph,
-    /// Whether a node had no room; the nodes that follow have no meaning.
+    /// Whether a node had no room, or too many were made; the nodes that follow have no meaning.
     is_full: bool,
+    /// The number of calculations that were simplified.
+    made: usize,
     /// x and y
     pub xy: [NodeId; 2],
     /// u and v
@@ -24,12 +26,15 @@ const LARGEST_EXPONENT: f64 = 64.0;
 impl Expressions {
     /// The most numbers of a loss and its derivatives.
     pub(super) const MOST_NODES: usize = 4096;
+    /// The most calculations that are simplified. Most of those of derivatives are there already.
+    const MOST_MADE: usize = 100 * Self::MOST_NODES;
 
     pub(super) fn new() -> Expressions {
         let none = NodeId::default();
         let mut new = Expressions {
             graph: Graph::new(Self::MOST_NODES),
             is_full: false,
+            made: 0,
             xy: [none; 2],
             uv: [none; 2],
             parameters: Vec::new(),
@@ -76,6 +81,31 @@ impl Expressions {
         copied[of.0]
     }
 
+    /// Copies the number alone, in the order of its operands, so that equal expressions have equal graphs however they
+    /// were made.
+    pub(super) fn in_order(&self, of: NodeId) -> (Expressions, NodeId) {
+        let mut ordered = Expressions { is_full: self.is_full, ..Expressions::new() };
+        let mut copied: Vec<Option<NodeId>> = vec![None; self.graph.len()];
+        let mut open = vec![of];
+        while let Some(&id) = open.last() {
+            let node = self.node(id);
+            let operands = if let Node::Of(calculation) = node { calculation.operands() } else { Vec::new() };
+            let missing = operands.into_iter().find(|operand| copied[operand.0].is_none());
+            if let Some(operand) = missing {
+                open.push(operand);
+                continue;
+            }
+            copied[id.0] = Some(ordered.add(match node {
+                Node::Of(calculation) => {
+                    Node::Of(calculation.map(|operand| copied[operand.0].expect("it was copied before")))
+                }
+                node => node,
+            }));
+            open.pop();
+        }
+        (ordered, copied[of.0].expect("it was copied last"))
+    }
+
     fn add(&mut self, node: Node) -> NodeId {
         self.graph.add(node).unwrap_or_else(|| {
             self.is_full = true;
@@ -112,6 +142,8 @@ impl Expressions {
 
     /// A calculation, simplified.
     pub(super) fn of(&mut self, calculation: Calculation<NodeId>) -> NodeId {
+        self.made += 1;
+        self.is_full |= self.made > Self::MOST_MADE;
         if let Some(value) = self.folded(calculation) {
             return self.constant(value);
         }
@@ -188,6 +220,13 @@ impl Expressions {
         if let Some(b) = self.opposite(b) {
             return self.difference(a, b);
         }
+        if let Node::Of(Calculation::Sum(first, second)) = self.node(a) {
+            // (c + b) + b is c + 2 b.
+            if second == b {
+                let twice = self.sum(b, b);
+                return self.sum(first, twice);
+            }
+        }
         match self.opposite(a) {
             Some(a) => self.difference(b, a),
             None => self.add_of_either_order(Calculation::Sum, a, b),
@@ -241,10 +280,11 @@ impl Expressions {
         match (self.node(a), self.node(b)) {
             // c (d x) is (c d) x, where c and d are the same at all points.
             (_, Node::Of(Calculation::Product(c, d))) if self.is_uniform(a) && self.is_uniform(c) => {
-                if self.is_uniform(b) && self.value(c).is_none() {
-                    return self.add_of_either_order(Calculation::Product, a, b);
-                }
-                let uniform = self.product(a, c);
+                let uniform = match (self.value(a), self.value(c)) {
+                    (Some(a), Some(c)) if (a * c).is_finite() => self.constant(a * c),
+                    _ if self.is_uniform(b) => return self.add_of_either_order(Calculation::Product, a, b),
+                    _ => self.product(a, c),
+                };
                 self.product(uniform, d)
             }
             // (c x) y is c (x y).

@@ -20,7 +20,7 @@ mod wgsl;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use code::{LossCode, PLACES, UniformInputs};
+use code::{LossCode, PLACES, UniformInputs, fused_nodes};
 use derivative::gradient;
 use expressions::Expressions;
 use recorded::Recorded;
@@ -63,7 +63,7 @@ pub struct LossProgram {
     expressions: Expressions,
     loss: NodeId,
     gradient: [NodeId; 2],
-    /// The gradient with respect to (u, v), if the loss depends on x and y by these alone.
+    /// The gradient with respect to (u, v) of a built-in loss, which depends on x and y by these alone.
     gradient_uv: Option<[NodeId; 2]>,
     loss_code: LossCode<1>,
     /// The code of the loss and its gradient.
@@ -82,10 +82,7 @@ impl LossProgram {
         let parameters: Vec<Recorded<'_>> = parameters.into_iter().map(|id| Recorded::Node(&expressions, id)).collect();
         let loss = L::loss(&parameters, uv.map(|id| Recorded::Node(&expressions, id))).in_graph(&expressions);
         drop(parameters);
-        let mut expressions = expressions.into_inner();
-        let uv = expressions.uv;
-        let gradient_uv = gradient(&mut expressions, loss, uv);
-        let program = LossProgram::of(expressions, loss, None, Vec::new(), Some(gradient_uv));
+        let program = LossProgram::of(&expressions.into_inner(), loss, None, Vec::new());
         program.unwrap_or_else(|excess| panic!("a built-in loss is too large: {excess}"))
     }
 
@@ -103,7 +100,7 @@ impl LossProgram {
         }
         let mut expressions = Expressions::new();
         let loss = expressions.copy(&parsed.graph, parsed.target);
-        let program = LossProgram::of(expressions, loss, Some(text.to_owned()), parsed.parameters, None);
+        let program = LossProgram::of(&expressions, loss, Some(text.to_owned()), parsed.parameters);
         program.map_err(|excess| ProgramError::new(text, end, excess, "more"))
     }
 
@@ -113,16 +110,17 @@ impl LossProgram {
     ///
     /// Returns the limit that the loss or its derivatives exceed.
     fn of(
-        mut expressions: Expressions,
+        expressions: &Expressions,
         loss: NodeId,
         text: Option<String>,
         parameters: Vec<Parameter>,
-        gradient_uv: Option<[NodeId; 2]>,
     ) -> Result<LossProgram, String> {
-        let xy = expressions.xy;
-        let gradient @ [by_x, by_y] = gradient(&mut expressions, loss, xy);
-        let by_x_twice = derivative::gradient(&mut expressions, by_x, xy)[0];
-        let by_y_twice = derivative::gradient(&mut expressions, by_y, xy)[1];
+        let (mut expressions, loss) = expressions.in_order(loss);
+        let (xy, uv) = (expressions.xy, expressions.uv);
+        let [by_x, by_y] = gradient(&mut expressions, loss, xy);
+        let [by_x_twice, _] = gradient(&mut expressions, by_x, xy);
+        let [_, by_y_twice] = gradient(&mut expressions, by_y, xy);
+        let gradient_uv = text.is_none().then(|| gradient(&mut expressions, loss, uv));
         if expressions.is_full() {
             return Err(format!(
                 "a loss that has, with its derivatives, at most {} operations",
@@ -140,15 +138,16 @@ impl LossProgram {
                 format!("a loss with, in its derivatives, at most {} operations on parameters", PLACES.uniform_numbers)
             }
         };
+        let nodes = fused_nodes(&expressions, &[loss, by_x, by_y, by_x_twice, by_y_twice]);
         Ok(LossProgram {
-            loss_code: LossCode::new(&expressions, [loss]).map_err(limit)?,
-            gradient_code: LossCode::new(&expressions, [loss, by_x, by_y]).map_err(limit)?,
-            hessian_code: LossCode::new(&expressions, [by_x_twice, by_y_twice]).map_err(limit)?,
+            loss_code: LossCode::new(&expressions, &nodes, [loss]).map_err(limit)?,
+            gradient_code: LossCode::new(&expressions, &nodes, [loss, by_x, by_y]).map_err(limit)?,
+            hessian_code: LossCode::new(&expressions, &nodes, [by_x_twice, by_y_twice]).map_err(limit)?,
             text,
             parameters,
             expressions,
             loss,
-            gradient,
+            gradient: [by_x, by_y],
             gradient_uv,
         })
     }

@@ -10,12 +10,16 @@ use crate::optimizer::Relation;
 /// The binding strength of expressions, from the loosest.
 const COMPARISON: u8 = 0;
 const SUM: u8 = 1;
-const PRODUCT: u8 = 2;
-const POWER: u8 = 3;
-const ATOM: u8 = 4;
+/// A product with a sign before it.
+const SIGNED: u8 = 2;
+const PRODUCT: u8 = 3;
+const POWER: u8 = 4;
+const ATOM: u8 = 5;
 
 /// The length from which an expression that is used again has a line of its own.
 const LONG: usize = 12;
+/// The number of expressions inside of each other from which one has a line of its own.
+const DEEP: usize = 25;
 
 impl LossProgram {
     /// Writes the loss in the language, without declarations of its parameters, whose names are given: lines for what
@@ -37,7 +41,7 @@ impl LossProgram {
     fn lines(&self, parameters: &[&str], results: &[(&str, NodeId)]) -> String {
         let mut writer = Writer::new(&self.expressions, parameters, results);
         for index in 0..writer.uses.len() {
-            writer.name_if_long(NodeId(index));
+            writer.name_if_needed(NodeId(index));
         }
         for (name, result) in results {
             let (text, _) = writer.number(*result);
@@ -54,6 +58,10 @@ struct Writer<'a> {
     uses: Vec<usize>,
     /// The names of nodes.
     names: Vec<Option<String>>,
+    /// The number of expressions inside of each node's, and that itself.
+    depths: Vec<usize>,
+    /// The number of names that were made.
+    made: usize,
     lines: Vec<String>,
 }
 
@@ -66,7 +74,8 @@ impl<'a> Writer<'a> {
         for (id, name) in expressions.uv.into_iter().zip(["u", "v"]) {
             names[id.0] = Some(name.to_owned());
         }
-        let mut writer = Writer { expressions, parameters, uses, names, lines: Vec::new() };
+        let mut writer =
+            Writer { expressions, parameters, uses, names, depths: vec![0; length], made: 0, lines: Vec::new() };
         for index in (0..length).rev().filter(|index| writer.names[*index].is_none()).collect::<Vec<_>>() {
             if writer.uses[index] > 0 {
                 writer.shown(NodeId(index)).into_iter().for_each(|operand| writer.uses[operand.0] += 1);
@@ -84,26 +93,35 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Gives a line of its own to a long expression that is used more than once.
-    fn name_if_long(&mut self, id: NodeId) {
-        if self.uses[id.0] < 2 || self.names[id.0].is_some() {
+    /// Gives a line of its own to a long expression that is used more than once, and to a deep one.
+    fn name_if_needed(&mut self, id: NodeId) {
+        if self.uses[id.0] == 0 || self.names[id.0].is_some() {
+            return;
+        }
+        let inside = self.shown(id).into_iter().map(|operand| self.depths[operand.0]).max();
+        self.depths[id.0] = inside.map_or(0, |depth| depth + 1);
+        let is_deep = self.depths[id.0] >= DEEP;
+        if !is_deep && self.uses[id.0] < 2 {
             return;
         }
         let (text, _) = self.number(id);
-        if text.len() >= LONG {
+        if is_deep || text.len() >= LONG {
             let name = self.new_name();
             self.lines.push(format!("{name} = {text}"));
             self.names[id.0] = Some(name);
+            self.depths[id.0] = 0;
         }
     }
 
     /// A name that nothing has yet.
-    fn new_name(&self) -> String {
-        let is_taken = |name: &String| {
-            self.parameters.contains(&name.as_str()) || self.names.iter().flatten().any(|of| of == name)
-        };
-        let numbered = (1..).map(|number| format!("a{number}"));
-        numbered.into_iter().find(|name| !is_taken(name)).expect("one of infinitely many is free")
+    fn new_name(&mut self) -> String {
+        loop {
+            self.made += 1;
+            let name = format!("a{}", self.made);
+            if !self.parameters.contains(&name.as_str()) {
+                return name;
+            }
+        }
     }
 
     /// The base and the exponent of a product that is a whole power, as the language multiplies it out.
@@ -114,6 +132,23 @@ impl<'a> Writer<'a> {
             () if a == b => Some((base, 2 * exponent)),
             () if b == base && exponent % 2 == 0 => Some((base, exponent + 1)),
             () => None,
+        }
+    }
+
+    /// The exponent `p − 1` of a derivative, without the choice that makes it 0 where p is.
+    fn plain_exponent(&self, exponent: NodeId) -> NodeId {
+        match self.expressions.node(exponent) {
+            Node::Of(Calculation::Choice(p, less, zero)) if self.expressions.value(zero) == Some(0.0) => {
+                match self.expressions.node(less) {
+                    Node::Of(Calculation::Difference(of, one))
+                        if of == p && self.expressions.value(one) == Some(1.0) =>
+                    {
+                        less
+                    }
+                    _ => exponent,
+                }
+            }
+            _ => exponent,
         }
     }
 
@@ -148,17 +183,22 @@ impl<'a> Writer<'a> {
             let operands: Vec<String> = calculation.operands().into_iter().map(|id| self.number(id).0).collect();
             (format!("{name}({})", operands.join(", ")), ATOM)
         };
-        let joined = |a, between: &str, b, [left, right]: [u8; 2]| {
-            (format!("{}{between}{}", self.at_least(a, left), self.at_least(b, right)), left)
+        let joined = |a, between: &str, b, binding: u8, [left, right]: [u8; 2]| {
+            let behind = self.at_least(b, right);
+            match self.number(a) {
+                (text, bound) if bound < left => (format!("({text}){between}{behind}"), binding),
+                // A sign before the left side stands before the whole.
+                (text, bound) => (format!("{text}{between}{behind}"), bound.min(binding)),
+            }
         };
         match calculation {
-            Calculation::Negative(a) => (format!("-{}", self.at_least(a, PRODUCT)), SUM),
+            Calculation::Negative(a) => (format!("-{}", self.at_least(a, PRODUCT)), SIGNED),
             Calculation::Root(_) => call("sqrt"),
             Calculation::Size(_) => call("abs"),
             Calculation::Sign(_) => call("sign"),
             Calculation::Function(function, _) => call(function.name()),
-            Calculation::Sum(a, b) => joined(a, " + ", b, [SUM, PRODUCT]),
-            Calculation::Difference(a, b) => joined(a, " - ", b, [SUM, PRODUCT]),
+            Calculation::Sum(a, b) => joined(a, " + ", b, SUM, [SUM, PRODUCT]),
+            Calculation::Difference(a, b) => joined(a, " - ", b, SUM, [SUM, PRODUCT]),
             Calculation::Product(a, b) => {
                 // Read from the left, a factor that is the same at all points is taken out again.
                 let is_quotient = matches!(self.expressions.node(b), Node::Of(Calculation::Quotient(..)));
@@ -167,15 +207,13 @@ impl<'a> Writer<'a> {
                 } else {
                     POWER
                 };
-                match self.expressions.node(a) {
-                    Node::Constant(value) if value < 0.0 => {
-                        (format!("-{}*{}", constant(-value).0, self.at_least(b, behind)), SUM)
-                    }
-                    _ => joined(a, "*", b, [PRODUCT, behind]),
-                }
+                joined(a, "*", b, PRODUCT, [SIGNED, behind])
             }
-            Calculation::Quotient(a, b) => joined(a, "/", b, [PRODUCT, POWER]),
-            Calculation::Power(a, b) => (format!("{}^{}", self.at_least(a, ATOM), self.at_least(b, ATOM)), POWER),
+            Calculation::Quotient(a, b) => joined(a, "/", b, PRODUCT, [SIGNED, POWER]),
+            Calculation::Power(a, b) => {
+                let exponent = self.plain_exponent(b);
+                (format!("{}^{}", self.at_least(a, ATOM), self.at_least(exponent, ATOM)), POWER)
+            }
             Calculation::Maximum(..) => call("max"),
             Calculation::Minimum(..) => call("min"),
             Calculation::Choice(..) => call("where"),
@@ -199,7 +237,7 @@ impl<'a> Writer<'a> {
 /// A constant that is read as the same number; a multiple of π as one.
 fn constant(value: f64) -> (String, u8) {
     if value < 0.0 {
-        return (format!("-{}", constant(-value).0), SUM);
+        return (format!("-{}", constant(-value).0), SIGNED);
     }
     let plain = |value: f64| match value {
         _ if value.fract() == 0.0 && value < 1e15 => format!("{value}"),

@@ -222,7 +222,12 @@ impl<R: Real> Algebra for R {
 
     #[inline(always)]
     fn function(self, function: Function) -> Self {
-        self.of_each(function.of_number())
+        match function {
+            // Inlined, loops over them are compiled for vectors.
+            Function::Sin => self.of_each(elementary::sin_of_any),
+            Function::Cos => self.of_each(elementary::cos_of_any),
+            _ => self.of_each(function.of_number()),
+        }
     }
 
     #[inline(always)]

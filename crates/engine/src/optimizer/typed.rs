@@ -13,6 +13,7 @@ use super::{
     Need, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
 };
 use crate::language::{Parameter, ProgramError};
+use crate::latest::{latest, make_latest};
 use crate::quantity::{Beta, Range};
 use crate::spacing::Spacing;
 use crate::terminal_escape::{escaped_name, is_visible_name};
@@ -104,24 +105,12 @@ impl TypedRule {
 
     /// Makes it the last of its name, as where its text is typed once more after others.
     pub fn make_latest(&'static self) {
-        let mut known = known();
-        let own = known.iter().position(|rule| std::ptr::eq(*rule, self));
-        let last = known.iter().rposition(|rule| rule.name == self.name);
-        if let (Some(own), Some(last)) = (own, last) {
-            known[own..=last].rotate_left(1);
-        }
+        make_latest(&mut known(), self, TypedRule::name);
     }
 
     /// The last of each name, in the order of the names' first.
     pub fn latest() -> Vec<&'static TypedRule> {
-        let mut latest: Vec<&'static TypedRule> = Vec::new();
-        for rule in known().iter() {
-            match latest.iter_mut().find(|other| other.name == rule.name) {
-                Some(other) => *other = rule,
-                None => latest.push(rule),
-            }
-        }
-        latest
+        latest(&known(), TypedRule::name)
     }
 
     /// The tables of the hyperparameters of all that were made so far.

@@ -4,7 +4,7 @@ use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationS
 use valleyscope_engine::spec_error::{SpecError, broken};
 
 use super::{LandscapePreset, LessonStep, Preset, SweepPreset};
-use crate::view::{DiagnosticMetric, ViewSettings};
+use crate::view::{DiagnosticMetric, Orbit, ViewSettings};
 use crate::workload::Workload;
 
 /// Checks the preset, and returns the first rule that it breaks.
@@ -69,6 +69,11 @@ fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
         }
         check_within("view.camera.width", camera.width, 1e-12, LARGEST)?;
     }
+    if let Some(orbit) = &view.orbit {
+        check_within("view.orbit.azimuth", orbit.azimuth, -360.0, 360.0)?;
+        let (lowest, highest) = Orbit::ELEVATIONS.into_inner();
+        check_within("view.orbit.elevation", orbit.elevation, lowest, highest)?;
+    }
     if let Some(scale) = &view.scale {
         check_within("view.scale.linear", scale.linear, f64::MIN_POSITIVE, f64::MAX)?;
         check_within("view.scale.max", scale.max, f64::MIN_POSITIVE, f64::MAX)?;
@@ -88,7 +93,8 @@ fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), Spe
         return Ok(());
     }
     // Plain numbers where they are short.
-    let text = |end: f64| if end == 0.0 || (1e-3..1e6).contains(&end) { end.to_string() } else { format!("{end:e}") };
+    let text =
+        |end: f64| if end == 0.0 || (1e-3..1e6).contains(&end.abs()) { end.to_string() } else { format!("{end:e}") };
     broken(path, format!("must be a number from {} to {}, found {value}", text(least), text(most)))
 }
 

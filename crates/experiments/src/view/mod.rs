@@ -9,11 +9,14 @@ mod contrast;
 pub mod crossing;
 mod diagnostic;
 pub mod formula;
+mod height_field;
 mod pen;
 pub mod range;
 pub mod rule_summary;
 mod scale;
 mod shades;
+mod space;
+mod space_axes;
 pub mod ticks;
 
 pub use auto_scale::AutoScale;
@@ -21,9 +24,12 @@ pub use axis::AxisScale;
 pub use camera::{Camera, Viewport};
 pub use contrast::{Background, contrasting};
 pub use diagnostic::{Band, DiagnosticInfo, DiagnosticMetric};
+pub use height_field::{HeightField, Sight};
 pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
 pub use shades::{color_distance, copy_color, distinct_colors};
+pub use space::{Orbit, Projected, Ray, SpaceView, ViewAxes};
+pub use space_axes::{AxisLabel, AxisLine, SpaceAxes, SpaceAxesStyle};
 
 /// The drawing settings of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +52,10 @@ pub struct ViewSettings {
     pub glyphs: bool,
     /// The initial camera; `None` is [`Camera::home`] of the landscape.
     pub camera: Option<Camera>,
+    /// Whether the landscape is drawn as a surface in space.
+    pub space: bool,
+    /// The initial direction of view of the surface; `None` is [`Orbit::HOME`].
+    pub orbit: Option<Orbit>,
 }
 
 impl ViewSettings {
@@ -67,6 +77,8 @@ impl Default for ViewSettings {
             follow: true,
             glyphs: true,
             camera: None,
+            space: false,
+            orbit: None,
         }
     }
 }

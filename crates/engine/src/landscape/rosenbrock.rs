@@ -1,0 +1,37 @@
+use super::parameter::ROTATION;
+use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use crate::loss::Loss;
+use crate::optimizer::Algebra;
+use crate::parameter::Extent;
+
+/// Rosenbrock's function: `L = (1 − u)² + b(v − u²)²` (Rosenbrock, [Computer Journal 3,
+/// 1960](https://doi.org/10.1093/comjnl/3.3.175)).
+pub struct Rosenbrock;
+
+impl Definition for Rosenbrock {
+    const INFO: LandscapeInfo = LandscapeInfo {
+        name: "Rosenbrock",
+        formula: "(1 − u)² + b(v − u²)²",
+        about: "A curved valley with its minimum at (1, 1).",
+        source: "Rosenbrock, Computer Journal 3, 175 (1960)",
+        parameters: &[
+            LandscapeParameter::new("b", "b", "Coefficient b", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0))
+                .default(100.0)
+                .help("How steep the walls of the curved valley are."),
+            ROTATION,
+        ],
+        start: [-1.2, 1.0],
+        home: HomeView { center: [0.0, 1.0], width: 6.0 },
+        has_valley: false,
+    };
+}
+
+impl Loss for Rosenbrock {
+    const PARAMETERS: usize = 1;
+
+    fn loss<A: Algebra>(parameters: &[A], [u, v]: [A; 2]) -> A {
+        let &[b] = parameters else { unreachable!("the table has a parameter each") };
+        let (along, across) = (A::splat(1.0) - u, v - u * u);
+        along * along + b * across * across
+    }
+}

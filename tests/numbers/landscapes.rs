@@ -1,0 +1,65 @@
+//! Every registered landscape against values and derivatives that SymPy computed with 40 digits
+//! (`goldens/landscapes.npz`), and the programs of landscapes in sweeps against runs step by step.
+
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec, Uv};
+
+use crate::golden::Golden;
+
+/// The error of a value relative to its size, or to 1e-3 if it is smaller.
+fn error(found: f64, expected: f64) -> f64 {
+    (found - expected).abs() / expected.abs().max(1e-3)
+}
+
+#[test]
+fn every_landscape_agrees_with_40_digits() {
+    let golden = Golden::read("landscapes");
+    for &kind in LandscapeKind::ALL {
+        let name = kind.key();
+        let (points, expected) = (golden.array(&format!("{name}_at")), golden.array(&format!("{name}_values")));
+        assert_eq!((points.len(), expected.len()), (40, 100), "{name}");
+        let landscape = LandscapeSpec::new(kind).landscape();
+        for (at, expected) in points.chunks_exact(2).zip(expected.chunks_exact(5)) {
+            let at = [at[0], at[1]];
+            let ([by_x, by_y], [by_x_twice, by_y_twice]) = (landscape.gradient(at), landscape.hessian_diagonal(at));
+            let found = [landscape.loss(at), by_x, by_y, by_x_twice, by_y_twice];
+            for (found, &expected) in found.into_iter().zip(expected) {
+                assert!(error(found, expected) <= 1e-12, "{name} at {at:?}: {found}, expected {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_parts_of_a_landscape_agree_with_each_other() {
+    for &kind in LandscapeKind::ALL {
+        let landscape = LandscapeSpec::new(kind).with("rotation_degrees", 20.0).unwrap().landscape();
+        for at in [[0.7, -0.4], [-1.3, 0.9], [2.1, 1.7]] {
+            let name = kind.name();
+            let local = landscape.local(at);
+            assert!(error(local.loss, landscape.loss(at)) < 1e-14, "{name}");
+            assert_eq!(landscape.gradient_at(&local), landscape.gradient(at), "{name}");
+            let Uv { u, v } = landscape.uv_from_xy(at);
+            assert_eq!(landscape.depth(&local, at), u, "{name}");
+            let back = landscape.xy_from_uv(Uv { u, v });
+            assert!((0..2).all(|axis| (back[axis] - at[axis]).abs() < 1e-14), "{name}: {back:?}");
+            let h = 1e-6;
+            for axis in 0..2 {
+                let [mut low, mut high] = [at; 2];
+                low[axis] -= h;
+                high[axis] += h;
+                let slope = (landscape.loss(high) - landscape.loss(low)) / (2.0 * h);
+                assert!(error(slope, landscape.gradient(at)[axis]) < 1e-5, "{name}: {slope}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parameters_are_kept_where_both_landscapes_have_them() {
+    let valley = LandscapeSpec::default().with("sharpness", 42.0).unwrap();
+    let river = LandscapeSpec::new(LandscapeKind::River).in_place_of(&valley);
+    assert_eq!((river.get("sharpness"), river.get("narrowing")), (Some(42.0), Some(1.0)));
+    assert_eq!(river.rotation_degrees(), 0.0, "the rotation is the landscape's own");
+    assert!(river.with("exponent", 2.0).unwrap_err().to_string().contains("sharpness, slope, narrowing"));
+    assert!(river.with("narrowing", -1.0).unwrap_err().to_string().contains("from 0 to 100"));
+}

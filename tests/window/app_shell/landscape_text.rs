@@ -1,0 +1,150 @@
+//! Typed landscapes in the window.
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+use valleyscope_engine::sweep::Quantity;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::view::Camera;
+
+use super::harness::App;
+use super::phase::{SMALL, computed};
+
+const BOWL: &str = "param k = 2 in 0.5..8\nL = k*x^2 + y^2";
+
+fn landscape(app: &App) -> LandscapeSpec {
+    app.state().document().spec.landscape
+}
+
+fn text(landscape: &LandscapeSpec) -> &'static str {
+    landscape.kind().formula().expect("it is typed").text()
+}
+
+fn begin_own(app: &mut App) {
+    app.click(Role::ComboBox, "Landscape L");
+    app.press("A formula of your own…");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+}
+
+#[test]
+fn a_typed_formula_runs_from_the_next_step_and_a_mistake_leaves_it_running() {
+    let mut app = App::plain();
+    begin_own(&mut app);
+    let own = landscape(&app);
+    assert!(own.kind().name().starts_with("My landscape"), "{own:?}");
+    assert!(app.shows("The landscape is valid. Changes take effect in the next step."));
+    let field = format!("{}: text of the landscape", own.kind().name());
+    app.replace(&field, Role::MultilineTextInput, BOWL);
+    assert_eq!(text(&landscape(&app)), BOWL);
+    app.until("the player to have it", |app| {
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.landscape == landscape(app))
+    });
+    app.settle();
+    app.set_slider("k", 3.0);
+    let in_force = landscape(&app);
+    assert_eq!(in_force.get("k"), Some(3.0));
+
+    app.replace(&field, Role::MultilineTextInput, &BOWL.replace("y^2", "norm(y)"));
+    assert!(app.shows("In line 2, column 13: expected one of the functions"));
+    assert!(app.shows("The last valid landscape is in use."));
+    assert_eq!(landscape(&app), in_force);
+    app.replace(&field, Role::MultilineTextInput, &BOWL.replace("y^2", "3*y^2"));
+    assert!(app.shows("The landscape is valid."));
+    assert_eq!(landscape(&app).get("k"), Some(3.0), "a new text keeps the values of parameters");
+
+    app.button("Gradient");
+    app.settle();
+    assert!(app.shows("∂L/∂x = ") && app.shows("∂L/∂y = "));
+}
+
+#[test]
+fn each_built_in_landscape_opens_as_text_with_the_same_losses_view_and_start() {
+    let mut app = App::plain();
+    for &kind in LandscapeKind::ALL {
+        if landscape(&app).kind() != kind {
+            app.choose("Landscape L", kind.name());
+        }
+        app.set_slider("Rotation φ (°)", 20.0);
+        app.settle();
+        let (built_in, start) = (landscape(&app), app.state().document().spec.start);
+        assert_eq!((built_in.kind(), built_in.rotation_degrees()), (kind, 20.0));
+        app.button("Landscape: text");
+        app.settle();
+        let copy = landscape(&app);
+        assert!(copy.kind().name().starts_with(&format!("{} as text", kind.name())), "{copy:?}");
+        for (of, value) in built_in.parameters() {
+            assert_eq!(copy.get(of.key()), Some(value), "{}", of.key());
+        }
+        let losses = [built_in, copy].map(|spec| spec.landscape());
+        for at in [[0.3, -0.7], [1.5, 0.5], [-1.2, 0.4]] {
+            let [expected, found] = losses.each_ref().map(|landscape| landscape.loss::<f64>(at));
+            assert!((expected - found).abs() <= 1e-12 * expected.abs().max(1.0), "{kind:?} {at:?}: {expected} {found}");
+        }
+        assert_eq!(app.state().document().spec.start, start);
+        assert_eq!(app.state().document().view.camera, Some(Camera::home(&built_in)));
+    }
+}
+
+#[test]
+fn undo_takes_back_a_copy_as_text() {
+    let mut app = App::plain();
+    app.settle();
+    let before = app.state().document().clone();
+    app.button("Landscape: text");
+    app.settle();
+    assert!(landscape(&app).kind().formula().is_some());
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(*app.state().document(), before);
+}
+
+#[test]
+fn a_saved_preset_keeps_a_typed_landscape() {
+    let mut app = App::plain();
+    begin_own(&mut app);
+    let name = landscape(&app).kind().name();
+    let field = format!("{name}: text of the landscape");
+    app.replace(&field, Role::MultilineTextInput, "param depth = 0.5 in 0..2\nL = x^4 - depth*x^2 + y^2");
+    app.settle();
+    app.set_slider("depth", 1.25);
+    app.settle();
+    app.menu("File", "Save");
+    app.button("Save to my presets");
+    let presets = app.folder.path().join("presets");
+    let file = || {
+        let mut paths = std::fs::read_dir(&presets).ok()?.map(|entry| entry.expect("an entry").path());
+        paths.find(|path| path.extension().is_some_and(|extension| extension == "ron"))
+    };
+    app.until("the file", |_| file().is_some());
+    let path = file().expect("it is there");
+    let Preset::Landscape(saved) = Preset::read(&path).expect("the saved preset can be read") else {
+        panic!("a simulation")
+    };
+    assert_eq!(saved.simulation, app.state().document().spec);
+    assert_eq!(saved.simulation.landscape.get("depth"), Some(1.25));
+    assert_eq!(saved.simulation.landscape.kind().name(), name);
+}
+
+#[test]
+fn a_sweep_runs_on_typed_landscapes() {
+    let mut app = computed(SMALL);
+    let wanted = |app: &App| app.state().phase().preset().sweep.clone();
+    let is_computed = |app: &App| {
+        let diagram = &app.state().phase().present().diagram;
+        diagram.is_complete() && diagram.spec().landscape == wanted(app).landscape
+    };
+    let axes = |app: &App| [wanted(app).rows.of, wanted(app).columns.of];
+    let before = axes(&app);
+    app.button("Landscape: text");
+    app.settle();
+    assert!(text(&wanted(&app).landscape).contains("param sharpness = 10 in 0.1..1000"));
+    assert_eq!(axes(&app), before, "the copy has the parameters of the axes");
+    app.until("the diagram of the copy", is_computed);
+
+    begin_own(&mut app);
+    assert!(wanted(&app).landscape.kind().name().starts_with("My landscape"));
+    let [Quantity::Landscape(row), Quantity::Noise] = axes(&app) else { panic!("{:?}", axes(&app)) };
+    assert_eq!(row.key(), "a", "a parameter of the new landscape in place of one that it lacks");
+    app.until("the diagram of the formula", is_computed);
+}
