@@ -35,7 +35,7 @@ fn spec(names: &[&str], particles: u64) -> SimulationSpec {
     });
     SimulationSpec {
         landscape: LandscapeSpec::default(),
-        noise: Noise::clamped(1.0),
+        noise: Noise::clamped(1.0).into(),
         seed: 1,
         steps: None,
         particles: ParticleCount::new(particles).expect("within the range"),

@@ -1,7 +1,6 @@
 //! The transport bar: play, step, restart, speed, seed and number of steps.
 
 use egui::{Button, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
-use valleyscope_engine::parameter::NOISE;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::document::Document;
@@ -82,9 +81,9 @@ pub(super) fn state(ui: &mut Ui, live: &Live) {
     ui.label(format!("{} · {}", step_and_noise(snapshot), in_words(snapshot.playback)));
 }
 
-/// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1".
+/// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".
 pub(super) fn step_and_noise(snapshot: &Snapshot) -> String {
-    format!("Step {} · {}", grouped(snapshot.step), NOISE.with(number::text(snapshot.spec.noise.get())))
+    format!("Step {} · {}", grouped(snapshot.step), snapshot.spec.noise.words(number::text))
 }
 
 fn in_words(playback: Playback) -> &'static str {

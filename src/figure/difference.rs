@@ -2,7 +2,7 @@
 
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
-use valleyscope_engine::parameter::{DIMENSION, NOISE};
+use valleyscope_engine::parameter::DIMENSION;
 use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use valleyscope_experiments::preset::{SweepPreset, changed_description, with_changes};
 use valleyscope_experiments::view::ticks::short;
@@ -34,7 +34,9 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         format!("{rows} × {}", counted(columns, "pixel"))
     });
     landscape(&this.landscape, &other.landscape, &mut add);
-    add(this.noise != other.noise, &|| NOISE.with(short(this.noise.get())));
+    for words in this.noise.differences(&other.noise, short) {
+        add(true, &|| words.clone());
+    }
     add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
     add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));
     add(this.steps != other.steps, &|| counted(this.steps.get(), "step"));

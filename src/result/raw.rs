@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use valleyscope_engine::landscape::LandscapeParameterName;
+use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
 use valleyscope_engine::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
@@ -46,6 +47,9 @@ impl RawFormat {
         }
         if spec.columns.of != Quantity::Noise {
             return refused("`columns` of noise", spec.columns.of.name());
+        }
+        if spec.noise.kind() != NoiseKind::Multiplicative {
+            return refused("multiplicative noise", format!("{} noise", spec.noise.info().name.to_lowercase()));
         }
         match &spec.rows.of {
             Quantity::Landscape(LandscapeParameterName::SHARPNESS) => Ok(RawFormat::Sharpness),

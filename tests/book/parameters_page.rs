@@ -1,8 +1,9 @@
 //! The page of settings, made from the window's controls and the presets.
 
 use valleyscope_engine::landscape::LandscapeKind;
+use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseParameter};
 use valleyscope_engine::parameter::OF_SIMULATION;
-use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::quantity::{Range, number_text};
 use valleyscope_engine::spacing::Spacing;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::Workload;
@@ -30,6 +31,7 @@ pub fn text() -> String {
         [label, code(&path), slider, allowed(&preset, &path), help, paper]
     });
     text += &table(["control", "in presets", "slider", "allowed", "meaning", "in the paper"], rows);
+    text += &format!("## Noise\n\n{}", noises());
     for kind in Preset::WORKLOADS {
         let mut preset = shortest(kind);
         let workload = preset.workload_mut().expect("it is the kind of a workload");
@@ -43,6 +45,22 @@ pub fn text() -> String {
         text += &format!("### {kind}\n\n{}", block("ron", &shortest(kind).to_ron()));
     }
     text
+}
+
+/// Lists the kinds of noise with their parameters.
+fn noises() -> String {
+    let parameter = |of: &NoiseParameter| {
+        let Range { min, max, .. } = of.range;
+        format!("{}: {} to {}, {}", of.parameter.symbol, number_text(min), number_text(max), number_text(of.default))
+    };
+    let rows = NoiseKind::ALL.iter().map(|kind| {
+        let NoiseInfo { name, formula, about, source, parameters, .. } = kind.info();
+        let symbols: Vec<&str> = parameters.iter().map(|of| of.parameter.symbol).collect();
+        let written = code(&format!("{}({})", kind.key(), symbols.join(", ")));
+        let ranges: Vec<String> = parameters.iter().map(parameter).collect();
+        [escaped(name), written, escaped(formula), escaped(&ranges.join("; ")), escaped(about), escaped(source)]
+    });
+    table(["noise", "in presets", "noisy gradient", "allowed, and the default", "what it is like", "source"], rows)
 }
 
 /// Returns the built-in preset of a kind that has the shortest text.

@@ -2,11 +2,13 @@
 
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::lanes::Lanes;
+use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Need, RuleSpec};
 use valleyscope_engine::random::Streams;
 use valleyscope_engine::simulation::{Change, Simulation, SimulationSpec, noise_key};
 
 use crate::laws::law;
+use crate::noise_kinds::students_pair;
 use crate::oracle::{Particle, Reading, Valley};
 use crate::schedules::expected_factor;
 
@@ -72,15 +74,22 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
         while let Some(change) = changes.next_if(|change| change.step == step) {
             simulation.apply(&change.set).expect("the change fits");
         }
-        let valley = valley_of(&simulation.spec().landscape);
-        let (sigma, run) = (simulation.spec().noise.get(), simulation.spec().steps);
+        let noise = simulation.spec().noise;
+        let adds_noise = noise.kind() == NoiseKind::Additive;
+        let valley = Valley { adds_noise, ..valley_of(&simulation.spec().landscape) };
+        let (sigma, run) = (noise.sigma(), simulation.spec().steps);
         simulation.advance();
         for (ensemble, companions) in simulation.ensembles().iter().zip(&mut companions) {
             let rule = ensemble.rule();
             let factor = expected_factor(&rule.schedule, step + 1, run);
             let law = law(&rule.rule, rule.learning_rate.get() * factor);
             for (index, companion) in companions.iter_mut().enumerate() {
-                let draws = draws_of_step(&rule.rule, &mut companion.noise);
+                let draws = draws_of_step(&rule.rule, &mut companion.noise).map(|draws| match noise.kind() {
+                    NoiseKind::HeavyTailed if draws != [0.0; 2] => {
+                        students_pair(draws, noise.get("degrees_of_freedom").expect("the noise has it"))
+                    }
+                    _ => draws,
+                });
                 companion.particle.step(valley, &law, sigma, draws, reading);
                 let (ours, theirs) = (ensemble.position(index), companion.particle.position());
                 let agree = ours.iter().zip(theirs).all(|(ours, theirs)| (ours - theirs).abs() <= TOLERANCE);
@@ -103,5 +112,5 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
 pub fn valley_of(spec: &LandscapeSpec) -> Valley {
     let phi = spec.rotation_degrees() * std::f64::consts::PI / 180.0;
     let [a, c] = spec.valley().expect("the oracle is of the valley");
-    Valley { a, c, phi }
+    Valley { a, c, phi, adds_noise: false }
 }

@@ -15,6 +15,7 @@ mod losses;
 mod memory;
 mod mutations;
 mod noise;
+mod noise_kinds;
 mod optimizers;
 mod oracle;
 mod paper;

@@ -354,7 +354,7 @@ fn a_held_run_takes_only_requested_steps_and_then_continues() {
     let held = wait_until(&player, |snapshot| snapshot.playback == Playback::Playing);
     assert_eq!(held.step, 0, "it plays, as far as can be seen, but takes no step");
     player.send(PlayerCommand::Set(Setting::Noise(noise(0.5))));
-    let held = wait_until(&player, |snapshot| snapshot.spec.noise.get() == 0.5);
+    let held = wait_until(&player, |snapshot| snapshot.spec.noise.sigma() == 0.5);
     assert_eq!((held.step, held.playback), (0, Playback::Playing));
     player.send(PlayerCommand::Hold(false));
     wait_until(&player, |snapshot| snapshot.step > 0);

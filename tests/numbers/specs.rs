@@ -1,6 +1,7 @@
 //! Shorthands for specs of simulations.
 
 use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::noise::NoiseSpec;
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, StartCoordinate, StartSpread};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
@@ -60,8 +61,8 @@ pub fn valley(sharpness: f64, slope: f64, rotation_degrees: f64) -> LandscapeSpe
     values.into_iter().fold(LandscapeSpec::default(), |spec, (key, value)| spec.with(key, value).unwrap())
 }
 
-pub fn noise(sigma: f64) -> Noise {
-    Noise::new(sigma).unwrap()
+pub fn noise(sigma: f64) -> NoiseSpec {
+    Noise::new(sigma).unwrap().into()
 }
 
 pub fn start(x: f64, y: f64, spread: f64) -> StartSpec {

@@ -84,7 +84,7 @@ fn the_parts_of_a_step_agree_with_the_oracle() {
                 simulation.apply(&Setting::Landscape(valley(20.0, 0.2, -50.0))).unwrap();
                 simulation.apply(&Setting::Noise(noise(0.5))).unwrap();
             }
-            let (valley, sigma) = (valley_of(&simulation.spec().landscape), simulation.spec().noise.get());
+            let (valley, sigma) = (valley_of(&simulation.spec().landscape), simulation.spec().noise.sigma());
             let before = simulation.ensembles()[index].position(id.particle);
             let [draws, curvature_draws] = draws_of_step(&rule.rule, &mut noise_stream);
             simulation.advance();

@@ -4,6 +4,7 @@ use valleyscope::app::landscape::{
     Bounds, Follower, FramedEnsembles, compressed_length, fitted, limited, panned, zoomed,
 };
 use valleyscope_engine::landscape::{Landscape, NarrowValley};
+use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope_engine::simulation::{ParticleId, StepTrace};
 use valleyscope_experiments::view::formula::formulas;
@@ -303,6 +304,7 @@ fn step_number(number: u64, rule: RuleSpec, states: &[[f64; 2]], powers: f64) ->
         id: ParticleId { optimizer: 0, particle: 0 },
         after: trace.nodes[theta].values,
         gradient: [0.2, -0.4],
+        noise_kind: NoiseKind::Multiplicative,
         noise: [1.5, 0.5],
         curvature: [2.0, -4.0],
         curvature_noise: [2.0, 0.5],

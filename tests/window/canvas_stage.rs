@@ -117,7 +117,7 @@ pub fn three_optimizers(particles: u64) -> SimulationSpec {
     };
     SimulationSpec {
         landscape: Default::default(),
-        noise: Noise::clamped(1.0),
+        noise: Noise::clamped(1.0).into(),
         seed: 7,
         steps: None,
         particles: ParticleCount::new(particles).expect("within the range"),

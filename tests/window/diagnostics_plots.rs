@@ -377,7 +377,7 @@ fn the_export_holds_what_is_shown() {
 fn extreme_settings_leave_a_window_that_draws() {
     let mut spec = three_optimizers(20);
     spec.landscape.set("sharpness", 1000.0).unwrap();
-    spec.noise = Noise::clamped(3.0);
+    spec.noise = Noise::clamped(3.0).into();
     let rule = RuleSpec::on_plane(RuleKind::Sgd).with("weight_decay", 0.0).unwrap();
     let rule = rule.rated(LearningRate::clamped(1.0));
     spec.optimizers.push(OptimizerSpec { id: 9, name: None, color: None, enabled: true, rule });

@@ -19,7 +19,7 @@ use crate::canvas_stage::{Shown, Stage, advance_to, harness, install_font, rende
 fn state(harness: &Harness<'_, Stage>) -> (u64, Vec<[f32; 2]>, f64) {
     let snapshot = harness.state().live.snapshot.as_ref().expect("there is one");
     let newest = snapshot.ensembles.iter().flat_map(|view| &view.columns[view.columns.len() - view.particles..]);
-    (snapshot.step, newest.copied().collect(), snapshot.spec.noise.get())
+    (snapshot.step, newest.copied().collect(), snapshot.spec.noise.sigma())
 }
 
 fn drawn() -> Harness<'static, Stage> {
@@ -242,7 +242,7 @@ fn an_animation_is_saved_frame_by_frame_and_the_session_is_restored() {
     let mut harness = drawn();
     advance_to(&mut harness, 37);
     // A change during the session, which restoring it has to repeat.
-    harness.state_mut().document.spec.noise = Noise::clamped(0.5);
+    harness.state_mut().document.spec.noise = Noise::clamped(0.5).into();
     harness.run_steps(2);
     advance_to(&mut harness, 60);
     let before = state(&harness);
@@ -478,7 +478,7 @@ fn the_export_refuses_to_overwrite_and_invalid_settings() {
 
 #[test]
 fn the_dialog_does_not_offer_to_replay_a_later_pause() {
-    for (set, is_seen) in [(Setting::Steps(Some(9)), false), (Setting::Noise(Noise::clamped(0.0)), true)] {
+    for (set, is_seen) in [(Setting::Steps(Some(9)), false), (Setting::Noise(Noise::clamped(0.0).into()), true)] {
         let mut harness = harness(Stage::new(three_optimizers(5), Shown::Landscape, None), [520.0, 480.0]);
         advance_to(&mut harness, 5);
         let (answer, session) = std::sync::mpsc::channel();
@@ -497,8 +497,8 @@ fn the_session_can_be_animated_with_its_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
     advance_to(&mut harness, 10);
-    harness.state().player.send(PlayerCommand::Set(Setting::Noise(Noise::clamped(0.0))));
-    harness.state_mut().document.spec.noise = Noise::clamped(0.0);
+    harness.state().player.send(PlayerCommand::Set(Setting::Noise(Noise::clamped(0.0).into())));
+    harness.state_mut().document.spec.noise = Noise::clamped(0.0).into();
     harness.run_steps(2);
     advance_to(&mut harness, 20);
     let before = state(&harness);

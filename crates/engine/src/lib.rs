@@ -9,7 +9,7 @@
 //! quantity, parameter, spacing   ranges of values, texts and extents of controls, spacing along axes and sliders
 //! language                       typed rules and losses, from text to instructions
 //! loss                           losses as programs, with their derivatives
-//! landscape, optimizer           losses with their gradients, rules of a step
+//! landscape, noise, optimizer    losses with their gradients, noise of these, rules of a step
 //! simulation                     particles on a landscape, step by step
 //! sweep                          phase diagrams: many runs a pixel
 //! regret                         FOCUS on convex losses, beside the bound of the paper's theorem
@@ -26,6 +26,7 @@ pub mod lanes;
 pub mod language;
 mod latest;
 pub mod loss;
+pub mod noise;
 pub mod optimizer;
 pub mod parameter;
 pub mod quantity;

@@ -179,8 +179,8 @@ pub const OF_SIMULATION: [(&str, Parameter); 7] = [
     ("simulation.optimizers[0].rule.learning_rate", LEARNING_RATE),
 ];
 
-/// The parameters of the noise and the start that have a symbol.
-pub const WITH_SYMBOL: [Parameter; 4] = [NOISE, START_X, START_Y, START_SPREAD];
+/// The parameters of the start, which have a symbol.
+pub const WITH_SYMBOL: [Parameter; 3] = [START_X, START_Y, START_SPREAD];
 
 #[cfg(test)]
 mod tests {

@@ -118,7 +118,7 @@ macro_rules! quantity {
 }
 
 quantity! {
-    /// Standard deviation σ of the factor by which noise multiplies each gradient coordinate.
+    /// Standard deviation σ of the noise of each gradient coordinate.
     Noise, "noise", 0.0, 100.0
 }
 quantity! {

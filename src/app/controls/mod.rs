@@ -14,6 +14,7 @@ pub(super) use landscape_choice::{landscape_choice, landscape_editor};
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
 pub(super) use settings::controls_set_by;
+pub(super) use simulation::noise_choice;
 pub(super) use swatch::color_swatch;
 
 use egui::{ScrollArea, Ui};

@@ -4,10 +4,11 @@ use egui::{
     Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
 };
 use valleyscope_engine::landscape::LandscapeParameter;
+use valleyscope_engine::noise::NoiseParameter;
 use valleyscope_engine::optimizer::Hyperparameter;
 use valleyscope_engine::parameter::{Extent, Parameter};
 use valleyscope_engine::quantity::{
-    LearningRate, Noise, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature,
+    LearningRate, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature,
 };
 use valleyscope_engine::spacing::Spacing;
 
@@ -44,7 +45,7 @@ macro_rules! adjustable {
     )* };
 }
 
-adjustable!(LearningRate, Noise, StartCoordinate, StartSpread, Temperature);
+adjustable!(LearningRate, StartCoordinate, StartSpread, Temperature);
 
 /// The value of a rule's numeric hyperparameter.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +99,33 @@ impl Adjustable for LandscapeValue {
 
     fn nearest(self, value: f64) -> Self {
         LandscapeValue { value: self.of.nearest(value), ..self }
+    }
+}
+
+/// The value of a noise's parameter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoiseValue {
+    pub of: &'static NoiseParameter,
+    pub value: f64,
+}
+
+impl PartialEq for NoiseValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Adjustable for NoiseValue {
+    fn number(self) -> f64 {
+        self.value
+    }
+
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        Ok(NoiseValue { value: self.of.checked(value)?, ..self })
+    }
+
+    fn nearest(self, value: f64) -> Self {
+        NoiseValue { value: self.of.nearest(value), ..self }
     }
 }
 

@@ -5,6 +5,7 @@ use valleyscope_engine::simulation::{Setting, SimulationSpec};
 
 use super::landscape_choice::LANDSCAPE;
 use super::schedule;
+use super::simulation::NOISE;
 
 /// Returns the names of the controls that `settings` set to different values in two simulations; if nothing differs, of
 /// all that they set.
@@ -18,7 +19,14 @@ pub(crate) fn controls_set_by(settings: &[Setting], before: &SimulationSpec, aft
 fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<(String, bool)> {
     let (old, new) = (&before.landscape, &after.landscape);
     match setting {
-        Setting::Noise(_) => vec![(parameter::NOISE.label.to_owned(), before.noise != after.noise)],
+        Setting::Noise(_) => {
+            let (old, new) = (&before.noise, &after.noise);
+            let kind = (NOISE.to_owned(), old.kind() != new.kind());
+            let parameters = new.parameters().map(|(of, value)| {
+                (of.parameter.label.to_owned(), old.get(of.parameter.key).is_some_and(|old| old != value))
+            });
+            std::iter::once(kind).chain(parameters).collect()
+        }
         Setting::Temperature(_) => {
             vec![(parameter::TEMPERATURE.label.to_owned(), before.temperature != after.temperature)]
         }

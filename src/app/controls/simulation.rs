@@ -1,18 +1,21 @@
 //! The cards of the settings that all optimizers share.
 
-use egui::Ui;
+use egui::{ComboBox, Ui};
 use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::parameter;
-use valleyscope_engine::quantity::{Noise, StartCoordinate, Temperature};
+use valleyscope_engine::quantity::{StartCoordinate, Temperature};
 use valleyscope_engine::simulation::{StartSpec, defaults};
 use valleyscope_experiments::view::Camera;
 
 use super::landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
-use super::parameter::{Control, LandscapeValue};
+use super::parameter::{Control, LandscapeValue, NoiseValue};
 use crate::app::document::Document;
 use crate::app::live::Requests;
 use crate::app::theme;
 
+/// The label of the choice of the noise.
+pub(crate) const NOISE: &str = "Noise";
 /// The tab in the identity of the landscape's editor.
 const TAB: &str = "landscape";
 /// The initial Θ when it is first set by hand.
@@ -50,7 +53,14 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, requests: &mu
                 spec.landscape.set(of.key(), own.value).expect("the control keeps to the range");
             }
         }
-        Control(&parameter::NOISE).show(ui, "", &mut spec.noise, Noise::clamped(1.0));
+        noise_choice(ui, "noise", &mut spec.noise);
+        for (index, (of, value)) in spec.noise.parameters().enumerate() {
+            let mut own = NoiseValue { of, value };
+            Control(&of.parameter).show(ui, "", &mut own, NoiseValue { of, value: of.default });
+            if own.value != value {
+                spec.noise.set(index, own.value).expect("the control keeps to the range");
+            }
+        }
     });
     landscape_editor(ui.ctx(), TAB, &mut document.spec.landscape);
 }
@@ -60,6 +70,25 @@ fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSp
     if [start.x.get(), start.y.get()] == before.info().start {
         [start.x, start.y] = after.info().start.map(StartCoordinate::clamped);
     }
+}
+
+/// Shows the choice of the noise. Another one keeps the parameters that both have.
+pub(crate) fn noise_choice(ui: &mut Ui, id: &str, noise: &mut NoiseSpec) {
+    ui.horizontal(|ui| {
+        let label = ui.label(NOISE);
+        let combo = ComboBox::from_id_salt(id).selected_text(noise.info().name);
+        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+            for &kind in NoiseKind::ALL {
+                let NoiseInfo { name, formula, about, source, .. } = kind.info();
+                let help = format!("{about}\n\nThe noisy gradient: {formula}\n\nSource: {source}.");
+                let is_chosen = kind == noise.kind();
+                if ui.selectable_label(is_chosen, *name).on_hover_text(help).clicked() && !is_chosen {
+                    *noise = NoiseSpec::new(kind).in_place_of(noise);
+                }
+            }
+        });
+        shown.response.labelled_by(label.id);
+    });
 }
 
 /// Shows the number of particles, their start, and the temperature of the plots.

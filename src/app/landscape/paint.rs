@@ -144,7 +144,7 @@ mod tests {
         let rule = RuleSpec::on_plane(RuleKind::Signum).rated(defaults::learning_rate());
         let spec = SimulationSpec {
             landscape: LandscapeSpec::default(),
-            noise: valleyscope_engine::quantity::Noise::clamped(1.0),
+            noise: valleyscope_engine::noise::NoiseKind::Multiplicative.into(),
             seed: 1,
             steps: None,
             particles: valleyscope_engine::quantity::ParticleCount::new(10).expect("within the range"),

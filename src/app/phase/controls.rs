@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 use egui::{Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::parameter::{self, Parameter};
-use valleyscope_engine::quantity::{Dimension, Noise, Replicates, StepCount};
+use valleyscope_engine::quantity::{Dimension, Replicates, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
 use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
 
 use super::axis_controls::{axis, axis_of};
 use super::optimizer_controls::optimizers;
-use crate::app::controls::{landscape_choice, landscape_editor};
+use crate::app::controls::{landscape_choice, landscape_editor, noise_choice};
 use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
@@ -112,14 +112,27 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) 
             landscape_parameter(ui, name, &mut spec.landscape);
         }
     }
-    if !is_axis(spec, Quantity::Noise) {
-        number!(ui, parameter::NOISE, spec.noise, Noise);
-    }
+    noise(ui, spec, is_axis(spec, Quantity::Noise));
     if !is_axis(spec, Quantity::Dimension) {
         number!(ui, parameter::DIMENSION, spec.dimension, Dimension);
     }
     if !is_axis(spec, Quantity::Steps) {
         number!(ui, parameter::STEPS, spec.steps, StepCount);
+    }
+}
+
+/// Shows the choice of the noise, and fields for its parameters; without one for σ if an axis varies it.
+fn noise(ui: &mut Ui, spec: &mut SweepSpec, is_axis: bool) {
+    noise_choice(ui, "noise of the sweep", &mut spec.noise);
+    for (index, (of, value)) in spec.noise.parameters().enumerate().skip(usize::from(is_axis)) {
+        let (label, help) = (of.parameter.label, of.parameter.explanation());
+        form::line(ui, label, &help, |ui| {
+            let mut number = value;
+            let drag = form::drag(&mut number).speed(of.parameter.drag_step).range(of.range.min..=of.range.max);
+            if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
+                spec.noise.set(index, of.nearest(number)).expect("it was brought into the range");
+            }
+        });
     }
 }
 

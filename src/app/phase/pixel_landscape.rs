@@ -74,7 +74,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
 fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
     match of {
         Quantity::Landscape(name) => simulation.landscape.get(name.key()),
-        Quantity::Noise => Some(simulation.noise.get()),
+        Quantity::Noise => Some(simulation.noise.sigma()),
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
         Quantity::Of(hyperparameter, ids) => {
@@ -103,7 +103,7 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
                 simulation.landscape.set(of.key(), of.nearest(value)).expect("it was brought into the range");
             }
         }
-        Quantity::Noise => simulation.noise = Noise::clamped(value),
+        Quantity::Noise => simulation.noise = simulation.noise.with_sigma(Noise::clamped(value)),
         Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
         Quantity::Dimension => {}
         Quantity::Of(hyperparameter, ids) => {

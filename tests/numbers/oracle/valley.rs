@@ -8,6 +8,8 @@ pub struct Valley {
     pub a: f64,
     pub c: f64,
     pub phi: f64,
+    /// Whether noise is added to gradients and curvatures, and does not multiply them.
+    pub adds_noise: bool,
 }
 
 impl Valley {
@@ -26,7 +28,7 @@ impl Valley {
         self.a / 2.0 * u.powi(2) * v.powi(2) - self.c * u
     }
 
-    /// Returns the diagonal of the Hessian times `1 + σ draw`: second derivatives along x and y, by the chain rule.
+    /// Returns the diagonal of the Hessian with its noise, as a factor `1 + σ draw`: second derivatives along x and y, by the chain rule.
     pub fn noisy_curvature(self, position: [f64; 2], sigma: f64, draws: [f64; 2]) -> [f64; 2] {
         let rotation = self.into_valley(None);
         let [u, v] = times(rotation, position);
@@ -35,7 +37,8 @@ impl Valley {
             // The derivatives of u and v by x, or by y.
             let along = [rotation[0][axis], rotation[1][axis]];
             let [by_u, by_v] = times(hessian, along);
-            (along[0] * by_u + along[1] * by_v) * (1.0 + sigma * draws[axis])
+            let exact = along[0] * by_u + along[1] * by_v;
+            if self.adds_noise { exact + sigma * draws[axis] } else { exact * (1.0 + sigma * draws[axis]) }
         })
     }
 
@@ -57,6 +60,9 @@ impl Valley {
             times(transposed(rotation), [factors[0] * in_valley[0], factors[1] * in_valley[1]])
         } else {
             let [x, y] = times(transposed(rotation), in_valley);
+            if self.adds_noise {
+                return [x + spread * draw_x, y + spread * draw_y];
+            }
             [factors[0] * x, factors[1] * y]
         }
     }

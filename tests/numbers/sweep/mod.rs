@@ -9,6 +9,7 @@ mod checkpoint;
 mod diagram;
 mod hyperparameters;
 mod landscapes;
+mod noise_kinds;
 mod oracle;
 mod parts;
 mod precision;

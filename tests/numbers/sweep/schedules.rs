@@ -52,7 +52,7 @@ fn spec(dimension: u64, is_common: bool) -> SweepSpec {
     let scheduled = |(id, schedule)| SweepOptimizer { schedule, learning_rates: only(ETA), ..optimizer(id, rule) };
     SweepSpec {
         dimension: Dimension::clamped(dimension),
-        noise: Noise::clamped(0.0),
+        noise: Noise::clamped(0.0).into(),
         start_spread: StartSpread::clamped(0.0),
         replicates: Replicates::clamped(3),
         steps: StepCount::clamped(77),

@@ -16,7 +16,7 @@ pub fn fig2a([rows, columns]: [usize; 2]) -> SweepSpec {
     SweepSpec {
         landscape: LandscapeSpec::default(),
         dimension: Dimension::clamped(2),
-        noise: Noise::clamped(1.0),
+        noise: Noise::clamped(1.0).into(),
         seed: 0,
         steps: StepCount::clamped(1000),
         replicates: Replicates::clamped(50),

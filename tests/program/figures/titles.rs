@@ -52,7 +52,7 @@ fn many_changes_and_long_titles_fit() {
     let many = |sweep: &mut SweepSpec| {
         *sweep = sweep.quick();
         sweep.replicates = Replicates::clamped(1);
-        sweep.noise = Noise::clamped(0.5);
+        sweep.noise = Noise::clamped(0.5).into();
         sweep.seed = 12345;
         sweep.common_random_numbers = true;
         sweep.columns.count = PointCount::clamped(1);

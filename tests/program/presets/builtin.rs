@@ -61,13 +61,13 @@ fn the_paper_s_presets_have_the_paper_s_values() {
     let values = [("sharpness", 10.0), ("slope", 0.1), ("rotation_degrees", 30.0)];
     let valley = LandscapeSpec::new(LandscapeKind::Valley);
     let paper = values.into_iter().fold(valley, |spec, (key, value)| spec.with(key, value).unwrap());
-    assert_eq!((fig1c.landscape, fig1c.noise.get()), (paper, 1.0));
+    assert_eq!((fig1c.landscape, fig1c.noise.sigma()), (paper, 1.0));
     let [adam, signum] = &fig1c.optimizers[..] else { panic!("two optimizers") };
     assert_eq!([adam.rule.rule.kind(), signum.rule.rule.kind()], [RuleKind::Adam, RuleKind::Signum]);
     assert_eq!(adam.rule.learning_rate, signum.rule.learning_rate);
 
     let saturation = &built_in("saturation").simulation;
-    assert_eq!((saturation.landscape, saturation.noise.get(), saturation.steps), (paper, 1.0, Some(3000)));
+    assert_eq!((saturation.landscape, saturation.noise.sigma(), saturation.steps), (paper, 1.0, Some(3000)));
     let [adam, focus] = &saturation.optimizers[..] else { panic!("two optimizers") };
     let rated = |kind| RuleSpec::on_plane(kind).rated(LearningRate::clamped(0.005));
     assert_eq!(adam.rule, rated(RuleKind::Adam));
@@ -81,9 +81,9 @@ fn the_paper_s_presets_have_the_paper_s_values() {
 fn a_lesson_s_settings_add_up_and_can_be_taken_back() {
     let lesson = built_in("lesson");
     let noise: Vec<f64> =
-        (0..lesson.lesson.len()).map(|step| lesson.simulation_at(step).unwrap().noise.get()).collect();
+        (0..lesson.lesson.len()).map(|step| lesson.simulation_at(step).unwrap().noise.sigma()).collect();
     assert_eq!(noise[..4], [0.0, 0.0, 1.0, 1.0]);
-    assert_eq!(lesson.simulation.noise.get(), 0.0);
+    assert_eq!(lesson.simulation.noise.sigma(), 0.0);
 }
 
 /// Returns the samples of all optimizers after `steps`.
@@ -156,7 +156,7 @@ fn stated_by_the_lesson(lesson: &LandscapePreset, seed: u64) -> Vec<Numbers> {
     let end = courses[2].last().unwrap();
     says(adam < signum && end[1].loss.mean < end[0].loss.mean, "Signum is ahead");
     let starved = vec![
-        ("σ = ", spec(2).noise.get()),
+        ("σ = ", spec(2).noise.sigma()),
         ("step ", pause(2)),
         ("effective step is ", steps(2)[0]),
         ("was ", steps(1)[0]),

@@ -4,6 +4,7 @@ mod builtin;
 mod fault;
 mod library;
 mod limits;
+mod noise;
 mod refusals;
 mod round_trip;
 mod sweep_refusals;

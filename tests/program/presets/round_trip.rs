@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, MOST_PARAMETERS};
+use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
@@ -31,7 +32,7 @@ fn optional_fields_and_settings_are_written_without_wrappers() {
     assert_eq!(preset.simulation.temperature, Some(Temperature::clamped(0.25)));
     assert_eq!(preset.simulation.optimizers[0].color, Some([1, 2, 3]));
     assert_eq!(preset.view.as_ref().unwrap().camera, Some(Camera { center: [0.5, -2.0], width: 4.0 }));
-    assert_eq!(preset.lesson[0].set[..2], [Setting::Noise(Noise::clamped(1.5)), Setting::Steps(None)]);
+    assert_eq!(preset.lesson[0].set[..2], [Setting::Noise(Noise::clamped(1.5).into()), Setting::Steps(None)]);
     assert_eq!(preset.changes[0].step, 3);
     assert_eq!(preset.record().changes, preset.changes);
     // `Some` and a byte order mark are accepted too.
@@ -122,7 +123,7 @@ fn optimizer(id: u32) -> impl Strategy<Value = OptimizerSpec> {
 fn setting() -> impl Strategy<Value = Setting> {
     prop_oneof![
         landscape().prop_map(Setting::Landscape),
-        quantity!(Noise).prop_map(Setting::Noise),
+        noise().prop_map(Setting::Noise),
         proptest::option::of(quantity!(Temperature)).prop_map(Setting::Temperature),
         proptest::option::of(any::<u64>()).prop_map(Setting::Steps),
         (0..4_u32)
@@ -165,13 +166,25 @@ fn view() -> impl Strategy<Value = ViewSettings> {
     )
 }
 
+/// Returns a noise of any kind with any values.
+fn noise() -> impl Strategy<Value = NoiseSpec> {
+    let kind = prop::sample::select(NoiseKind::ALL);
+    (kind, quantity!(Noise), 2.01..100.0).prop_map(|(kind, sigma, shape)| {
+        let mut noise = NoiseSpec::new(kind).with_sigma(sigma);
+        if noise.parameters().count() > 1 {
+            noise.set(1, shape).unwrap();
+        }
+        noise
+    })
+}
+
 fn simulation() -> impl Strategy<Value = SimulationSpec> {
     let start = (quantity!(StartCoordinate), quantity!(StartCoordinate), quantity!(StartSpread))
         .prop_map(|(x, y, spread)| StartSpec { x, y, spread });
     let particles = (1..=10_000_u64).prop_map(|count| ParticleCount::new(count).unwrap());
     let optimizers = (optimizer(0), optimizer(1), optimizer(2), optimizer(3));
     let run = (any::<u64>(), proptest::option::of(any::<u64>()), proptest::option::of(quantity!(Temperature)));
-    (landscape(), quantity!(Noise), run, particles, start, optimizers).prop_map(
+    (landscape(), noise(), run, particles, start, optimizers).prop_map(
         |(landscape, noise, (seed, steps, temperature), particles, start, optimizers)| SimulationSpec {
             landscape,
             noise,
@@ -192,7 +205,7 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
         let mut step = LessonStep { text, set, play, show };
         if step.goes_on() {
             // Otherwise the run would have to pause later than that of the previous step.
-            step.set.push(Setting::Noise(Noise::clamped(1.0)));
+            step.set.push(Setting::Noise(Noise::clamped(1.0).into()));
         }
         step
     });

@@ -1,7 +1,9 @@
 //! Each control changes the document, and the player runs the document's simulation.
 
 use egui::accesskit::Role;
+use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable};
+use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
 use valleyscope_engine::simulation::SimulationSpec;
@@ -35,10 +37,28 @@ fn sliders_of_the_simulation_reach_the_engine() {
     assert_eq!(spec.landscape.get("sharpness").unwrap(), 250.0);
     assert_eq!(spec.landscape.get("slope").unwrap(), 0.5);
     assert_eq!(spec.landscape.get("rotation_degrees").unwrap(), -45.0);
-    assert_eq!(spec.noise.get(), 2.5);
+    assert_eq!(spec.noise.sigma(), 2.5);
     assert_eq!(spec.particles.get(), 20);
     assert_eq!((spec.start.x.get(), spec.start.y.get(), spec.start.spread.get()), (0.5, -0.25, 0.01));
     engine_follows(&mut app);
+}
+
+#[test]
+fn another_kind_of_noise_keeps_sigma_and_reaches_the_engine() {
+    let mut app = App::plain();
+    app.set_slider("Noise σ", 0.5);
+    assert!(app.harness.query_by_role_and_label(Role::Slider, "Degrees of freedom ν").is_none());
+    app.choose("Noise", "Heavy-tailed");
+    app.set_slider("Degrees of freedom ν", 5.0);
+    let noise = spec(&app).noise;
+    assert_eq!((noise.kind(), noise.sigma()), (NoiseKind::HeavyTailed, 0.5));
+    assert_eq!(noise.get("degrees_of_freedom"), Some(5.0));
+    engine_follows(&mut app);
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num2);
+    app.settle();
+    app.choose("Noise", "Additive");
+    assert_eq!(app.state().phase().preset().sweep.noise.kind(), NoiseKind::Additive);
+    assert_eq!(spec(&app).noise, noise, "the sweep has a noise of its own");
 }
 
 #[test]
@@ -186,7 +206,7 @@ fn escape_leaves_a_field_as_it_was() {
     app.harness.run_steps(1);
     app.harness.key_press(egui::Key::Escape);
     app.settle();
-    assert_eq!(spec(&app).noise.get(), 1.0);
+    assert_eq!(spec(&app).noise.sigma(), 1.0);
     assert_eq!(
         app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").value().as_deref(),
         Some("1"),
@@ -212,7 +232,7 @@ fn a_slider_moves_by_the_arrow_keys() {
     app.harness.run_steps(2);
     app.harness.key_press(egui::Key::ArrowRight);
     app.harness.run_steps(2);
-    assert!(spec(&app).noise.get() > 1.0);
+    assert!(spec(&app).noise.sigma() > 1.0);
     assert_eq!(app.state().live().snapshot.as_ref().map(|snapshot| snapshot.step), Some(0), "no step was taken");
 }
 

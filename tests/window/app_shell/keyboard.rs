@@ -13,7 +13,7 @@ fn step(app: &App) -> Option<u64> {
 }
 
 fn noise(app: &App) -> f64 {
-    app.state().document().spec.noise.get()
+    app.state().document().spec.noise.sigma()
 }
 
 fn press(app: &mut App, modifiers: Modifiers, key: Key) {
@@ -98,7 +98,7 @@ fn undo_and_redo_go_through_every_change() {
     press(&mut app, Modifiers::COMMAND, Key::Y);
     assert_eq!(noise(&app), 3.0);
     app.until("the player to follow", |app| {
-        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.noise.get() == 3.0)
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.noise.sigma() == 3.0)
     });
 }
 

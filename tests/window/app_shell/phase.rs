@@ -144,7 +144,7 @@ fn keys_choose_a_pixel_and_show_its_landscape() {
     app.harness.key_press(Key::Enter);
     app.settle();
     let spec = &app.state().document().spec;
-    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.get()), (100.0, 3.0));
+    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_click_plays_the_pixels_landscape() {
     drag(&mut app, corner, corner);
     app.settle();
     let spec = &app.state().document().spec;
-    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.get()), (100.0, 3.0));
+    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
     assert!(!app.shows("Common random numbers"), "the landscape is shown");
 }
 
@@ -212,7 +212,7 @@ fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
     let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
     let landscape = &app.state().document().spec;
     // Columns from 0 to 3 in 4, rows from 1 to 100 in 5, whose values are in their middles.
-    let along = [landscape.noise.get() / 3.0, landscape.landscape.get("sharpness").unwrap().log10() / 2.0];
+    let along = [landscape.noise.sigma() / 3.0, landscape.landscape.get("sharpness").unwrap().log10() / 2.0];
     let place = |[noise, sharpness]: [f64; 2]| {
         let [x, y] = [(0.5 + 3.0 * noise) / 4.0, (0.5 + 4.0 * sharpness) / 5.0].map(|part| part as f32);
         egui::pos2(map.left() + x * map.width(), map.bottom() - y * map.height())
@@ -224,7 +224,7 @@ fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
         "{}",
         spec.landscape.get("sharpness").unwrap()
     );
-    assert!((spec.noise.get() - 3.0).abs() < 0.02, "{}", spec.noise.get());
+    assert!((spec.noise.sigma() - 3.0).abs() < 0.02, "{}", spec.noise.sigma());
     let before = app.state().document().clone();
     drag(&mut app, map.left_bottom() + egui::vec2(20.0, -20.0), map.center());
     assert_eq!(*app.state().document(), before, "elsewhere nothing is dragged");
@@ -255,7 +255,7 @@ fn a_pixel_opens_as_a_landscape() {
     app.button("Show this landscape");
     app.settle();
     let spec = &app.state().document().spec;
-    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.get()), (100.0, 3.0));
+    assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
         let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best_rate);
         assert_eq!(optimizer.rule.learning_rate.get(), best);

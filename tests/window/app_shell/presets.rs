@@ -72,7 +72,7 @@ fn an_opened_preset_is_followed_unless_its_view_turns_following_off() {
 #[test]
 fn a_lesson_goes_forward_and_back() {
     let mut app = App::with(LESSON);
-    let noise = |app: &App| app.state().document().spec.noise.get();
+    let noise = |app: &App| app.state().document().spec.noise.sigma();
     let rate = |app: &App| app.state().document().spec.optimizers[0].rule.learning_rate.get();
     assert!(app.shows("1 / 3") && app.shows("It begins without noise."));
     assert_eq!((noise(&app), rate(&app)), (0.0, 0.01), "the first step's settings are in force");
@@ -155,7 +155,7 @@ fn a_lesson_step_plays_to_its_pause_and_the_next_continues_from_there() {
     let other = ended_at(&mut app, 30, again + 1);
     app.button("Previous step of the lesson");
     ended_at(&mut app, 40, other + 1);
-    assert_eq!(app.state().document().spec.noise.get(), 2.0);
+    assert_eq!(app.state().document().spec.noise.sigma(), 2.0);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_lesson_keeps_settings_that_it_does_not_set() {
     app.set_slider("Sharpness a", 100.0);
     app.set_slider("Noise σ", 1.5);
     app.button("Again");
-    assert_eq!(app.state().document().spec.noise.get(), 0.0, "the step's own setting is in force again");
+    assert_eq!(app.state().document().spec.noise.sigma(), 0.0, "the step's own setting is in force again");
     assert_eq!(app.state().document().spec.landscape.get("sharpness").unwrap(), 100.0);
 }
 
@@ -322,8 +322,8 @@ fn a_recorded_session_is_repeated_and_shows_in_the_controls() {
         changes: [(step: 3, set: Noise(2.0)), (step: 6, set: Noise(0.5))],
     )"#;
     let mut app = App::with(recorded);
-    assert_eq!(app.state().document().spec.noise.get(), 1.0);
-    let shown = |app: &App| app.state().document().spec.noise.get();
+    assert_eq!(app.state().document().spec.noise.sigma(), 1.0);
+    let shown = |app: &App| app.state().document().spec.noise.sigma();
     for (steps, noise) in [(5, 2.0), (5, 0.5)] {
         for _ in 0..steps {
             app.harness.key_press(Key::ArrowRight);

@@ -170,7 +170,7 @@ fn a_preset_that_is_asked_for_comes_before_the_session() {
     let storage = stored(&mut app);
     let asked = PLAIN.replace("noise: 1.0", "noise: 0.125");
     let again = App::begin(Begin { preset: Some(&asked), storage: Some(&storage), ..Begin::default() });
-    assert_eq!(again.state().document().spec.noise.get(), 0.125);
+    assert_eq!(again.state().document().spec.noise.sigma(), 0.125);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_tab_whose_state_is_broken_is_reported_and_the_others_are_restored() {
     storage.0.insert(KEY.to_owned(), broken.clone());
     let mut again = restarted(&storage);
     assert!(again.shows("The last phase diagram's preset was not restored"));
-    assert_eq!(again.state().document().spec.noise.get(), 2.5, "the landscape is restored");
+    assert_eq!(again.state().document().spec.noise.sigma(), 2.5, "the landscape is restored");
     again.harness.state_mut().save(&mut storage);
     assert_eq!(storage.0["valleyscope.session.unreadable"], broken, "it is kept aside");
 }

@@ -114,11 +114,15 @@ impl LandscapeSpec {
         let radians = self.rotation_degrees().to_radians();
         match self.valley() {
             Some([sharpness, slope]) => Landscape::Valley(NarrowValley::new(sharpness, slope, radians)),
-            None => {
-                let count = self.info().parameters.len() - 1;
-                Landscape::program(self.kind.program().bind(&self.values[..count], radians), radians)
-            }
+            None => self.as_program(),
         }
+    }
+
+    /// Returns the landscape as a program, also the paper's valley.
+    pub fn as_program(&self) -> Landscape {
+        let radians = self.rotation_degrees().to_radians();
+        let count = self.info().parameters.len() - 1;
+        Landscape::program(self.kind.program().bind(&self.values[..count], radians), radians)
     }
 
     /// Returns sharpness a and slope c of the paper's valley; `None` for other landscapes.

@@ -4,6 +4,7 @@ use super::Batch;
 use crate::instructions::OfSet;
 use crate::landscape::Landscape;
 use crate::lanes::{Planar, Real};
+use crate::noise::Action;
 
 /// A place on a landscape and the draws of noise of a step there.
 #[derive(Clone, Copy, Debug)]
@@ -11,23 +12,23 @@ pub struct PlaneBatch<'a, V> {
     pub landscape: &'a Landscape,
     /// The point (x, y) at which the gradient of the step is computed.
     pub at: [V; 2],
-    /// The factors of the gradient in x and y, drawn from Normal(1, σ).
+    /// How the noise acts on the gradient and on the curvature.
+    pub action: Action,
+    /// The noise of the gradient in x and y, as factors or terms.
     pub noise: [V; 2],
-    /// The factors of the curvature, drawn as those of the gradient.
+    /// The noise of the curvature, drawn as that of the gradient.
     pub curvature_noise: [V; 2],
 }
 
 impl<V: Real + OfSet> Batch<[V; 2]> for PlaneBatch<'_, V> {
     #[inline(always)]
     fn gradient_at(self, theta: [V; 2]) -> [V; 2] {
-        let [x, y] = self.landscape.gradient(theta);
-        [x * self.noise[0], y * self.noise[1]]
+        self.action.apply(self.landscape.gradient(theta), self.noise)
     }
 
     #[inline(always)]
     fn curvature(self) -> [V; 2] {
-        let [x, y] = self.landscape.hessian_diagonal(self.at);
-        [x * self.curvature_noise[0], y * self.curvature_noise[1]]
+        self.action.apply(self.landscape.hessian_diagonal(self.at), self.curvature_noise)
     }
 }
 

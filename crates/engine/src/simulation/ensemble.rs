@@ -3,11 +3,12 @@
 use rand_distr::{Distribution, Normal};
 
 use super::diagnostics::{Observed, Sample, Sums};
-use super::kernel::{Block, Pair, Particles, Step, WIDTH, noise_factors};
+use super::kernel::{Block, Pair, Particles, Step, WIDTH, draw_noise};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
 use super::step_trace::{ParticleId, StepTrace};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Real};
+use crate::noise::{GradientNoise, NoiseKind};
 use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, RuleSpec, StepInputs, trace, with_rule};
 use crate::random::{Key, Stream, Streams};
 
@@ -45,7 +46,8 @@ pub struct Ensemble {
 #[derive(Clone, Debug)]
 struct Before {
     position: Pair<Block>,
-    /// The noise factors of the gradient and of the curvature.
+    noise_kind: NoiseKind,
+    /// The noise of the gradient and of the curvature, as factors or terms.
     noise: [Pair<Block>; 2],
     states: Vec<Pair<Block>>,
     landscape: Landscape,
@@ -162,10 +164,10 @@ impl Ensemble {
         self.before = None;
     }
 
-    /// Takes one step on `landscape` with noise of standard deviation `noise`; `run` is the number of steps of the run.
-    pub(super) fn advance(&mut self, landscape: &Landscape, noise: f64, run: Option<u64>) {
+    /// Takes one step on `landscape`; `run` is the number of steps of the run.
+    pub(super) fn advance(&mut self, landscape: &Landscape, noise: GradientNoise, run: Option<u64>) {
         let learning_rate = self.rule.learning_rate_at(self.bias.steps + 1, run);
-        self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, noise, learning_rate));
+        self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, &noise, learning_rate));
         let part_toward = self.rule.rule.gradient_toward().map_or(0.0, |(_, part)| part);
         let pivots = (self.sample, self.mean_position);
         let step = Step { landscape, noise, learning_rate, part_toward, pivots };
@@ -206,11 +208,12 @@ impl Ensemble {
         sums.finish(self.particles, || self.diverged())
     }
 
-    fn remember(&self, block: usize, landscape: &Landscape, noise: f64, learning_rate: f64) -> Before {
+    fn remember(&self, block: usize, landscape: &Landscape, noise: &GradientNoise, learning_rate: f64) -> Before {
         let has_curvature = self.rule.rule.info().needs(Need::Curvature);
         Before {
             position: self.positions[block],
-            noise: noise_factors(has_curvature, &mut self.streams[block].clone(), noise),
+            noise_kind: noise.kind,
+            noise: draw_noise(has_curvature, &mut self.streams[block].clone(), noise),
             states: self.states_of(block).to_vec(),
             landscape: landscape.clone(),
             rule: self.rule.rule,
@@ -236,20 +239,21 @@ impl Ensemble {
         };
         let gradient = before.landscape.gradient(place);
         let [noise, curvature_noise] = before.noise.map(pick);
-        let noisy_gradient = [gradient[0] * noise[0], gradient[1] * noise[1]];
-        let batch = PlaneBatch { landscape: &before.landscape, at: place, noise, curvature_noise };
+        let action = before.noise_kind.info().action;
+        let batch = PlaneBatch { landscape: &before.landscape, at: place, action, noise, curvature_noise };
         let inputs = StepInputs {
             rule: before.rule,
             learning_rate: before.learning_rate,
             bias: self.bias,
             theta,
-            gradient: noisy_gradient,
+            gradient: action.apply(gradient, noise),
             states,
         };
         Some(Box::new(StepTrace {
             id: ParticleId { optimizer: self.optimizer, particle },
             after: self.position(particle),
             gradient,
+            noise_kind: before.noise_kind,
             noise,
             curvature: before.landscape.hessian_diagonal(place),
             curvature_noise,

@@ -4,6 +4,7 @@ use super::diagnostics::{Observed, Sample, Sums};
 use crate::instructions::{OfSet, VectorSet, vectorized};
 use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, each};
+use crate::noise::GradientNoise;
 use crate::optimizer::{
     Algebra, BiasCorrection, Need, Numbers, PlaneBatch, Rates, Rule, RuleInput, RuleSpec, SideBySide,
 };
@@ -19,8 +20,7 @@ pub(super) type Pair<T> = [T; 2];
 #[derive(Clone, Copy)]
 pub(super) struct Step<'a> {
     pub landscape: &'a Landscape,
-    /// The standard deviation σ of the noise.
-    pub noise: f64,
+    pub noise: GradientNoise,
     /// The learning rate η of this step.
     pub learning_rate: f64,
     /// The fraction of the state [`Rule::GRADIENT_TOWARD`] that is added to positions for the gradient.
@@ -36,22 +36,25 @@ pub(super) struct Particles<'a> {
     pub streams: &'a mut [Streams<WIDTH>],
 }
 
-/// Draws the factors of the gradient and of the curvature from Normal(1, σ); those of the curvature only for a rule
-/// that needs them.
+/// Draws the noise of the gradient and of the curvature, as factors or terms; that of the curvature only for a rule
+/// that needs it.
 #[inline(always)]
-pub(super) fn noise_factors<V: Doubles<WIDTH>>(
+pub(super) fn draw_noise<V: Doubles<WIDTH> + OfSet>(
     has_curvature: bool,
     streams: &mut Streams<WIDTH>,
-    noise: f64,
+    noise: &GradientNoise,
 ) -> [Pair<V>; 2] {
-    let factor = |normal: V| V::splat(1.0) + V::splat(noise) * normal;
-    let [x, y] = streams.normal_pair::<V>();
-    let of_gradient = [factor(x), factor(y)];
-    if !has_curvature {
-        return [of_gradient; 2];
-    }
-    let [x, y] = streams.normal_pair::<V>();
-    [of_gradient, [factor(x), factor(y)]]
+    let of_gradient = draw_pair(streams, noise);
+    let of_curvature = if has_curvature { draw_pair(streams, noise) } else { of_gradient };
+    [of_gradient, of_curvature]
+}
+
+#[inline(always)]
+fn draw_pair<V: Doubles<WIDTH> + OfSet>(streams: &mut Streams<WIDTH>, noise: &GradientNoise) -> Pair<V> {
+    let mut draws = [streams.normal_pair::<V>()];
+    noise.shape(&mut draws);
+    let (sigma, mean) = (V::splat(noise.sigma), V::splat(noise.mean));
+    [mean + sigma * draws[0][0], mean + sigma * draws[0][1]]
 }
 
 impl Step<'_> {
@@ -122,10 +125,11 @@ impl Step<'_> {
                 [x.mul_add(part, theta[0]), y.mul_add(part, theta[1])]
             }
         };
-        let [gradient_x, gradient_y] = self.landscape.gradient(place);
-        let noise = noise_factors(has_curvature, streams, self.noise);
-        let batch = PlaneBatch { landscape: self.landscape, at: place, noise: noise[0], curvature_noise: noise[1] };
-        let noisy = [gradient_x * batch.noise[0], gradient_y * batch.noise[1]];
+        let gradient = self.landscape.gradient(place);
+        let [noise, curvature_noise] = draw_noise(has_curvature, streams, &self.noise);
+        let action = self.noise.action;
+        let batch = PlaneBatch { landscape: self.landscape, at: place, action, noise, curvature_noise };
+        let noisy = action.apply(gradient, noise);
         let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| match states.get(index) {
             Some(state) => V::both(each(*state, V::from_lanes)),

@@ -101,7 +101,7 @@ impl Simulation {
 
     /// Takes one step with every ensemble.
     pub fn advance(&mut self) {
-        let noise = self.spec.noise.get();
+        let noise = self.spec.noise.noise();
         for (ensemble, history) in self.ensembles.iter_mut().zip(&mut self.histories) {
             ensemble.advance(&self.landscape, noise, self.spec.steps);
             history.push(*ensemble.sample(), temperature(&self.spec, ensemble));

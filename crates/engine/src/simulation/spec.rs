@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::landscape::LandscapeSpec;
+use crate::noise::NoiseSpec;
 use crate::optimizer::RatedRule;
-use crate::quantity::{Noise, ParticleCount, StartCoordinate, StartSpread, Temperature};
+use crate::quantity::{ParticleCount, StartCoordinate, StartSpread, Temperature};
 
 /// A whole simulation: everything needed to repeat it from its first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,8 +13,8 @@ use crate::quantity::{Noise, ParticleCount, StartCoordinate, StartSpread, Temper
 pub struct SimulationSpec {
     #[serde(default)]
     pub landscape: LandscapeSpec,
-    /// The noise σ: each coordinate of a gradient is multiplied by its own draw from Normal(1, σ).
-    pub noise: Noise,
+    /// The noise of gradients.
+    pub noise: NoiseSpec,
     #[serde(default)]
     pub seed: u64,
     /// The step at which the simulation pauses; without it, the simulation continues.
@@ -109,7 +110,7 @@ pub mod defaults {
 #[serde(deny_unknown_fields)]
 pub enum Setting {
     Landscape(LandscapeSpec),
-    Noise(Noise),
+    Noise(NoiseSpec),
     Rule {
         optimizer: u32,
         rule: RatedRule,

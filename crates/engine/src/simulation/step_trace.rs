@@ -1,5 +1,6 @@
 //! The selected particle and the record of its last step.
 
+use crate::noise::NoiseKind;
 use crate::optimizer::{StepInputs, Trace};
 
 /// A particle of an optimizer's ensemble.
@@ -19,9 +20,10 @@ pub struct StepTrace {
     pub after: [f64; 2],
     /// The exact gradient, at the parameters at which the rule computes it, usually θ before the step.
     pub gradient: [f64; 2],
-    /// The noise factors of the gradient, drawn from Normal(1, σ).
+    pub noise_kind: NoiseKind,
+    /// The noise of the gradient, as factors or terms.
     pub noise: [f64; 2],
-    /// The diagonal of the Hessian at θ, and its noise factors if the rule uses it.
+    /// The diagonal of the Hessian at θ, and its noise if the rule uses it.
     pub curvature: [f64; 2],
     pub curvature_noise: [f64; 2],
     /// The inputs of the step: θ, the noisy gradient, the rule and the optimizer's state.

@@ -28,7 +28,7 @@ pub struct Axis {
 pub enum Quantity {
     /// A parameter of the landscape.
     Landscape(LandscapeParameterName),
-    /// The noise σ.
+    /// The noise σ, of whatever kind.
     Noise,
     Steps,
     /// The dimension d.
@@ -77,7 +77,7 @@ impl Quantity {
     pub(super) fn put(&self, point: &mut Point, value: f64) -> Result<(), OutOfRange> {
         match self {
             Quantity::Landscape(parameter) => point.landscape.set(parameter.key(), value)?,
-            Quantity::Noise => point.noise = Noise::new(value)?,
+            Quantity::Noise => point.noise = point.noise.with_sigma(Noise::new(value)?),
             Quantity::Steps => point.steps = StepCount::new(value as u64)?,
             Quantity::Dimension => point.dimension = Dimension::new(value as u64)?,
             Quantity::Of(hyperparameter, ids) => {

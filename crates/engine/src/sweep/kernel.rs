@@ -10,10 +10,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::point::PointOptimizer;
+use super::point::{Point, PointOptimizer};
 use crate::instructions::OfSet;
 use crate::landscape::{Landscape, Local};
 use crate::lanes::{Planar, Real, Vector};
+use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{BiasCorrection, PlaneBatch, Rates, Rule, RuleInput, SideBySide};
 use crate::random::Normals;
 
@@ -64,11 +65,11 @@ impl<V: Planar + OfSet> RunBatch<V> {
 /// keeps the processor busy: in one loop, every step would wait for its draws.
 pub(super) const NOISE_BLOCK: usize = 32;
 
-/// Draws from Normal(0, 1) for x and y at each step of a block.
+/// Draws of the noise for x and y at each step of a block, with mean 0 and variance 1.
 #[derive(Clone, Copy)]
 pub(super) struct Noise<V>([[V; 2]; NOISE_BLOCK]);
 
-impl<V: Real> Noise<V> {
+impl<V: Real + OfSet> Noise<V> {
     #[inline(always)]
     pub(super) fn new() -> Self {
         Noise([[V::splat(0.0); 2]; NOISE_BLOCK])
@@ -76,29 +77,39 @@ impl<V: Real> Noise<V> {
 
     /// Draws the noise of `steps` steps, at most a block.
     #[inline(always)]
-    pub(super) fn draw<const N: usize>(&mut self, generator: &mut V::Generator, steps: usize)
+    pub(super) fn draw<const N: usize>(&mut self, noise: &GradientNoise, generator: &mut V::Generator, steps: usize)
     where
         V: Normals<N>,
     {
         V::normal_pairs(generator, &mut self.0[..steps]);
+        noise.shape(&mut self.0[..steps]);
     }
 }
 
-/// Returns `1 + σ n` for draws n from Normal(0, 1).
+/// Returns the factors or terms `mean + σ n` for draws n of the noise.
 #[inline(always)]
-fn noise_factors<V: Planar>(noise: f64, draws: [V; 2]) -> V::Both {
-    V::both(draws).mul_add(V::Both::splat(noise), V::Both::splat(1.0))
+fn scaled<V: Planar>(noise: &GradientNoise, draws: [V; 2]) -> V::Both {
+    V::both(draws).mul_add(V::Both::splat(noise.sigma), V::Both::splat(noise.mean))
 }
 
-/// The landscape and the noise of the runs.
+/// The landscape and the noise of the runs. Steps with additive noise are taken on programs only, so that those on the
+/// compiled valley need not ask for the kind of noise.
 #[derive(Clone)]
 pub(super) struct ToyProblem {
     pub landscape: Landscape,
-    /// The standard deviation σ of the noise.
-    pub noise: f64,
+    pub noise: GradientNoise,
 }
 
 impl ToyProblem {
+    pub(super) fn of(point: &Point) -> ToyProblem {
+        let (landscape, noise) = (&point.landscape, point.noise.noise());
+        let landscape = match noise.action {
+            Action::Multiplies => landscape.landscape(),
+            Action::Adds => landscape.as_program(),
+        };
+        ToyProblem { landscape, noise }
+    }
+
     /// Takes a step for each pair of draws with the rule `R` of the optimizer; returns the bias correction after them.
     /// Only rules that need it use the noise of the curvature.
     #[inline(always)]
@@ -153,15 +164,20 @@ impl ToyProblem {
                 (at, self.landscape.local(at))
             }
         };
-        let gradient = V::both(self.landscape.gradient_at(&local));
-        let noise = noise_factors::<V>(self.noise, draws);
+        let noise = scaled(&self.noise, draws);
+        let exact = V::both(self.landscape.gradient_at(&local));
+        let gradient = match self.landscape {
+            Landscape::Valley(_) => exact * noise,
+            Landscape::Program(_) => self.noise.action.apply_to(exact, noise),
+        };
         let of_step = SideBySide(PlaneBatch {
             landscape: &self.landscape,
             at,
+            action: self.noise.action,
             noise: V::apart(noise),
-            curvature_noise: V::apart(noise_factors::<V>(self.noise, curvature_draws)),
+            curvature_noise: V::apart(scaled(&self.noise, curvature_draws)),
         });
-        let seen = RuleInput { rates, theta: batch.theta, gradient: gradient * noise, batch: of_step };
+        let seen = RuleInput { rates, theta: batch.theta, gradient, batch: of_step };
         let moved = R::step_in_place(coefficients, seen, state);
         batch.theta = moved.theta;
         let theta = V::apart(moved.theta);

@@ -10,9 +10,10 @@ use super::pixel_key::PixelKey;
 use super::point::{Point, PointOptimizer};
 use super::runs::{Runs, append};
 use super::spec::SweepSpec;
-use crate::instructions::{OwnFunction, VectorSet};
+use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{ValleyInSpace, ValleyTerms};
 use crate::lanes::{Lanes, Real};
+use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{
     Batch, BiasCorrection, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule, zero_state,
 };
@@ -23,6 +24,7 @@ pub(super) struct NdProblem<'a> {
     spec: &'a SweepSpec,
     point: &'a Point,
     valley: ValleyInSpace,
+    noise: GradientNoise,
 }
 
 /// The number of steps between two checks for cancellation.
@@ -33,7 +35,7 @@ impl<'a> NdProblem<'a> {
         let direction = direction(spec.seed, point.dimension.get());
         let [sharpness, slope] = point.landscape.valley().expect("only the valley has more than two dimensions");
         let valley = ValleyInSpace { sharpness, slope, direction };
-        NdProblem { spec, point, valley }
+        NdProblem { spec, point, valley, noise: point.noise.noise() }
     }
 
     #[inline(always)]
@@ -44,7 +46,7 @@ impl<'a> NdProblem<'a> {
         cancelled: &AtomicBool,
     ) -> Option<Vec<Runs>>
     where
-        V: Normals<N, Number: Real + Into<f64>>,
+        V: Normals<N, Number: Real + Into<f64>> + OfSet,
     {
         let job = Job { key, replicates, cancelled };
         let mut all = Vec::with_capacity(self.point.optimizers.len());
@@ -60,7 +62,7 @@ impl<'a> NdProblem<'a> {
     #[inline(always)]
     fn of_optimizer<const N: usize, V, R: Rule>(&self, point: &PointOptimizer, job: &Job<'_>) -> Option<Runs>
     where
-        V: Normals<N, Number: Real + Into<f64>>,
+        V: Normals<N, Number: Real + Into<f64>> + OfSet,
     {
         let replicates = job.replicates.len();
         let count = point.learning_rates.len() * replicates;
@@ -119,7 +121,7 @@ struct OfOptimizer<'a, const N: usize, V, R> {
 
 impl<const N: usize, V, R: Rule> OwnFunction for OfOptimizer<'_, N, V, R>
 where
-    V: Normals<N, Number: Real + Into<f64>>,
+    V: Normals<N, Number: Real + Into<f64>> + OfSet,
 {
     type Output = Option<Runs>;
     type Home = R;
@@ -137,15 +139,15 @@ struct Job<'a> {
 }
 
 /// A vector of runs.
-struct NdBatch<const N: usize, V: Normals<N>, R: Rule> {
+struct NdBatch<const N: usize, V: Normals<N> + OfSet, R: Rule> {
     /// The rates, with the base of the learning rate, which is that without its schedule.
     rates: Rates<V>,
     bias: BiasCorrection,
     theta: Vec<V>,
     /// The states of each coordinate.
     states: Vec<R::State<V>>,
-    /// The gradient of each coordinate, for rules that are not element-wise; the noise factors of gradient and
-    /// curvature follow.
+    /// The gradient of each coordinate, for rules that are not element-wise; the noise of gradient and curvature, as
+    /// factors or terms, follows.
     gradient: Vec<V>,
     noise: Vec<V>,
     curvature_noise: Vec<V>,
@@ -156,7 +158,7 @@ struct NdBatch<const N: usize, V: Normals<N>, R: Rule> {
     metrics: Metrics<V>,
 }
 
-impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
+impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
     #[inline(always)]
     fn new(
         problem: &NdProblem<'_>,
@@ -204,7 +206,8 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
         let rates = Rates { learning_rate: self.rates.learning_rate * <V as Real>::splat(rate), ..self.rates };
         self.bias = self.bias.after::<R>(rule, rate);
         let coefficients = self.bias.coefficients::<R, V>(rule);
-        let (valley, noise) = (&problem.valley, V::splat(problem.point.noise.get()));
+        let (valley, noise) = (&problem.valley, &problem.noise);
+        let [sigma, mean] = [noise.sigma, noise.mean].map(V::splat);
         if let Some(index) = R::GRADIENT_TOWARD {
             let part = V::splat(R::part_toward(&rule.hyper::<R>()));
             for coordinate in 0..self.theta.len() {
@@ -216,33 +219,32 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
         let slopes = valley.slopes(self.terms);
         let is_of_elements = rule.needs_gradient_only();
         for (pair, thetas) in self.theta.chunks_mut(2).enumerate() {
-            let draws = V::normal_pair(generator);
+            let draws: [V; 2] = draw(noise, generator);
             for (within, theta) in thetas.iter_mut().enumerate() {
                 let coordinate = 2 * pair + within;
                 let at = if R::GRADIENT_TOWARD.is_some() { self.column[coordinate] } else { *theta };
                 let gradient = valley.gradient(slopes, coordinate, at);
-                let factor = draws[within].mul_add(noise, V::splat(1.0));
-                let noisy = gradient * factor;
+                let drawn = draws[within].mul_add(sigma, mean);
+                let noisy = noise.action.apply_to(gradient, drawn);
                 if is_of_elements {
                     let seen = RuleInput { rates, theta: *theta, gradient: noisy, batch: NoBatch };
                     let moved = R::step_in_place(&coefficients, seen, &mut self.states[coordinate]);
                     *theta = moved.theta;
                 } else {
                     self.gradient[coordinate] = noisy;
-                    self.noise[coordinate] = factor;
+                    self.noise[coordinate] = drawn;
                 }
             }
         }
         if let Some(generator) = &mut self.curvature_generator {
-            for factors in self.curvature_noise.chunks_mut(2) {
-                let draws = V::normal_pair(generator);
-                for (factor, draw) in factors.iter_mut().zip(draws) {
-                    *factor = draw.mul_add(noise, V::splat(1.0));
+            for drawn in self.curvature_noise.chunks_mut(2) {
+                for (drawn, draw) in drawn.iter_mut().zip(draw::<N, V>(noise, generator)) {
+                    *drawn = draw.mul_add(sigma, mean);
                 }
             }
         }
         if !is_of_elements {
-            self.step_whole(valley, rule, rates, arena);
+            self.step_whole(problem, rule, rates, arena);
         }
         self.terms = valley.terms(&self.theta);
         let loss = valley.loss(self.terms);
@@ -255,7 +257,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
 
     /// Steps the parameter as a whole along [`NdBatch::gradient`].
     #[inline(always)]
-    fn step_whole(&mut self, valley: &ValleyInSpace, rule: &RuleSpec, rates: Rates<V>, arena: &Arena<V>) {
+    fn step_whole(&mut self, problem: &NdProblem<'_>, rule: &RuleSpec, rates: Rates<V>, arena: &Arena<V>) {
         arena.clear();
         let coefficients = self.bias.coefficients::<R, Coordinates<'_, V>>(rule);
         let Rates { learning_rate, weight_decay, is_cautious } = rates;
@@ -266,10 +268,11 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
         };
         let theta = arena.number(&self.theta);
         let batch = SpaceBatch {
-            valley,
+            valley: &problem.valley,
             arena,
             theta,
             terms: self.terms,
+            action: problem.noise.action,
             noise: arena.number(&self.noise),
             curvature_noise: arena.number(&self.curvature_noise),
         };
@@ -288,6 +291,14 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
     }
 }
 
+/// Draws the noise of two coordinates.
+#[inline(always)]
+fn draw<const N: usize, V: Normals<N> + OfSet>(noise: &GradientNoise, generator: &mut V::Generator) -> [V; 2] {
+    let mut draws = [V::normal_pair(generator)];
+    noise.shape(&mut draws);
+    draws[0]
+}
+
 /// The batch of a step in more than two dimensions.
 #[derive(Clone, Copy)]
 struct SpaceBatch<'a, V> {
@@ -296,7 +307,8 @@ struct SpaceBatch<'a, V> {
     /// The parameters θ before the step, and their terms.
     theta: Coordinates<'a, V>,
     terms: ValleyTerms<V>,
-    /// The noise factors of each coordinate of the gradient, and of the curvature.
+    action: Action,
+    /// The noise of each coordinate of the gradient, and of the curvature.
     noise: Coordinates<'a, V>,
     curvature_noise: Coordinates<'a, V>,
 }
@@ -310,7 +322,7 @@ impl<'a, V: Real> Batch<Coordinates<'a, V>> for SpaceBatch<'a, V> {
         for (coordinate, value) in values.iter_mut().enumerate() {
             *value = self.valley.gradient(slopes, coordinate, *value);
         }
-        self.arena.number(&values) * self.noise
+        self.action.apply_to(self.arena.number(&values), self.noise)
     }
 
     #[inline(always)]
@@ -320,7 +332,7 @@ impl<'a, V: Real> Batch<Coordinates<'a, V>> for SpaceBatch<'a, V> {
         for (coordinate, value) in values.iter_mut().enumerate() {
             *value = self.valley.hessian_diagonal(self.terms, coordinate, *value);
         }
-        self.arena.number(&values) * self.curvature_noise
+        self.action.apply_to(self.arena.number(&values), self.curvature_noise)
     }
 }
 

@@ -92,10 +92,6 @@ struct Lane {
 }
 
 impl PixelRuns<'_> {
-    fn problem(&self) -> ToyProblem {
-        ToyProblem { landscape: self.point.landscape.landscape(), noise: self.point.noise.get() }
-    }
-
     /// Computes all runs of an optimizer, each with noise of its own. Lanes hold runs of any learning rate and
     /// replicate.
     #[inline(always)]
@@ -111,7 +107,7 @@ impl PixelRuns<'_> {
             Lane { rate: run / self.replicates.len(), replicate: self.replicates.start + run % self.replicates.len() }
         };
         let mut metrics = Vec::with_capacity(count);
-        let problem = self.problem();
+        let problem = ToyProblem::of(self.point);
         let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
         while metrics.len() < count {
             let first = metrics.len();
@@ -137,9 +133,9 @@ impl PixelRuns<'_> {
                 if steps == 0 {
                     break;
                 }
-                noise.draw(&mut generator, steps);
+                noise.draw(&problem.noise, &mut generator, steps);
                 if let Some(generator) = &mut curvature_generator {
-                    curvature_noise.draw(generator, steps);
+                    curvature_noise.draw(&problem.noise, generator, steps);
                 }
                 let noise = [&noise, &curvature_noise];
                 bias = problem.advance::<N, V, R>(point, bias, &mut batch, &mut state, noise, steps);
@@ -158,7 +154,7 @@ impl PixelRuns<'_> {
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
-        let problem = self.problem();
+        let problem = ToyProblem::of(self.point);
         let count = self.replicates.len();
         let empty = |rates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; rates * count] };
         let mut all: Vec<Runs> =
@@ -180,9 +176,9 @@ impl PixelRuns<'_> {
                 if steps == 0 {
                     break;
                 }
-                noise.draw(&mut generator, steps);
+                noise.draw(&problem.noise, &mut generator, steps);
                 if has_curvature {
-                    curvature_noise.draw(&mut curvature_generator, steps);
+                    curvature_noise.draw(&problem.noise, &mut curvature_generator, steps);
                 }
                 for batch in &mut batches {
                     batch.advance::<S, N>(&problem, [&noise, &curvature_noise], steps);

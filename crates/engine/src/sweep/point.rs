@@ -1,15 +1,16 @@
 //! The settings of a pixel.
 
 use crate::landscape::LandscapeSpec;
+use crate::noise::NoiseSpec;
 use crate::optimizer::{RuleSpec, Schedule};
-use crate::quantity::{Dimension, Noise, StepCount};
+use crate::quantity::{Dimension, StepCount};
 
 /// The settings of the runs at one pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub landscape: LandscapeSpec,
     pub dimension: Dimension,
-    pub noise: Noise,
+    pub noise: NoiseSpec,
     pub steps: StepCount,
     pub optimizers: Vec<PointOptimizer>,
 }

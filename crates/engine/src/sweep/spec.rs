@@ -6,8 +6,9 @@ use super::axis::{Axis, Quantity, spread};
 use super::metric::{Average, Metric};
 use super::point::{Point, PointOptimizer};
 use crate::landscape::{LandscapeInfo, LandscapeSpec};
+use crate::noise::NoiseSpec;
 use crate::optimizer::{Need, RuleSpec, Schedule};
-use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
+use crate::quantity::{Dimension, LearningRate, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
 use crate::spacing::Spacing;
 use crate::spec_error::{SpecError, broken};
 
@@ -21,8 +22,8 @@ pub struct SweepSpec {
     /// sweep.
     #[serde(default = "Dimension::of::<2>")]
     pub dimension: Dimension,
-    /// The noise σ.
-    pub noise: Noise,
+    /// The noise of gradients.
+    pub noise: NoiseSpec,
     #[serde(default)]
     pub seed: u64,
     #[serde(default = "StepCount::of::<1000>")]

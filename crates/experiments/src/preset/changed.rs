@@ -85,10 +85,14 @@ fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String>
         Preset::Landscape(LandscapePreset::new("", simulation)).leaves()
     };
     let old = plain(before);
+    let is_noise = |key: &str| key.starts_with("noise");
+    let mut noise = Some(this.simulation.noise.differences(&before.simulation.noise, number_text));
     for (path, value) in plain(this) {
         let is_same = old.iter().any(|(other, old)| *other == path && *old == value);
-        if let (false, Some(key)) = (is_same, path.strip_prefix("simulation.")) {
-            changes.push(in_words(key, &value));
+        match path.strip_prefix("simulation.") {
+            Some(key) if is_noise(key) => changes.extend(noise.take().unwrap_or_default()),
+            Some(key) if !is_same => changes.push(in_words(key, &value)),
+            _ => {}
         }
     }
     of_optimizers(&this.simulation, &before.simulation, &mut changes);

@@ -17,7 +17,14 @@ pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) ->
         return found;
     }
     match &error.code {
-        RonError::Message(message) => (start..end, message.clone()),
+        RonError::Message(message) => match noise_around(outline, start) {
+            Some(noise) if message.starts_with("expected") => {
+                let is_text = text[noise.clone()].starts_with('"');
+                let found = describe(text, if is_text { noise.start..noise.start + 1 } else { noise.clone() });
+                (noise, format!("{message}, found {found}"))
+            }
+            noise => (noise.unwrap_or(start..end), message.clone()),
+        },
         RonError::Eof if outline.kind().is_none() => (
             end..end,
             format!("the file holds no preset; expected `Landscape(version: {}, …)`", FormatVersion::CURRENT),
@@ -153,6 +160,14 @@ fn token(text: &str, at: usize) -> Range<usize> {
     let rest = &text[at..];
     let words = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
     at..at + if words > 0 { words } else { rest.chars().next().map_or(0, char::len_utf8) }
+}
+
+/// Returns the noise that the reader has found a fault in. It reads a noise as a whole, and stops at its end.
+fn noise_around(outline: Outline<'_>, end: usize) -> Option<Range<usize>> {
+    let path = outline.path_at(end.saturating_sub(1))?;
+    let field = path.find("noise").map(|at| &path[..at + "noise".len()])?;
+    let span = outline.exact(field)?;
+    ["simulation.noise", "sweep.noise"].contains(&field).then_some(span)
 }
 
 fn describe(text: &str, token: Range<usize>) -> String {

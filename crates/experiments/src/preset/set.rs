@@ -1,6 +1,7 @@
 //! Setting single fields of a preset by their path, as on the command line.
 
 use ron::error::Error as RonError;
+use valleyscope_engine::noise::NoiseSpec;
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 
 use super::explain::shortened;
@@ -14,7 +15,7 @@ impl Preset {
     /// other field takes a value as written in a preset's file, with two exceptions: names of choices need not have the
     /// file's capitals (`bfloat16`, `go_on` and `go-on` are accepted), and a rule that takes the place of another keeps
     /// what the value does not give and both rules have (`RuleSpec::in_place_of`), also its learning rate and
-    /// schedule.
+    /// schedule. A number for the noise is its σ, of the same kind as before, and the name of a kind alone keeps σ.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Its beginning may be omitted: `optimizer.gamma`
     /// means all runs of the preset, or its scan, and `noise` that of the simulation or sweep.
@@ -88,7 +89,8 @@ impl Field<'_> {
     /// Returns the preset's text with the value as written in a file, or the reason why it cannot be placed.
     fn text_with(&self, value: &str) -> Result<String, String> {
         self.paths.iter().try_fold(self.preset.to_ron(), |text, path| {
-            let value = completed_rule(&text, path, value).unwrap_or_else(|| value.to_owned());
+            let completed = completed_rule(&text, path, value).or_else(|| completed_noise(&text, path, value));
+            let value = completed.unwrap_or_else(|| value.to_owned());
             replace(text, path, &value)
         })
     }
@@ -161,6 +163,13 @@ fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
     let is_first = given.trim_end().ends_with(['(', ',']);
     let comma = if is_first || kept.is_empty() { "" } else { ", " };
     Some(format!("{given}{comma}{})", kept.join(", ")))
+}
+
+/// Completes a noise with what it omits of the noise at the path; none if either is not a noise.
+fn completed_noise(text: &str, path: &str, value: &str) -> Option<String> {
+    let is_of_noise = ["simulation.noise", "sweep.noise"].contains(&path);
+    let before: NoiseSpec = ron::from_str(&text[Outline::of(text).exact(path).filter(|_| is_of_noise)?]).ok()?;
+    before.changed_by(value)
 }
 
 /// Returns the kind of the rule that is written in this value: its name alone, or with fields.

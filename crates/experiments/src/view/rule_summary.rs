@@ -1,6 +1,7 @@
 //! Summaries of rules for the help in the window and on the command line.
 
 use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::noise::Action;
 use valleyscope_engine::optimizer::{
     BiasCorrection, Hyperparameter, HyperparameterChoice, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace,
 };
@@ -52,7 +53,8 @@ impl RuleSummary {
 fn formulas(rule: RuleSpec) -> Vec<Formula> {
     let landscape = LandscapeSpec::default().landscape();
     let theta = [0.5, 0.25];
-    let batch = PlaneBatch { landscape: &landscape, at: theta, noise: [1.0; 2], curvature_noise: [1.0; 2] };
+    let action = Action::Multiplies;
+    let batch = PlaneBatch { landscape: &landscape, at: theta, action, noise: [1.0; 2], curvature_noise: [1.0; 2] };
     let states = vec![[0.125, 0.25]; rule.info().states.len()];
     let step = complete_step(&rule);
     let power = |key: &str| rule.get(key).map(|rate| rate.powi(step as i32));

@@ -5,9 +5,10 @@
 mod expression;
 mod printer;
 
-use self::expression::{CURVATURE, Expression, Mode, PRODUCT};
+use self::expression::{CURVATURE, Expression, Mode, PRODUCT, SUM};
 pub use self::expression::{result_text, text};
 pub use self::printer::Formula;
+use valleyscope_engine::noise::{Action, NoiseInfo};
 use valleyscope_engine::optimizer::{Operand, Operation, PartRole, RuleInfo, Symbol, Trace};
 use valleyscope_engine::simulation::StepTrace;
 
@@ -16,20 +17,29 @@ use self::printer::Printer;
 /// Returns the formulas of the selected particle's last step, in the order in which they are computed, after those of
 /// the noise.
 pub fn formulas(step: &StepTrace) -> Vec<Formula> {
-    let StepTrace { gradient, noise, curvature, curvature_noise, trace, inputs, .. } = step;
+    let StepTrace { gradient, noise_kind, noise, curvature, curvature_noise, trace, inputs, .. } = step;
+    let NoiseInfo { action, draw, .. } = noise_kind.info();
+    let number = |value: f64| Expression::number(value);
+    let filled = |noise: f64, exact: f64| match action {
+        Action::Multiplies => format!("{} · {}", text(noise), number(exact).at_least(PRODUCT + 1)),
+        Action::Adds => format!("{} + {}", text(exact), number(noise).at_least(SUM + 1)),
+    };
     let noisy = |rule: &str, meaning, noise: &[f64; 2], exact: &[f64; 2]| Formula {
         rule: rule.to_owned(),
         meaning,
-        filled: [0, 1]
-            .map(|axis| format!("{} · {}", text(noise[axis]), Expression::number(exact[axis]).at_least(PRODUCT + 1))),
-        result: [0, 1].map(|axis| noise[axis] * exact[axis]),
+        filled: [0, 1].map(|axis| filled(noise[axis], exact[axis])),
+        result: [0, 1].map(|axis| action.apply_to(exact[axis], noise[axis])),
+    };
+    let symbols = |noise: &str, exact: &str| match action {
+        Action::Multiplies => format!("{noise} {exact}"),
+        Action::Adds => format!("{exact} + {noise}"),
     };
     let meaning = "the gradient as the optimizer sees it";
     let place = if inputs.rule.gradient_toward().is_some() { "y" } else { "θ" };
-    let rule = format!("g = ξ ∇L({place}),  ξ ~ Normal(1, σ)");
+    let rule = format!("g = {},  {draw}", symbols("ξ", &format!("∇L({place})")));
     let mut lines = vec![noisy(&rule, meaning, noise, gradient)];
     if trace.nodes.iter().any(|node| node.operation == Operation::Symbol(Symbol::Curvature)) {
-        let rule = format!("{CURVATURE} = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)");
+        let rule = format!("{CURVATURE} = {},  {}", symbols("ξ′", "∂²L/∂θ²"), draw.replacen('ξ', "ξ′", 1));
         lines.push(noisy(&rule, "the curvature as the optimizer sees it", curvature_noise, curvature));
     }
     lines.extend(step_formulas(trace, inputs.rule.info()));
