@@ -46,6 +46,8 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "narrowing-4",
             "minimum",
             "bend",
+            "additive-noise",
+            "heavy-tails",
             "mnist",
             "fig2cd",
             "mnist-optimizers",
