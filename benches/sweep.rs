@@ -10,11 +10,13 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::instructions::Instructions;
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::quantity::{Dimension, PointCount};
 use valleyscope_engine::sweep::{
-    Backend, Diagram, PixelOrder, Precision, SweepJob, SweepOptimizer, SweepSpec, pixel_runs,
+    Axis, Backend, Diagram, PixelOrder, Precision, Quantity, SweepJob, SweepOptimizer, SweepSpec, pixel_runs,
 };
 use valleyscope_experiments::preset::{Preset, built_ins};
 
@@ -64,6 +66,31 @@ fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, backend: Backend) {
 #[divan::bench(args = optimizers())]
 fn pixel(bencher: Bencher<'_, '_>, optimizer: &str) {
     bench_pixel(bencher, &with_optimizer(optimizer), Backend::new(Precision::Single));
+}
+
+/// Returns the names of the landscapes, and of the paper's valley as text.
+fn landscapes() -> Vec<&'static str> {
+    LandscapeKind::ALL.iter().map(|kind| kind.info().name).chain([VALLEY_AS_TEXT]).collect()
+}
+
+const VALLEY_AS_TEXT: &str = "Narrowing valley as text";
+
+#[divan::bench(args = landscapes())]
+fn pixel_on_landscape(bencher: Bencher<'_, '_>, landscape: &str) {
+    let kind = LandscapeKind::named(landscape).unwrap_or_else(|| {
+        let text = "param a = 10, c = 0.1\nL = a/2*u^2*v^2 - c*u";
+        LandscapeKind::Formula(LandscapeFormula::new(VALLEY_AS_TEXT, text).expect("it has no mistake"))
+    });
+    let mut spec = SweepSpec { landscape: LandscapeSpec::new(kind), ..fig2a() };
+    spec.rows = Axis { of: Quantity::Steps, from: 1000.0, to: 1000.0, ..spec.rows };
+    bench_pixel(bencher, &spec, Backend::new(Precision::Single));
+}
+
+#[divan::bench(args = NoiseKind::ALL.iter().map(|kind| kind.key()))]
+fn pixel_with_noise(bencher: Bencher<'_, '_>, key: &str) {
+    let kind = NoiseKind::ALL.iter().find(|kind| kind.key() == key).expect("it is registered");
+    let spec = SweepSpec { noise: NoiseSpec::new(*kind), ..fig2a() };
+    bench_pixel(bencher, &spec, Backend::new(Precision::Single));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]

@@ -12,7 +12,9 @@ use valleyscope_experiments::view::AxisScale;
 use super::number;
 
 /// The width of the column of names, in points.
-const NAME_WIDTH: f32 = 108.0;
+pub(super) const NAME_WIDTH: f32 = 104.0;
+/// The width below which a row has no room for a column of names, in points.
+pub(super) const ONE_LINE_WIDTH: f32 = 268.0;
 
 /// Shows a row with a name and a control.
 pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
@@ -20,6 +22,14 @@ pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui
         cell(ui, NAME_WIDTH, |ui| ui.add(Label::new(name).truncate()).on_hover_text(help));
         add(ui);
     });
+}
+
+/// Shows the name of a list's field at the beginning of a row.
+pub(super) fn name_of_list(ui: &mut Ui, name: &str) -> Response {
+    match ui.available_width() < ONE_LINE_WIDTH {
+        true => ui.label(name),
+        false => cell(ui, NAME_WIDTH, |ui| ui.label(name)),
+    }
 }
 
 /// Shows a part of a row, of this width in points.
@@ -34,7 +44,8 @@ pub(super) fn cell<R>(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui) -> R) -
 
 /// Makes a field for a number, dragged or typed; other text leaves the old value.
 pub(super) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
-    DragValue::new(value).max_decimals(6).update_while_editing(false).custom_parser(number::parse)
+    let decimals = if N::INTEGRAL { 0 } else { 6 };
+    DragValue::new(value).max_decimals(decimals).update_while_editing(false).custom_parser(number::parse)
 }
 
 /// Shows a field for a number whose drag has equal steps in its spacing: from 0.9 to 0.99 as far as from 0.99 to 0.999.

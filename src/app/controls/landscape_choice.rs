@@ -3,6 +3,7 @@
 use egui::{Button, ComboBox, Context, RichText, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 
+use crate::app::form;
 use crate::app::live::{Action, Requests};
 use crate::app::text_editor::{self, TextEditor};
 use crate::app::theme::text_width;
@@ -32,7 +33,7 @@ pub(crate) fn landscape_choice(
     let before = *landscape;
     let mut change = None;
     ui.horizontal(|ui| {
-        let label = ui.label(LANDSCAPE);
+        let label = form::name_of_list(ui, LANDSCAPE);
         let small = TextStyle::Small.resolve(ui.style());
         let spacing = ui.spacing();
         let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, TEXT);

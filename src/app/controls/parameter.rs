@@ -149,9 +149,6 @@ impl Adjustable for ParticleCount {
 }
 
 const FIELD_WIDTH: f32 = 72.0;
-const LABEL_WIDTH: f32 = 104.0;
-/// The width below which the name is above the slider, in points.
-const ONE_LINE_WIDTH: f32 = 268.0;
 
 impl Control<'_> {
     /// Shows the control. `owner` is the quantity's owner, for screen readers; empty for the simulation as a whole.
@@ -159,12 +156,12 @@ impl Control<'_> {
         let name = form::owned(owner, self.0.label);
         let help = Help { text: self.0.explanation(), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
-            if ui.available_width() < ONE_LINE_WIDTH {
+            if ui.available_width() < form::ONE_LINE_WIDTH {
                 self.label(ui, ui.available_width(), &help, value, default);
                 ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default));
             } else {
                 ui.horizontal(|ui| {
-                    self.label(ui, LABEL_WIDTH, &help, value, default);
+                    self.label(ui, form::NAME_WIDTH, &help, value, default);
                     self.inputs(ui, &name, &help, value, default);
                 });
             }

@@ -11,6 +11,7 @@ use valleyscope_experiments::view::Camera;
 use super::landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
 use super::parameter::{Control, LandscapeValue, NoiseValue};
 use crate::app::document::Document;
+use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::theme;
 
@@ -75,7 +76,7 @@ fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSp
 /// Shows the choice of the noise. Another one keeps the parameters that both have.
 pub(crate) fn noise_choice(ui: &mut Ui, id: &str, noise: &mut NoiseSpec) {
     ui.horizontal(|ui| {
-        let label = ui.label(NOISE);
+        let label = form::name_of_list(ui, NOISE);
         let combo = ComboBox::from_id_salt(id).selected_text(noise.info().name);
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
             for &kind in NoiseKind::ALL {

@@ -82,7 +82,8 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let title = format!("{}: {}", self.owner, K::WORDS.noun);
         let mut is_open = true;
         let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
-        let window = window.default_size(size).default_pos(screen.center() - 0.5 * size);
+        // In this corner it leaves most of the landscape visible.
+        let window = window.default_size(size).default_pos(screen.max - size - vec2(16.0, 110.0));
         let is_changed = window.show(ctx, |ui| self.fields(ui, kind, &mut draft)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
         if is_back || is_changed == Some(true) {

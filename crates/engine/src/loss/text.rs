@@ -25,21 +25,22 @@ impl LossProgram {
     /// Writes the loss in the language, without declarations of its parameters, whose names are given: lines for what
     /// is used again, then `L = …`. Read with the declarations, it has the same values.
     pub fn loss_text(&self, parameters: &[&str]) -> String {
-        self.lines(parameters, &[("L", self.loss)])
+        self.lines(parameters, &[("L", self.loss)], constant)
     }
 
     /// Writes the gradient in the language, as [`LossProgram::loss_text`] does: `L_u = …` and `L_v = …` of a built-in
-    /// loss, `L_x = …` and `L_y = …` of a typed one.
+    /// loss, `L_x = …` and `L_y = …` of a typed one. Constants are rounded to 15 digits.
     pub fn gradient_text(&self, parameters: &[&str]) -> String {
         let (names, [first, second]) = match self.gradient_uv {
             Some(gradient) => (["L_u", "L_v"], gradient),
             None => (["L_x", "L_y"], self.gradient),
         };
-        self.lines(parameters, &[(names[0], first), (names[1], second)])
+        let rounded = |value: f64| constant(format!("{value:.14e}").parse().expect("it was formatted as a number"));
+        self.lines(parameters, &[(names[0], first), (names[1], second)], rounded)
     }
 
-    fn lines(&self, parameters: &[&str], results: &[(&str, NodeId)]) -> String {
-        let mut writer = Writer::new(&self.expressions, parameters, results);
+    fn lines(&self, parameters: &[&str], results: &[(&str, NodeId)], constant: fn(f64) -> (String, u8)) -> String {
+        let mut writer = Writer::new(&self.expressions, parameters, results, constant);
         for index in 0..writer.uses.len() {
             writer.name_if_needed(NodeId(index));
         }
@@ -54,6 +55,8 @@ impl LossProgram {
 struct Writer<'a> {
     expressions: &'a Expressions,
     parameters: &'a [&'a str],
+    /// Writes a constant, with how tightly its text binds.
+    constant: fn(f64) -> (String, u8),
     /// The number of uses of each node in the results.
     uses: Vec<usize>,
     /// The names of nodes.
@@ -66,7 +69,12 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(expressions: &'a Expressions, parameters: &'a [&'a str], results: &[(&str, NodeId)]) -> Writer<'a> {
+    fn new(
+        expressions: &'a Expressions,
+        parameters: &'a [&'a str],
+        results: &[(&str, NodeId)],
+        constant: fn(f64) -> (String, u8),
+    ) -> Writer<'a> {
         let length = expressions.graph().len();
         let mut uses = vec![0; length];
         results.iter().for_each(|(_, id)| uses[id.0] += 1);
@@ -74,8 +82,16 @@ impl<'a> Writer<'a> {
         for (id, name) in expressions.uv.into_iter().zip(["u", "v"]) {
             names[id.0] = Some(name.to_owned());
         }
-        let mut writer =
-            Writer { expressions, parameters, uses, names, depths: vec![0; length], made: 0, lines: Vec::new() };
+        let mut writer = Writer {
+            expressions,
+            parameters,
+            constant,
+            uses,
+            names,
+            depths: vec![0; length],
+            made: 0,
+            lines: Vec::new(),
+        };
         for index in (0..length).rev().filter(|index| writer.names[*index].is_none()).collect::<Vec<_>>() {
             if writer.uses[index] > 0 {
                 writer.shown(NodeId(index)).into_iter().for_each(|operand| writer.uses[operand.0] += 1);
@@ -166,7 +182,7 @@ impl<'a> Writer<'a> {
         }
         let name = |name: &str| (name.to_owned(), ATOM);
         match self.expressions.node(id) {
-            Node::Constant(value) => constant(value),
+            Node::Constant(value) => (self.constant)(value),
             Node::Input(Input::X) => name("x"),
             Node::Input(Input::Y) => name("y"),
             Node::Input(Input::Angle) => name("phi"),
