@@ -78,7 +78,7 @@ const VALLEY_AS_TEXT: &str = "Narrowing valley as text";
 #[divan::bench(args = landscapes())]
 fn pixel_on_landscape(bencher: Bencher<'_, '_>, landscape: &str) {
     let kind = LandscapeKind::named(landscape).unwrap_or_else(|| {
-        let text = "param a = 10, c = 0.1\nL = a/2*u^2*v^2 - c*u";
+        let text = "param a = 10 in 0.1..1000, c = 0.1 in 0..1\nL = a/2*u^2*v^2 - c*u";
         LandscapeKind::Formula(LandscapeFormula::new(VALLEY_AS_TEXT, text).expect("it has no mistake"))
     });
     let mut spec = SweepSpec { landscape: LandscapeSpec::new(kind), ..fig2a() };
