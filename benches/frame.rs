@@ -15,6 +15,7 @@ use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
 use valleyscope::app::{AppOptions, PlaybackPace, TrainingPaths, Valleyscope};
+use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::StepCount;
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
@@ -230,7 +231,10 @@ impl Window {
     }
 
     fn press(&mut self, key: egui::Key) {
-        let modifiers = egui::Modifiers::COMMAND;
+        self.press_with(key, egui::Modifiers::COMMAND);
+    }
+
+    fn press_with(&mut self, key: egui::Key, modifiers: egui::Modifiers) {
         self.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
     }
 }
@@ -239,10 +243,7 @@ impl Window {
     /// Returns the middle of the widget with this name.
     fn place_of(&mut self, name: &str) -> egui::Pos2 {
         self.context.enable_accesskit();
-        for _ in 0..3 {
-            let drawn = self.draw();
-            self.finish(drawn);
-        }
+        self.settle();
         self.context.disable_accesskit();
         let nodes = &self.said.as_ref().expect("the window says what it shows").nodes;
         let found = nodes.iter().find(|(_, node)| node.label() == Some(name)).and_then(|(_, node)| node.bounds());
@@ -250,11 +251,27 @@ impl Window {
         egui::pos2((bounds.x0 + bounds.x1) as f32 / 2.0, (bounds.y0 + bounds.y1) as f32 / 2.0)
     }
 
+    fn settle(&mut self) {
+        for _ in 0..3 {
+            let drawn = self.draw();
+            self.finish(drawn);
+        }
+    }
+
     fn press_pointer(&mut self, pos: egui::Pos2) {
         let modifiers = egui::Modifiers::NONE;
         let button = egui::PointerButton::Primary;
         self.events.push(egui::Event::PointerMoved(pos));
         self.events.push(egui::Event::PointerButton { pos, button, pressed: true, modifiers });
+    }
+
+    /// Clicks on the widget with this name.
+    fn click(&mut self, name: &str) {
+        let pos = self.place_of(name);
+        self.press_pointer(pos);
+        let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::NONE);
+        self.events.push(egui::Event::PointerButton { pos, button, pressed: false, modifiers });
+        self.settle();
     }
 }
 
@@ -461,6 +478,27 @@ fn zooming_in_space(bencher: Bencher) {
     });
 }
 
+/// Measures frames in each of which a digit is typed into the text of the landscape: it is read, its derivatives are
+/// found and its shader is compiled.
+#[divan::bench(sample_count = 30, sample_size = 1)]
+fn typing_a_landscape(bencher: Bencher) {
+    let mut window = Window::open(false, PlaybackPace::default());
+    window.click("Landscape: text");
+    window.click("Narrowing valley as text: text of the landscape");
+    // The last line is empty.
+    window.press(egui::Key::End);
+    window.press_with(egui::Key::ArrowUp, egui::Modifiers::NONE);
+    window.press_with(egui::Key::End, egui::Modifiers::NONE);
+    window.events.push(egui::Event::Text(" + 0.1".to_owned()));
+    let text = |app: &Valleyscope| app.document().spec.landscape.kind().formula().map(LandscapeFormula::text);
+    window.until(|app| text(app).is_some_and(|text| text.contains("+ 0.1")));
+    let mut digit = 0;
+    measure_each(bencher, window, move |window| {
+        digit = digit % 9 + 1;
+        window.events.push(egui::Event::Text(digit.to_string()));
+    });
+}
+
 /// Measures frames in space with the driver's work.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn drawing_in_space(bencher: Bencher) {
@@ -484,9 +522,7 @@ fn whole_frames(bencher: Bencher, mut window: Window) {
 
 fn in_space(play: bool) -> Window {
     let mut window = Window::open(play, PlaybackPace::default());
-    let modifiers = egui::Modifiers::NONE;
-    let key = egui::Key::Num3;
-    window.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
+    window.press_with(egui::Key::Num3, egui::Modifiers::NONE);
     window.until(|app| app.document().view.space);
     window
 }

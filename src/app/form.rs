@@ -45,7 +45,9 @@ pub(super) fn cell<R>(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui) -> R) -
 /// Makes a field for a number, dragged or typed; other text leaves the old value.
 pub(super) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
     let decimals = if N::INTEGRAL { 0 } else { 6 };
-    DragValue::new(value).max_decimals(decimals).update_while_editing(false).custom_parser(number::parse)
+    let value = DragValue::new(value).max_decimals(decimals);
+    let value = if N::INTEGRAL { value } else { value.custom_formatter(|value, _| number::text(value)) };
+    value.update_while_editing(false).custom_parser(number::parse)
 }
 
 /// Shows a field for a number whose drag has equal steps in its spacing: from 0.9 to 0.99 as far as from 0.99 to 0.999.

@@ -1,6 +1,6 @@
 //! The differences between two sweeps, in words.
 
-use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::landscape::StartPlace;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter::DIMENSION;
 use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
@@ -33,11 +33,15 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         let [rows, columns] = this.shape();
         format!("{rows} × {}", counted(columns, "pixel"))
     });
-    landscape(&this.landscape, &other.landscape, &mut add);
-    for words in this.noise.differences(&other.noise, short) {
+    let of_landscape = this.landscape.differences(&other.landscape, short);
+    for words in of_landscape.into_iter().chain(this.noise.differences(&other.noise, short)) {
         add(true, &|| words.clone());
     }
     add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
+    add(this.start != other.start, &|| {
+        let StartPlace { x, y } = this.start();
+        format!("start at ({}, {})", short(x.get()), short(y.get()))
+    });
     add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));
     add(this.steps != other.steps, &|| counted(this.steps.get(), "step"));
     add(this.replicates != other.replicates, &|| counted(this.replicates.get(), "replicate"));
@@ -56,14 +60,6 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     add(this.metric != other.metric, &|| format!("by {}", metric(this.metric)));
     optimizers(&this.optimizers, &other.optimizers, &mut all);
     all
-}
-
-fn landscape(this: &LandscapeSpec, other: &LandscapeSpec, add: &mut dyn FnMut(bool, &dyn Fn() -> String)) {
-    add(this.kind() != other.kind(), &|| this.kind().name().to_owned());
-    for (of, value) in this.parameters() {
-        let is_other = other.get(of.key()).map_or(value != of.default, |other| other != value);
-        add(is_other, &|| of.parameter.with(short(value)));
-    }
 }
 
 fn counted(count: usize, what: &str) -> String {

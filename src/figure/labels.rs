@@ -17,7 +17,7 @@ pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
             let labels = having().filter(|optimizer| ids.contains(&optimizer.id)).map(|optimizer| optimizer.label());
             format!("{name} of {}", labels.collect::<Vec<_>>().join(", "))
         }
-        of => of.parameter().axis_label(),
+        of => of.parameter(&spec.landscape).axis_label(),
     }
 }
 

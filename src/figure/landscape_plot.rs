@@ -199,11 +199,14 @@ impl LandscapePlot {
 
     fn colors(&self, area: Area) -> MapImage {
         let [width, height] = [area.width, area.height].map(|length| (length / PIXEL).ceil() as usize);
-        let color = |loss: f64| {
-            let [red, green, blue] = self.view.colormap.rgb(self.scale.position(loss));
+        let color = |(index, loss): (usize, f64)| {
+            let [red, green, blue] = match loss.is_nan() {
+                true => hatch([index % width, index / width]),
+                false => self.view.colormap.rgb(self.scale.position(loss)),
+            };
             [red, green, blue, u8::MAX]
         };
-        MapImage { width, height, rgba: self.losses([width, height]).into_iter().flat_map(color).collect() }
+        MapImage { width, height, rgba: self.losses([width, height]).into_iter().enumerate().flat_map(color).collect() }
     }
 
     pub(super) fn particle_stroke(color: [u8; 3]) -> Stroke {
@@ -248,6 +251,13 @@ fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
     let [width, height] = [x, y].map(|[low, high]| high - low);
     let center = [x, y].map(|[low, high]| 0.5 * (low + high));
     Camera { center, width: (ROOM * width.max(height / ASPECT)).max(least).max(1e-9) }
+}
+
+/// Returns the colour of a pixel whose loss is not a number: slanted lines, as in the window.
+fn hatch([column, row]: [usize; 2]) -> [u8; 3] {
+    const PERIOD: usize = 14;
+    const LINE: usize = 5;
+    if (column + row) % PERIOD < LINE { [56; 3] } else { [107; 3] }
 }
 
 /// Returns black or white, whichever has more contrast with a colour.

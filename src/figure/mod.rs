@@ -158,8 +158,8 @@ impl Figure {
             let spec = diagram.spec();
             let title = match spec.dimension.get() {
                 2 => {
-                    let of = LandscapeParameterName::ROTATION.parameter().expect("each landscape can be turned");
-                    of.parameter.with(short(spec.landscape.rotation_degrees()))
+                    let of = Quantity::Landscape(LandscapeParameterName::ROTATION).parameter(&spec.landscape);
+                    of.with(short(spec.landscape.rotation_degrees()))
                 }
                 dimension => DIMENSION.with(dimension),
             };

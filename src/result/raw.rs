@@ -48,6 +48,9 @@ impl RawFormat {
         if spec.columns.of != Quantity::Noise {
             return refused("`columns` of noise", spec.columns.of.name());
         }
+        if spec.landscape.valley().is_none() {
+            return refused("the paper's valley", spec.landscape.info().name);
+        }
         if spec.noise.kind() != NoiseKind::Multiplicative {
             return refused("multiplicative noise", format!("{} noise", spec.noise.info().name.to_lowercase()));
         }

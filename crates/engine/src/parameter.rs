@@ -96,9 +96,13 @@ impl Parameter {
         Parameter { is_whole: true, ..self }
     }
 
-    /// Returns the label of an axis, such as `rotation φ (°)`.
+    /// Returns the label of an axis, such as `rotation φ (°)`. Symbols keep their capitals.
     pub fn axis_label(&self) -> String {
-        self.label.to_lowercase()
+        let mut letters = self.label.chars();
+        match letters.next() {
+            Some(first) if self.label != self.symbol => first.to_lowercase().chain(letters).collect(),
+            _ => self.label.to_owned(),
+        }
     }
 
     /// Formats the parameter with a value, such as `φ = 30°`.

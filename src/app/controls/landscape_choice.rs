@@ -1,7 +1,7 @@
 //! The choice of the landscape, with the button that opens it as text.
 
 use egui::{Button, ComboBox, Context, RichText, TextStyle, Ui};
-use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 
 use crate::app::form;
 use crate::app::live::{Action, Requests};
@@ -39,11 +39,12 @@ pub(crate) fn landscape_choice(
         let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, TEXT);
         let width = ui.available_width() - button - 8.0;
         let combo = ComboBox::from_id_salt(("landscape", tab)).selected_text(landscape.kind().name()).width(width);
+        let known = LandscapeFormula::latest();
         let mut offer = |ui: &mut Ui| {
             let chosen = text_editor::choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind());
             if let Some(kind) = chosen {
                 *landscape = LandscapeSpec::new(kind).in_place_of(&before);
-                if kind.formula().is_some() {
+                if kind.formula().is_some_and(|own| !known.contains(&own)) {
                     editor(tab, "").open(ui.ctx());
                 }
                 change = Some(LandscapeChange::Chosen);

@@ -10,7 +10,7 @@ mod simulation;
 mod swatch;
 
 pub(super) use highlight::Highlight;
-pub(super) use landscape_choice::{landscape_choice, landscape_editor};
+pub(super) use landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
 pub(super) use settings::controls_set_by;

@@ -1,10 +1,10 @@
 //! The cards of the settings that all optimizers share.
 
 use egui::{ComboBox, Ui};
-use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::landscape::{LandscapeSpec, StartPlace};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::parameter;
-use valleyscope_engine::quantity::{StartCoordinate, Temperature};
+use valleyscope_engine::quantity::Temperature;
 use valleyscope_engine::simulation::{StartSpec, defaults};
 use valleyscope_experiments::view::Camera;
 
@@ -68,8 +68,8 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, requests: &mu
 
 /// Moves the start to that of another landscape, unless the user has moved it.
 fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSpec) {
-    if [start.x.get(), start.y.get()] == before.info().start {
-        [start.x, start.y] = after.info().start.map(StartCoordinate::clamped);
+    if (StartPlace { x: start.x, y: start.y }) == before.start() {
+        StartPlace { x: start.x, y: start.y } = after.start();
     }
 }
 
@@ -97,10 +97,10 @@ pub(super) fn start_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;
         Control(&parameter::PARTICLES).show(ui, "", &mut spec.particles, defaults::particles());
-        let defaults = StartSpec::default();
-        Control(&parameter::START_X).show(ui, "", &mut spec.start.x, defaults.x);
-        Control(&parameter::START_Y).show(ui, "", &mut spec.start.y, defaults.y);
-        Control(&parameter::START_SPREAD).show(ui, "", &mut spec.start.spread, defaults.spread);
+        let StartPlace { x, y } = spec.landscape.start();
+        Control(&parameter::START_X).show(ui, "", &mut spec.start.x, x);
+        Control(&parameter::START_Y).show(ui, "", &mut spec.start.y, y);
+        Control(&parameter::START_SPREAD).show(ui, "", &mut spec.start.spread, StartSpec::default().spread);
         temperature(ui, &mut spec.temperature);
     });
 }

@@ -52,7 +52,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     ui.horizontal(|ui| {
         count(ui, &mut axis.count, &format!("{name}: how many"));
         let mut log = axis.spacing != Spacing::Linear;
-        let logarithmic = match axis.of.parameter().axis.spacing {
+        let logarithmic = match axis.of.parameter(&spec.landscape).axis.spacing {
             Spacing::LogComplement => Spacing::LogComplement,
             Spacing::Linear | Spacing::Log => Spacing::Log,
         };
@@ -69,11 +69,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
 
 /// Returns an axis of a quantity over its initial extent; that of a parameter of the landscape is the landscape's own.
 pub(super) fn axis_of(landscape: &LandscapeSpec, of: Quantity, count: PointCount) -> Axis {
-    let own = match &of {
-        Quantity::Landscape(name) => landscape.parameter(name.key()).map(|own| own.parameter.axis),
-        _ => None,
-    };
-    let Extent { low, high, spacing } = own.unwrap_or(of.parameter().axis);
+    let Extent { low, high, spacing } = of.parameter(landscape).axis;
     Axis { of, from: low, to: high, spacing, count }
 }
 

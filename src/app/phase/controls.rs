@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 use egui::{Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::parameter::{self, Parameter};
-use valleyscope_engine::quantity::{Dimension, Replicates, StepCount};
+use valleyscope_engine::quantity::{Dimension, Range, Replicates, StartCoordinate, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
 use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
 
 use super::axis_controls::{axis, axis_of};
 use super::optimizer_controls::optimizers;
-use crate::app::controls::{landscape_choice, landscape_editor, noise_choice};
+use crate::app::controls::{LandscapeChange, landscape_choice, landscape_editor, noise_choice};
 use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
@@ -102,8 +102,16 @@ fn number_field(ui: &mut Ui, of: &Parameter, mut value: f64, range: RangeInclusi
 fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
     let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
     let before = spec.landscape;
-    if landscape_choice(ui, "sweep", &mut spec.landscape, requests).is_some() {
-        keep_axes(spec, &before);
+    match landscape_choice(ui, "sweep", &mut spec.landscape, requests) {
+        Some(LandscapeChange::Chosen) => {
+            spec.start = None;
+            keep_axes(spec, &before);
+        }
+        Some(LandscapeChange::Copied) => {
+            spec.start = spec.start.or(Some(before.start())).filter(|start| *start != spec.landscape.start());
+            keep_axes(spec, &before);
+        }
+        None => {}
     }
     // The axis of a parameter that a new text lacks stays until the text has it again.
     landscape_editor(ui.ctx(), "sweep", &mut spec.landscape);
@@ -113,11 +121,29 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) 
         }
     }
     noise(ui, spec, is_axis(spec, Quantity::Noise));
-    if !is_axis(spec, Quantity::Dimension) {
+    let has_dimensions = spec.landscape.valley().is_some();
+    if has_dimensions && !is_axis(spec, Quantity::Dimension) {
         number!(ui, parameter::DIMENSION, spec.dimension, Dimension);
+    }
+    if spec.dimension.get() == 2 && !is_axis(spec, Quantity::Dimension) {
+        start(ui, spec);
     }
     if !is_axis(spec, Quantity::Steps) {
         number!(ui, parameter::STEPS, spec.steps, StepCount);
+    }
+}
+
+/// Shows the fields of the place at which runs start on the plane.
+fn start(ui: &mut Ui, spec: &mut SweepSpec) {
+    let mut start = spec.start();
+    for (of, value) in [(parameter::START_X, &mut start.x), (parameter::START_Y, &mut start.y)] {
+        let Range { min, max, .. } = StartCoordinate::RANGE;
+        if let Some(number) = number_field(ui, &of, value.get(), min..=max) {
+            *value = StartCoordinate::clamped(number);
+        }
+    }
+    if start != spec.start() {
+        spec.start = Some(start).filter(|start| *start != spec.landscape.start());
     }
 }
 

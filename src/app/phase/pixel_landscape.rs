@@ -1,5 +1,6 @@
 //! Conversion from a pixel to its landscape, and from the landscape's settings to a place on the map.
 
+use valleyscope_engine::landscape::StartPlace;
 use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
@@ -57,13 +58,14 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             },
         }
     });
+    let StartPlace { x, y } = spec.start();
     Some(SimulationSpec {
         landscape: point.landscape,
         noise: point.noise,
         seed: spec.seed,
         steps: Some(point.steps.get() as u64),
         particles: ParticleCount::clamped(PARTICLES),
-        start: StartSpec { spread: spec.start_spread, ..StartSpec::default() },
+        start: StartSpec { x, y, spread: spec.start_spread },
         temperature: None,
         optimizers: optimizers.collect(),
     })

@@ -20,6 +20,7 @@ pub fn fig2a([rows, columns]: [usize; 2]) -> SweepSpec {
         seed: 0,
         steps: StepCount::clamped(1000),
         replicates: Replicates::clamped(50),
+        start: None,
         start_spread: StartSpread::clamped(1e-4),
         common_random_numbers: false,
         metric: Metric::FinalLoss,

@@ -24,7 +24,7 @@ pub use name::LandscapeParameterName;
 pub use narrow_valley::{NarrowValley, Slopes, ValleyInSpace, ValleyTerms};
 pub use parameter::LandscapeParameter;
 pub use rotation::Uv;
-pub use spec::LandscapeSpec;
+pub use spec::{LandscapeSpec, StartPlace};
 
 use std::sync::LazyLock;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{LandscapeFormula, LandscapeKind, LandscapeParameter, LandscapeSpec};
+use super::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use crate::identifier::{Identifier, lasting, type_name};
 
 /// The name of a parameter that some landscape has.
@@ -42,12 +42,6 @@ impl LandscapeParameterName {
     /// Returns the key in file formats.
     pub fn key(self) -> &'static str {
         self.0
-    }
-
-    /// Finds the parameter of this name of the first landscape that has it, the built-in ones first.
-    pub fn parameter(self) -> Option<&'static LandscapeParameter> {
-        let built_in = LandscapeKind::ALL.iter().map(|kind| kind.info().parameters);
-        built_in.chain(LandscapeFormula::tables()).flatten().find(|parameter| parameter.key() == self.0)
     }
 
     /// Lists the names in presets: those of the built-in landscapes, and the word before a name that a text gives.

@@ -64,7 +64,7 @@ impl LandscapeParameter {
 /// Sharpness a of a valley's walls.
 pub(super) const SHARPNESS: LandscapeParameter =
     LandscapeParameter::new("sharpness", "a", "Sharpness a", [1e-6, 1e6], Extent::logarithmic(0.1, 1000.0))
-        .help("How quickly the valley narrows: the curvature across it is a·u². Larger values make steeper walls.")
+        .help("How steep the valley's walls are: the factor of the loss across it.")
         .paper("10 in the examples, 0.1 to 1000 in the phase diagram")
         .drag_step(0.1)
         .default(10.0);

@@ -1,10 +1,12 @@
 //! A landscape with the values of its parameters, as in presets.
 
+use serde::{Deserialize, Serialize};
+
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
 use super::{
     Landscape, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeParameter, MOST_PARAMETERS, NarrowValley,
 };
-use crate::quantity::OutOfRange;
+use crate::quantity::{OutOfRange, StartCoordinate};
 
 /// A landscape with the values of its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +21,14 @@ impl Default for LandscapeSpec {
     fn default() -> Self {
         LandscapeSpec::new(LandscapeKind::Valley)
     }
+}
+
+/// A place on the plane at which runs start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartPlace {
+    pub x: StartCoordinate,
+    pub y: StartCoordinate,
 }
 
 impl LandscapeSpec {
@@ -79,18 +89,22 @@ impl LandscapeSpec {
         Ok(self)
     }
 
+    /// Returns the place at which runs start by default.
+    pub fn start(&self) -> StartPlace {
+        let [x, y] = self.info().start.map(StartCoordinate::clamped);
+        StartPlace { x, y }
+    }
+
     /// Returns the rotation φ in degrees.
     pub fn rotation_degrees(&self) -> f64 {
         self.values[self.info().parameters.len() - 1]
     }
 
-    /// Returns the landscape in place of another: parameters with the same key and label keep the other's values as far
-    /// as their ranges allow it, apart from the rotation, whose default belongs to the landscape.
+    /// Returns the landscape in place of another: parameters with the same description, such as the sharpness of
+    /// valleys, keep the other's values, apart from the rotation, whose default belongs to the landscape.
     pub fn in_place_of(mut self, before: &LandscapeSpec) -> LandscapeSpec {
         for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key() != ROTATION.key()) {
-            let mut same = before
-                .parameters()
-                .filter(|(of, _)| of.key() == own.key() && of.parameter.label == own.parameter.label);
+            let mut same = before.parameters().filter(|(of, _)| of.parameter == own.parameter);
             let kept = same.next().and_then(|(_, value)| own.checked(value).ok());
             self.values[index] = kept.unwrap_or(self.values[index]);
         }
@@ -107,6 +121,14 @@ impl LandscapeSpec {
             }
         }
         spec
+    }
+
+    /// Formats what differs from another landscape: the kind, and values; those of parameters that the other lacks if
+    /// they are not the defaults.
+    pub fn differences(&self, other: &LandscapeSpec, number: impl Fn(f64) -> String) -> Vec<String> {
+        let kind = (self.kind != other.kind).then(|| self.kind.name().to_owned());
+        let values = self.parameters().filter(|(of, value)| other.get(of.key()).unwrap_or(of.default) != *value);
+        kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
     }
 
     /// Returns the landscape as it is evaluated.

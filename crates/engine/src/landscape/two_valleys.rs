@@ -1,7 +1,7 @@
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
 use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
 use crate::loss::Loss;
-use crate::optimizer::{Algebra, Function};
+use crate::optimizer::{Algebra, Function, Relation};
 use crate::parameter::Extent;
 
 /// Two valleys side by side, joined by a soft minimum: `L = −τ ln(e^(−L₁/τ) + e^(−L₂/τ))` with a wide, gentle `L₁ =
@@ -52,8 +52,11 @@ impl Loss for TwoValleys {
         let (wide, narrow) = (v - separation, v + separation);
         let first = A::splat(0.5) * a * wide * wide - c * u;
         let second = A::splat(0.5) * sharpness_ratio * a * narrow * narrow - slope_ratio * c * u;
-        // The smaller loss stands outside of the exponential, which so cannot overflow.
-        let (lower, gap) = (first.minimum(second), (first - second).abs());
-        lower - softness * (A::splat(1.0) + (-gap / softness).function(Function::Exp)).function(Function::Ln)
+        // The smaller loss stands outside of the exponential, which so cannot overflow. Where both are equal, the
+        // formula of either branch has the derivatives of the soft minimum; those of a minimum would be 0.
+        let is_first = first.compared(Relation::Less, second);
+        let (lower, higher) = (is_first.choose(first, second), is_first.choose(second, first));
+        lower
+            - softness * (A::splat(1.0) + (-(higher - lower) / softness).function(Function::Exp)).function(Function::Ln)
     }
 }

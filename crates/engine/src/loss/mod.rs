@@ -220,11 +220,13 @@ impl BoundLoss {
         loss
     }
 
-    /// Computes L and (∂L/∂x, ∂L/∂y) at (x, y).
+    /// Computes L and (∂L/∂x, ∂L/∂y) at (x, y). Where L is not a number, its derivatives are none either, also where
+    /// their formulas, such as 1/x of ln x, have a value.
     #[inline(always)]
     pub fn loss_and_gradient<V: Real>(&self, at: [V; 2]) -> (V, [V; 2]) {
         let [loss, by_x, by_y] = self.program.0.gradient_code.run(&self.coefficients.gradient, &at);
-        (loss, [by_x, by_y])
+        let is_number = loss.equals(loss);
+        (loss, [is_number.choose(by_x, loss), is_number.choose(by_y, loss)])
     }
 
     /// Computes (∂²L/∂x², ∂²L/∂y²) at (x, y).

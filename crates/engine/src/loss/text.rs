@@ -35,7 +35,10 @@ impl LossProgram {
             Some(gradient) => (["L_u", "L_v"], gradient),
             None => (["L_x", "L_y"], self.gradient),
         };
-        let rounded = |value: f64| constant(format!("{value:.14e}").parse().expect("it was formatted as a number"));
+        let rounded = |value: f64| match constant(value) {
+            multiple if multiple.0.ends_with("pi") => multiple,
+            _ => constant(format!("{value:.14e}").parse().expect("it was formatted as a number")),
+        };
         self.lines(parameters, &[(names[0], first), (names[1], second)], rounded)
     }
 

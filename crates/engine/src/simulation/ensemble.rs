@@ -189,7 +189,7 @@ impl Ensemble {
     }
 
     /// Computes the diagnostics of the present positions, before any step.
-    fn observe(&mut self, landscape: &Landscape) {
+    pub(super) fn observe(&mut self, landscape: &Landscape) {
         (self.sample, self.mean_position) = self.observed(landscape);
     }
 

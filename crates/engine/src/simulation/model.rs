@@ -31,16 +31,11 @@ impl Simulation {
     pub fn new(spec: SimulationSpec) -> Self {
         let enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
         let ensembles: Vec<_> = enabled.map(|optimizer| Ensemble::new(&spec, optimizer)).collect();
-        let histories = ensembles.iter().map(|ensemble| {
-            let mut history = History::default();
-            history.push(*ensemble.sample(), temperature(&spec, ensemble));
-            history
-        });
         Simulation {
             landscape: spec.landscape.landscape(),
             measured_on: spec.landscape.landscape(),
             step: 0,
-            histories: histories.collect(),
+            histories: first_histories(&spec, &ensembles),
             ensembles,
             record: Record { spec: spec.clone(), changes: Vec::new() },
             scheduled: VecDeque::new(),
@@ -138,7 +133,15 @@ impl Simulation {
     fn put_in_force(&mut self, setting: &Setting) -> Result<(), SettingError> {
         self.spec.apply(setting)?;
         match *setting {
-            Setting::Landscape(landscape) => self.landscape = landscape.landscape(),
+            Setting::Landscape(landscape) => {
+                self.landscape = landscape.landscape();
+                if self.step == 0 {
+                    // No step was taken on the landscape before.
+                    self.measured_on = self.landscape.clone();
+                    self.ensembles.iter_mut().for_each(|ensemble| ensemble.observe(&self.landscape));
+                    self.histories = first_histories(&self.spec, &self.ensembles);
+                }
+            }
             Setting::Rule { optimizer, rule } => {
                 for ensemble in self.ensembles.iter_mut().filter(|ensemble| ensemble.optimizer() == optimizer) {
                     ensemble.set_rule(rule);
@@ -173,6 +176,16 @@ impl Simulation {
     pub fn step_trace(&self) -> Option<Box<StepTrace>> {
         self.ensembles.iter().find_map(Ensemble::step_trace)
     }
+}
+
+/// Returns the histories of step 0.
+fn first_histories(spec: &SimulationSpec, ensembles: &[Ensemble]) -> Vec<History> {
+    let first = |ensemble: &Ensemble| {
+        let mut history = History::default();
+        history.push(*ensemble.sample(), temperature(spec, ensemble));
+        history
+    };
+    ensembles.iter().map(first).collect()
 }
 
 /// Returns Θ of an ensemble's free energy: the specification's, else the learning rate.

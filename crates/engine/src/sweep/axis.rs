@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::point::Point;
-use crate::landscape::LandscapeParameterName;
+use crate::landscape::{LandscapeParameterName, LandscapeSpec};
 use crate::optimizer::{Hyperparameter, HyperparameterName};
-use crate::parameter::{DIMENSION, LEARNING_RATE, NOISE, Parameter, STEPS};
+use crate::parameter::{DIMENSION, Extent, LEARNING_RATE, NOISE, Parameter, STEPS};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, StepCount};
 use crate::spacing::Spacing;
 
@@ -38,10 +38,14 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Returns the parameter that varies; for a hyperparameter, the [`Hyperparameter`] of the first rule that has it.
-    pub fn parameter(&self) -> Parameter {
+    /// Returns the parameter that varies on this landscape; for a hyperparameter, the [`Hyperparameter`] of the first
+    /// rule that has it. A parameter that the landscape lacks is described by its key.
+    pub fn parameter(&self, landscape: &LandscapeSpec) -> Parameter {
         match self {
-            Quantity::Landscape(name) => name.parameter().map_or(NOISE, |of| of.parameter),
+            Quantity::Landscape(name) => match landscape.parameter(name.key()) {
+                Some(of) => of.parameter,
+                None => Parameter::new(name.key(), name.key(), Extent::linear(0.0, 1.0)),
+            },
             Quantity::Noise => NOISE,
             Quantity::Steps => STEPS,
             Quantity::Dimension => DIMENSION,
@@ -54,13 +58,19 @@ impl Quantity {
         match self {
             Quantity::Landscape(parameter) => parameter.key(),
             Quantity::Of(hyperparameter, _) => hyperparameter.key(),
-            other => other.parameter().key,
+            Quantity::Noise => NOISE.key,
+            Quantity::Steps => STEPS.key,
+            Quantity::Dimension => DIMENSION.key,
         }
     }
 
     /// Returns whether all values are whole numbers.
     pub fn is_whole(&self) -> bool {
-        self.parameter().is_whole
+        match self {
+            Quantity::Landscape(_) | Quantity::Noise => false,
+            Quantity::Steps | Quantity::Dimension => true,
+            Quantity::Of(name, _) => name.hyperparameter().is_some_and(|of| of.parameter().is_whole),
+        }
     }
 
     /// Returns whether both vary the same property of some optimizer or of the landscape.

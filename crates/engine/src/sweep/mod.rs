@@ -13,6 +13,7 @@
 mod axis;
 mod backend;
 mod cell;
+mod check;
 mod coordinates;
 mod diagram;
 mod gap;

@@ -13,6 +13,7 @@ use super::runs::{Runs, append};
 use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
 use super::spec::SweepSpec;
 use crate::instructions::{OfSet, OwnFunction, VectorSet, WideWork};
+use crate::landscape::StartPlace;
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
 use crate::random::Normals;
@@ -205,7 +206,8 @@ impl PixelRuns<'_> {
     #[inline(always)]
     fn start<V: Real>(&self, normals: [V; 2]) -> [V; 2] {
         let spread = V::splat(self.spec.start_spread.get());
-        let center = self.point.landscape.info().start;
+        let StartPlace { x, y } = self.spec.start();
+        let center = [x.get(), y.get()];
         // Without a sum where the centre is 0: there −0 stays −0.
         let coordinate = |axis: usize| match center[axis] {
             0.0 => spread * normals[axis],

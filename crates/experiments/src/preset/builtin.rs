@@ -33,6 +33,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "four-optimizers",
             "zoo",
             "own-rule",
+            "own-landscape",
             "fig2a",
             "fig2b",
             "fig2b-unrotated",

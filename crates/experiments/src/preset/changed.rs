@@ -1,6 +1,5 @@
 //! Titles and descriptions of presets whose settings were changed.
 
-use valleyscope_engine::landscape::LandscapeParameterName;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::number_text;
@@ -85,14 +84,15 @@ fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String>
         Preset::Landscape(LandscapePreset::new("", simulation)).leaves()
     };
     let old = plain(before);
-    let is_noise = |key: &str| key.starts_with("noise");
-    let mut noise = Some(this.simulation.noise.differences(&before.simulation.noise, number_text));
+    let (own, other) = (&this.simulation, &before.simulation);
+    let in_own_words = ["landscape", "noise"];
+    changes.extend(own.landscape.differences(&other.landscape, number_text));
+    changes.extend(own.noise.differences(&other.noise, number_text));
     for (path, value) in plain(this) {
         let is_same = old.iter().any(|(other, old)| *other == path && *old == value);
-        match path.strip_prefix("simulation.") {
-            Some(key) if is_noise(key) => changes.extend(noise.take().unwrap_or_default()),
-            Some(key) if !is_same => changes.push(in_words(key, &value)),
-            _ => {}
+        let key = path.strip_prefix("simulation.").filter(|key| !in_own_words.iter().any(|own| key.starts_with(own)));
+        if let (false, Some(key)) = (is_same, key) {
+            changes.push(in_words(key, &value));
         }
     }
     of_optimizers(&this.simulation, &before.simulation, &mut changes);
@@ -102,9 +102,7 @@ fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String>
 fn in_words(key: &str, value: &str) -> String {
     let number = value.parse::<f64>().map_or_else(|_| value.to_lowercase(), number_text);
     let last = key.rsplit('.').next().unwrap_or(key);
-    let of_landscape = LandscapeParameterName::new(last).and_then(LandscapeParameterName::parameter);
-    let of_start = parameter::WITH_SYMBOL.iter().find(|parameter| parameter.key == last);
-    if let Some(parameter) = of_landscape.map(|of| &of.parameter).or(of_start) {
+    if let Some(parameter) = parameter::WITH_SYMBOL.iter().find(|parameter| parameter.key == last) {
         return parameter.with(number);
     }
     match last {

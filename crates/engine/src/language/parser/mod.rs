@@ -215,6 +215,10 @@ impl Parser<'_> {
             let range = self.words[range_at].range.start..self.words[self.at - 1].range.end;
             return Err(self.error(range, "a range whose end is larger than its start", format!("{low}..{high}")));
         }
+        if !(high - low).is_finite() {
+            let range = self.words[range_at].range.start..self.words[self.at - 1].range.end;
+            return Err(self.error(range, "a range of finite length", format!("{low}..{high}")));
+        }
         if !(low..=high).contains(&default) {
             let range = self.words[default_at].range.clone();
             return Err(self.error(range, format!("a default from {low} to {high}"), default.to_string()));
