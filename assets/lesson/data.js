@@ -62,8 +62,11 @@ function stepOf(run, frame) {
 function number(value) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  const text = size !== 0 && (size < 1e-3 || size >= 1e5) ? value.toExponential(2) : value.toPrecision(3);
-  return text.replace("-", "−");
+  if (size === 0) return "0";
+  if (size >= 1e-3 && size < 1e5) return (size < 999.5 ? value.toPrecision(3) : value.toFixed(0)).replace("-", "−");
+  const [digits, exponent] = value.toExponential(2).split("e");
+  const raised = [...exponent.replace("+", "")].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign])).join("");
+  return `${digits.replace("-", "−")}×10${raised}`;
 }
 
 // Returns round numbers in a range, about `count` of them, with their labels.

@@ -28,11 +28,6 @@ pub enum LessonPageError {
          show lesson` explains"
     )]
     NoLesson,
-    #[error(
-        "expected a preset with an optimizer that is enabled, found {count} of which none is; take `enabled: false` away \
-         from one of them"
-    )]
-    NoOptimizer { count: usize },
     #[error("the lesson does not fit the simulation: {0}")]
     Setting(#[from] SettingError),
     #[error(transparent)]
@@ -57,13 +52,10 @@ impl LessonPage {
     ///
     /// # Errors
     ///
-    /// Returns an error for a preset without a lesson or without an enabled optimizer.
+    /// Returns an error for a preset without a lesson, and for a lesson that does not fit its simulation.
     pub fn new(preset: &LandscapePreset) -> Result<LessonPage, LessonPageError> {
         if preset.lesson.is_empty() {
             return Err(LessonPageError::NoLesson);
-        }
-        if !preset.simulation.optimizers.iter().any(|optimizer| optimizer.enabled) {
-            return Err(LessonPageError::NoOptimizer { count: preset.simulation.optimizers.len() });
         }
         let (runs, steps) = plan(preset)?;
         let total = runs.iter().map(|run| run.end).sum();

@@ -166,8 +166,8 @@ fn looks(simulation: &SimulationSpec) -> Vec<Look> {
 fn packed(run: &Recording, grounds: &[Ground]) -> Run {
     let index = Ground::index(grounds, run);
     let ground = &grounds[index];
+    // Three times the view, whatever the run: a step then moves a particle by few codes, which take one byte.
     let place = [ground.x, ground.y].map(|[low, high]| [low - (high - low), high + (high - low)]);
-    let place = [0, 1].map(|side| range_of(positions(run).map(|position| position[side]), place[side]));
     let metrics: Vec<Metric> = run
         .plan
         .metrics
@@ -201,11 +201,6 @@ fn packed(run: &Recording, grounds: &[Ground]) -> Run {
         metrics,
         data: packed.to_base64(),
     }
-}
-
-fn positions(run: &Recording) -> impl Iterator<Item = [f64; 2]> {
-    let paths = run.ensembles.iter().flat_map(|ensemble| std::iter::once(&ensemble.mean).chain(&ensemble.particles));
-    paths.flatten().copied()
 }
 
 /// Returns the ranges of a metric's mean and deviation, without most of what optimizers that have run away add.

@@ -9,7 +9,7 @@ const DEFAULT_STEPS: u64 = 1000;
 /// The largest number of recorded steps of a run, and the smallest to which many runs are thinned.
 const FRAMES: [u64; 2] = [50, 4000];
 /// The largest number of recorded positions of a page, of all runs together.
-const POSITIONS: u64 = 600_000;
+const POSITIONS: u64 = 750_000;
 /// The particles of each optimizer for which long runs are thinned.
 const THINNED_FOR: u64 = 10;
 
@@ -95,12 +95,12 @@ fn metrics_of(run: &mut RunPlan, named: &[DiagnosticMetric]) -> Vec<usize> {
 fn thin(runs: &mut [RunPlan]) {
     let optimizers = |run: &RunPlan| run.spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() as u64;
     let all: u64 = runs.iter().map(optimizers).sum();
-    let frames = (POSITIONS / (THINNED_FOR * all)).clamp(FRAMES[0], FRAMES[1]);
+    let frames = (POSITIONS / (THINNED_FOR * all.max(1))).clamp(FRAMES[0], FRAMES[1]);
     for run in &mut *runs {
         run.stride = run.end.div_ceil(frames).max(1);
     }
     let positions: u64 = runs.iter().map(|run| optimizers(run) * (run.end.div_ceil(run.stride) + 1)).sum();
-    let particles = (POSITIONS / positions).max(1) as usize;
+    let particles = (POSITIONS / positions.max(1)).max(1) as usize;
     for run in runs {
         run.particles = run.spec.particles.get().min(particles);
     }

@@ -181,7 +181,7 @@ fn what_is_no_lesson_is_refused() {
     refused(&["lesson", "--html", "page.pdf"], &["must be a file that ends in .html, found page.pdf"]);
     let off = WILD.replace("(id: 0,", "(id: 0, enabled: false,").replace("(id: 2,", "(id: 2, enabled: false,");
     sandbox.write("off.ron", &off);
-    refused(&["off.ron", page[0], page[1]], &["expected a preset with an optimizer that is enabled, found 3"]);
+    refused(&["off.ron", page[0], page[1]], &["off.ron:9:21", "at least one optimizer with `enabled: true`"]);
     let nowhere = sandbox.run(&["lesson", "lesson", "--html", "nowhere/page.html"]);
     expect_error(&nowhere, 1, &["cannot write nowhere/page.html", "there is no folder nowhere"]);
 }
