@@ -10,6 +10,7 @@ pub mod export;
 pub mod figure;
 #[cfg(feature = "app")]
 pub mod gpu;
+pub mod lesson_page;
 pub mod player;
 pub mod regret;
 pub mod result;

@@ -9,6 +9,7 @@ pub mod doctor;
 mod figure;
 mod interrupt;
 mod landscapes;
+mod lesson;
 mod optimizers;
 mod output;
 mod presets;
@@ -82,6 +83,11 @@ enum Command {
     /// the existing runs, finished or not: their validation loss over the steps, or over the time of training for
     /// walltime.
     Figure(figure::FigureArgs),
+    /// Write a lesson as one HTML page to hand out
+    ///
+    /// The page holds the recorded runs of all steps of the lesson, with the landscape, plots, formulas and texts. It
+    /// opens in any browser from a disk, without a network. Equal presets give equal bytes.
+    Lesson(lesson::LessonArgs),
     /// Compare the regret of FOCUS with the bound of the paper's convergence theorem
     ///
     /// FOCUS runs on sequences of convex losses in 1, 10 and 100 dimensions, with learning rates η/√t, momentum and
@@ -149,6 +155,7 @@ pub fn run() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),
+        Command::Lesson(args) => lesson::run(&args),
         Command::Regret(args) => regret::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Runs(args) => runs::run(&args),

@@ -105,6 +105,22 @@ const STAR: [[f64; 2]; 10] = [
 /// Colours of a bar between which the viewer interpolates.
 const STOPS: usize = 32;
 
+/// Returns the corners of a marker of radius 1, y downwards; `None` for the circle. All shapes have about equal areas.
+pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f64; 2]]> {
+    Some(match shape {
+        MarkerShape::Circle => return None,
+        MarkerShape::Square => &[[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
+        MarkerShape::Triangle => &[[0.0, -1.3], [1.2, 0.85], [-1.2, 0.85]],
+        MarkerShape::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
+        MarkerShape::Cross => &CROSS,
+        MarkerShape::Star => &STAR,
+        MarkerShape::Plus => &PLUS,
+        MarkerShape::Down => &[[0.0, 1.3], [-1.2, -0.85], [1.2, -0.85]],
+        MarkerShape::Left => &[[-1.3, 0.0], [0.85, -1.2], [0.85, 1.2]],
+        MarkerShape::Right => &[[1.3, 0.0], [-0.85, 1.2], [-0.85, -1.2]],
+    })
+}
+
 impl Canvas {
     pub(super) fn new(font_size: f64) -> Canvas {
         Canvas { body: String::new(), font_size, gradients: 0, clips: 0 }
@@ -171,20 +187,8 @@ impl Canvas {
             self.marker(filled, [x, y], f64::from(Marker::OPEN) * radius, [fill, edge]);
             return self.marker(filled, [x, y], f64::from(Marker::HOLE) * radius, [edge; 2]);
         }
-        // The shapes have about equal areas.
-        let corners: &[[f64; 2]] = match marker.shape {
-            MarkerShape::Circle => {
-                return self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {colors}/>"#));
-            }
-            MarkerShape::Square => &[[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
-            MarkerShape::Triangle => &[[0.0, -1.3], [1.2, 0.85], [-1.2, 0.85]],
-            MarkerShape::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
-            MarkerShape::Cross => &CROSS,
-            MarkerShape::Star => &STAR,
-            MarkerShape::Plus => &PLUS,
-            MarkerShape::Down => &[[0.0, 1.3], [-1.2, -0.85], [1.2, -0.85]],
-            MarkerShape::Left => &[[-1.3, 0.0], [0.85, -1.2], [0.85, 1.2]],
-            MarkerShape::Right => &[[1.3, 0.0], [-0.85, 1.2], [-0.85, -1.2]],
+        let Some(corners) = marker_corners(marker.shape) else {
+            return self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {colors}/>"#));
         };
         let corners = corners.iter().map(|[dx, dy]| format!("{:.3},{:.3}", x + radius * dx, y + radius * dy));
         let corners = corners.collect::<Vec<_>>().join(" ");

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_experiments::view::SymLog;
+
 /// A function's values at the corners of equal cells.
-pub(super) struct Grid<F> {
+pub(crate) struct Grid<F> {
     function: F,
     /// The lower left corner.
     from: [f64; 2],
@@ -21,7 +24,7 @@ type Edge = (usize, usize, bool);
 const HALVINGS: usize = 30;
 
 impl<F: Fn([f64; 2]) -> f64> Grid<F> {
-    pub(super) fn new(function: F, from: [f64; 2], to: [f64; 2], cells: [usize; 2]) -> Grid<F> {
+    pub(crate) fn new(function: F, from: [f64; 2], to: [f64; 2], cells: [usize; 2]) -> Grid<F> {
         let size = [0, 1].map(|axis| (to[axis] - from[axis]) / cells[axis] as f64);
         let mut grid = Grid { function, from, size, cells, values: Vec::new() };
         let corners = (0..=cells[1]).flat_map(|row| (0..=cells[0]).map(move |column| (column, row)));
@@ -35,6 +38,24 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
 
     fn value(&self, (column, row): (usize, usize)) -> f64 {
         self.values[row * (self.cells[0] + 1) + column]
+    }
+
+    /// Returns the parts of a landscape's contour line at this level where its neighbours are at least `least` away, in
+    /// units of the plane; closer ones would merge.
+    pub(crate) fn separate_lines(
+        &self,
+        landscape: &Landscape,
+        scale: &SymLog,
+        level: f64,
+        least: f64,
+    ) -> Vec<Vec<[f64; 2]>> {
+        let distance = |place: [f64; 2]| {
+            let [x, y] = landscape.gradient(place);
+            1.0 / (f64::from(SymLog::CONTOURS) * scale.slope(level) * x.hypot(y))
+        };
+        let lines = self.contour(level);
+        let apart = lines.iter().flat_map(|line| line.split(|place| distance(*place) < least));
+        apart.filter(|piece| piece.len() > 1).map(<[_]>::to_vec).collect()
     }
 
     /// Returns the contour lines at this level, each through its points. Cells with a corner where the function is not

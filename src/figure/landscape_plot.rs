@@ -18,7 +18,7 @@ use super::surface_plot::SurfacePlot;
 use super::trajectories::{Ensemble, Trajectories};
 
 /// The height of the plot over its width.
-pub(super) const ASPECT: f64 = 0.84;
+pub(crate) const ASPECT: f64 = 0.84;
 /// The width of the view over that of the drawn trajectories in its middle.
 const ROOM: f64 = 1.16;
 /// The narrowest view, in spreads of the start.
@@ -75,7 +75,7 @@ impl LandscapePlot {
         let start = [spec.start.x.get(), spec.start.y.get()];
         // A view that does not follow the particles keeps its camera.
         let camera = view.camera.filter(|_| !view.follow);
-        let camera = camera.unwrap_or_else(|| around(ensembles, start, LEAST_SPREADS * spec.start.spread.get()));
+        let camera = camera.unwrap_or_else(|| around(ensembles.iter().map(paths), start, spec.start.spread.get()));
         let half = [0.5 * camera.width, 0.5 * ASPECT * camera.width];
         let axis = |label: &str, side: usize| CurveAxis {
             label: label.to_owned(),
@@ -230,10 +230,18 @@ impl LandscapePlot {
     }
 }
 
-/// Returns the camera that shows all means and most of the particles, except for optimizers that have run away.
-fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
+/// The path of an optimizer's mean, and those of its particles.
+pub(crate) type Paths<'a> = (&'a [[f64; 2]], &'a [Vec<[f64; 2]>]);
+
+fn paths<'a>(ensemble: &Ensemble<'a>) -> Paths<'a> {
+    (ensemble.mean, ensemble.particles)
+}
+
+/// Returns the camera that shows all means and most of the particles, except for optimizers that have run away. The
+/// particles start with this spread.
+pub(crate) fn around<'a>(ensembles: impl Iterator<Item = Paths<'a>>, start: [f64; 2], spread: f64) -> Camera {
     let is_here = |place: &[f64; 2]| place.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
-    let here: Vec<_> = ensembles.iter().filter(|ensemble| ensemble.mean.last().is_some_and(is_here)).collect();
+    let here: Vec<Paths<'a>> = ensembles.filter(|(mean, _)| mean.last().is_some_and(is_here)).collect();
     let extent = |path: &[[f64; 2]], side: usize| -> Option<Extent> {
         path.iter()
             .map(|place| place[side])
@@ -242,15 +250,15 @@ fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
             .reduce(union)
     };
     let [x, y] = [0, 1].map(|side| {
-        let extents = here.iter().filter_map(|ensemble| {
-            let particles = ensemble.particles.iter().filter_map(|path| extent(path, side)).reduce(union);
-            Some((extent(ensemble.mean, side)?, particles))
+        let extents = here.iter().filter_map(|(mean, particles)| {
+            let particles = particles.iter().filter_map(|path| extent(path, side)).reduce(union);
+            Some((extent(mean, side)?, particles))
         });
         suiting(&extents.collect::<Vec<_>>()).map_or([start[side]; 2], |reached| union(reached, [start[side]; 2]))
     });
     let [width, height] = [x, y].map(|[low, high]| high - low);
     let center = [x, y].map(|[low, high]| 0.5 * (low + high));
-    Camera { center, width: (ROOM * width.max(height / ASPECT)).max(least).max(1e-9) }
+    Camera { center, width: (ROOM * width.max(height / ASPECT)).max(LEAST_SPREADS * spread).max(1e-9) }
 }
 
 /// Returns the colour of a pixel whose loss is not a number: slanted lines, as in the window.
@@ -261,7 +269,7 @@ fn hatch([column, row]: [usize; 2]) -> [u8; 3] {
 }
 
 /// Returns black or white, whichever has more contrast with a colour.
-fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
+pub(crate) fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
     const LIGHT: f64 = 0.45 * 255.0;
     let luminance = 0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue);
     if luminance > LIGHT { [0; 3] } else { [255; 3] }
@@ -292,17 +300,10 @@ impl Frame<'_> {
         let [[left, right], [bottom, top]] = [ground.horizontal.range, ground.vertical.range];
         let cells = [self.area.width, self.area.height].map(|length| (length / CELL).ceil() as usize);
         let grid = Grid::new(|place| ground.loss(place), [left, bottom], [right, top], cells);
-        // The distance from a contour to the next, in points.
-        let distance = |place: [f64; 2], level: f64| {
-            let [x, y] = landscape.gradient(place);
-            let levels = f64::from(SymLog::CONTOURS) * ground.scale.slope(level) * x.hypot(y);
-            self.scale() / levels
-        };
+        let least = CLOSEST / self.scale();
         for level in ground.scale.contour_levels() {
-            let lines = grid.contour(level);
-            let apart = lines.iter().flat_map(|line| line.split(|place| distance(*place, level) < CLOSEST));
-            let pieces = apart.filter(|piece| piece.len() > 1);
-            let pieces: Vec<Vec<[f64; 2]>> = pieces.map(|piece| self.path(piece)).collect();
+            let lines = grid.separate_lines(landscape, &ground.scale, level, least);
+            let pieces: Vec<Vec<[f64; 2]>> = lines.iter().map(|piece| self.path(piece)).collect();
             if !pieces.is_empty() {
                 canvas.path(&pieces, ground.contour_stroke(level));
             }

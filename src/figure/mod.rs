@@ -49,6 +49,13 @@ use valleyscope_engine::parameter::DIMENSION;
 use valleyscope_engine::sweep::{Metric, Quantity};
 use valleyscope_experiments::view::ticks::short;
 
+pub(crate) use canvas::marker_corners;
+pub(crate) use contour::Grid;
+pub(crate) use landscape_plot::{ASPECT, Paths, against, around};
+pub(crate) use png::encoded;
+pub(crate) use svg::CREATOR;
+pub(crate) use xml::escaped;
+
 use self::landscape::LandscapeFigure;
 use self::plot::Plots;
 use self::rows::Row;

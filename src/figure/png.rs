@@ -55,7 +55,7 @@ pub(super) fn of_map(image: &MapImage) -> Result<Vec<u8>, FigureError> {
     encoded(&rgb, [image.width as u32, image.height as u32])
 }
 
-fn encoded(rgb: &[u8], [width, height]: [u32; 2]) -> Result<Vec<u8>, FigureError> {
+pub(crate) fn encoded(rgb: &[u8], [width, height]: [u32; 2]) -> Result<Vec<u8>, FigureError> {
     let mut png = Vec::new();
     let encoder = PngEncoder::new(&mut png);
     let written = encoder.write_image(rgb, width, height, ExtendedColorType::Rgb8);

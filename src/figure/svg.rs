@@ -50,7 +50,7 @@ impl Format {
 
 pub(super) const POINTS_PER_MM: f64 = 72.0 / 25.4;
 /// The name of the program, with its version.
-pub(super) const CREATOR: &str = concat!("Valleyscope ", env!("CARGO_PKG_VERSION"));
+pub(crate) const CREATOR: &str = concat!("Valleyscope ", env!("CARGO_PKG_VERSION"));
 
 impl Svg {
     pub fn width_mm(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! Text within XML.
 
 /// Returns a text as it is written in XML.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars().filter(|character| is_allowed(*character)) {
         match character {

@@ -12,6 +12,7 @@ mod foreign_folders;
 mod glyphs;
 #[path = "../support/golden_bytes.rs"]
 mod golden_bytes;
+mod lesson_page;
 mod plain_files;
 mod presets;
 #[cfg(unix)]

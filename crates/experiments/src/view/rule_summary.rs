@@ -49,8 +49,8 @@ impl RuleSummary {
     }
 }
 
-/// Returns the formulas of a step. The numbers in them are of no importance.
-fn formulas(rule: RuleSpec) -> Vec<Formula> {
+/// Returns the formulas of a step with the rule's choices. The numbers in them are of no importance.
+pub fn formulas(rule: RuleSpec) -> Vec<Formula> {
     let landscape = LandscapeSpec::default().landscape();
     let theta = [0.5, 0.25];
     let action = Action::Multiplies;

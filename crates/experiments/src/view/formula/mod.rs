@@ -8,8 +8,8 @@ mod printer;
 use self::expression::{CURVATURE, Expression, Mode, PRODUCT, SUM};
 pub use self::expression::{result_text, text};
 pub use self::printer::Formula;
-use valleyscope_engine::noise::{Action, NoiseInfo};
-use valleyscope_engine::optimizer::{Operand, Operation, PartRole, RuleInfo, Symbol, Trace};
+use valleyscope_engine::noise::{Action, NoiseInfo, NoiseKind};
+use valleyscope_engine::optimizer::{Operand, Operation, PartRole, RuleInfo, RuleSpec, Symbol, Trace};
 use valleyscope_engine::simulation::StepTrace;
 
 use self::printer::Printer;
@@ -30,20 +30,31 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         filled: [0, 1].map(|axis| filled(noise[axis], exact[axis])),
         result: [0, 1].map(|axis| action.apply_to(exact[axis], noise[axis])),
     };
-    let symbols = |noise: &str, exact: &str| match action {
-        Action::Multiplies => format!("{noise} {exact}"),
-        Action::Adds => format!("{exact} + {noise}"),
-    };
-    let meaning = "the gradient as the optimizer sees it";
-    let place = if inputs.rule.gradient_toward().is_some() { "y" } else { "θ" };
-    let rule = format!("g = {},  {draw}", symbols("ξ", &format!("∇L({place})")));
-    let mut lines = vec![noisy(&rule, meaning, noise, gradient)];
+    let mut lines = vec![noisy(&gradient_formula(noise_kind, &inputs.rule), GRADIENT_MEANING, noise, gradient)];
     if trace.nodes.iter().any(|node| node.operation == Operation::Symbol(Symbol::Curvature)) {
-        let rule = format!("{CURVATURE} = {},  {}", symbols("ξ′", "∂²L/∂θ²"), draw.replacen('ξ', "ξ′", 1));
+        let rule = format!("{CURVATURE} = {},  {}", noised(action, "ξ′", "∂²L/∂θ²"), draw.replacen('ξ', "ξ′", 1));
         lines.push(noisy(&rule, "the curvature as the optimizer sees it", curvature_noise, curvature));
     }
     lines.extend(step_formulas(trace, inputs.rule.info()));
     lines
+}
+
+/// The meaning of the noisy gradient.
+pub const GRADIENT_MEANING: &str = "the gradient as the optimizer sees it";
+
+/// Returns the formula of the noisy gradient that a rule takes, such as `g = ξ ∇L(θ),  ξ ~ Normal(1, σ)`.
+pub fn gradient_formula(noise: &NoiseKind, rule: &RuleSpec) -> String {
+    let NoiseInfo { action, draw, .. } = noise.info();
+    let place = if rule.gradient_toward().is_some() { "y" } else { "θ" };
+    format!("g = {},  {draw}", noised(action, "ξ", &format!("∇L({place})")))
+}
+
+/// Returns a symbol with its noise.
+fn noised(action: &Action, noise: &str, exact: &str) -> String {
+    match action {
+        Action::Multiplies => format!("{noise} {exact}"),
+        Action::Adds => format!("{exact} + {noise}"),
+    }
 }
 
 /// Returns the formulas of a recorded step, in the order in which they are computed.

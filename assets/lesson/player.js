@@ -1,0 +1,247 @@
+
+// The player: which step of the lesson is shown, where its run is, and the controls.
+const by = (id) => document.getElementById(id);
+const SPEEDS = [15, 30, 60, 120, 240, 500, 1000];
+const state = { index: 0, at: 0, isPlaying: false, speed: 120, before: null, isDrawn: false };
+
+const present = () => data.steps[state.index];
+const run = () => data.runs[present().run];
+
+// Shows a step of the lesson, where its run is at `at`.
+function show(index, at, plays) {
+  const isOther = state.index !== index || !by("text").textContent;
+  state.index = index;
+  state.at = Math.min(Math.max(at ?? present().from, 0), present().to);
+  if (isOther) {
+    write();
+    by("lesson").scrollTop = 0;
+  }
+  play(plays && state.at < present().to);
+  redraw();
+}
+
+// Writes everything that stays while the run plays.
+function write() {
+  const step = present();
+  by("number").textContent = `${state.index + 1} / ${data.steps.length}`;
+  by("previous").disabled = state.index === 0;
+  by("next").disabled = state.index + 1 === data.steps.length;
+  by("text").textContent = step.text;
+  by("scrubber").max = step.to;
+  writeSettings(step, data.steps[state.index - 1]);
+  writeLegend(step);
+  writePlots(step);
+  writeRules(step);
+  try {
+    history.replaceState(null, "", `#${state.index + 1}`);
+  } catch {
+    // Some browsers refuse a new address for a file on a disk.
+  }
+}
+
+function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  Object.assign(made, attributes);
+  made.append(...children);
+  return made;
+}
+
+// Returns words as parts of a sentence, those that are new since the previous step marked.
+function marked(words, before) {
+  return words.flatMap((text, i) => {
+    const isNew = before && !before.includes(text);
+    const unbroken = text.replaceAll(" = ", "\u00a0=\u00a0");
+    return [i ? ", " : "", isNew ? element("span", { className: "changed" }, unbroken) : unbroken];
+  });
+}
+
+function writeSettings(step, before) {
+  const noise = marked([step.noise], before && [before.noise]);
+  const optimizers = step.optimizers.flatMap(({ name, settings }, i) => {
+    const isNew = (words) => before && !before.optimizers[i].settings.includes(words);
+    const changed = settings.filter(isNew);
+    return changed.length ? [` ${name}: `, ...marked(changed, []), "."] : [];
+  });
+  by("settings").replaceChildren(...marked(step.landscape, before?.landscape), ". Noise ", ...noise, ".", ...optimizers);
+}
+
+function writeLegend(step) {
+  const heads = step.show.map((metric) => element("th", { scope: "col" }, run().metrics[metric].name));
+  const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "means"), ...heads));
+  const rows = step.optimizers.map((optimizer, i) => {
+    const mark = element("canvas", { className: "mark" });
+    mark.setAttribute("aria-hidden", "true");
+    const values = step.show.map(() => element("td"));
+    return element("tr", {}, element("th", { scope: "row" }, mark, optimizer.name), ...values);
+  });
+  by("legend").replaceChildren(head, element("tbody", {}, ...rows));
+}
+
+function writePlots(step) {
+  const plots = step.show.map((metric) => {
+    const { title, explanation } = run().metrics[metric];
+    const canvas = element("canvas", { className: "plot" });
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `Plot of ${title} over the steps`);
+    const seek = (event) => {
+      if (event.buttons) show(state.index, stepUnder(canvas, event, step), false);
+    };
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      seek(event);
+    });
+    canvas.addEventListener("pointermove", seek);
+    return element("div", {}, element("h3", { title: explanation }, title), canvas);
+  });
+  by("plots").replaceChildren(...plots);
+}
+
+function writeRules(step) {
+  const before = data.steps[state.index - 1];
+  const rules = step.optimizers.map(({ name, settings, formulas }, i) => {
+    const lines = formulas.flatMap(([rule, meaning]) => [element("dt", {}, rule), element("dd", {}, meaning)]);
+    const words = marked(settings, before?.optimizers[i].settings);
+    return element("div", { className: "rule" }, element("h3", {}, name), element("p", { className: "settings" }, ...words), element("dl", {}, ...lines));
+  });
+  by("rules").replaceChildren(...rules);
+}
+
+// Draws at the next opportunity.
+function redraw() {
+  if (state.isDrawn) return;
+  state.isDrawn = true;
+  requestAnimationFrame(draw);
+}
+
+function draw(now) {
+  state.isDrawn = false;
+  if (state.isPlaying) {
+    state.at = Math.min(state.at + (state.before === null ? 0 : (now - state.before) * 1e-3 * state.speed), present().to);
+    state.before = now;
+    if (state.at >= present().to) play(false);
+  }
+  const frame = frameOf(run(), Math.floor(state.at));
+  const step = stepOf(run(), frame);
+  drawLandscape(by("landscape"), run(), frame, by("follow").checked);
+  by("landscape").setAttribute("aria-label", `The particles on the landscape at step ${step}`);
+  const plots = by("plots").querySelectorAll("canvas");
+  present().show.forEach((metric, i) => drawPlot(plots[i], run(), present(), metric, frame));
+  drawLegend(frame);
+  by("scrubber").value = step;
+  by("step").textContent = `step ${step} of ${present().to}`;
+  if (state.isPlaying) redraw();
+}
+
+function drawLegend(frame) {
+  const rows = by("legend").querySelectorAll("tbody tr");
+  ensemblesOf(run()).forEach(({ metrics }, i) => {
+    const { context, width, height } = prepared(rows[i].querySelector("canvas"));
+    drawMarker(context, data.optimizers[i], width / 2, height / 2, 0.33 * width, color("--text"));
+    const cells = rows[i].querySelectorAll("td");
+    present().show.forEach((metric, column) => {
+      cells[column].textContent = number(metrics[metric].mean[frame]);
+    });
+  });
+}
+
+function play(isPlaying) {
+  state.isPlaying = isPlaying;
+  state.before = null;
+  by("play").textContent = isPlaying ? "Pause" : "Play";
+  redraw();
+}
+
+function togglePlay() {
+  if (!state.isPlaying && state.at >= present().to) state.at = present().from < present().to ? present().from : 0;
+  play(!state.isPlaying);
+}
+
+// Goes to a step of the lesson; it plays if the lesson asks for it and the reader does not ask for less motion.
+function goTo(index) {
+  if (index < 0 || index >= data.steps.length) return;
+  const isCalm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  show(index, undefined, data.steps[index].play && !isCalm);
+}
+
+// Shows the step of the address, such as #3 or, with the step of the run, #3:500.
+function goToAddress() {
+  const [, index, at] = /^#(\d+)(?::(\d+))?$/.exec(location.hash) ?? [null, "1"];
+  show(Math.min(Math.max(Number(index), 1), data.steps.length) - 1, at && Number(at), false);
+}
+
+// Returns what a key does on a control or beside one; nothing where the control has the key for itself.
+function actionOf(event) {
+  const isOn = (names) => event.target.closest(names) !== null;
+  const seek = (step) => () => show(state.index, step, false);
+  const size = (event.shiftKey ? 10 : 1) * run().stride;
+  switch (event.key) {
+    case "PageDown":
+      return () => goTo(state.index + 1);
+    case "PageUp":
+      return () => goTo(state.index - 1);
+    case " ":
+      return isOn("button, select, summary, a") ? null : togglePlay;
+    case "ArrowRight":
+      return isOn("select") ? null : seek(state.at + size);
+    case "ArrowLeft":
+      return isOn("select") ? null : seek(state.at - size);
+    case "f":
+      return () => by("follow").click();
+    case "Home":
+      return isOn("select") ? null : seek(0);
+    case "End":
+      return isOn("select") ? null : seek(present().to);
+    default:
+      return null;
+  }
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || by("contents").open) return;
+  const action = actionOf(event);
+  if (action) {
+    event.preventDefault();
+    action();
+  }
+}
+
+function begin() {
+  by("title").textContent = data.title;
+  by("description").textContent = data.description;
+  by("footer").textContent = data.footer;
+  by("preset").href = `data:text/plain;charset=utf-8,${encodeURIComponent(data.preset)}`;
+  for (const speed of SPEEDS) {
+    by("speed").append(element("option", { value: speed, selected: speed === state.speed }, `${speed} steps/s`));
+  }
+  data.steps.forEach(({ text }, i) => {
+    const sentence = /^.*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text;
+    const button = element("button", { onclick: () => (by("contents").close(), goTo(i)) }, `${i + 1}  ${sentence}`);
+    by("list").append(element("li", {}, button));
+  });
+  by("contents-button").addEventListener("click", () => {
+    by("list").querySelectorAll("button").forEach((button, i) => {
+      if (i === state.index) button.setAttribute("aria-current", "step");
+      else button.removeAttribute("aria-current");
+    });
+    by("contents").showModal();
+  });
+  by("close").addEventListener("click", () => by("contents").close());
+  by("previous").addEventListener("click", () => goTo(state.index - 1));
+  by("next").addEventListener("click", () => goTo(state.index + 1));
+  by("play").addEventListener("click", togglePlay);
+  by("scrubber").addEventListener("input", (event) => show(state.index, Number(event.target.value), false));
+  by("follow").addEventListener("change", redraw);
+  by("speed").addEventListener("change", (event) => (state.speed = Number(event.target.value)));
+  document.addEventListener("keydown", pressed);
+  darkScheme.addEventListener("change", redraw);
+  window.addEventListener("resize", redraw);
+  window.addEventListener("hashchange", goToAddress);
+  by("formulas").addEventListener("toggle", redraw);
+  goToAddress();
+}
+
+window.addEventListener("error", (event) => {
+  by("notice").hidden = false;
+  by("notice").textContent = `This page cannot be shown: ${event.message}. Use a current browser, or ask for the file again.`;
+});
+begin();

@@ -1,0 +1,124 @@
+//! A lesson as one HTML page that needs neither the program nor a network.
+//!
+//! The page holds recorded trajectories of every step of a lesson, computed with the random numbers of the window, the
+//! landscape as a picture with contour lines, the plots that the steps name, the rules' formulas, and the preset. Its
+//! layout and its player are in `assets/lesson/`; equal presets give equal bytes.
+
+mod ground;
+mod pack;
+mod page;
+mod plan;
+mod recording;
+
+use std::collections::VecDeque;
+
+use valleyscope_engine::simulation::{SettingError, Simulation};
+use valleyscope_experiments::preset::LandscapePreset;
+
+use crate::figure::FigureError;
+use ground::Ground;
+use plan::{RunPlan, StepPlan, plan};
+use recording::Recording;
+
+/// The reason why a preset has no lesson page.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LessonPageError {
+    #[error(
+        "expected a preset with a lesson, found one without; write its steps into `lesson: […]`, as `valleyscope presets \
+         show lesson` explains"
+    )]
+    NoLesson,
+    #[error("the lesson does not fit the simulation: {0}")]
+    Setting(#[from] SettingError),
+    #[error(transparent)]
+    Picture(#[from] FigureError),
+}
+
+/// A lesson's page, as far as its runs have been computed.
+pub struct LessonPage {
+    preset: LandscapePreset,
+    steps: Vec<StepPlan>,
+    /// The runs that have not begun.
+    waiting: VecDeque<RunPlan>,
+    /// The run under way.
+    current: Option<(Simulation, Recording)>,
+    done: Vec<Recording>,
+    taken: u64,
+    total: u64,
+}
+
+impl LessonPage {
+    /// Returns a lesson's page at the start of its first run.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a preset without a lesson, and for a lesson that does not fit its simulation.
+    pub fn new(preset: &LandscapePreset) -> Result<LessonPage, LessonPageError> {
+        if preset.lesson.is_empty() {
+            return Err(LessonPageError::NoLesson);
+        }
+        let (runs, steps) = plan(preset)?;
+        let total = runs.iter().map(|run| run.end).sum();
+        let mut page = LessonPage {
+            preset: preset.clone(),
+            steps,
+            waiting: runs.into(),
+            current: None,
+            done: Vec::new(),
+            taken: 0,
+            total,
+        };
+        page.begin();
+        Ok(page)
+    }
+
+    /// Returns the number of steps of all runs.
+    pub fn steps(&self) -> u64 {
+        self.total
+    }
+
+    /// Returns the number of steps taken.
+    pub fn step(&self) -> u64 {
+        self.taken
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.current.is_none()
+    }
+
+    /// Takes a step of the run under way.
+    pub fn advance(&mut self) {
+        let Some((simulation, recording)) = &mut self.current else { return };
+        simulation.advance();
+        recording.keep(simulation);
+        self.taken += 1;
+        if recording.is_complete(simulation) {
+            self.done.extend(self.current.take().map(|(_, recording)| recording));
+            self.begin();
+        }
+    }
+
+    /// Begins the next run. One without steps is complete at once.
+    fn begin(&mut self) {
+        while let Some(plan) = self.waiting.pop_front() {
+            let mut simulation = Simulation::new(plan.spec.clone());
+            let mut recording = Recording::new(plan, &simulation);
+            recording.keep(&mut simulation);
+            if !recording.is_complete(&simulation) {
+                self.current = Some((simulation, recording));
+                return;
+            }
+            self.done.push(recording);
+        }
+    }
+
+    /// Returns the page of the completed runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the landscape's picture cannot be made.
+    pub fn to_html(&self) -> Result<String, LessonPageError> {
+        let grounds = Ground::of(&self.preset, &self.done)?;
+        Ok(page::html(&self.preset, &self.steps, &self.done, &grounds))
+    }
+}

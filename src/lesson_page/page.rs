@@ -1,0 +1,252 @@
+//! The page as text: its data as JSON, in the template of `assets/lesson/`.
+
+use serde::Serialize;
+use valleyscope_engine::optimizer::{Marker, markers};
+use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset};
+use valleyscope_experiments::view::formula::{GRADIENT_MEANING, gradient_formula};
+use valleyscope_experiments::view::range::{suiting, union};
+use valleyscope_experiments::view::rule_summary::formulas;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{Background, Pen};
+
+use super::ground::{Ground, css};
+use super::pack::{Packed, range_of};
+use super::plan::StepPlan;
+use super::recording::{EnsembleRecording, Recording};
+use crate::figure::{CREATOR, escaped, marker_corners};
+
+const TEMPLATE: &str = include_str!("../../assets/lesson/page.html");
+const STYLE: &str = include_str!("../../assets/lesson/page.css");
+const SCRIPTS: [&str; 4] = [
+    include_str!("../../assets/lesson/data.js"),
+    include_str!("../../assets/lesson/landscape.js"),
+    include_str!("../../assets/lesson/plots.js"),
+    include_str!("../../assets/lesson/player.js"),
+];
+
+#[derive(Serialize)]
+struct Page<'a> {
+    title: &'a str,
+    description: &'a str,
+    footer: String,
+    /// The preset's text, which the program opens.
+    preset: String,
+    start: [f64; 2],
+    trail_steps: u32,
+    mean_path: bool,
+    optimizers: Vec<Look>,
+    grounds: &'a [Ground],
+    runs: Vec<Run>,
+    steps: Vec<Step<'a>>,
+}
+
+/// The look of an optimizer.
+#[derive(Serialize)]
+struct Look {
+    color: String,
+    /// The colours of its curves on a light and on a dark background.
+    curve: [String; 2],
+    /// The corners of its marker; none for a circle.
+    corners: Option<&'static [[f64; 2]]>,
+    is_open: bool,
+}
+
+/// A run. Its data are the series of each optimizer: x and y of the mean, x and y of each particle, and the mean and the
+/// deviation of each metric.
+#[derive(Serialize)]
+struct Run {
+    ground: usize,
+    end: u64,
+    stride: u64,
+    frames: usize,
+    particles: usize,
+    /// The ranges of x and y.
+    place: [[f64; 2]; 2],
+    metrics: Vec<Metric>,
+    data: String,
+}
+
+#[derive(Serialize)]
+struct Metric {
+    title: &'static str,
+    name: &'static str,
+    explanation: &'static str,
+    /// The ranges of the mean and of the deviation.
+    range: [[f64; 2]; 2],
+}
+
+/// A step of the lesson.
+#[derive(Serialize)]
+struct Step<'a> {
+    text: &'a str,
+    run: usize,
+    from: u64,
+    to: u64,
+    play: bool,
+    show: &'a [usize],
+    landscape: Vec<String>,
+    noise: String,
+    optimizers: Vec<OptimizerInStep>,
+}
+
+/// An optimizer with the settings in force.
+#[derive(Serialize)]
+struct OptimizerInStep {
+    name: String,
+    settings: Vec<String>,
+    /// Formulas and their meanings.
+    formulas: Vec<(String, &'static str)>,
+}
+
+/// Returns the page of a lesson whose runs are complete.
+pub(super) fn html(preset: &LandscapePreset, steps: &[StepPlan], runs: &[Recording], grounds: &[Ground]) -> String {
+    let view = preset.view.clone().unwrap_or_default();
+    let start = preset.simulation.start;
+    let page = Page {
+        title: &preset.title,
+        description: &preset.description,
+        footer: footer(preset, runs),
+        preset: Preset::Landscape(preset.clone()).to_ron(),
+        start: [start.x.get(), start.y.get()],
+        trail_steps: view.trail_steps,
+        mean_path: view.mean_path,
+        optimizers: looks(&preset.simulation),
+        grounds,
+        runs: runs.iter().map(|run| packed(run, grounds)).collect(),
+        steps: preset.lesson.iter().zip(steps).map(|(step, plan)| in_words(step, plan)).collect(),
+    };
+    // A `<` could end the script that holds the data.
+    let data = serde_json::to_string(&page).expect("its keys are texts").replace('<', "\\u003c");
+    TEMPLATE
+        .replacen("{{STYLE}}", STYLE, 1)
+        .replacen("{{SCRIPT}}", &SCRIPTS.concat(), 1)
+        .replacen("{{DATA}}", &data, 1)
+        // The last, as a title may hold any text.
+        .replacen("{{TITLE}}", &escaped(&preset.title), 1)
+}
+
+/// Returns what the page is made of, and what it leaves out.
+fn footer(preset: &LandscapePreset, runs: &[Recording]) -> String {
+    let all = preset.simulation.particles.get();
+    let particles = match runs.iter().map(|run| run.plan.particles).min() {
+        Some(few) if few < all => format!("{} of {} particles", grouped(few as u64), grouped(all as u64)),
+        _ => format!("all {} particles", grouped(all as u64)),
+    };
+    let strides = || runs.iter().map(|run| run.plan.stride);
+    let steps = match (strides().min().unwrap_or(1), strides().max().unwrap_or(1)) {
+        (_, 1) => "every step".to_owned(),
+        (least, most) if least == most => format!("one step in {}", grouped(most)),
+        (_, most) => format!("every step, of long runs one in {}", grouped(most)),
+    };
+    format!(
+        "Made by {CREATOR}, seed {}. Recorded: {particles} of each optimizer, {steps}; a position to 1/20,000 of the view's width. Means, \
+         deviations and plots are of all particles.",
+        preset.simulation.seed
+    )
+}
+
+fn looks(simulation: &SimulationSpec) -> Vec<Look> {
+    let marks = markers(simulation.optimizers.iter().map(|spec| spec.rule.rule.marker()));
+    let enabled = || simulation.optimizers.iter().zip(&marks).filter(|(spec, _)| spec.enabled);
+    let look = |(index, (spec, mark)): (usize, (&OptimizerSpec, &Marker))| {
+        let before = enabled().take(index).filter(|(other, _)| other.rgb() == spec.rgb()).count();
+        let pen = Pen::new(spec.rgb(), before);
+        Look {
+            color: css(spec.rgb()),
+            curve: [Background::Light, Background::Dark].map(|background| css(pen.color_on(background))),
+            corners: marker_corners(mark.shape),
+            is_open: mark.is_open,
+        }
+    };
+    enabled().enumerate().map(look).collect()
+}
+
+fn packed(run: &Recording, grounds: &[Ground]) -> Run {
+    let index = Ground::index(grounds, run);
+    let ground = &grounds[index];
+    // Three times the view, whatever the run: a step then moves a particle by few codes, which take one byte.
+    let place = [ground.x, ground.y].map(|[low, high]| [low - (high - low), high + (high - low)]);
+    let metrics: Vec<Metric> = run
+        .plan
+        .metrics
+        .iter()
+        .enumerate()
+        .map(|(index, metric)| {
+            let info = metric.info();
+            Metric { title: info.title, name: info.name, explanation: info.explanation, range: ranges(run, index) }
+        })
+        .collect();
+    let mut packed = Packed::default();
+    for EnsembleRecording { mean, particles, metrics: values } in &run.ensembles {
+        for path in std::iter::once(mean).chain(particles) {
+            for side in [0, 1] {
+                packed.push(path.iter().map(|position| position[side]), place[side]);
+            }
+        }
+        for (values, metric) in values.iter().zip(&metrics) {
+            for part in [0, 1] {
+                packed.push(values.iter().map(|value| value[part]), metric.range[part]);
+            }
+        }
+    }
+    Run {
+        ground: index,
+        end: run.plan.end,
+        stride: run.plan.stride,
+        frames: run.frames,
+        particles: run.plan.particles,
+        place,
+        metrics,
+        data: packed.to_base64(),
+    }
+}
+
+/// Returns the ranges of a metric's mean and deviation, without most of what optimizers that have run away add.
+fn ranges(run: &Recording, metric: usize) -> [[f64; 2]; 2] {
+    let values = || run.ensembles.iter().map(|ensemble| ensemble.metrics[metric].iter());
+    let extents = |part: usize| -> Vec<_> {
+        let extent = |of: std::slice::Iter<'_, [f64; 2]>| {
+            of.map(|value| value[part]).filter(|value| value.is_finite()).map(|value| [value; 2]).reduce(union)
+        };
+        values().filter_map(extent).map(|extent| (extent, None)).collect()
+    };
+    [0, 1].map(|part| {
+        let [low, high] = suiting(&extents(part)).unwrap_or([0.0, 1.0]);
+        range_of(values().flatten().map(|value| value[part]), [low - (high - low), high + (high - low)])
+    })
+}
+
+fn in_words<'a>(step: &'a LessonStep, plan: &'a StepPlan) -> Step<'a> {
+    let spec = &plan.spec;
+    let kind = spec.landscape.kind();
+    let formula = match kind.formula() {
+        Some(typed) => typed.text().to_owned(),
+        None => format!("L = {}", kind.info().formula),
+    };
+    let parameters = spec.landscape.parameters().map(|(of, value)| of.parameter.with(number_text(value)));
+    let enabled = spec.optimizers.iter().zip(spec.shown_names()).filter(|(optimizer, _)| optimizer.enabled);
+    let optimizers = enabled.map(|(optimizer, name)| {
+        let rule = optimizer.rule.rule;
+        let gradient = (gradient_formula(&spec.noise.kind(), &rule), GRADIENT_MEANING);
+        let of_step = formulas(rule).into_iter().map(|formula| (formula.rule, formula.meaning));
+        let settings = optimizer.rule.shown_settings().into_iter().map(|setting| setting.words);
+        OptimizerInStep {
+            name,
+            settings: settings.filter(|words| !words.is_empty()).collect(),
+            formulas: std::iter::once(gradient).chain(of_step).collect(),
+        }
+    });
+    Step {
+        text: &step.text,
+        run: plan.run,
+        from: plan.from,
+        to: plan.to,
+        play: step.play,
+        show: &plan.show,
+        landscape: [kind.name().to_owned(), formula].into_iter().chain(parameters).collect(),
+        noise: spec.noise.words(number_text),
+        optimizers: optimizers.collect(),
+    }
+}

@@ -1,0 +1,128 @@
+//! The page in a real browser: it loads without errors or requests, and its controls move the particles.
+//!
+//! These tests need a Chromium in the `PATH`, and are skipped with a message where there is none.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::WILD;
+use super::chromium::Chromium;
+use crate::sandbox::{Sandbox, wait_until};
+
+const LAPTOP: [u32; 2] = [1280, 720];
+const SIZES: [[u32; 2]; 4] = [LAPTOP, [1920, 1080], [900, 600], [390, 844]];
+
+impl Chromium {
+    /// Returns the picture of the landscape, as the address of an image.
+    fn pixels(&mut self) -> Value {
+        self.value("document.getElementById('landscape').toDataURL()")
+    }
+
+    /// Returns the words beside the scrubber.
+    fn step(&mut self) -> String {
+        self.text("#step")
+    }
+
+    #[track_caller]
+    fn expect_no_failures(&self) {
+        assert_eq!(self.failures, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn the_controls_move_the_particles() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.lesson_page("lesson", "page.html");
+    browser.open(&sandbox.join("page.html"), "");
+    assert_eq!((browser.text("#number"), browser.step()), ("1 / 7".to_owned(), "step 0 of 1000".to_owned()));
+    let start = browser.pixels();
+    browser.drag("#scrubber", [0.01, 0.7]);
+    let dragged: u32 = browser.step().split(' ').nth(1).unwrap().parse().unwrap();
+    assert!((650..750).contains(&dragged), "the scrubber stands at {dragged}");
+    assert!(browser.pixels() != start, "the scrubber moves nothing");
+    browser.press("ArrowRight", false);
+    assert_eq!(browser.step(), format!("step {} of 1000", dragged + 1));
+    browser.press("ArrowLeft", true);
+    assert_eq!(browser.step(), format!("step {} of 1000", dragged - 9));
+    browser.press("Home", false);
+    assert_eq!(browser.step(), "step 0 of 1000");
+    assert!(browser.pixels() == start, "the start looks different after a way back");
+    browser.press("End", false);
+    let end = browser.pixels();
+    browser.press("f", false);
+    assert!(browser.pixels() != end, "F does not zoom in");
+    browser.press("f", false);
+    assert!(browser.pixels() == end, "F does not zoom out");
+    assert_eq!(browser.step(), "step 1000 of 1000");
+    browser.drag(".plot", [0.2, 0.5]);
+    let from_plot: u32 = browser.step().split(' ').nth(1).unwrap().parse().unwrap();
+    assert!((400..500).contains(&from_plot), "half of a plot is step {from_plot}");
+    browser.expect_no_failures();
+}
+
+#[test]
+fn a_lesson_is_gone_through_and_plays() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.lesson_page("lesson", "page.html");
+    browser.open(&sandbox.join("page.html"), "#3");
+    browser.press("PageDown", false);
+    assert_eq!((browser.text("#number"), browser.text("#play")), ("4 / 7".to_owned(), "Pause".to_owned()));
+    wait_until("the run plays", || {
+        thread::sleep(Duration::from_millis(50));
+        browser.step() != "step 500 of 2000"
+    });
+    browser.press(" ", false);
+    assert_eq!(browser.text("#play"), "Play");
+    let paused = browser.step();
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(browser.step(), paused);
+    let plots = browser.value("[...document.querySelectorAll('#plots h3')].map((title) => title.textContent)");
+    assert_eq!(plots, json!(["depth u", "spread |v|"]));
+    browser.click("#previous");
+    assert_eq!(browser.text("#number"), "3 / 7");
+    browser.click("#contents-button");
+    browser.click("#list li:last-child button");
+    assert_eq!(browser.text("#number"), "7 / 7");
+    assert_eq!(browser.value("document.getElementById('next').disabled"), true);
+    browser.press("PageDown", false);
+    assert_eq!(browser.text("#number"), "7 / 7");
+    browser.click("summary");
+    assert!(browser.text("#rules").contains("m ← β₁ m + (1 − β₁) g"));
+    browser.expect_no_failures();
+}
+
+#[test]
+fn the_page_fits_windows_and_its_controls_have_names() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.lesson_page("lesson", "page.html");
+    for size in SIZES {
+        browser.resize(size);
+        browser.open(&sandbox.join("page.html"), "#4:1500");
+        assert_eq!(browser.step(), "step 1500 of 2000");
+        assert_eq!(browser.value("document.documentElement.scrollWidth > window.innerWidth"), false, "{size:?}");
+        let landscape = browser.value("document.getElementById('landscape').clientWidth");
+        assert!(landscape.as_f64().unwrap() > 0.5 * f64::from(size[0]), "{size:?}: {landscape}");
+    }
+    let unnamed = "[...document.querySelectorAll('button, input, select, summary, a, canvas')].filter((it) =>
+        !it.textContent.trim() && !it.ariaLabel && !it.ariaHidden && !it.labels?.length).map((it) => it.outerHTML)";
+    assert_eq!(browser.value(unnamed), json!([]));
+    browser.expect_no_failures();
+}
+
+#[test]
+fn a_page_of_diverging_runs_opens() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.write("wild.ron", WILD);
+    sandbox.lesson_page("wild.ron", "page.html");
+    browser.open(&sandbox.join("page.html"), "#4");
+    browser.press("End", false);
+    assert_eq!((browser.text("#number"), browser.step()), ("4 / 4".to_owned(), "step 9001 of 9001".to_owned()));
+    assert_eq!(browser.text("#title"), "</script><b>Wild</b> & \"odd\"");
+    browser.expect_no_failures();
+}

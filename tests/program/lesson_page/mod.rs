@@ -1,0 +1,199 @@
+//! `valleyscope lesson`: a lesson as one HTML page.
+
+#[cfg(unix)]
+mod browser;
+#[cfg(unix)]
+mod chromium;
+mod decoded;
+
+use std::fs;
+
+use valleyscope_engine::simulation::{Setting, Simulation};
+use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+
+use self::decoded::Page;
+use crate::sandbox::{Sandbox, expect_code, expect_error};
+
+impl Sandbox {
+    /// Writes a lesson's page and returns it.
+    #[track_caller]
+    fn lesson_page(&self, preset: &str, file: &str) -> String {
+        expect_code(&self.run(&["lesson", preset, "--html", file]), 0);
+        fs::read_to_string(self.join(file)).unwrap()
+    }
+}
+
+fn built_in(name: &str) -> LandscapePreset {
+    let found = built_ins().iter().find(|built_in| built_in.name == name).unwrap();
+    let Preset::Landscape(preset) = &found.preset else { panic!("{name} is no landscape") };
+    preset.clone()
+}
+
+/// A lesson with a schedule, long runs, a rule that runs away, and a run that a later step continues.
+const WILD: &str = r#"
+Landscape(
+    version: 1,
+    title: "</script><b>Wild</b> & \"odd\"",
+    simulation: (
+        noise: 1.0,
+        seed: 3,
+        particles: 4,
+        optimizers: [
+            (id: 0, rule: Adam(learning_rate: 0.01, schedule: (warmup: 10, decay: Cosine(to: 0.1)))),
+            (id: 1, enabled: false, rule: Signum(learning_rate: 0.01)),
+            (id: 2, rule: Sgd(learning_rate: 0.9)),
+        ],
+    ),
+    lesson: [
+        (text: "First.", set: [Steps(40)], play: true, show: [Loss]),
+        (text: "It goes on.", set: [Steps(90)], play: true, show: [Depth, EffectiveStep]),
+        (text: "A look back.", show: [FreeEnergy]),
+        (text: "Long.", set: [Noise(0.5), Steps(9001)], show: [AbsV]),
+    ],
+)"#;
+
+#[test]
+fn the_page_is_small_needs_nothing_else_and_has_the_same_bytes_each_time() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.lesson_page("lesson", "one.html");
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    for outside in ["http:", "https:", "src=\"", "url(", "@import", "<link", "fetch(", "import("] {
+        assert!(!page.contains(outside), "the page holds {outside}");
+    }
+    assert!(page.contains("default-src 'none'"), "the page may load something");
+    assert!(page == sandbox.lesson_page("lesson", "two.html"), "another run wrote other bytes");
+}
+
+#[test]
+fn the_page_holds_the_steps_with_their_texts_plots_and_formulas() {
+    let page = Page::of(&Sandbox::new().lesson_page("lesson", "page.html"));
+    let preset = built_in("lesson");
+    assert_eq!(page.steps.len(), preset.lesson.len());
+    for (shown, step) in page.steps.iter().zip(&preset.lesson) {
+        assert_eq!((&shown.text, shown.play), (&step.text, step.play));
+        let plots: Vec<&str> =
+            shown.show.iter().map(|metric| page.runs[shown.run].metrics[*metric].title.as_str()).collect();
+        let named: Vec<&str> = step.show.iter().map(|metric| metric.info().title).collect();
+        assert_eq!(plots, if named.is_empty() { vec!["loss L"] } else { named });
+    }
+    let parts: Vec<(usize, u64, u64)> = page.steps.iter().map(|step| (step.run, step.from, step.to)).collect();
+    let expected = [(0, 0, 1000), (1, 0, 500), (2, 0, 500), (2, 500, 2000), (3, 0, 2000), (4, 0, 1000), (5, 0, 2000)];
+    assert_eq!(parts, expected);
+    let focus = &page.steps[4].optimizers[2];
+    assert!(focus.settings.contains(&"γ 0.2".to_owned()), "{:?}", focus.settings);
+    let formulas: Vec<&str> = focus.formulas.iter().map(|(formula, _)| formula.as_str()).collect();
+    assert!(formulas.contains(&"m ← β₁ m + (1 − β₁) g"), "{formulas:?}");
+    assert!(page.footer.contains("of 100 particles of each optimizer, every step"), "{}", page.footer);
+    assert_eq!(Preset::parse(&page.preset, "page").unwrap(), Preset::Landscape(preset));
+}
+
+/// Expects that the page holds the positions and the quantities of all runs, within half a step of their codes.
+#[track_caller]
+fn expect_simulated(page: &Page, preset: &LandscapePreset) {
+    let mut compared = 0;
+    for (index, run) in page.runs.iter().enumerate() {
+        let first = page.steps.iter().position(|step| step.run == index).unwrap();
+        let mut simulation = Simulation::new(preset.simulation_at(first).unwrap());
+        for frame in 0..run.frames {
+            let step = (frame as u64 * run.stride).min(run.end);
+            while simulation.step() < step {
+                for (shown, later) in page.steps.iter().enumerate().skip(first + 1) {
+                    if later.run == index && page.steps[shown - 1].to == simulation.step() {
+                        let steps = preset.simulation_at(shown).unwrap().steps;
+                        simulation.apply(&Setting::Steps(steps)).unwrap();
+                    }
+                }
+                simulation.advance();
+            }
+            for (ensemble, packed) in simulation.ensembles().iter().zip(&run.ensembles) {
+                let means = packed.mean.iter().zip(ensemble.mean_position());
+                let positions = packed.particles.iter().zip(ensemble.positions());
+                let positions = positions.flat_map(|(packed, position)| packed.iter().zip(position));
+                for (packed, exact) in means.chain(positions) {
+                    packed.expect(frame, exact);
+                    compared += 1;
+                }
+                let sample = ensemble.sample();
+                for (metric, packed) in run.metrics.iter().zip(&packed.metrics) {
+                    let exact = match metric.title.as_str() {
+                        "loss L" => sample.loss,
+                        "depth u" => sample.u,
+                        "spread |v|" => sample.abs_v,
+                        "effective step size" if step > 0 => sample.effective_step,
+                        _ => continue,
+                    };
+                    packed[0].expect(frame, exact.mean);
+                    packed[1].expect(frame, exact.std);
+                    compared += 2;
+                }
+            }
+        }
+        assert_eq!(simulation.step(), run.end);
+    }
+    assert!(compared > 10_000, "only {compared} numbers were compared");
+}
+
+#[test]
+fn the_numbers_of_the_page_are_those_of_the_simulation() {
+    let page = Page::of(&Sandbox::new().lesson_page("lesson", "page.html"));
+    expect_simulated(&page, &built_in("lesson"));
+    for run in &page.runs {
+        let [x, y] = run.place.map(|[low, high]| (high - low) / 65_534.0);
+        assert!(x < 3e-4 && y < 3e-4, "positions are stored in steps of {x} and {y}");
+    }
+}
+
+#[test]
+fn thinned_continued_and_diverging_runs_are_those_of_the_simulation() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wild.ron", WILD);
+    let page = Page::of(&sandbox.lesson_page("wild.ron", "page.html"));
+    let Preset::Landscape(preset) = Preset::parse(WILD, "test").unwrap() else { panic!("a landscape") };
+    expect_simulated(&page, &preset);
+    let parts: Vec<(usize, u64, u64)> = page.steps.iter().map(|step| (step.run, step.from, step.to)).collect();
+    assert_eq!(parts, [(0, 0, 40), (0, 40, 90), (0, 90, 90), (1, 0, 9001)]);
+    assert_eq!((page.runs[1].stride, page.runs[1].frames), (3, 3002));
+    assert!(page.footer.contains("every step, of long runs one in 3"), "{}", page.footer);
+}
+
+#[test]
+fn a_title_ends_neither_the_title_nor_the_data() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wild.ron", WILD);
+    let page = sandbox.lesson_page("wild.ron", "page.html");
+    assert!(page.contains("<title>&lt;/script&gt;&lt;b&gt;Wild&lt;/b&gt; &amp; &quot;odd&quot;</title>"));
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(!page.contains("<b>"));
+}
+
+#[test]
+fn what_is_no_lesson_is_refused() {
+    let sandbox = Sandbox::new();
+    let page = ["--html", "page.html"];
+    let refused = |args: &[&str], words: &[&str]| {
+        expect_error(&sandbox.run(&[&["lesson"], args].concat()), 2, words);
+        assert!(!sandbox.join("page.html").exists(), "{args:?} wrote a page");
+    };
+    refused(&["fig1c", page[0], page[1]], &["`fig1c`", "expected a preset with a lesson", "presets show lesson"]);
+    refused(&["fig2a", page[0], page[1]], &["expected a preset of the kind Landscape", "`fig2a` is a Sweep"]);
+    refused(&["lessen", page[0], page[1]], &["lessen", "lesson"]);
+    refused(&["lesson"], &["--html <FILE.html>"]);
+    refused(&["lesson", "--html", "page.pdf"], &["must be a file that ends in .html, found page.pdf"]);
+    let off = WILD.replace("(id: 0,", "(id: 0, enabled: false,").replace("(id: 2,", "(id: 2, enabled: false,");
+    sandbox.write("off.ron", &off);
+    refused(&["off.ron", page[0], page[1]], &["off.ron:9:21", "at least one optimizer with `enabled: true`"]);
+    let nowhere = sandbox.run(&["lesson", "lesson", "--html", "nowhere/page.html"]);
+    expect_error(&nowhere, 1, &["cannot write nowhere/page.html", "there is no folder nowhere"]);
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_where_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wild.ron", WILD);
+    sandbox.write("page.html", "mine");
+    let args = ["lesson", "wild.ron", "--html", "page.html"];
+    expect_error(&sandbox.run(&args), 2, &["page.html exists already", "--replace"]);
+    assert_eq!(fs::read_to_string(sandbox.join("page.html")).unwrap(), "mine");
+    expect_code(&sandbox.run(&[&args[..], &["--replace"]].concat()), 0);
+    assert!(fs::read_to_string(sandbox.join("page.html")).unwrap().contains("It goes on."));
+}
