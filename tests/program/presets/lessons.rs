@@ -206,6 +206,18 @@ fn claims_cover_every_number_of_a_lesson() {
 }
 
 #[test]
+fn a_step_shows_the_plots_that_its_claims_are_about() {
+    // The legend shows the loss.
+    let is_shown = |step: &LessonStep, metric| metric == DiagnosticMetric::Loss || step.show.contains(&metric);
+    for (name, preset) in lessons() {
+        for step in preset.lesson.iter().filter(|step| step.play) {
+            let hidden = step.claims.iter().find(|claim| !is_shown(step, claim.metric));
+            assert_eq!(hidden, None, "{name}");
+        }
+    }
+}
+
+#[test]
 fn an_uncovered_number_is_found() {
     let (_, lesson) = lessons().next().expect("there is a lesson");
     let spec = lesson.simulation_at(2).unwrap();
