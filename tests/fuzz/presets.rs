@@ -7,7 +7,7 @@ use crate::messages::expect_plain;
 
 const WORDS: &str = "( ) [ ] { } , : \" \\ \\u{3b2} // /* */ r#\" \"# b\" ' Some( None true () Landscape( Sweep( Mnist( \
     MnistScan( Adam( FOCUS( SGD() Signum() version:1, title:\"x\", #![enable(implicit_some)] #![enable( simulation \
-    optimizers runs scan changes lesson view camera rule learning_rates rows columns count steps data Folder( Cuda( \
+    optimizers runs scan changes lesson section claims words view camera rule learning_rates rows columns count steps data Folder( Cuda( \
     Of(LearningRate,[0]) Steps Log \u{feff} 0x 0b1 1_000 _ βα \u{202e}";
 
 /// Returns presets with long names, lists, numbers and comments, which a careless reader would expand to far more

@@ -62,6 +62,7 @@ impl LandscapeTab {
             }
             None => {
                 self.player.load(&self.editor.draft.document);
+                self.play_lesson_step();
                 format!("Opened “{title}”. Undo goes back.")
             }
         };

@@ -23,9 +23,7 @@ impl LandscapeTab {
         let points_at_plots = !pointed_at.is_empty();
         if let Some((step, lesson)) = self.editor.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
-            Panel::top("lesson")
-                .frame(frame)
-                .show(ui, |ui| lesson::strip(ui, step, lesson.len(), &lesson[step].text, requests));
+            Panel::top("lesson").frame(frame).show(ui, |ui| lesson::strip(ui, step, lesson, requests));
         }
         if !layout.presenting {
             let (document, live) = (&mut self.editor.draft.document, &mut self.live);

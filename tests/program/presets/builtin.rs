@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
-use valleyscope_engine::simulation::{Sample, Setting, Simulation, SimulationSpec};
+use valleyscope_engine::simulation::{Sample, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 
 fn built_in(name: &str) -> &'static LandscapePreset {
@@ -39,6 +39,8 @@ fn the_canonical_presets_are_built_in() {
         "four-optimizers",
         "zoo",
         "lesson",
+        "lesson-noise",
+        "lesson-focus",
     ] {
         built_in(name);
     }
@@ -77,15 +79,6 @@ fn the_paper_s_presets_have_the_paper_s_values() {
     assert_eq!(focus.choice("decay").map(|choice| choice.key), Some("Parameters"));
 }
 
-#[test]
-fn a_lesson_s_settings_add_up_and_can_be_taken_back() {
-    let lesson = built_in("lesson");
-    let noise: Vec<f64> =
-        (0..lesson.lesson.len()).map(|step| lesson.simulation_at(step).unwrap().noise.sigma()).collect();
-    assert_eq!(noise[..4], [0.0, 0.0, 1.0, 1.0]);
-    assert_eq!(lesson.simulation.noise.sigma(), 0.0);
-}
-
 /// Returns the samples of all optimizers after `steps`.
 fn samples(spec: &SimulationSpec, steps: u64) -> Vec<Sample> {
     let mut simulation = Simulation::new(spec.clone());
@@ -104,169 +97,6 @@ fn the_stated_winner_wins_with_any_seed() {
             assert_eq!(best, winner, "{name}, seed {seed}: {loss}");
         }
     }
-}
-
-/// Returns the samples of all optimizers at each step until the run pauses.
-fn course(spec: &SimulationSpec) -> Vec<[Sample; 3]> {
-    let mut simulation = Simulation::new(spec.clone());
-    let samples = |simulation: &Simulation| std::array::from_fn(|index| *simulation.ensembles()[index].sample());
-    let mut course = vec![samples(&simulation)];
-    while spec.steps.is_some() && !simulation.is_finished() {
-        simulation.advance();
-        course.push(samples(&simulation));
-    }
-    course
-}
-
-/// The numbers of a text, in its order, each with the words before it and the value that it has in the run.
-type Numbers = Vec<(&'static str, f64)>;
-
-/// Returns the numbers that the steps of the built-in lesson state, as a run with this seed gives them. Panics where a
-/// comparison that they make does not hold.
-fn stated_by_the_lesson(lesson: &LandscapePreset, seed: u64) -> Vec<Numbers> {
-    let spec = |step| SimulationSpec { seed, ..lesson.simulation_at(step).unwrap() };
-    let pause = |step| spec(step).steps.expect("the run pauses") as f64;
-    let gamma = |step| spec(step).optimizers[2].rule.rule.get("gamma").expect("FOCUS has it");
-    let courses: Vec<Vec<[Sample; 3]>> = (0..lesson.lesson.len()).map(|step| course(&spec(step))).collect();
-    let last = |step: usize| courses[step].last().expect("there is a start").map(|sample| sample.u.mean);
-    let steps = |step: usize| courses[step].last().expect("there is a start").map(|sample| sample.effective_step.mean);
-    // |v| oscillates from step to step.
-    let walls = |step: usize, optimizer: usize| {
-        let end = &courses[step][courses[step].len() - 200..];
-        end.iter().map(|samples| samples[optimizer].abs_v.mean).sum::<f64>() / 200.0
-    };
-    let says = |holds: bool, what: &str| assert!(holds, "with seed {seed}: {what}");
-
-    let start = courses[0][0].map(|sample| sample.u.mean.abs()).into_iter().fold(0.0, f64::max);
-
-    let [adam, signum, focus] = last(1);
-    says(walls(1, 0) < 0.5 * walls(1, 1), "without noise Adam is on the floor");
-    says(steps(1)[1] == 1.0, "Signum takes steps of full size");
-    says((signum - focus).abs() < 0.01 && gamma(1) == 0.0, "FOCUS is Signum");
-    let free = vec![
-        ("step ", pause(1)),
-        ("to u = ", adam),
-        ("stays at ", walls(1, 1)),
-        ("fallen to ", walls(1, 0)),
-        ("γ = ", gamma(1)),
-    ];
-
-    let [adam, signum, _] = last(2);
-    says(steps(2)[1] == 1.0, "Signum keeps its step");
-    let end = courses[2].last().unwrap();
-    says(adam < signum && end[1].loss.mean < end[0].loss.mean, "Signum is ahead");
-    let starved = vec![
-        ("σ = ", spec(2).noise.sigma()),
-        ("step ", pause(2)),
-        ("effective step is ", steps(2)[0]),
-        ("was ", steps(1)[0]),
-        ("its step of ", steps(2)[1]),
-        ("u = ", signum),
-        ("Adam at ", adam),
-    ];
-
-    let (signum_leads, adam_leads) = (1200, 1500);
-    let at = |step: usize| courses[3][step];
-    let [before, after] = [at(signum_leads), at(adam_leads)];
-    says(before[1].loss.mean < before[0].loss.mean && before[1].u.mean > before[0].u.mean, "Signum is ahead at first");
-    let is_passed = |[adam, signum, _]: &[Sample; 3]| adam.loss.mean < signum.loss.mean && adam.u.mean > signum.u.mean;
-    says(courses[3][adam_leads..].iter().all(is_passed), "Adam passes and stays ahead");
-    says(is_passed(&after), "Adam has passed");
-    says(at(500).map(|sample| sample.u.mean) == last(2), "it is the same run");
-    let progress = |from: usize, to: usize| (at(to)[1].u.mean - at(from)[1].u.mean) / (to - from) as f64 / 0.005;
-    says(progress(0, 500) > 0.9 && progress(1500, 2000) < 0.1, "few of Signum's steps lead down");
-    let [adam, signum, _] = last(3);
-    let passed = vec![
-        ("to step ", pause(3)),
-        ("between steps ", signum_leads as f64),
-        ("and ", adam_leads as f64),
-        ("wall to wall (|v| = ", walls(3, 1)),
-        ("shrunk to ", steps(3)[0]),
-        ("floor (|v| = ", walls(3, 0)),
-        ("u = ", adam),
-        ("Signum at ", signum),
-    ];
-
-    let [adam, signum, focus] = last(4);
-    let slower = |step: usize| courses[4][step][2].u.mean < courses[4][step][1].u.mean;
-    says(steps(4)[2] < steps(4)[1] && walls(4, 2) < walls(4, 1), "FOCUS is closer to the floor");
-    says(slower(500) && slower(1000) && signum < focus && focus < adam, "FOCUS is slower at first, then deeper");
-    let attracted = vec![
-        ("γ = ", gamma(4)),
-        ("than Signum (", steps(4)[2]),
-        ("(|v| = ", walls(4, 2)),
-        ("step ", pause(4)),
-        ("u = ", focus),
-        ("against ", signum),
-        ("Adam, at ", adam),
-    ];
-
-    let paused = pause(5) as usize;
-    let creeping =
-        vec![("γ = ", gamma(5)), ("step ", pause(5)), ("u = ", last(5)[2]), ("was at ", courses[4][paused][2].u.mean)];
-
-    says(last(6).iter().zip(last(4)).all(|(without, with)| *without > with), "without decay all get deeper");
-    says(spec(6).optimizers.iter().all(|optimizer| optimizer.rule.rule.weight_decay() == 0.0), "no weight decay");
-    let undecayed = vec![
-        ("γ = ", gamma(6)),
-        ("towards ", 0.0),
-        ("step ", pause(6)),
-        ("Adam is at u = ", last(6)[0]),
-        ("Signum at ", last(6)[1]),
-        ("FOCUS at ", last(6)[2]),
-        ("were at ", last(4)[0]),
-        (", ", last(4)[1]),
-        (" and ", last(4)[2]),
-    ];
-    vec![vec![("near u = ", start)], free, starved, passed, attracted, creeping, undecayed]
-}
-
-/// Returns the number at the beginning of a text.
-fn number_of(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    text[..end].trim_end_matches('.')
-}
-
-#[test]
-fn every_number_of_a_lesson_agrees_with_its_run_at_the_pause() {
-    let lessons = built_ins().iter().filter_map(|built_in| match &built_in.preset {
-        Preset::Landscape(preset) if !preset.lesson.is_empty() => Some((built_in.name, preset)),
-        _ => None,
-    });
-    for (name, preset) in lessons {
-        assert_eq!(name, "lesson", "what another lesson states is to be computed here too");
-        let own_seed = preset.simulation.seed;
-        for seed in 0..5 {
-            let stated = stated_by_the_lesson(preset, seed);
-            assert_eq!(stated.len(), preset.lesson.len());
-            for (numbers, step) in stated.iter().zip(&preset.lesson) {
-                let mut rest = step.text.as_str();
-                for (words, value) in numbers {
-                    let (before, after) = rest.split_once(words).unwrap_or_else(|| panic!("“{words}” in: {rest}"));
-                    assert!(!before.contains(|c: char| c.is_ascii_digit()), "a number that is not checked: {before}");
-                    let number = number_of(after);
-                    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-                    if seed == own_seed {
-                        assert_eq!(format!("{value:.decimals$}"), number, "{words}{number} in: {}", step.text);
-                    }
-                    let stated: f64 = number.parse().unwrap_or_else(|_| panic!("a number after “{words}”: {after}"));
-                    let unit = 0.1_f64.powi(decimals as i32);
-                    assert!((value - stated).abs() <= unit, "seed {seed}, {words}{number}: found {value}");
-                    rest = &after[number.len()..];
-                }
-                assert!(!rest.contains(|c: char| c.is_ascii_digit()), "a number that is not checked: {rest}");
-            }
-        }
-    }
-}
-
-#[test]
-fn each_step_of_the_lesson_plays_to_a_pause_and_names_its_plots() {
-    for step in &built_in("lesson").lesson[1..] {
-        assert!(step.play && !step.show.is_empty(), "{}", step.text);
-        assert!(step.set.iter().any(|setting| matches!(setting, Setting::Steps(Some(_)))), "{}", step.text);
-    }
-    assert!(built_in("lesson").lesson[3].goes_on(), "that Adam passes Signum is seen in the same run");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod builtin;
 mod fault;
+mod lessons;
 mod library;
 mod limits;
 mod noise;

@@ -177,6 +177,14 @@ fn impossible_steps_of_a_lesson_are_refused() {
     let unknown = with("(text: \"Look.\", show: [Speed])");
     refused(lesson, &unknown, "Speed", &["`Loss`", "`EffectiveStep`", "`Speed`"]);
     refused(lesson, &with("(text: \"Go.\", play: yes)"), "yes", &["`true` or `false`"]);
+    refused(lesson, &with("(section: \"\", text: \"Go.\")"), "\"\"", &["`lesson[1].section`", "empty"]);
+    let claim = |fields: &str| {
+        with(&format!("(text: \"Go.\", claims: [(words: \"Go\", metric: Loss, optimizer: 3, step: 9, {fields})])"))
+    };
+    Preset::parse(&GOOD.replace(lesson, &claim("from: 9, is: Below(0.5), run_of: 1")), "good.ron").unwrap();
+    refused(lesson, &claim("from: 10"), "10", &["`lesson[1].claims[0].from`", "at most `step`", "9", "10"]);
+    refused(lesson, &claim("is: Below(inf)"), "Below", &["`lesson[1].claims[0].is`", "finite", "inf"]);
+    refused(lesson, &claim("is: Near(1)"), "Near", &["`Above`", "`BelowOptimizer`", "`Near`"]);
 }
 
 #[test]

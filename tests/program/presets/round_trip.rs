@@ -6,7 +6,7 @@ use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
-use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, built_ins};
+use valleyscope_experiments::preset::{Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
 
 use super::refusals::GOOD;
@@ -198,11 +198,29 @@ fn simulation() -> impl Strategy<Value = SimulationSpec> {
     )
 }
 
+fn claim() -> impl Strategy<Value = Claim> {
+    let is = prop_oneof![
+        Just(Comparison::Stated),
+        (-1e300..1e300).prop_map(Comparison::Below),
+        (-1e300..1e300).prop_map(Comparison::Above),
+        any::<u32>().prop_map(Comparison::BelowOptimizer),
+        any::<u32>().prop_map(Comparison::AboveOptimizer),
+    ];
+    let steps = proptest::option::of(0..1000_u64);
+    let metric = prop::sample::select(DiagnosticMetric::ALL.to_vec());
+    ("[ -~é]{0,20}", metric, any::<u32>(), steps, 1000..2000_u64, proptest::option::of(any::<usize>()), is).prop_map(
+        |(words, metric, optimizer, from, step, run_of, is)| Claim { words, metric, optimizer, from, step, run_of, is },
+    )
+}
+
 fn preset() -> impl Strategy<Value = LandscapePreset> {
     let show = prop::sample::subsequence(DiagnosticMetric::ALL.to_vec(), 0..=DiagnosticMetric::ALL.len());
-    let step = (r#"[a-z"\\ \nωé]{1,30}x"#, prop::collection::vec(setting(), 0..4), any::<bool>(), show);
-    let step = step.prop_map(|(text, set, play, show)| {
-        let mut step = LessonStep { text, set, play, show };
+    let section = proptest::option::of("[a-zé ]{0,20}x");
+    let claims = prop::collection::vec(claim(), 0..3);
+    let text = r#"[a-z"\\ \nωé]{1,30}x"#;
+    let step = (section, text, prop::collection::vec(setting(), 0..4), any::<bool>(), show, claims);
+    let step = step.prop_map(|(section, text, set, play, show, claims)| {
+        let mut step = LessonStep { section, text, set, play, show, claims };
         if step.goes_on() {
             // Otherwise the run would have to pause later than that of the previous step.
             step.set.push(Setting::Noise(Noise::clamped(1.0).into()));

@@ -175,6 +175,62 @@ fn the_next_step_of_a_lesson_plays_also_after_a_pause() {
 }
 
 #[test]
+fn the_contents_of_a_lesson_go_to_any_step() {
+    let text = PAUSING.replace("(text: \"See.\"", "(section: \"First part\", text: \"See.\"");
+    let text = text.replace("(text: \"Without", "(section: \"Second part\", text: \"Without");
+    let mut app = App::with(&text);
+    assert!(app.shows("First part · See.") && !app.shows("Second part"));
+    app.button("Step 1 / 4, contents of the lesson");
+    assert!(app.shows("First part") && app.shows("Second part"), "the sections are listed");
+    assert!(app.shows("Go to step 2: To the first pause."));
+    app.press("Go to step 4: Without noise.");
+    app.settle();
+    assert!(app.shows("Step 4 / 4") && app.shows("Second part · Without noise."));
+    assert!(!app.shows("Go to step"), "the list closes");
+    assert_eq!(app.state().document().spec.noise.sigma(), 0.0);
+    let run = ended_at(&mut app, 30, 0);
+    // A step that goes on with a run begins it where it is jumped to.
+    app.button("Step 4 / 4, contents of the lesson");
+    app.press("Go to step 3: And on.");
+    ended_at(&mut app, 40, run + 1);
+    assert!(app.shows("First part · And on."), "a section lasts until the next");
+    assert_eq!(app.state().document().spec.noise.sigma(), 2.0);
+}
+
+#[test]
+fn an_opened_lesson_plays_when_its_first_step_does() {
+    let mut app = App::plain();
+    app.settle();
+    for (plays, playback) in [(false, Playback::Paused), (true, Playback::Finished)] {
+        let title = format!("Plays: {plays}");
+        let text = PAUSING.replace("A lesson that pauses", &title);
+        let step = format!("(text: \"See.\", set: [Steps(20)], play: {plays})");
+        let path = app.write("playing.ron", &text.replace("(text: \"See.\")", &step));
+        app.open(&path);
+        app.until("it is open", |app| app.shows(&title));
+        app.until("the playback", |app| run_of(app).2 == playback);
+    }
+}
+
+#[test]
+fn the_contents_of_each_lesson_fit_into_a_small_window() {
+    for built_in in built_ins() {
+        let Preset::Landscape(preset) = &built_in.preset else { continue };
+        if preset.lesson.is_empty() {
+            continue;
+        }
+        let mut app = App::begin(Begin { preset: Some(built_in.text), size: [900.0, 600.0], ..Begin::default() });
+        app.button(&format!("Step 1 / {}, contents of the lesson", preset.lesson.len()));
+        app.settle();
+        let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(900.0, 600.0));
+        for number in 1..=preset.lesson.len() {
+            let entry = app.harness.get_by_label_contains(&format!("Go to step {number}:")).rect();
+            assert!(screen.contains_rect(entry), "{}, step {number}: {entry}", built_in.name);
+        }
+    }
+}
+
+#[test]
 fn a_presentation_keeps_the_plots_of_the_lesson_and_the_state_of_the_run() {
     let mut app = App::with(PAUSING);
     let plots = |app: &App| -> Vec<bool> {

@@ -24,6 +24,8 @@ pub fn built_ins() -> &'static [BuiltIn] {
     static BUILT_INS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
         let files = files![
             "lesson",
+            "lesson-noise",
+            "lesson-focus",
             "fig1c",
             "saturation",
             "adam-wins",

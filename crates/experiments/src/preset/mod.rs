@@ -24,6 +24,7 @@ mod changed;
 mod error;
 mod explain;
 mod fault;
+mod lesson;
 mod lexer;
 mod library;
 mod limits;
@@ -42,6 +43,7 @@ pub use builtin::{BuiltIn, built_ins};
 pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
+pub use lesson::{Claim, Comparison, LessonStep};
 pub use library::{Library, Loaded, PresetSource, UserPreset};
 
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
@@ -49,7 +51,7 @@ use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
 use crate::dataset::DataChoice;
-use crate::view::{DiagnosticMetric, ViewSettings};
+use crate::view::ViewSettings;
 use crate::workload::{Common, DeviceChoice, Workload, for_each_workload};
 
 macro_rules! define_preset {
@@ -157,32 +159,6 @@ pub struct SweepPreset {
     #[serde(default)]
     pub description: String,
     pub sweep: SweepSpec,
-}
-
-/// One step of a lesson.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LessonStep {
-    /// One or two sentences about what to look at.
-    pub text: String,
-    /// Settings applied when the step is shown, on top of those of the previous steps. The run then restarts, unless
-    /// they only determine where it pauses: with nothing but [`Setting::Steps`], the run of the previous step
-    /// continues.
-    #[serde(default)]
-    pub set: Vec<Setting>,
-    /// Whether the run plays when the step is shown; otherwise it continues to play or stays paused.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub play: bool,
-    /// The plots that the text points at, which a presentation shows too.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub show: Vec<DiagnosticMetric>,
-}
-
-impl LessonStep {
-    /// Returns whether the step continues the run of the previous one and only sets where it pauses.
-    pub fn goes_on(&self) -> bool {
-        !self.set.is_empty() && self.set.iter().all(|setting| matches!(setting, Setting::Steps(_)))
-    }
 }
 
 impl LandscapePreset {

@@ -3,8 +3,8 @@
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
-use super::{LandscapePreset, LessonStep, Preset, SweepPreset};
-use crate::view::{DiagnosticMetric, Orbit, ViewSettings};
+use super::{LandscapePreset, Preset, SweepPreset, lesson};
+use crate::view::{Orbit, ViewSettings};
 use crate::workload::Workload;
 
 /// Checks the preset, and returns the first rule that it breaks.
@@ -33,7 +33,7 @@ fn check_landscape(preset: &LandscapePreset) -> Result<(), SpecError> {
     if let Some(view) = &preset.view {
         check_view(view)?;
     }
-    check_lesson(preset)?;
+    lesson::check(preset)?;
     check_changes(&preset.simulation, &preset.changes)
 }
 
@@ -98,48 +98,6 @@ fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), Spe
     broken(path, format!("must be a number from {} to {}, found {value}", text(least), text(most)))
 }
 
-fn check_lesson(preset: &LandscapePreset) -> Result<(), SpecError> {
-    let mut simulation = preset.simulation.clone();
-    for (number, step) in preset.lesson.iter().enumerate() {
-        let text = &step.text;
-        if text.trim().is_empty() {
-            return broken(format!("lesson[{number}].text"), "must not be empty");
-        }
-        SpecError::check_length(&format!("lesson[{number}].text"), text, 1..=1000)?;
-        let paused_at = simulation.steps;
-        for (index, setting) in step.set.iter().enumerate() {
-            check_setting(&mut simulation, setting, || format!("lesson[{number}].set[{index}]"))?;
-        }
-        check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
-        check_shown(number, &step.show)?;
-    }
-    Ok(())
-}
-
-/// Checks that a step of a lesson that continues the previous step's run has steps to take. `before` is where the
-/// previous one pauses, and `pause` where this one does.
-fn check_pause(number: usize, step: &LessonStep, before: Option<u64>, pause: Option<u64>) -> Result<(), SpecError> {
-    match (before, pause) {
-        (Some(before), Some(pause)) if step.goes_on() && pause <= before => broken(
-            format!("lesson[{number}].set"),
-            format!(
-                "goes on with the run of `lesson[{}]`, which pauses at step {before}, and must pause later, found \
-                 `Steps({pause})`; a step that sets anything else begins the run again",
-                number - 1
-            ),
-        ),
-        _ => Ok(()),
-    }
-}
-
-fn check_shown(number: usize, show: &[DiagnosticMetric]) -> Result<(), SpecError> {
-    let twice = (1..show.len()).find(|&index| show[..index].contains(&show[index]));
-    match twice {
-        Some(index) => broken(format!("lesson[{number}].show[{index}]"), "is named twice; name each plot once"),
-        None => Ok(()),
-    }
-}
-
 fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), SpecError> {
     let mut simulation = simulation.clone();
     for (index, change) in changes.iter().enumerate() {
@@ -158,7 +116,7 @@ fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), 
 }
 
 /// Checks that a setting fits an optimizer of `simulation`.
-fn check_setting(
+pub(super) fn check_setting(
     simulation: &mut SimulationSpec,
     setting: &Setting,
     path: impl FnOnce() -> String,
