@@ -285,7 +285,7 @@ impl LandscapePanel {
         }
         let means = means::means(live, &projection, canvas);
         if self.render_state.is_some() {
-            self.paint_landscape(ui, canvas, scale, &projection, &means, document, live);
+            self.paint_landscape(ui, canvas, scale, (&projection, &means), document, live);
         } else {
             marks::no_gpu(ui, canvas);
         }
@@ -340,8 +340,7 @@ impl LandscapePanel {
         ui: &Ui,
         canvas: Rect,
         scale: SymLog,
-        projection: &Projection,
-        means: &[EnsembleMean],
+        (projection, means): (&Projection, &[EnsembleMean]),
         document: &Document,
         live: &Live,
     ) {

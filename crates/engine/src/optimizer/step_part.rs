@@ -85,8 +85,7 @@ impl StepArrow {
     pub(crate) const MOMENTUM: StepArrow = StepArrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
 
     /// The decoupled weight decay, −ω times what decays.
-    pub(crate) const DECAY: StepArrow =
-        StepArrow { label: "decay", meaning: "weight decay, beside the direction", role: ArrowRole::Decay };
+    pub(crate) const DECAY: StepArrow = StepArrow { label: "decay", meaning: "weight decay", role: ArrowRole::Decay };
 
     pub(crate) const fn direction(label: &'static str, meaning: &'static str) -> StepArrow {
         StepArrow { label, meaning, role: ArrowRole::Direction }
