@@ -165,11 +165,12 @@ fn the_names_of_axes_are_below_their_numbers_also_in_a_presentation() {
         });
         let texts: Vec<(&str, Rect)> = texts.collect();
         let canvas = app.harness.get_by_role_and_label(Role::Canvas, picture).rect();
-        let (bottom, above_sliders) = (canvas.bottom(), canvas.bottom() + 15.0);
+        let bottom = canvas.bottom();
         let (_, name) = texts.iter().find(|(text, _)| *text == name).expect("the axis has a name");
-        let numbers = texts
-            .iter()
-            .filter(|(text, rect)| (bottom..above_sliders).contains(&rect.top()) && text.parse::<f64>().is_ok());
+        // Numbers of plots and of sliders are beside and further below.
+        let of_axis = Rect::from_x_y_ranges(canvas.x_range(), bottom..=bottom + 15.0);
+        let numbers =
+            texts.iter().filter(|(text, rect)| of_axis.contains(rect.center_top()) && text.parse::<f64>().is_ok());
         let lowest = numbers.map(|(_, rect)| rect.bottom()).fold(f32::NAN, f32::max);
         assert!(name.top() >= lowest - 1.0, "{name} is not below {lowest}");
     }
