@@ -11,6 +11,8 @@ pub(super) enum Icon {
     Restart,
     Dice,
     Close,
+    Pin,
+    Pinned,
 }
 
 /// Shows a square button with an icon; `name` is its accessible name, `hint` the tooltip.
@@ -20,11 +22,13 @@ pub(super) fn icon_button(ui: &mut Ui, icon: Icon, side: f32, name: &str, hint: 
     response.widget_info(|| WidgetInfo::labeled(egui::accesskit::Role::Button, enabled, name));
     if ui.is_rect_visible(rect) {
         let look = ui.style().interact(&response);
-        if icon != Icon::Close || response.hovered() || response.has_focus() {
+        let is_framed = !matches!(icon, Icon::Close | Icon::Pin | Icon::Pinned);
+        if is_framed || response.hovered() || response.has_focus() {
             ui.painter().rect(rect, look.corner_radius, look.weak_bg_fill, look.bg_stroke, egui::StrokeKind::Inside);
         }
         let inner = Rect::from_center_size(rect.center(), Vec2::splat(side * 0.42));
-        ui.painter().extend(shapes(icon, inner, look.fg_stroke.color));
+        let color = if icon == Icon::Pinned { ui.visuals().hyperlink_color } else { look.fg_stroke.color };
+        ui.painter().extend(shapes(icon, inner, color));
     }
     response.on_hover_text(hint)
 }
@@ -51,6 +55,15 @@ fn shapes(icon: Icon, rect: Rect, color: Color32) -> Vec<Shape> {
             let frame = Shape::rect_stroke(rect.expand(1.5), 3.0, stroke, egui::StrokeKind::Middle);
             let dots = pips.map(|(x, y)| Shape::circle_filled(at(x, y), 0.11 * rect.width(), color));
             std::iter::once(frame).chain(dots).collect()
+        }
+        Icon::Pin | Icon::Pinned => {
+            let head = [at(0.2, 0.0), at(0.8, 0.0), at(0.8, 0.5), at(1.0, 0.62), at(0.0, 0.62), at(0.2, 0.5)];
+            let needle = Shape::line_segment([at(0.5, 0.62), at(0.5, 1.1)], stroke);
+            let head = match icon {
+                Icon::Pinned => fill(head.to_vec()),
+                _ => Shape::closed_line(head.to_vec(), Stroke::new(1.2, color)),
+            };
+            vec![needle, head]
         }
         Icon::Close => vec![
             Shape::line_segment([at(0.1, 0.1), at(0.9, 0.9)], stroke),

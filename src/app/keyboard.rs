@@ -4,6 +4,7 @@ use egui::{Context, Key, KeyboardShortcut, Modifiers};
 
 use super::keys::Keys;
 use super::live::{Action, Requests};
+use super::presentation::Presentation;
 use super::tabs::{TabName, Tabs};
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
@@ -19,13 +20,15 @@ const DIGITS: [Key; 9] =
     [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
 
 /// The shortcuts of the whole window: keys, and their effects.
-const SHORTCUTS: [(&str, &str); 10] = [
+const SHORTCUTS: [(&str, &str); 12] = [
     ("Ctrl O", "Open a preset or a result"),
     ("Ctrl S", "Save the preset"),
     ("Ctrl Shift S", "Save the preset as another file"),
     ("Ctrl Z", "Undo"),
     ("Ctrl Shift Z, Ctrl Y", "Redo"),
-    ("F11", "Presentation: hide panels, enlarge text"),
+    ("F11, F5", "Presentation: a lesson or the landscape for a projector"),
+    ("B or . in a presentation", "Blacken the screen and hold the run; any key gives both back"),
+    ("P in a presentation", "Show a ring around the pointer, or hide it"),
     ("Esc", "Leave the presentation, a message or a field"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
@@ -58,7 +61,12 @@ fn tab_shortcuts() -> (String, String) {
 
 /// Shows the tab whose keys were pressed, and turns other keys into requests, except those that a focused control or an
 /// open dialog handles.
-pub(super) fn handle(ctx: &Context, is_presenting: bool, tabs: &mut Tabs, requests: &mut Requests) {
+pub(super) fn handle(
+    ctx: &Context,
+    mut presentation: Option<&mut Presentation>,
+    tabs: &mut Tabs,
+    requests: &mut Requests,
+) {
     if ctx.memory(|memory| memory.top_modal_layer().is_some()) || egui::Popup::is_any_open(ctx) {
         return;
     }
@@ -80,6 +88,8 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, tabs: &mut Tabs, reques
         }
     }
     ask(keys.pressed_once(Key::F11), Action::TogglePresentation);
+    // A clicker starts a presentation with F5, and ends it with Escape.
+    ask(presentation.is_none() && keys.pressed_once(Key::F5), Action::TogglePresentation);
     ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
     if typing {
         return;
@@ -90,8 +100,16 @@ pub(super) fn handle(ctx: &Context, is_presenting: bool, tabs: &mut Tabs, reques
         keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
     ask(question, Action::ShowKeys);
     if !keys.is_control_focused() {
-        let escape = is_presenting && keys.pressed(Modifiers::NONE, Key::Escape);
+        let escape = presentation.is_some() && keys.pressed(Modifiers::NONE, Key::Escape);
         ask(escape, Action::TogglePresentation);
+    }
+    if let Some(presentation) = &mut presentation {
+        if keys.pressed_once(Key::B) || keys.pressed_once(Key::Period) {
+            presentation.blacken(ctx);
+        }
+        if keys.pressed_once(Key::P) {
+            presentation.toggle_ring();
+        }
     }
     tabs.shown_mut().handle_keys(&keys, requests);
 }
@@ -104,7 +122,7 @@ mod tests {
     fn the_help_lists_the_keys_of_each_tab_once() {
         let all = shortcuts();
         let listed = |keys: &str| all.iter().filter(|(listed, _)| listed == keys).count();
-        for keys in ["Space", "Page Down, Page Up", "Enter on the phase diagram", "Ctrl S", "?, F1"] {
+        for keys in ["Space", "Page Down, Page Up, or a clicker", "Enter on the phase diagram", "Ctrl S", "?, F1"] {
             assert_eq!(listed(keys), 1, "{keys}");
         }
         let (_, effect) = all.iter().find(|(keys, _)| keys == "Ctrl 1, Ctrl 2, Ctrl 3").expect("they show the tabs");

@@ -39,6 +39,7 @@ mod picture_export;
 mod playback;
 mod player_link;
 mod plot;
+mod presentation;
 mod preset_catalog;
 mod question;
 mod quit;

@@ -65,19 +65,7 @@ pub(super) struct SidePanel {
 impl SidePanel {
     /// Shows the panel.
     pub(super) fn show(self, ui: &mut Ui, sizes: &mut PanelSizes, content: impl FnOnce(&mut Ui, &mut PanelSizes)) {
-        self.show_open(ui, sizes, 1.0, None, content);
-    }
-
-    /// Shows a panel whose usual size and range grow with the text; `PanelSizes` keeps the user's size for text of the
-    /// usual size.
-    pub(super) fn show_scaled(
-        self,
-        ui: &mut Ui,
-        sizes: &mut PanelSizes,
-        scale: f32,
-        content: impl FnOnce(&mut Ui, &mut PanelSizes),
-    ) {
-        self.show_open(ui, sizes, scale, None, content);
+        self.show_open(ui, sizes, None, content);
     }
 
     /// Shows the panel while it `is_open`, which dragging its edge changes too.
@@ -88,19 +76,18 @@ impl SidePanel {
         is_open: &mut bool,
         content: impl FnOnce(&mut Ui, &mut PanelSizes),
     ) {
-        self.show_open(ui, sizes, 1.0, Some(is_open), content);
+        self.show_open(ui, sizes, Some(is_open), content);
     }
 
     fn show_open(
         self,
         ui: &mut Ui,
         sizes: &mut PanelSizes,
-        scale: f32,
         is_open: Option<&mut bool>,
         content: impl FnOnce(&mut Ui, &mut PanelSizes),
     ) {
         let id = ui.scope_id().with_salt(IdSalt::new(self.name));
-        let chosen = sizes.0.get(self.name).map(|chosen| scale * chosen);
+        let chosen = sizes.0.get(self.name).copied();
         let size = chosen.unwrap_or(self.usual).clamp(*self.range.start(), *self.range.end());
         // egui would start with the last size, which may be that of a smaller window.
         let state = PanelState { outer_rect: Rect::from_min_size(Pos2::ZERO, Vec2::splat(size)) };
@@ -122,7 +109,7 @@ impl SidePanel {
             && is_shown
             && let Some(state) = PanelState::load(ui, id)
         {
-            sizes.0.insert(self.name.to_owned(), self.edge.size(state.size()) / scale);
+            sizes.0.insert(self.name.to_owned(), self.edge.size(state.size()));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use egui::{Context, Rect, Ui};
+use egui::{Context, Rect, Ui, Vec2};
 use ron::value::RawValue;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ pub(super) struct TabInfo {
     pub keys: &'static [(&'static str, &'static str)],
     /// True if plots are beside it, which the View menu shows and hides.
     pub has_plots: bool,
+    /// The size, in points, in which presentations lay it out. A smaller one has larger type.
+    pub presented_size: Vec2,
 }
 
 /// A tab of the window: a draft under controls, with its computations and drawings.

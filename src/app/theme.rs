@@ -87,33 +87,20 @@ pub(super) fn install(ctx: &Context) {
     }
 }
 
-/// The factor of the text size in a presentation.
-pub(super) const PRESENTATION_SCALE: f32 = 1.5;
-
-/// Scales all text by a factor of at least 1.
-pub(super) fn set_text_scale(ctx: &Context, scale: f32) {
-    ctx.all_styles_mut(|style| style.text_styles = text_styles(scale));
-}
-
-/// Returns the size of text relative to the usual one.
-pub(super) fn text_scale(ui: &egui::Ui) -> f32 {
-    TextStyle::Body.resolve(ui.style()).size / BODY_SIZE
-}
-
-fn text_styles(scale: f32) -> std::collections::BTreeMap<TextStyle, FontId> {
-    let proportional = |size: f32| FontId::new(size * scale, FontFamily::Proportional);
+fn text_styles() -> std::collections::BTreeMap<TextStyle, FontId> {
+    let proportional = |size: f32| FontId::new(size, FontFamily::Proportional);
     [
         (TextStyle::Small, proportional(11.5)),
         (TextStyle::Body, proportional(BODY_SIZE)),
         (TextStyle::Button, proportional(BODY_SIZE)),
         (TextStyle::Heading, proportional(17.0)),
-        (TextStyle::Monospace, FontId::new(13.0 * scale, FontFamily::Monospace)),
+        (TextStyle::Monospace, FontId::new(13.0, FontFamily::Monospace)),
     ]
     .into()
 }
 
 fn apply(style: &mut Style, theme: Theme) {
-    style.text_styles = text_styles(1.0);
+    style.text_styles = text_styles();
     style.visuals = visuals(theme);
     style.animation_time = 0.08;
     // The distance from a panel's edge within which the pointer can drag it, in points.

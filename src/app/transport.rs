@@ -43,17 +43,20 @@ fn divider(ui: &mut Ui) {
 }
 
 fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
-    let playing = live.is_playing();
     let side = 30.0;
-    let (icon, name) = if playing { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
-    if icon_button(ui, icon, side, name, &format!("{name} (space)")).clicked() {
-        requests.actions.push(Action::Landscape(LandscapeAction::TogglePlay));
-    }
+    play_button(ui, live, side, requests);
     if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
         requests.actions.push(Action::Landscape(LandscapeAction::SingleStep));
     }
     if icon_button(ui, Icon::Restart, side, "Restart", "Restart at step 0 (R)").clicked() {
         requests.actions.push(Action::Landscape(LandscapeAction::Restart));
+    }
+}
+
+fn play_button(ui: &mut Ui, live: &Live, side: f32, requests: &mut Requests) {
+    let (icon, name) = if live.is_playing() { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
+    if icon_button(ui, icon, side, name, &format!("{name} (space)")).clicked() {
+        requests.actions.push(Action::Landscape(LandscapeAction::TogglePlay));
     }
 }
 
@@ -75,9 +78,10 @@ fn progress(ui: &mut Ui, live: &Live) {
     response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
 }
 
-/// Shows the run's step, the noise and whether it plays in one line, for presentations.
-pub(super) fn state(ui: &mut Ui, live: &Live) {
+/// Shows whether the run plays, its step and the noise in a row, for presentations.
+pub(super) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     let Some(snapshot) = &live.snapshot else { return };
+    play_button(ui, live, ui.spacing().interact_size.y, requests);
     ui.label(format!("{} · {}", step_and_noise(snapshot), in_words(snapshot.playback)));
 }
 

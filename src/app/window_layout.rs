@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::presentation::Presentation;
 use super::side_panel::PanelSizes;
 
 /// The shown panels, and their sizes.
@@ -14,7 +15,13 @@ pub(super) struct WindowLayout {
     #[serde(skip)]
     pub room_for_plots: bool,
     #[serde(skip)]
-    pub presenting: bool,
+    pub presentation: Option<Presentation>,
+}
+
+impl WindowLayout {
+    pub(super) fn is_presenting(&self) -> bool {
+        self.presentation.is_some()
+    }
 }
 
 impl Default for WindowLayout {
@@ -24,7 +31,7 @@ impl Default for WindowLayout {
             plots: true,
             sizes: PanelSizes::default(),
             room_for_plots: true,
-            presenting: false,
+            presentation: None,
         }
     }
 }

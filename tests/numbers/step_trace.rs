@@ -1,6 +1,6 @@
 //! Recorded steps, against the steps that were taken.
 
-use valleyscope_engine::optimizer::{Operand, Operation, RatioCorrection, RuleKind, Symbol};
+use valleyscope_engine::optimizer::{ArrowRole, Operand, Operation, RatioCorrection, RuleKind, Symbol};
 use valleyscope_engine::random::Streams;
 use valleyscope_engine::simulation::{ParticleId, Setting, Simulation, StepTrace, noise_key};
 
@@ -106,6 +106,32 @@ fn the_parts_of_a_step_agree_with_the_oracle() {
             assert_close("noisy gradient", step.inputs.gradient, valley.noisy_gradient(place, sigma, draws, None));
             assert_close("direction", step.trace.direction, direction);
             assert_states(&step, &was, &particle);
+        }
+    }
+}
+
+/// The direction and the weight decay are drawn, and nothing else moves a particle of Adam or Signum.
+#[test]
+fn the_drawn_arrows_add_up_to_the_step() {
+    let rules = all_rules(0.01);
+    for (index, rule) in rules.iter().enumerate() {
+        if !matches!(rule.rule.kind(), RuleKind::Adam | RuleKind::Signum) {
+            continue;
+        }
+        let mut simulation = Simulation::new(simulation(1.0, 11, &rules));
+        simulation.select(Some(ParticleId { optimizer: index as u32 + 1, particle: 3 }));
+        for _ in 0..300 {
+            simulation.advance();
+        }
+        let step = simulation.step_trace().unwrap();
+        let drawn =
+            |role| step.trace.arrows.iter().filter(move |(arrow, _)| arrow.role == role).map(|(_, value)| *value);
+        assert_eq!(drawn(ArrowRole::Decay).count(), 1, "{}", step.inputs.rule.name());
+        let all: Vec<[f64; 2]> = drawn(ArrowRole::Direction).chain(drawn(ArrowRole::Decay)).collect();
+        for axis in 0..2 {
+            let sum: f64 = all.iter().map(|value| value[axis]).sum();
+            let moved = step.after[axis] - step.inputs.theta[axis];
+            assert!((moved + step.inputs.learning_rate * sum).abs() < 1e-12, "{all:?} and a step of {moved}");
         }
     }
 }

@@ -7,14 +7,16 @@ mod parameter;
 mod schedule;
 mod settings;
 mod simulation;
+mod slider;
 mod swatch;
 
 pub(super) use highlight::Highlight;
 pub(super) use landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
-pub(super) use settings::controls_set_by;
+pub(super) use settings::{controls_set_by, sliders_set_by};
 pub(super) use simulation::noise_choice;
+pub(super) use slider::{Pins, SliderId};
 pub(super) use swatch::color_swatch;
 
 use egui::{ScrollArea, Ui};
@@ -29,6 +31,7 @@ const HELD_SECS: f64 = 0.5;
 /// The controls panel and its scroll position.
 #[derive(Default)]
 pub(super) struct ControlsPanel {
+    pub pins: Pins,
     offset: f32,
     /// The frame, by egui's count, in which it was last drawn.
     last_frame: u64,
@@ -50,9 +53,9 @@ impl ControlsPanel {
         }
         let shown = area.show(ui, |ui| {
             ui.add_space(2.0);
-            simulation::landscape_card(ui, document, requests);
-            simulation::start_card(ui, document);
-            optimizers::cards(ui, &mut document.spec, live, requests);
+            simulation::landscape_card(ui, document, &mut self.pins, requests);
+            simulation::start_card(ui, document, &mut self.pins);
+            optimizers::cards(ui, &mut document.spec, &mut self.pins, live, requests);
             ui.add_space(8.0);
         });
         if self.held_until.is_none() {

@@ -11,8 +11,9 @@ use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 use valleyscope_experiments::view::copy_color;
 
 use super::highlight::Highlight;
-use super::parameter::{Control, HyperparameterValue};
+use super::parameter::{Control, HyperparameterValue, Look};
 use super::schedule::schedule;
+use super::slider::{Pins, SliderId};
 use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::text_editor::{self, TextEditor};
@@ -29,7 +30,7 @@ enum CardAction {
 }
 
 /// Shows all cards, and below them the menu that adds an optimizer.
-pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, requests: &mut Requests) {
+pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, live: &Live, requests: &mut Requests) {
     let mut pressed = None;
     let room = spec.optimizers.len() < SimulationSpec::MAX_OPTIMIZERS;
     let only_one = spec.optimizers.len() == 1;
@@ -46,7 +47,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
         let id = optimizer.id;
         let last = optimizer.enabled && only_one_enabled;
         let card = Card { name, run, room, removable: !only_one && !last, last_enabled: last, diverged };
-        if let Some(press) = ui.push_id(("optimizer", id), |ui| card.show(ui, optimizer)).inner {
+        if let Some(press) = ui.push_id(("optimizer", id), |ui| card.show(ui, optimizer, pins)).inner {
             pressed = Some((index, press));
         }
         editor(id, name).show(ui.ctx(), &mut optimizer.rule.rule);
@@ -106,7 +107,7 @@ struct Card<'a> {
 }
 
 impl Card<'_> {
-    fn show(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) -> Option<CardAction> {
+    fn show(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec, pins: &mut Pins) -> Option<CardAction> {
         let mut pressed = None;
         let style = ui.style().clone();
         theme::card(&style).show(ui, |ui| {
@@ -120,7 +121,7 @@ impl Card<'_> {
             header.body_unindented(|ui| {
                 let body = ui.add_enabled_ui(optimizer.enabled, |ui| {
                     let notice = replace_rule(ui, self.name, &mut optimizer.rule.rule);
-                    rule(ui, self.name, &mut optimizer.rule, self.run);
+                    rule(ui, self.name, optimizer, self.run, pins);
                     notice
                 });
                 pressed = self.footer(ui, optimizer).or(body.inner.map(CardAction::RuleReplaced));
@@ -230,20 +231,39 @@ fn on_rule_replaced(spec: &mut SimulationSpec, index: usize) {
 
 /// Shows the learning rate of a rule with its schedule in a run of `run` steps, and the rule's hyperparameters in the
 /// order of its table.
-fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule, run: Option<u64>) {
-    Control(&LEARNING_RATE).show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
+fn rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec, run: Option<u64>, pins: &mut Pins) {
+    let (id, rule) = (optimizer.id, &mut optimizer.rule);
+    learning_rate(ui, owner, rule, Look::Pinnable(pins, SliderId::LearningRate(id)));
     schedule(ui, owner, &mut rule.schedule, run);
     for (of, value) in rule.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
-        let set = match of.kind {
-            HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-                let mut shown = HyperparameterValue { of, value };
-                Control(&of.parameter()).show(ui, owner, &mut shown, HyperparameterValue { of, value: of.on_plane });
-                if of.is_whole() { shown.value.round() } else { shown.value }
-            }
-        };
-        rule.rule.set(of.key, set).expect("controls keep values in range");
+        let look = Look::Pinnable(pins, SliderId::Hyperparameter(id, of.key.into()));
+        hyperparameter(ui, owner, &mut rule.rule, of, value, look);
     }
+}
+
+pub(super) fn learning_rate(ui: &mut Ui, owner: &str, rule: &mut RatedRule, look: Look<'_>) {
+    Control(&LEARNING_RATE).show_as(ui, owner, &mut rule.learning_rate, defaults::learning_rate(), look);
+}
+
+/// Shows the control of a rule's hyperparameter with this value.
+pub(super) fn hyperparameter(
+    ui: &mut Ui,
+    owner: &str,
+    rule: &mut RuleSpec,
+    of: &'static Hyperparameter,
+    value: f64,
+    look: Look<'_>,
+) {
+    let set = match of.kind {
+        HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),
+        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
+            let mut shown = HyperparameterValue { of, value };
+            let default = HyperparameterValue { of, value: of.on_plane };
+            Control(&of.parameter()).show_as(ui, owner, &mut shown, default, look);
+            if of.is_whole() { shown.value.round() } else { shown.value }
+        }
+    };
+    rule.set(of.key, set).expect("controls keep values in range");
 }
 
 /// Shows a hyperparameter's choices; returns the value of the chosen one.

@@ -1,7 +1,8 @@
 //! The control for a quantity: name, slider, typed number and reset.
 
 use egui::{
-    Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
+    Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Tooltip, Ui,
+    vec2,
 };
 use valleyscope_engine::landscape::LandscapeParameter;
 use valleyscope_engine::noise::NoiseParameter;
@@ -13,12 +14,27 @@ use valleyscope_engine::quantity::{
 use valleyscope_engine::spacing::Spacing;
 
 use super::highlight::Highlight;
+use super::slider::{Pins, SliderId};
 use crate::app::form;
+use crate::app::icons::{Icon, icon_button};
 use crate::app::number;
+use crate::app::theme::text_width;
 use crate::app::typed::TypedField;
 
 /// The control of a parameter.
 pub(crate) struct Control<'p>(pub &'p Parameter);
+
+/// The look of a control.
+pub(super) enum Look<'a> {
+    Plain,
+    /// With a button that pins it, for presentations.
+    Pinnable(&'a mut Pins, SliderId),
+    /// With its owner's name, outside of the owner's card.
+    Named,
+}
+
+/// The largest share of a row's width that the name of a control takes with that of its owner.
+const NAME_SHARE: f32 = 0.5;
 
 /// A quantity that a slider or a typed number can set.
 pub(crate) trait Adjustable: Copy + PartialEq {
@@ -149,20 +165,35 @@ impl Adjustable for ParticleCount {
 }
 
 const FIELD_WIDTH: f32 = 72.0;
+/// The side of the button that pins a slider, in points.
+const PIN_SIDE: f32 = 20.0;
 
 impl Control<'_> {
     /// Shows the control. `owner` is the quantity's owner, for screen readers; empty for the simulation as a whole.
     pub(crate) fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
+        self.show_as(ui, owner, value, default, Look::Plain);
+    }
+
+    /// Shows the control in one of its looks.
+    pub(super) fn show_as<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q, look: Look<'_>) {
         let name = form::owned(owner, self.0.label);
+        let label = if matches!(look, Look::Named) { &name } else { self.0.label };
         let help = Help { text: self.0.explanation(), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < form::ONE_LINE_WIDTH {
-                self.label(ui, ui.available_width(), &help, value, default);
-                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default));
+                label_cell(ui, label, ui.available_width(), &help, value, default);
+                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default, look));
             } else {
                 ui.horizontal(|ui| {
-                    self.label(ui, form::NAME_WIDTH, &help, value, default);
-                    self.inputs(ui, &name, &help, value, default);
+                    let width = match look {
+                        Look::Named => {
+                            let font = TextStyle::Body.resolve(ui.style());
+                            text_width(ui, &font, label).min(NAME_SHARE * ui.available_width())
+                        }
+                        _ => form::NAME_WIDTH,
+                    };
+                    label_cell(ui, label, width, &help, value, default);
+                    self.inputs(ui, &name, &help, value, default, look);
                 });
             }
         });
@@ -178,20 +209,11 @@ impl Control<'_> {
         format!("{words} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
     }
 
-    fn label<Q: Adjustable>(&self, ui: &mut Ui, width: f32, help: &Help, value: &mut Q, default: Q) {
-        form::cell(ui, width, |ui| {
-            let response = ui.add(Label::new(self.0.label).truncate().sense(Sense::CLICK));
-            help.explain(&response);
-            if response.double_clicked() {
-                *value = default;
-            }
-        });
-    }
-
-    fn inputs<Q: Adjustable>(&self, ui: &mut Ui, name: &str, help: &Help, value: &mut Q, default: Q) {
+    fn inputs<Q: Adjustable>(&self, ui: &mut Ui, name: &str, help: &Help, value: &mut Q, default: Q, look: Look<'_>) {
         let gap = ui.spacing().item_spacing.x;
         let reset_width = ui.spacing().interact_size.y;
-        let left = ui.available_width() - FIELD_WIDTH - reset_width - 3.0 * gap;
+        let pin_width = if matches!(look, Look::Pinnable(..)) { PIN_SIDE + gap } else { 0.0 };
+        let left = ui.available_width() - FIELD_WIDTH - reset_width - pin_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
         let slider = self.slider(ui, value).accessible_name(name);
         help.explain(&slider);
@@ -205,6 +227,9 @@ impl Control<'_> {
         }
         if reset_button(ui, name, *value != default, &number::text(default.number())) {
             *value = default;
+        }
+        if let Look::Pinnable(pins, slider) = look {
+            pin_button(ui, name, pins, slider);
         }
     }
 
@@ -222,6 +247,28 @@ impl Control<'_> {
             value.number()
         });
         ui.add(slider.logarithmic(is_logarithmic).clamping(SliderClamping::Edits).show_value(false))
+    }
+}
+
+/// Shows the name of a control; a double click restores the default.
+fn label_cell<Q: Adjustable>(ui: &mut Ui, label: &str, width: f32, help: &Help, value: &mut Q, default: Q) {
+    form::cell(ui, width, |ui| {
+        let response = ui.add(Label::new(label).truncate().sense(Sense::CLICK));
+        help.explain(&response);
+        if response.double_clicked() {
+            *value = default;
+        }
+    });
+}
+
+/// Shows the button that pins a slider for presentations.
+fn pin_button(ui: &mut Ui, name: &str, pins: &mut Pins, slider: SliderId) {
+    let (icon, hint) = match pins.has(&slider) {
+        true => (Icon::Pinned, "Shown in presentations. Click to take it away."),
+        false => (Icon::Pin, "Show it in presentations. At most three are shown; one more replaces the first."),
+    };
+    if icon_button(ui, icon, PIN_SIDE, &format!("Pin {name}"), hint).clicked() {
+        pins.toggle(slider);
     }
 }
 

@@ -6,35 +6,62 @@ use valleyscope_engine::simulation::{Setting, SimulationSpec};
 use super::landscape_choice::LANDSCAPE;
 use super::schedule;
 use super::simulation::NOISE;
+use super::slider::SliderId;
+
+/// A control that a setting sets.
+struct SetControl {
+    name: String,
+    /// The control's slider; `None` for a choice.
+    slider: Option<SliderId>,
+    /// Whether the value changes.
+    is_changed: bool,
+}
 
 /// Returns the names of the controls that `settings` set to different values in two simulations; if nothing differs, of
 /// all that they set.
 pub(crate) fn controls_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
-    let set: Vec<(String, bool)> = settings.iter().flat_map(|setting| controls_of(setting, before, after)).collect();
-    let any_changed = set.iter().any(|(_, changed)| *changed);
-    set.into_iter().filter(|(_, changed)| *changed || !any_changed).map(|(name, _)| name).collect()
+    set_by(settings, before, after).map(|control| control.name).collect()
 }
 
-/// Returns the names of the controls that a setting sets, and whether their value changes.
-fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<(String, bool)> {
+/// Returns the sliders among those controls.
+pub(crate) fn sliders_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<SliderId> {
+    set_by(settings, before, after).filter_map(|control| control.slider).collect()
+}
+
+fn set_by(
+    settings: &[Setting],
+    before: &SimulationSpec,
+    after: &SimulationSpec,
+) -> impl Iterator<Item = SetControl> + use<> {
+    let set: Vec<SetControl> = settings.iter().flat_map(|setting| controls_of(setting, before, after)).collect();
+    let any_changed = set.iter().any(|control| control.is_changed);
+    set.into_iter().filter(move |control| control.is_changed || !any_changed)
+}
+
+fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<SetControl> {
     let (old, new) = (&before.landscape, &after.landscape);
+    let control = |name: &str, slider, is_changed| SetControl { name: name.to_owned(), slider, is_changed };
     match setting {
         Setting::Noise(_) => {
             let (old, new) = (&before.noise, &after.noise);
-            let kind = (NOISE.to_owned(), old.kind() != new.kind());
+            let kind = control(NOISE, None, old.kind() != new.kind());
             let parameters = new.parameters().map(|(of, value)| {
-                (of.parameter.label.to_owned(), old.get(of.parameter.key).is_some_and(|old| old != value))
+                let of = &of.parameter;
+                let is_changed = old.get(of.key).is_some_and(|old| old != value);
+                control(of.label, Some(SliderId::Noise(of.key.into())), is_changed)
             });
             std::iter::once(kind).chain(parameters).collect()
         }
         Setting::Temperature(_) => {
-            vec![(parameter::TEMPERATURE.label.to_owned(), before.temperature != after.temperature)]
+            let is_changed = before.temperature != after.temperature;
+            vec![control(parameter::TEMPERATURE.label, Some(SliderId::Temperature), is_changed)]
         }
         Setting::Landscape(_) => {
-            let kind = (LANDSCAPE.to_owned(), old.kind() != new.kind());
-            let parameters = new
-                .parameters()
-                .map(|(of, value)| (of.parameter.label.to_owned(), old.get(of.key()).is_some_and(|old| old != value)));
+            let kind = control(LANDSCAPE, None, old.kind() != new.kind());
+            let parameters = new.parameters().map(|(of, value)| {
+                let is_changed = old.get(of.key()).is_some_and(|old| old != value);
+                control(of.parameter.label, Some(SliderId::Landscape(of.key().into())), is_changed)
+            });
             std::iter::once(kind).chain(parameters).collect()
         }
         Setting::Steps(_) => Vec::new(),
@@ -46,12 +73,15 @@ fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpe
                 return Vec::new();
             };
             let owner = &after.distinct_names()[index];
-            let rate = (parameter::LEARNING_RATE.label, old.learning_rate != new.learning_rate);
-            let schedule = (schedule::LABEL, old.schedule != new.schedule);
-            let others = old.rule.hyperparameters().zip(new.rule.hyperparameters());
-            let others = others.map(|((of, old), (_, new))| (of.label, old != new));
-            let named = |(label, changed)| (format!("{owner}: {label}"), changed);
-            [rate, schedule].into_iter().chain(others).map(named).collect()
+            let named = |label: &str, slider, is_changed| control(&format!("{owner}: {label}"), slider, is_changed);
+            let rate = SliderId::LearningRate(*optimizer);
+            let rate = named(parameter::LEARNING_RATE.label, Some(rate), old.learning_rate != new.learning_rate);
+            let schedule = named(schedule::LABEL, None, old.schedule != new.schedule);
+            let others = old.rule.hyperparameters().zip(new.rule.hyperparameters()).map(|((of, old), (_, new))| {
+                let slider = of.is_axis().then(|| SliderId::Hyperparameter(*optimizer, of.key.into()));
+                named(of.label, slider, old != new)
+            });
+            [rate, schedule].into_iter().chain(others).collect()
         }
     }
 }

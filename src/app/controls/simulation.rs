@@ -1,15 +1,16 @@
 //! The cards of the settings that all optimizers share.
 
 use egui::{ComboBox, Ui};
-use valleyscope_engine::landscape::{LandscapeSpec, StartPlace};
-use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
+use valleyscope_engine::landscape::{LandscapeParameter, LandscapeSpec, StartPlace};
+use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseParameter, NoiseSpec};
 use valleyscope_engine::parameter;
 use valleyscope_engine::quantity::Temperature;
-use valleyscope_engine::simulation::{StartSpec, defaults};
+use valleyscope_engine::simulation::{SimulationSpec, StartSpec, defaults};
 use valleyscope_experiments::view::Camera;
 
 use super::landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
-use super::parameter::{Control, LandscapeValue, NoiseValue};
+use super::parameter::{Control, LandscapeValue, Look, NoiseValue};
+use super::slider::{Pins, SliderId};
 use crate::app::document::Document;
 use crate::app::form;
 use crate::app::live::Requests;
@@ -34,7 +35,7 @@ pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
 }
 
 /// Shows the landscape, its parameters and the noise on its gradient.
-pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
+pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins, requests: &mut Requests) {
     card(ui, "Landscape", |ui| {
         let Document { spec, view } = document;
         let before = spec.landscape;
@@ -48,22 +49,47 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, requests: &mu
             None => {}
         }
         for (of, value) in spec.landscape.parameters() {
-            let mut own = LandscapeValue { of, value };
-            Control(&of.parameter).show(ui, "", &mut own, LandscapeValue { of, value: of.default });
-            if own.value != value {
-                spec.landscape.set(of.key(), own.value).expect("the control keeps to the range");
-            }
+            let look = Look::Pinnable(pins, SliderId::Landscape(of.key().into()));
+            landscape_parameter(ui, &mut spec.landscape, of, value, look);
         }
         noise_choice(ui, "noise", &mut spec.noise);
         for (index, (of, value)) in spec.noise.parameters().enumerate() {
-            let mut own = NoiseValue { of, value };
-            Control(&of.parameter).show(ui, "", &mut own, NoiseValue { of, value: of.default });
-            if own.value != value {
-                spec.noise.set(index, own.value).expect("the control keeps to the range");
-            }
+            let look = Look::Pinnable(pins, SliderId::Noise(of.parameter.key.into()));
+            noise_parameter(ui, &mut spec.noise, index, of, value, look);
         }
     });
     landscape_editor(ui.ctx(), TAB, &mut document.spec.landscape);
+}
+
+/// Shows the control of a landscape's parameter with this value.
+pub(super) fn landscape_parameter(
+    ui: &mut Ui,
+    landscape: &mut LandscapeSpec,
+    of: &'static LandscapeParameter,
+    value: f64,
+    look: Look<'_>,
+) {
+    let mut own = LandscapeValue { of, value };
+    Control(&of.parameter).show_as(ui, "", &mut own, LandscapeValue { of, value: of.default }, look);
+    if own.value != value {
+        landscape.set(of.key(), own.value).expect("the control keeps to the range");
+    }
+}
+
+/// Shows the control of the noise's parameter with this index and value.
+pub(super) fn noise_parameter(
+    ui: &mut Ui,
+    noise: &mut NoiseSpec,
+    index: usize,
+    of: &'static NoiseParameter,
+    value: f64,
+    look: Look<'_>,
+) {
+    let mut own = NoiseValue { of, value };
+    Control(&of.parameter).show_as(ui, "", &mut own, NoiseValue { of, value: of.default }, look);
+    if own.value != value {
+        noise.set(index, own.value).expect("the control keeps to the range");
+    }
 }
 
 /// Moves the start to that of another landscape, unless the user has moved it.
@@ -93,19 +119,35 @@ pub(crate) fn noise_choice(ui: &mut Ui, id: &str, noise: &mut NoiseSpec) {
 }
 
 /// Shows the number of particles, their start, and the temperature of the plots.
-pub(super) fn start_card(ui: &mut Ui, document: &mut Document) {
+pub(super) fn start_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;
-        Control(&parameter::PARTICLES).show(ui, "", &mut spec.particles, defaults::particles());
-        let StartPlace { x, y } = spec.landscape.start();
-        Control(&parameter::START_X).show(ui, "", &mut spec.start.x, x);
-        Control(&parameter::START_Y).show(ui, "", &mut spec.start.y, y);
-        Control(&parameter::START_SPREAD).show(ui, "", &mut spec.start.spread, StartSpec::default().spread);
-        temperature(ui, &mut spec.temperature);
+        particles(ui, spec, Look::Pinnable(pins, SliderId::Particles));
+        start_x(ui, spec, Look::Pinnable(pins, SliderId::StartX));
+        start_y(ui, spec, Look::Pinnable(pins, SliderId::StartY));
+        start_spread(ui, spec, Look::Pinnable(pins, SliderId::StartSpread));
+        temperature_choice(ui, &mut spec.temperature);
+        temperature(ui, spec, Look::Pinnable(pins, SliderId::Temperature));
     });
 }
 
-fn temperature(ui: &mut Ui, temperature: &mut Option<Temperature>) {
+pub(super) fn particles(ui: &mut Ui, spec: &mut SimulationSpec, look: Look<'_>) {
+    Control(&parameter::PARTICLES).show_as(ui, "", &mut spec.particles, defaults::particles(), look);
+}
+
+pub(super) fn start_x(ui: &mut Ui, spec: &mut SimulationSpec, look: Look<'_>) {
+    Control(&parameter::START_X).show_as(ui, "", &mut spec.start.x, spec.landscape.start().x, look);
+}
+
+pub(super) fn start_y(ui: &mut Ui, spec: &mut SimulationSpec, look: Look<'_>) {
+    Control(&parameter::START_Y).show_as(ui, "", &mut spec.start.y, spec.landscape.start().y, look);
+}
+
+pub(super) fn start_spread(ui: &mut Ui, spec: &mut SimulationSpec, look: Look<'_>) {
+    Control(&parameter::START_SPREAD).show_as(ui, "", &mut spec.start.spread, StartSpec::default().spread, look);
+}
+
+fn temperature_choice(ui: &mut Ui, temperature: &mut Option<Temperature>) {
     let mut follows = temperature.is_none();
     let toggle = ui.checkbox(&mut follows, "Temperature Θ = learning rate η").on_hover_text(
         "The free energy F = E − ΘS weighs the entropy with Θ. Each optimizer's learning rate is a natural choice.",
@@ -113,7 +155,11 @@ fn temperature(ui: &mut Ui, temperature: &mut Option<Temperature>) {
     if toggle.changed() {
         *temperature = (!follows).then(|| Temperature::clamped(FIRST_TEMPERATURE));
     }
-    if let Some(temperature) = temperature {
-        Control(&parameter::TEMPERATURE).show(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE));
+}
+
+/// Shows the temperature of the plots, if it has a value of its own.
+pub(super) fn temperature(ui: &mut Ui, spec: &mut SimulationSpec, look: Look<'_>) {
+    if let Some(temperature) = &mut spec.temperature {
+        Control(&parameter::TEMPERATURE).show_as(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE), look);
     }
 }

@@ -8,8 +8,12 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_experiments::view::range::{union, with_margin};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 
+use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
-use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, line, point, readout};
+use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashes, line, point, readout};
+
+/// The width of curves, in points.
+const WIDTH: f32 = 1.6;
 
 /// The curve of an ensemble in a chart.
 pub(super) struct ChartSeries<'a> {
@@ -61,7 +65,9 @@ impl Chart<'_> {
             is_moved: [true, self.y.is_some()],
             pointer: self.hover,
         };
-        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| self.draw(plot, y));
+        // A line's width, in places.
+        let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
+        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| self.draw(plot, y, near));
         if self.y.is_none() {
             shown.mark_leaving(ui, y[1], self.series.iter().filter_map(|series| self.leaving(series, y)));
         }
@@ -82,7 +88,8 @@ impl Chart<'_> {
         shown
     }
 
-    fn draw(&self, plot: &mut PlotUi<'_>, y: [f64; 2]) {
+    /// Draws the curves; one within `near` of another is dashed there.
+    fn draw(&self, plot: &mut PlotUi<'_>, y: [f64; 2], near: f64) {
         for series in &self.series {
             for run in &series.curve.runs {
                 let ends = |of: fn(&CurvePoint) -> Option<[f64; 2]>| {
@@ -92,13 +99,18 @@ impl Chart<'_> {
                 band(plot, ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35), y);
             }
         }
-        for ChartSeries { name, color, curve, .. } in &self.series {
+        let curves: Vec<&DiagnosticCurve> = self.series.iter().map(|series| series.curve).collect();
+        for (index, ChartSeries { name, color, curve, .. }) in self.series.iter().enumerate() {
             for run in &curve.runs {
                 if let [only] = run.as_slice() {
                     point(plot, [only.x, only.y], MarkerShape::Circle, 2.5, *color, y);
-                } else {
-                    let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                    line(plot, name, &places, 1.6, *color, y);
+                }
+                for Part { points, dash } in parts(run, &curves[..index], near) {
+                    let places: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
+                    match dash {
+                        None => line(plot, name, &places, WIDTH, *color, y),
+                        Some(dash) => dashes(plot, name, &places, [WIDTH, dash], *color, y),
+                    }
                 }
             }
             if let (Some(_), Some(last)) = (curve.diverged, curve.points().last()) {

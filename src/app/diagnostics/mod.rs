@@ -2,6 +2,7 @@
 
 mod chart;
 mod choices;
+mod coincidence;
 mod csv;
 mod curves;
 mod detail;

@@ -29,6 +29,9 @@ pub struct FormulaPanel {
 /// The height of a window, in points, below which the panel omits the hint at choosing a particle.
 const LOW_WINDOW: f32 = 640.0;
 
+/// The least width of the list of optimizers, with which the chooser of a small window is a single row.
+const NARROW_LIST: f32 = 64.0;
+
 impl FormulaPanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
         particle_chooser(ui, document, live, requests);
@@ -81,6 +84,7 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
         let before = optimizer;
         egui::ComboBox::from_id_salt("formula optimizer")
             .selected_text(label(optimizer))
+            .width(NARROW_LIST)
             .height(500.0)
             .show_ui(ui, |ui| {
                 for &(id, _) in &ensembles {

@@ -37,10 +37,13 @@ pub fn glyphs(step: &StepTrace) -> Vec<Glyph> {
         glyph("−∇L", "down the gradient", Color32::WHITE, step.gradient),
         glyph("−g", "down the noisy gradient", Color32::from_rgb(120, 220, 255), noisy_gradient),
     ];
-    glyphs.extend(step.trace.arrows.iter().map(|(arrow, value)| {
+    // A rule without weight decay has none to draw.
+    let drawn = step.trace.arrows.iter().filter(|(arrow, value)| arrow.role != ArrowRole::Decay || *value != [0.0; 2]);
+    glyphs.extend(drawn.map(|(arrow, value)| {
         let color = match arrow.role {
             ArrowRole::Momentum => Color32::from_rgb(255, 150, 220),
             ArrowRole::Direction => Color32::from_rgb(160, 255, 160),
+            ArrowRole::Decay => Color32::from_rgb(200, 165, 255),
         };
         glyph(arrow.label, arrow.meaning, color, *value)
     }));
@@ -76,7 +79,7 @@ pub(super) enum GlyphKey {
     WithHints,
 }
 
-/// Draws the arrows, and their key into a corner; returns the key's area.
+/// Draws the arrows, and their key into a corner where it covers none of `particles`; returns the key's area.
 pub(super) fn draw(
     painter: &Painter,
     canvas: Rect,
@@ -84,6 +87,7 @@ pub(super) fn draw(
     step: &StepTrace,
     font: &FontId,
     with_key: GlyphKey,
+    particles: &[Pos2],
 ) -> Rect {
     let glyphs = glyphs(step);
     let theta = step.inputs.theta;
@@ -125,7 +129,7 @@ pub(super) fn draw(
         (false, GlyphKey::Plain) => "Lengths are logarithmic.",
         (false, GlyphKey::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
     };
-    key(painter, canvas, &glyphs, font, note)
+    key(painter, canvas, &glyphs, font, note, particles)
 }
 
 /// Returns the position of a point of the plane on the screen.
@@ -222,9 +226,12 @@ fn place_mark(painter: &Painter, at: Pos2, symbol: &str, font: &FontId) -> Rect 
     name.union(Rect::from_center_size(at, Vec2::splat(10.0)))
 }
 
-/// Draws the key of the arrows with their sizes and a note into the lower right corner, if there is room; returns its
-/// area.
-fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &str) -> Rect {
+/// The distance of the key from particles, in points.
+const CLEAR: f32 = 12.0;
+
+/// Draws the key of the arrows with their sizes and a note into a corner, if there is room: the lower right one, or
+/// another that holds fewer of `particles`; returns its area.
+fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &str, particles: &[Pos2]) -> Rect {
     let text = Color32::from_gray(235);
     let rows: Vec<_> = glyphs
         .iter()
@@ -245,7 +252,15 @@ fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &
     let width = 26.0 + names + 14.0 + sizes;
     let note = painter.layout(note.to_owned(), font.clone(), Color32::from_gray(190), width);
     let height = line * rows.len() as f32 + note.size().y + 4.0;
-    let area = Rect::from_min_size(canvas.max - vec2(width + 22.0, height + 20.0), vec2(width + 14.0, height + 12.0));
+    let size = vec2(width + 14.0, height + 12.0);
+    let corners = canvas.shrink(8.0);
+    let areas = [
+        Rect::from_min_size(corners.max - size, size),
+        Rect::from_min_size(pos2(corners.left(), corners.bottom() - size.y), size),
+        Rect::from_min_size(corners.min, size),
+    ];
+    let covered = |area: &Rect| particles.iter().filter(|at| area.expand(CLEAR).contains(**at)).count();
+    let area = areas.into_iter().min_by_key(covered).unwrap_or(areas[0]);
     if area.height() > 0.6 * canvas.height() || area.width() > 0.7 * canvas.width() {
         return Rect::NOTHING;
     }

@@ -18,6 +18,8 @@ pub(super) struct CanvasLayout {
     pub body: FontId,
     /// True if space is scarce, so that legends are short and keys are omitted.
     pub compact: bool,
+    /// Whether the legend is on the canvas.
+    pub has_legend: bool,
 }
 
 impl CanvasLayout {
@@ -32,7 +34,7 @@ impl CanvasLayout {
         let pixels_per_point = ui.ctx().pixels_per_point();
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
             let canvas = area.round_to_pixels(pixels_per_point);
-            return CanvasLayout { canvas, bar: None, font, body, compact: true };
+            return CanvasLayout { canvas, bar: None, font, body, compact: true, has_legend: true };
         }
         // The labels of the ticks and the name of the axis.
         let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
@@ -47,6 +49,6 @@ impl CanvasLayout {
         let bar =
             Some(Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom())));
         let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
-        CanvasLayout { canvas, bar, font, body, compact }
+        CanvasLayout { canvas, bar, font, body, compact, has_legend: true }
     }
 }

@@ -1,20 +1,23 @@
 //! The legend of the ensembles: names, values, and visibility.
 
-use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
+use egui::{Align2, Color32, FontId, Painter, Rect, Response, Sense, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_experiments::view::ticks::significant;
 
 use super::layout::CanvasLayout;
 use super::marker::{color_of, draw_marker, marker_of};
-use super::projection::Projection;
 use crate::app::theme::text_width;
 use crate::app::{Document, Live};
 use crate::player::EnsembleView;
 
 const PADDING: f32 = 7.0;
+/// The parts of the padding outside and inside of a row.
+const ROW_MARGIN: f32 = 2.0;
+const ROW_PADDING: f32 = PADDING - ROW_MARGIN;
 const MARKER: f32 = 18.0;
 const GAP: f32 = 14.0;
 const HEADING: &str = "mean L";
+const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
 const TEXT: Color32 = Color32::from_gray(240);
@@ -92,9 +95,8 @@ pub(super) struct Legend {
     pub area: Rect,
     rows: Vec<Row>,
     font: FontId,
-    /// The height of a row, and the width of its contents, in points.
+    /// The height of a row, in points.
     line: f32,
-    width: f32,
     /// True if there is a column of values; without one, rows show only essential values.
     shows_values: bool,
 }
@@ -103,7 +105,7 @@ impl Legend {
     pub(super) fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let mut rows = rows(document, live);
+        let mut rows = if layout.has_legend { rows(document, live) } else { Vec::new() };
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
@@ -123,7 +125,7 @@ impl Legend {
             true => Rect::NOTHING,
             false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
         };
-        Legend { area, rows, font, line, width, shows_values }
+        Legend { area, rows, font, line, shows_values }
     }
 
     /// Draws the legend. A click on a row hides or shows its ensemble.
@@ -133,73 +135,90 @@ impl Legend {
         }
         let painter = ui.painter().with_clip_rect(canvas);
         painter.rect_filled(self.area, 5.0, Color32::from_black_alpha(165));
-        let inner = self.area.shrink2(vec2(PADDING, PADDING - 2.0));
+        let inner = self.area.shrink2(vec2(ROW_MARGIN, PADDING - 2.0));
         let mut top = inner.top();
         if self.shows_values {
-            let right = pos2(inner.left() + self.width, top);
+            let right = pos2(inner.right() - ROW_PADDING, top);
             painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), Color32::from_gray(190));
             top += self.line;
         }
+        let colors = [TEXT, WARNING, Color32::WHITE];
         for row in &self.rows {
-            self.show_row(ui, &painter, row, pos2(inner.left(), top), live);
+            let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
+            let response = ui.interact(area, ui.scope_id().with(("legend", row.id)), Sense::click());
+            row.show(&painter, response, row.shown_value(self.shows_values), &self.font, colors, live);
             top += self.line;
-        }
-    }
-
-    fn show_row(&self, ui: &mut Ui, painter: &Painter, row: &Row, at: Pos2, live: &mut Live) {
-        let area =
-            Rect::from_min_max(pos2(self.area.left() + 2.0, at.y), pos2(self.area.right() - 2.0, at.y + self.line));
-        let response = ui.interact(area, ui.scope_id().with(("legend", row.id)), Sense::click());
-        response.widget_info(|| {
-            let mut info = WidgetInfo::selected(egui::Role::CheckBox, true, row.shown, format!("Show {}", row.name));
-            info.current_text_value = Some(format!("mean loss {} {}", row.loss, row.diverged));
-            info
-        });
-        if response.hovered() || response.has_focus() {
-            painter.rect_filled(area, 3.0, Color32::from_white_alpha(28));
-        }
-        if response.has_focus() {
-            let stroke = Stroke::new(1.0, Color32::WHITE);
-            painter.rect_stroke(area, 3.0, stroke, egui::StrokeKind::Inside);
-        }
-        let opacity = if row.shown { 1.0 } else { 0.4 };
-        let text = TEXT.gamma_multiply(opacity);
-        let middle = area.center().y;
-        let fill = if row.shown { row.color } else { Color32::TRANSPARENT };
-        let outline = if row.shown { Color32::BLACK } else { text };
-        painter.add(draw_marker(row.marker, pos2(at.x + 6.0, middle), 4.5, fill, outline));
-        let name_at = pos2(at.x + MARKER, middle);
-        let name = painter.text(name_at, Align2::LEFT_CENTER, &row.drawn_name, self.font.clone(), text);
-        if !row.shown {
-            painter.hline(name.x_range(), middle, Stroke::new(1.0, text));
-        }
-        let color = if row.diverged.is_empty() { text } else { WARNING.gamma_multiply(opacity) };
-        let value = row.shown_value(self.shows_values);
-        painter.text(pos2(at.x + self.width, middle), Align2::RIGHT_CENTER, value, self.font.clone(), color);
-        let hint = if row.shown { "Click to hide" } else { "Click to show" };
-        if response.on_hover_text(format!("{hint} {}. {}", row.name, row.diverged)).clicked() {
-            let _ = live.hidden.remove(&row.id) || live.hidden.insert(row.id);
         }
     }
 }
 
-/// The radius of the marker of an ensemble's mean, in points.
-pub(super) const MEAN_RADIUS: f32 = 4.5;
-
-/// Marks the mean of each shown ensemble.
-pub(super) fn mark_means(ui: &Ui, canvas: Rect, document: &Document, live: &Live, projection: &Projection) {
-    let painter = ui.painter().with_clip_rect(canvas);
-    for view in live.visible() {
-        let Some(&[x, y]) = view.mean_path.last() else { continue };
-        let Some(mark) = projection.mark([f64::from(x), f64::from(y)]) else { continue };
-        let (at, opacity) = (mark.on(canvas), mark.opacity());
-        let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer) else { continue };
-        if x.is_finite() && y.is_finite() && canvas.expand2(Vec2::splat(10.0)).contains(at) {
-            let marker = marker_of(&document.spec.optimizers, view.optimizer);
-            let [fill, outline] = [color_of(spec), Color32::BLACK].map(|color| color.gamma_multiply(opacity));
-            painter.add(draw_marker(marker, at, MEAN_RADIUS, fill, outline));
+impl Row {
+    /// Draws the row into the area of `response`, with colours of text, warnings and the focus. A click hides or shows
+    /// its ensemble.
+    fn show(
+        &self,
+        painter: &Painter,
+        response: Response,
+        value: &str,
+        font: &FontId,
+        [text, warning, focus]: [Color32; 3],
+        live: &mut Live,
+    ) {
+        let area = response.rect;
+        response.widget_info(|| {
+            let mut info = WidgetInfo::selected(egui::Role::CheckBox, true, self.shown, format!("Show {}", self.name));
+            info.current_text_value = Some(format!("mean loss {} {}", self.loss, self.diverged));
+            info
+        });
+        if response.hovered() || response.has_focus() {
+            painter.rect_filled(area, 3.0, focus.gamma_multiply(0.11));
+        }
+        if response.has_focus() {
+            painter.rect_stroke(area, 3.0, Stroke::new(1.0, focus), egui::StrokeKind::Inside);
+        }
+        let opacity = if self.shown { 1.0 } else { 0.4 };
+        let text = text.gamma_multiply(opacity);
+        let (left, right, middle) = (area.left() + ROW_PADDING, area.right() - ROW_PADDING, area.center().y);
+        let fill = if self.shown { self.color } else { Color32::TRANSPARENT };
+        let outline = if self.shown { Color32::BLACK } else { text };
+        painter.add(draw_marker(self.marker, pos2(left + 6.0, middle), 4.5, fill, outline));
+        let name_at = pos2(left + MARKER, middle);
+        let name = painter.text(name_at, Align2::LEFT_CENTER, &self.drawn_name, font.clone(), text);
+        if !self.shown {
+            painter.hline(name.x_range(), middle, Stroke::new(1.0, text));
+        }
+        let color = if self.diverged.is_empty() { text } else { warning.gamma_multiply(opacity) };
+        painter.text(pos2(right, middle), Align2::RIGHT_CENTER, value, font.clone(), color);
+        let hint = if self.shown { "Click to hide" } else { "Click to show" };
+        if response.on_hover_text(format!("{hint} {}. {}", self.name, self.diverged)).clicked() {
+            let _ = live.hidden.remove(&self.id) || live.hidden.insert(self.id);
         }
     }
+}
+
+/// Shows the legend in rows above the canvas, for presentations.
+pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live) {
+    let font = TextStyle::Body.resolve(ui.style());
+    let visuals = ui.visuals();
+    let colors = [visuals.text_color(), visuals.warn_fg_color, visuals.strong_text_color()];
+    let line = (1.45 * font.size).round();
+    egui::Frame::NONE.inner_margin(egui::Margin { left: 8, right: 8, top: 4, bottom: 0 }).show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
+            ui.weak(HEADING);
+            let most = ui.max_rect().width();
+            // The widest usual value, so that entries stay where they are while the run goes on.
+            let reserved = text_width(ui, &font, WIDEST_VALUE);
+            for mut row in rows(document, live) {
+                let width_of = |text: &str| text_width(ui, &font, text);
+                row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * most));
+                let names_and_value = width_of(&row.drawn_name) + GAP + width_of(&row.value).max(reserved);
+                let size = vec2(MARKER + names_and_value + 2.0 * ROW_PADDING, line);
+                let (_, response) = ui.allocate_exact_size(size, Sense::click());
+                row.show(ui.painter(), response, &row.value, &font, colors, live);
+            }
+        });
+    });
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod layout;
 mod legend;
 pub(crate) mod marker;
 mod marks;
+mod means;
 mod motion;
 mod paint;
 mod panel;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui_wgpu::{self, RenderState};
-use egui::{Context, Painter, Rect, Response, Sense, Ui, Vec2, WidgetInfo, vec2};
+use egui::{Context, Painter, Pos2, Rect, Response, Sense, Ui, Vec2, WidgetInfo, vec2};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit, SymLog, Viewport};
 
 use super::framing::Framing;
@@ -11,11 +11,12 @@ use super::glyphs;
 use super::interaction::{CameraMove, Interaction, Tool};
 use super::layout::CanvasLayout;
 use super::legend::{self, Legend};
+use super::means::EnsembleMean;
 use super::paint::{self, LandscapeCallback, SharedUploads};
 use super::projection::{Projection, SurfaceCache};
 use super::readout::{self, Readout};
 use super::summary::summary;
-use super::{axes, color_bar, marks, space_axes};
+use super::{axes, color_bar, marks, means, space_axes};
 use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene, SpaceScene};
 use crate::player::{Snapshot, trail_columns};
@@ -89,11 +90,29 @@ impl LandscapePanel {
         self.framing.orbit()
     }
 
+    /// Shows the landscape below its tools, with the legend on it.
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         self.tools(ui, document, requests);
+        self.canvas(ui, true, document, live, requests);
+    }
+
+    /// Shows the landscape below its legend, which so covers no particle.
+    pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        legend::row(ui, document, live);
+        self.canvas(ui, false, document, live, requests);
+    }
+
+    fn canvas(
+        &mut self,
+        ui: &mut Ui,
+        has_legend: bool,
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) {
         let area = ui.available_rect_before_wrap();
         (self.last_size, self.was_in_space) = (area.size(), document.view.space);
-        let layout = CanvasLayout::new(ui, area, document.view.space);
+        let layout = CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, document.view.space) };
         ui.allocate_rect(area, Sense::hover());
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::click_and_drag());
         if layout.canvas.width() < 16.0 || layout.canvas.height() < 16.0 {
@@ -264,8 +283,9 @@ impl LandscapePanel {
         if let Some(axes) = &space_axes {
             space_axes::draw_walls(&painter, canvas, axes, ui.visuals());
         }
+        let means = means::means(live, &projection, canvas);
         if self.render_state.is_some() {
-            self.paint_landscape(ui, canvas, scale, &projection, document, live);
+            self.paint_landscape(ui, canvas, scale, (&projection, &means), document, live);
         } else {
             marks::no_gpu(ui, canvas);
         }
@@ -283,8 +303,9 @@ impl LandscapePanel {
             space_axes::draw(&painter, canvas, axes, font, ui.visuals());
         }
         marks::draw_start(&painter, canvas, &projection, document);
-        legend::mark_means(ui, canvas, document, live, &projection);
-        let key_area = draw_glyphs(&painter, response, layout, &projection, document, live);
+        means::draw(ui, canvas, document, &means);
+        let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+        let key_area = draw_glyphs(&painter, response, layout, &projection, document, live, &particles);
         marks::draw_run_away_note(&painter, canvas, document, self.framing.left_out(), font);
         if let Some(bar) = layout.bar {
             if space_axes.is_none() {
@@ -299,7 +320,8 @@ impl LandscapePanel {
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
         {
             let taken = [legend.area, key_area];
-            readout::draw(&painter, canvas, pointer, &Readout::at(&landscape, xy), font, &taken);
+            let readout = Readout::at(&landscape, xy);
+            readout::draw(&painter, canvas, pointer, &readout, font, (&taken, &particles));
         }
         if response.has_focus() {
             let stroke = ui.visuals().selection.stroke;
@@ -318,7 +340,7 @@ impl LandscapePanel {
         ui: &Ui,
         canvas: Rect,
         scale: SymLog,
-        projection: &Projection,
+        (projection, means): (&Projection, &[EnsembleMean]),
         document: &Document,
         live: &Live,
     ) {
@@ -332,12 +354,13 @@ impl LandscapePanel {
             .filter_map(|ensemble| {
                 let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
                 let selected = live.selected.filter(|particle| particle.optimizer == spec.id);
+                let nested = means.iter().find(|mean| mean.id == spec.id).map_or(1.0, |mean| mean.scale);
                 Some(EnsembleStyle {
                     id: spec.id,
                     color: spec.rgb(),
                     trail_steps: u32::try_from(columns - 1).unwrap_or(view.trail_steps),
-                    trail_width: view.trail_width,
-                    point_radius: view.point_radius,
+                    trail_width: nested * view.trail_width,
+                    point_radius: nested * view.point_radius,
                     mean_path: view.mean_path,
                     selected: selected.and_then(|particle| u32::try_from(particle.particle).ok()),
                 })
@@ -371,6 +394,7 @@ fn draw_glyphs(
     projection: &Projection,
     document: &Document,
     live: &Live,
+    particles: &[Pos2],
 ) -> Rect {
     let Some(step) = live.step_trace().filter(|_| document.view.glyphs) else { return Rect::NOTHING };
     // A picture cannot be clicked or zoomed.
@@ -379,5 +403,5 @@ fn draw_glyphs(
         false if response.sense.senses_click() => glyphs::GlyphKey::WithHints,
         false => glyphs::GlyphKey::Plain,
     };
-    glyphs::draw(painter, layout.canvas, projection, step, &layout.font, key)
+    glyphs::draw(painter, layout.canvas, projection, step, &layout.font, key, particles)
 }

@@ -44,10 +44,19 @@ impl Readout {
 }
 
 const PADDING: f32 = 7.0;
+/// The distance from particles, in points.
+const CLEAR: f32 = 12.0;
 
-/// Draws the values into a corner of the canvas: the first, from the lower left on, that is free and not near the
-/// pointer.
-pub(super) fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Readout, font: &FontId, taken: &[Rect]) {
+/// Draws the values into a corner of the canvas: the first, from the lower left on, that is free of `taken` and of
+/// `particles` and not near the pointer.
+pub(super) fn draw(
+    painter: &Painter,
+    canvas: Rect,
+    pointer: Pos2,
+    readout: &Readout,
+    font: &FontId,
+    (taken, particles): (&[Rect], &[Pos2]),
+) {
     let (name_color, value_color) = (Color32::from_gray(180), Color32::from_gray(245));
     let line = (font.size * 1.35).round();
     // As wide as the widest number, so that the box keeps its size while the pointer moves.
@@ -68,7 +77,10 @@ pub(super) fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Rea
     });
     let mut places = corners.into_iter().chain(beside);
     let away = |place: &Rect| !place.expand(20.0).contains(pointer);
-    let clear = |place: &Rect| !taken.iter().any(|other| other.intersects(*place));
+    let clear = |place: &Rect| {
+        let covers = |at: &Pos2| place.expand(CLEAR).contains(*at);
+        !taken.iter().any(|other| other.intersects(*place)) && !particles.iter().any(covers)
+    };
     let Some(area) = places.clone().find(|place| away(place) && clear(place)).or_else(|| places.find(away)) else {
         return;
     };

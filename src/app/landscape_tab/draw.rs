@@ -9,9 +9,7 @@ use crate::app::window_layout::WindowLayout;
 use crate::app::{lesson, transport};
 
 /// The width of a window, in points, below which it does not show the plots.
-const ROOM_FOR_PLOTS: f32 = 760.0;
-/// The share of a presentation's width that the plots of a lesson take.
-const PRESENTED_PLOTS: f32 = 0.34;
+pub(super) const ROOM_FOR_PLOTS: f32 = 760.0;
 /// The smallest heights of the formulas, and of the part below them, in points.
 const LEAST_FORMULAS: f32 = 140.0;
 const LEAST_PLOTS: f32 = 250.0;
@@ -20,36 +18,35 @@ impl LandscapeTab {
     pub(super) fn draw(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
         let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
         self.diagnostics.point_at(pointed_at);
-        let points_at_plots = !pointed_at.is_empty();
         if let Some((step, lesson)) = self.editor.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
             Panel::top("lesson").frame(frame).show(ui, |ui| lesson::strip(ui, step, lesson, requests));
         }
-        if !layout.presenting {
-            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-            Panel::bottom("transport").show(ui, |ui| {
-                ui.add_space(2.0);
-                transport::bar(ui, document, live, &mut self.pace, requests);
-                ui.add_space(2.0);
-            });
-            self.beside_landscape(ui, layout, requests);
-        } else {
-            Panel::bottom("run").show(ui, |ui| transport::state(ui, &self.live));
-            if points_at_plots && ui.available_width() >= ROOM_FOR_PLOTS {
-                let width = PRESENTED_PLOTS * ui.available_width();
-                let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-                Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
-                    self.diagnostics.presentation(ui, document, live, requests);
-                });
-            }
+        if layout.is_presenting() {
+            return self.draw_presentation(ui, layout, requests);
         }
+        let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+        Panel::bottom("transport").show(ui, |ui| {
+            ui.add_space(2.0);
+            transport::bar(ui, document, live, &mut self.pace, requests);
+            ui.add_space(2.0);
+        });
+        self.beside_landscape(ui, layout, requests);
+        self.draw_landscape(ui, false, requests);
+    }
+
+    /// Draws the landscape into the rest of the window.
+    pub(super) fn draw_landscape(&mut self, ui: &mut Ui, is_presented: bool, requests: &mut Requests) {
         // The document of a recording has the settings of the recorded step.
         let recorded = self.live.snapshot.as_ref().filter(|_| self.animation.is_recording());
         let mut recorded = recorded.map(|snapshot| self.editor.draft.document.in_force(&snapshot.spec));
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
             let document = recorded.as_mut().unwrap_or(&mut self.editor.draft.document);
-            self.landscape.ui(ui, document, &mut self.live, requests);
+            match is_presented {
+                true => self.landscape.presentation(ui, document, &mut self.live, requests),
+                false => self.landscape.ui(ui, document, &mut self.live, requests),
+            }
         });
     }
 

@@ -6,6 +6,7 @@ use valleyscope_engine::simulation::{Record, Setting, SettingError, SimulationSp
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset};
 use valleyscope_experiments::view::ViewSettings;
 
+use crate::app::controls::{SliderId, sliders_set_by};
 use crate::app::document::Document;
 use crate::app::editor::{Draft, Editor, PresetDraft};
 
@@ -129,6 +130,21 @@ impl LandscapeEditor {
     pub(super) fn lesson(&self) -> Option<(usize, &[LessonStep])> {
         let lesson = self.saved_state().preset.lesson.as_slice();
         (!lesson.is_empty()).then_some((self.lesson_step(), lesson))
+    }
+
+    /// Returns the sliders that the lesson's step sets, or else those of the last step before it that sets any.
+    pub(super) fn lesson_sliders(&self) -> Vec<SliderId> {
+        let Some((present, lesson)) = self.lesson() else { return Vec::new() };
+        let preset = &self.saved_state().preset;
+        let of_step = |step: usize| {
+            let before = match step {
+                0 => preset.simulation.clone(),
+                _ => preset.simulation_at(step - 1).ok()?,
+            };
+            let sliders = sliders_set_by(&lesson[step].set, &before, &preset.simulation_at(step).ok()?);
+            (!sliders.is_empty()).then_some(sliders)
+        };
+        (0..=present).rev().find_map(of_step).unwrap_or_default()
     }
 
     pub(super) fn lesson_step(&self) -> usize {

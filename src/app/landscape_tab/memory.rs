@@ -8,6 +8,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::{Camera, Orbit};
 
 use super::editor::LandscapeEditor;
+use crate::app::controls::Pins;
 use crate::app::diagnostics::PlotChoices;
 use crate::app::document::Document;
 use crate::app::playback::PlaybackPace;
@@ -38,6 +39,9 @@ pub(super) struct ViewState {
     /// The ids of hidden optimizers.
     pub hidden: BTreeSet<u32>,
     pub plots: PlotChoices,
+    /// The sliders that presentations show.
+    #[serde(default)]
+    pub pins: Pins,
 }
 
 /// The restored state of the tab.

@@ -4,13 +4,14 @@ mod actions;
 mod draw;
 mod editor;
 mod memory;
+mod presentation;
 mod view_menu;
 
 use std::path::Path;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use egui::{Context, Key, Modifiers, Rect, Ui};
+use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
 use valleyscope_engine::simulation::{ParticleId, Record};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::ViewSettings;
@@ -77,9 +78,10 @@ impl RegisteredTab for LandscapeTab {
                 "Arrows on the landscape",
                 "Move the view; in space turn it, or move it with Ctrl; first Tab to the landscape",
             ),
-            ("Page Down, Page Up", "Next or previous step of a lesson"),
+            ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson"),
         ],
         has_plots: true,
+        presented_size: vec2(900.0, 506.0),
     };
 
     fn begin(start: &mut Start<'_>) -> LandscapeTab {
@@ -115,6 +117,7 @@ impl RegisteredTab for LandscapeTab {
         };
         if let Some(view) = view {
             tab.diagnostics.choose(view.plots.clone());
+            tab.controls.pins = view.pins.clone();
             if !is_asked {
                 tab.restore_view(view);
             }
@@ -184,6 +187,7 @@ impl Tab for LandscapeTab {
             selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
             hidden: self.live.hidden.clone(),
             plots: self.diagnostics.choices(),
+            pins: self.controls.pins.clone(),
         };
         Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
     }

@@ -12,7 +12,6 @@ use super::panel::{Hovered, PhasePanel};
 use super::picture::MapLook;
 use super::pixel_landscape;
 use crate::app::live::{Action, LandscapeAction, Requests};
-use crate::app::theme;
 use crate::figure::difference;
 
 /// The smallest useful width of a diagram beside another, in points.
@@ -89,7 +88,7 @@ impl PhasePanel {
             show_note(ui, frame, note);
         }
         if !self.diagrams.is_running() && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
-            let place = Rect::from_center_size(frame.center(), theme::text_scale(ui) * Vec2::new(200.0, 34.0));
+            let place = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
             ui.add_enabled_ui(self.editor.draft.sweep.check().is_ok(), |ui| {
                 if ui.put(place, Button::new("Compute this diagram")).clicked() {
                     self.run(false);

@@ -20,7 +20,6 @@ use crate::app::editor::{Draft, Editor, PresetDraft};
 use crate::app::live::Requests;
 use crate::app::pending_exports::PendingExports;
 use crate::app::side_panel::{Edge, SidePanel};
-use crate::app::theme;
 use crate::app::window_layout::WindowLayout;
 use crate::figure::{Map, as_changed};
 use crate::result::{RawPlan, SweepResult};
@@ -209,7 +208,7 @@ impl PhasePanel {
         requests: &mut Requests,
     ) {
         let width = ui.available_width();
-        if !window.presenting {
+        if !window.is_presenting() {
             let most = (0.3 * width).clamp(230.0, 440.0);
             let left =
                 SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
@@ -223,12 +222,9 @@ impl PhasePanel {
             });
         }
         self.follow(ui);
-        // Larger text needs a wider panel.
-        let scale = theme::text_scale(ui);
-        let range = 220.0 * scale..=(0.3 * width).clamp(230.0, 520.0) * scale;
-        let (name, edge, usual) = ("sweep readout", Edge::Right, 360.0 * scale);
-        let right = SidePanel { name, edge, usual, range, frame: None };
-        right.show_scaled(ui, &mut window.sizes, scale, |ui, _| {
+        let range = 220.0..=(0.3 * width).clamp(230.0, 520.0);
+        let right = SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range, frame: None };
+        right.show(ui, &mut window.sizes, |ui, _| {
             self.map_options(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));

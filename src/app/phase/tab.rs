@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use egui::{Context, Rect, Ui};
+use egui::{Context, Rect, Ui, vec2};
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 
@@ -39,6 +39,7 @@ impl RegisteredTab for PhasePanel {
             ("Enter on the phase diagram", "Show the chosen pixel as a landscape"),
         ],
         has_plots: false,
+        presented_size: vec2(1120.0, 630.0),
     };
 
     fn begin(start: &mut Start<'_>) -> PhasePanel {

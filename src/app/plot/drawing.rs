@@ -1,7 +1,7 @@
 //! The drawing of a curve in a plot: its line, its band, error bars and single points.
 
 use egui::Color32;
-use egui_plot::{FilledArea, Line, MarkerShape, PlotPoints, PlotUi, Points};
+use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, PlotPoints, PlotUi, Points};
 
 /// Clamps a place far outside of the view, whose exact distance does not matter and would overflow pixels.
 fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
@@ -38,6 +38,19 @@ pub(in crate::app) fn line(
     view: [f64; 2],
 ) {
     let line = Line::new(name, PlotPoints::from(near_line(places, view)));
+    plot.line(line.color(color).width(width).allow_hover(false));
+}
+
+/// Draws a line as dashes of this length, in points, that leave a line below it visible.
+pub(in crate::app) fn dashes(
+    plot: &mut PlotUi<'_>,
+    name: &str,
+    places: &[[f64; 2]],
+    [width, length]: [f32; 2],
+    color: Color32,
+    view: [f64; 2],
+) {
+    let line = Line::new(name, PlotPoints::from(near_line(places, view))).style(LineStyle::Dashed { length });
     plot.line(line.color(color).width(width).allow_hover(false));
 }
 

@@ -114,9 +114,7 @@ impl PlotFrame {
         let font = TextStyle::Small.resolve(ui.style());
         let area = PlotFrame::area(self.size);
         let [x, y] = &self.axes;
-        // Larger labels need more room.
-        let scale = f64::from(theme::text_scale(ui));
-        let marks = [x.labelled(area.x, scale * BESIDE), y.labelled(area.y, scale * ABOVE)];
+        let marks = [x.labelled(area.x, BESIDE), y.labelled(area.y, ABOVE)];
         let grid = |marks: &[LabelledMark]| -> Vec<GridMark> { marks.iter().map(|(mark, _)| *mark).collect() };
         let (x_grid, y_grid) = (grid(&marks[0]), grid(&marks[1]));
         let width = self.size.x - RIGHT - self.overhang(ui, &font, &marks[0]);

@@ -11,7 +11,7 @@ mod readout;
 mod zoom;
 
 pub(super) use curve_item::{CurveItem, install as install_curves};
-pub(super) use drawing::{band, error_bar, line, near_line, point};
+pub(super) use drawing::{band, dashes, error_bar, line, near_line, point};
 pub(super) use frame::{PlotAxis, PlotFrame, ShownPlot};
 pub(super) use readout::{LeavingCurve, readout};
 pub(super) use zoom::Zoom;

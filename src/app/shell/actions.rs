@@ -10,9 +10,9 @@ use crate::app::editor::{EditorStatus, HistoryStep};
 use crate::app::files::FileContent;
 use crate::app::live::{Action, Requests};
 use crate::app::opened::OpenedContent;
+use crate::app::presentation::Presentation;
 use crate::app::save_preset::SavePreset;
 use crate::app::tabs::TabName;
-use crate::app::theme;
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {
@@ -85,13 +85,14 @@ impl Valleyscope {
     }
 
     fn toggle_presentation(&mut self, ctx: &Context) {
-        self.layout.presenting = !self.layout.presenting;
-        let presenting = self.layout.presenting;
-        theme::set_text_scale(ctx, if presenting { theme::PRESENTATION_SCALE } else { 1.0 });
-        ctx.send_viewport_cmd(ViewportCommand::Fullscreen(presenting));
-        if presenting {
-            self.dialogs.messages.notify("Esc leaves the presentation. Space plays, ? shows all keys.");
+        match self.layout.presentation.take() {
+            Some(presentation) => presentation.end(ctx),
+            None => {
+                self.layout.presentation = Some(Presentation::begin(ctx, self.tabs.shown_name().info().presented_size));
+                self.dialogs.messages.notify("Esc leaves the presentation. Space plays, ? shows all keys.");
+            }
         }
+        ctx.send_viewport_cmd(ViewportCommand::Fullscreen(self.layout.is_presenting()));
     }
 
     /// Updates the tabs' computations and the window's title from the drafts.

@@ -12,7 +12,7 @@ use crate::app::tabs::TabName;
 
 impl Valleyscope {
     pub(super) fn panels(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        if !self.layout.presenting {
+        if !self.layout.is_presenting() {
             Panel::top("menu").show(ui, |ui| {
                 menu::bar(ui, &mut self.tabs, &mut self.catalog, &mut self.layout, requests);
             });
@@ -34,6 +34,9 @@ impl Valleyscope {
         let free = self.tabs.shown().area();
         self.dialogs.messages.show(ctx, free);
         self.show_quit_question(ctx);
+        if let Some(presentation) = &mut self.layout.presentation {
+            presentation.draw(ctx);
+        }
     }
 
     pub(super) fn show_save_preset(&mut self, ctx: &Context) {

@@ -23,6 +23,7 @@ use super::opened::OpenedContent;
 use super::options::{AppOptions, ExitState};
 use super::phase::PhasePanel;
 use super::plot::install_curves;
+use super::presentation::Presentation;
 use super::preset_catalog::PresetCatalog;
 use super::quit::Quitting;
 use super::save_preset::SavePreset;
@@ -155,13 +156,18 @@ impl Valleyscope {
         self.tabs.landscape.live()
     }
 
+    /// Returns whether a presentation's screen is black, and so shows nothing of the window.
+    fn is_black(&self) -> bool {
+        self.layout.presentation.as_ref().is_some_and(Presentation::is_black)
+    }
+
     fn session(&self) -> Session {
         let window = WindowState {
             tab: self.tabs.shown_name(),
             layout: self.layout.clone(),
             recent: self.catalog.recent().to_vec(),
             theme: self.context.options(|options| options.theme_preference),
-            zoom: self.context.zoom_factor(),
+            zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), Presentation::zoom_before),
         };
         Session::new(window, self.tabs.to_memories())
     }
@@ -187,7 +193,7 @@ impl eframe::App for Valleyscope {
         self.take_graphics_faults(ctx);
         self.take_answers(ctx);
         self.catalog.poll();
-        let is_window_visible = ctx.input(|input| input.viewport().visible()).unwrap_or(true);
+        let is_window_visible = !self.is_black() && ctx.input(|input| input.viewport().visible()).unwrap_or(true);
         let mut requests = Requests::default();
         for &tab in TabName::ALL {
             let frame = TabFrame { is_shown: self.tabs.is_shown(tab), is_window_visible };
@@ -201,10 +207,16 @@ impl eframe::App for Valleyscope {
             return;
         }
         let mut requests = Requests::default();
+        if let Some(presentation) = &mut self.layout.presentation {
+            presentation.fit(ui.ctx(), self.tabs.shown_name().info().presented_size);
+            presentation.take_keys(ui.ctx());
+        }
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
-        keyboard::handle(ui.ctx(), self.layout.presenting, &mut self.tabs, &mut requests);
-        self.panels(ui, &mut requests);
+        keyboard::handle(ui.ctx(), self.layout.presentation.as_mut(), &mut self.tabs, &mut requests);
+        if !self.is_black() {
+            self.panels(ui, &mut requests);
+        }
         self.dialogs(ui.ctx(), &mut requests);
         self.carry_out(ui.ctx(), requests);
         self.end_frame(ui.ctx());

@@ -117,6 +117,20 @@ fn the_usual_plots_are_seen_without_scrolling_in_a_small_window() {
 }
 
 #[test]
+fn the_usual_plots_are_seen_below_the_text_of_a_lesson_in_a_small_window() {
+    // The text takes four lines.
+    let text = "A sentence about what is to be seen, long enough for half a line. ".repeat(5);
+    let lesson = PLAIN.replace("    simulation:", &format!("    lesson: [(text: \"{text}\")],\n    simulation:"));
+    let mut app = App::begin(Begin { preset: Some(&lesson), size: [900.0, 600.0], ..Begin::default() });
+    app.settle();
+    let end = app.harness.get_by_role_and_label(Role::Button, "Play").rect().top();
+    for plot in ["loss L", "depth u", "spread |v|", "effective step size"] {
+        let rect = app.harness.get_by_label(&format!("Plot of {plot}")).rect();
+        assert!(rect.bottom() <= end && rect.height() > 40.0, "the plot of {plot} at {rect}, above {end}");
+    }
+}
+
+#[test]
 fn a_legend_of_long_names_does_not_cover_the_valley() {
     let adam = "(id: 0, rule: Adam(learning_rate: 0.01)),";
     let scheduled = "(id: 2, rule: Adam(learning_rate: 0.005, beta1: 0.95, weight_decay: 0.25, \
@@ -150,9 +164,13 @@ fn the_names_of_axes_are_below_their_numbers_also_in_a_presentation() {
             _ => None,
         });
         let texts: Vec<(&str, Rect)> = texts.collect();
-        let bottom = app.harness.get_by_role_and_label(Role::Canvas, picture).rect().bottom();
+        let canvas = app.harness.get_by_role_and_label(Role::Canvas, picture).rect();
+        let bottom = canvas.bottom();
         let (_, name) = texts.iter().find(|(text, _)| *text == name).expect("the axis has a name");
-        let numbers = texts.iter().filter(|(text, rect)| rect.top() > bottom && text.parse::<f64>().is_ok());
+        // Numbers of plots and of sliders are beside and further below.
+        let of_axis = Rect::from_x_y_ranges(canvas.x_range(), bottom..=bottom + 15.0);
+        let numbers =
+            texts.iter().filter(|(text, rect)| of_axis.contains(rect.center_top()) && text.parse::<f64>().is_ok());
         let lowest = numbers.map(|(_, rect)| rect.bottom()).fold(f32::NAN, f32::max);
         assert!(name.top() >= lowest - 1.0, "{name} is not below {lowest}");
     }

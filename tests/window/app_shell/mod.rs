@@ -11,6 +11,7 @@ mod layout;
 mod legibility;
 mod phase;
 mod phase_changes;
+mod presentation;
 mod presets;
 #[cfg(target_os = "linux")]
 mod queue;

@@ -240,7 +240,7 @@ fn a_presentation_keeps_the_plots_of_the_lesson_and_the_state_of_the_run() {
     assert_eq!(plots(&app), [true, true, true], "in the window all are shown that are chosen");
     app.harness.key_press(Key::F11);
     app.settle();
-    assert_eq!(plots(&app), [false, false, false], "this step needs none");
+    assert_eq!(plots(&app), [true, true, true], "a step that names none leaves the chosen ones");
     assert!(app.shows("Step 0 · σ = 0.5 · paused"));
     app.harness.key_press(Key::PageDown);
     app.settle();
@@ -358,7 +358,7 @@ fn a_lesson_is_readable_in_a_presentation() {
     let mut app = App::with(LESSON);
     app.harness.key_press(Key::F11);
     app.settle();
-    assert!(app.harness.query_by_role_and_label(Role::Slider, "Noise σ").is_none(), "the panels are away");
+    assert!(app.harness.query_by_role_and_label(Role::Slider, "Sharpness a").is_none(), "the panels are away");
     assert!(app.harness.query_by_role_and_label(Role::Button, "File").is_none());
     assert!(app.shows("It begins without noise."));
     app.harness.key_press(Key::PageDown);
@@ -366,7 +366,7 @@ fn a_lesson_is_readable_in_a_presentation() {
     assert!(app.shows("Now there is noise."));
     app.harness.key_press(Key::Escape);
     app.settle();
-    assert!(app.harness.query_by_role_and_label(Role::Slider, "Noise σ").is_some(), "the panels are back");
+    assert!(app.harness.query_by_role_and_label(Role::Slider, "Sharpness a").is_some(), "the panels are back");
 }
 
 #[test]

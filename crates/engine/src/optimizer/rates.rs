@@ -29,9 +29,10 @@ pub const LEAST_MEAN_OF_MASK: f64 = 1e-3;
 
 impl<A: Algebra> Rates<A> {
     /// `θ − η (d + ω x)` with the direction d, where x, mostly θ itself, is what decays (decoupled weight decay,
-    /// [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)).
+    /// [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)). The decay is drawn as an arrow.
     #[inline(always)]
     pub(crate) fn decayed_step(self, theta: A, direction: A, decayed: A) -> A {
+        A::draw(&StepArrow::DECAY, || self.weight_decay * decayed);
         theta.add_product(-self.learning_rate, direction.add_product(self.weight_decay, decayed))
     }
 

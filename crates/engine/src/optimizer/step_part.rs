@@ -76,11 +76,16 @@ pub enum ArrowRole {
     Momentum,
     /// The direction that the rule makes from the momentum, or a part that it adds.
     Direction,
+    /// The decoupled weight decay, which a rule adds to its direction.
+    Decay,
 }
 
 impl StepArrow {
     /// The momentum m, along which the particle is moved.
     pub(crate) const MOMENTUM: StepArrow = StepArrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
+
+    /// The decoupled weight decay, −ω times what decays.
+    pub(crate) const DECAY: StepArrow = StepArrow { label: "decay", meaning: "weight decay", role: ArrowRole::Decay };
 
     pub(crate) const fn direction(label: &'static str, meaning: &'static str) -> StepArrow {
         StepArrow { label, meaning, role: ArrowRole::Direction }

@@ -23,8 +23,12 @@ use crate::app::{Document, Live, Requests};
 
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
-/// The smallest size of a plot; with less room, the panel scrolls.
+/// The smallest size of a plot beside all tools; with less room, these are in a menu.
 const SMALLEST: Vec2 = vec2(150.0, 92.0);
+/// The smallest height of a plot in points; with less room, the panel scrolls.
+const LEAST_HEIGHT: f32 = 76.0;
+/// The height of the title of a plot, in points.
+const TITLE: f32 = 18.0;
 /// The gap between plots, in points.
 const GAP: f32 = 6.0;
 
@@ -138,37 +142,56 @@ impl DiagnosticsPanel {
         self.toolbar(ui, document, live, requests);
         self.table = self.table.take().filter(|table| table.is_under_way(requests));
         self.last_area = Some(ui.available_rect_before_wrap());
-        self.plots(ui, self.displayed(), document, live, requests);
+        let displayed = self.displayed();
+        self.prepare(&displayed, document, live);
+        legend(ui, &self.history, document, live);
+        self.plots(ui, &displayed, document, live, requests);
     }
 
-    /// Shows only the metrics that the lesson points at, without tools.
+    /// Returns the metrics of a presentation: those that the lesson points at, or else the displayed ones.
+    fn presented(&self) -> Vec<DiagnosticMetric> {
+        if self.pointed_at.is_empty() { self.displayed() } else { self.pointed_at.clone() }
+    }
+
+    /// Returns whether a presentation has plots: those that the lesson points at, or else those of a window that
+    /// `shows_plots`.
+    pub fn is_presented(&self, shows_plots: bool) -> bool {
+        !self.pointed_at.is_empty() || (shows_plots && !self.displayed().is_empty())
+    }
+
+    /// Shows the plots of a presentation without tools and legend; the landscape has one.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         if self.frozen {
             ui.weak(format!("Frozen at step {}", grouped(self.history.step)));
         }
-        self.plots(ui, self.pointed_at.clone(), document, live, requests);
+        let presented = self.presented();
+        self.prepare(&presented, document, live);
+        self.plots(ui, &presented, document, live, requests);
     }
 
-    fn plots(
-        &mut self,
-        ui: &mut Ui,
-        metrics: Vec<DiagnosticMetric>,
-        document: &mut Document,
-        live: &Live,
-        requests: &mut Requests,
-    ) {
+    /// Updates the curves of these metrics.
+    fn prepare(&mut self, metrics: &[DiagnosticMetric], document: &Document, live: &Live) {
         if !self.frozen
             && let Some(snapshot) = &live.snapshot
         {
             self.history.update(snapshot);
         }
         self.history.name_ensembles(&document.spec);
-        let area = ui.available_rect_before_wrap();
-        self.update_curves(&metrics);
-        legend(ui, &self.history, document, live);
-        self.grid(ui, &metrics, document, live);
+        self.update_curves(metrics);
+    }
+
+    fn plots(
+        &mut self,
+        ui: &mut Ui,
+        metrics: &[DiagnosticMetric],
+        document: &mut Document,
+        live: &Live,
+        requests: &mut Requests,
+    ) {
+        let width = ui.available_width();
+        self.grid(ui, metrics, document, live);
         let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
-        self.request_detail(ui, live, requests, area.width() / columns as f32);
+        self.request_detail(ui, live, requests, width / columns as f32);
     }
 
     fn x_scale(&self) -> AxisScale {
@@ -213,7 +236,7 @@ impl DiagnosticsPanel {
         let rows = metrics.len().div_ceil(columns);
         let cell = vec2(
             (area.width() - GAP * (columns - 1) as f32) / columns as f32,
-            ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(SMALLEST.y),
+            ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(LEAST_HEIGHT),
         );
         let x = self.zoom.x.unwrap_or_else(|| self.whole_run());
         self.hover = self.hover.filter(|_| ui.ui_contains_pointer());
@@ -255,8 +278,9 @@ impl DiagnosticsPanel {
         live: &Live,
     ) -> Option<ShownPlot> {
         ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
+        ui.spacing_mut().interact_size.y = TITLE;
         ui.horizontal(|ui| {
-            ui.set_max_height(18.0);
+            ui.set_max_height(TITLE);
             ui.label(egui::RichText::new(metric.info().title).strong().text_style(TextStyle::Small))
                 .on_hover_text(metric.info().explanation);
             if metric == DiagnosticMetric::FreeEnergy {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use egui::{Rect, Ui};
+use egui::{Rect, Ui, vec2};
 use valleyscope_experiments::preset::Preset;
 
 use super::TrainingPanel;
@@ -19,6 +19,7 @@ impl RegisteredTab for TrainingPanel {
         presets_heading: "Real workloads",
         keys: &[],
         has_plots: false,
+        presented_size: vec2(1120.0, 630.0),
     };
 
     fn begin(start: &mut Start<'_>) -> TrainingPanel {

@@ -38,7 +38,7 @@ impl TrainingPanel {
     ) {
         self.threads();
         let width = ui.available_width();
-        if !window.presenting {
+        if !window.is_presenting() {
             let most = (0.36 * width).clamp(250.0, 460.0);
             let left = SidePanel {
                 name: "training controls",
