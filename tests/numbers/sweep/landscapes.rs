@@ -3,7 +3,7 @@
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::StepCount;
-use valleyscope_engine::sweep::{Precision, SweepOptimizer, SweepSpec};
+use valleyscope_engine::sweep::{Precision, Quantity, SweepOptimizer, SweepSpec};
 
 use super::specs::{backends, bits, count, fig2a, only, optimizer, runs, runs_with};
 
@@ -63,13 +63,38 @@ fn programs_have_the_same_bits_with_all_vector_instructions() {
 #[test]
 fn a_sweep_begins_at_the_start_of_its_landscape() {
     let mut spec = every_rule(LandscapeSpec::new(LandscapeKind::Himmelblau), 1);
-    spec.rows.of = valleyscope_engine::sweep::Quantity::Steps;
+    spec.rows.of = Quantity::Steps;
     (spec.rows.from, spec.rows.to, spec.rows.count) = (1.0, 2.0, count(2));
     let himmelblau = runs(Precision::Double, &spec, [0, 0], 0..3);
     assert!(himmelblau[0].metrics.iter().all(|it| (it.final_loss - 170.0).abs() < 2.0), "{:?}", himmelblau[0].metrics);
     spec.landscape = LandscapeSpec::new(LandscapeKind::Factorization);
     let factorization = runs(Precision::Double, &spec, [0, 0], 0..3);
     assert!(factorization[0].metrics.iter().all(|it| (it.final_loss - 0.32).abs() < 0.1), "it begins at (2, 0.1)");
+}
+
+#[test]
+fn a_sweep_begins_at_its_own_start() {
+    let mut spec = every_rule(LandscapeSpec::new(LandscapeKind::Factorization), 1);
+    spec.rows.of = Quantity::Steps;
+    (spec.rows.from, spec.rows.to, spec.rows.count) = (1.0, 2.0, count(2));
+    spec.start = Some(LandscapeSpec::new(LandscapeKind::Saddle).start());
+    let [x, y] = [spec.start().x.get(), spec.start().y.get()];
+    let expected = spec.landscape.landscape().loss([x, y]);
+    assert!(spec.landscape.start() != spec.start() && (expected - 0.32).abs() > 0.1, "{expected}");
+    let found = runs(Precision::Double, &spec, [0, 0], 0..3);
+    assert!(found[0].metrics.iter().all(|it| (it.final_loss - expected).abs() < 0.1), "{expected}");
+    let mut in_space = fig2a([2, 3]);
+    in_space.start = spec.start;
+    in_space.dimension = valleyscope_engine::quantity::Dimension::clamped(3);
+    assert_eq!(in_space.check().unwrap_err().path, "start");
+}
+
+#[test]
+fn axes_of_infinite_length_are_refused() {
+    let mut spec = fig2a([2, 3]);
+    spec.rows.spacing = valleyscope_engine::spacing::Spacing::Linear;
+    (spec.rows.from, spec.rows.to) = (-1e308, 1e308);
+    assert_eq!(spec.check().unwrap_err().path, "rows.to");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use npyz::NpyFile;
 use valleyscope::result::RawFormat;
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::sweep::{Quantity, Runs, SweepSpec};
 use valleyscope_runs::atomic_file::Overwrite;
 
@@ -59,11 +60,10 @@ fn other_sweeps_have_no_raw_arrays() {
     let two = refusal(|spec| spec.optimizers.truncate(2));
     assert!(two.contains("Adam, FOCUS and Signum") && two.contains("found Adam, FOCUS"), "{two}");
     assert!(
-        refusal(
-            |spec| spec.columns.of = Quantity::Landscape(valleyscope_engine::landscape::LandscapeParameterName::SLOPE)
-        )
-        .contains("found slope")
+        refusal(|spec| spec.columns.of = Quantity::Landscape(LandscapeParameterName::SLOPE)).contains("found slope")
     );
+    let river = refusal(|spec| spec.landscape = LandscapeSpec::new(LandscapeKind::River));
+    assert!(river.contains("the paper's valley") && river.contains("found River"), "{river}");
     assert!(refusal(|spec| spec.rows.of = Quantity::Steps).contains("found steps"));
     let rates =
         refusal(|spec| spec.optimizers[0].learning_rates.count = valleyscope_engine::quantity::PointCount::clamped(2));

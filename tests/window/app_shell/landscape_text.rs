@@ -148,3 +148,29 @@ fn a_sweep_runs_on_typed_landscapes() {
     assert_eq!(row.key(), "a", "a parameter of the new landscape in place of one that it lacks");
     app.until("the diagram of the formula", is_computed);
 }
+
+#[test]
+fn a_copy_as_text_is_swept_from_the_start_of_the_landscape() {
+    let mut app = computed(SMALL);
+    app.choose("Landscape L", "Rosenbrock");
+    let sweep = |app: &App| app.state().phase().preset().sweep.clone();
+    let start = sweep(&app).start();
+    assert!((sweep(&app).start.is_none(), start) == (true, LandscapeSpec::new(LandscapeKind::Rosenbrock).start()));
+    app.button("Landscape: text");
+    app.settle();
+    assert!(sweep(&app).landscape.kind().formula().is_some());
+    assert_eq!(sweep(&app).start(), start);
+}
+
+#[test]
+fn a_landscape_chosen_before_the_first_step_begins_the_plots_anew() {
+    let mut app = App::plain();
+    let first_loss = |app: &App| {
+        let snapshot = app.state().live().snapshot.as_ref()?;
+        snapshot.ensembles[0].plot.first().map(|bucket| bucket.loss.mean)
+    };
+    let before = first_loss(&app);
+    app.choose("Landscape L", "Himmelblau");
+    app.until("the player to have it", |app| first_loss(app) != before);
+    assert!((first_loss(&app).unwrap() - 170.0).abs() < 1.0, "{:?}", first_loss(&app));
+}
