@@ -31,12 +31,16 @@ impl LandscapeTab {
             let (document, live) = (&mut self.editor.draft.document, &mut self.live);
             Panel::bottom("transport").show(ui, |ui| {
                 ui.add_space(2.0);
+                self.timeline.ui(ui, document, live, requests);
                 transport::bar(ui, document, live, &mut self.pace, requests);
                 ui.add_space(2.0);
             });
             self.beside_landscape(ui, layout, requests);
         } else {
-            Panel::bottom("run").show(ui, |ui| transport::state(ui, &self.live));
+            Panel::bottom("run").show(ui, |ui| {
+                self.timeline.ui(ui, &self.editor.draft.document, &self.live, requests);
+                transport::state(ui, &self.live);
+            });
             if points_at_plots && ui.available_width() >= ROOM_FOR_PLOTS {
                 let width = PRESENTED_PLOTS * ui.available_width();
                 let (document, live) = (&mut self.editor.draft.document, &mut self.live);
