@@ -10,7 +10,7 @@ use valleyscope::player::{Player, PlayerCommand, Speed};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope_engine::simulation::{OptimizerSpec, Simulation, SimulationSpec, StartSpec};
+use valleyscope_engine::simulation::{OptimizerSpec, Simulation, SimulationSpec, StartSpec, Timeline};
 
 fn main() {
     divan::main();
@@ -62,6 +62,32 @@ fn four_optimizers(bencher: Bencher, particles: u64) {
     bencher.counter(ItemsCount::new(4 * particles)).bench_local(|| {
         simulation.advance();
         black_box(simulation.ensembles()[0].sample().loss.mean)
+    });
+}
+
+/// Measures 10,000 new steps of 4 × 1,000 particles with the keyframes of a timeline.
+#[divan::bench(sample_count = 3, sample_size = 1)]
+fn timeline_steps(bencher: Bencher) {
+    const STEPS: u64 = 10_000;
+    bencher.counter(ItemsCount::new(4_000 * STEPS)).bench_local(|| {
+        let mut timeline = Timeline::new(spec(&RULES, 1_000));
+        (0..STEPS).for_each(|_| timeline.advance());
+        timeline.bytes()
+    });
+}
+
+/// Measures a seek to another step among 10⁵ of 4 × 1,000 particles: from one to the next of 40 steps that jump to and
+/// fro over the whole run. The slowest time is that of the longest way from a keyframe.
+#[divan::bench(sample_count = 40, sample_size = 1)]
+fn seek(bencher: Bencher) {
+    const STEPS: u64 = 100_000;
+    let mut timeline = Timeline::new(spec(&RULES, 1_000));
+    (0..STEPS).for_each(|_| timeline.advance());
+    let mut step = 0;
+    bencher.bench_local(|| {
+        step = (step + 61_803) % STEPS;
+        timeline.seek(step);
+        black_box(timeline.simulation().ensembles()[0].sample().loss.mean)
     });
 }
 

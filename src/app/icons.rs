@@ -8,6 +8,7 @@ pub(super) enum Icon {
     Play,
     Pause,
     Step,
+    StepBack,
     Restart,
     Dice,
     Close,
@@ -42,6 +43,7 @@ fn shapes(icon: Icon, rect: Rect, color: Color32) -> Vec<Shape> {
         Icon::Play => vec![fill(vec![at(0.1, 0.0), at(1.0, 0.5), at(0.1, 1.0)])],
         Icon::Pause => vec![bar(0.08, 0.38), bar(0.62, 0.92)],
         Icon::Step => vec![fill(vec![at(0.0, 0.0), at(0.7, 0.5), at(0.0, 1.0)]), bar(0.76, 1.0)],
+        Icon::StepBack => vec![bar(0.0, 0.24), fill(vec![at(1.0, 0.0), at(1.0, 1.0), at(0.3, 0.5)])],
         Icon::Restart => {
             let arc = (0..=20).map(|step| {
                 let angle = (-60.0 - 290.0 * step as f32 / 20.0).to_radians();

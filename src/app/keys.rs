@@ -13,6 +13,10 @@ impl Keys<'_> {
         Keys { ctx, is_control_focused: ctx.egui_wants_keyboard_input() }
     }
 
+    pub(super) fn ctx(&self) -> &Context {
+        self.ctx
+    }
+
     /// Returns whether a control has the focus, which then receives the keys.
     pub(super) fn is_control_focused(&self) -> bool {
         self.is_control_focused

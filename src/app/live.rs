@@ -10,6 +10,7 @@ use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
+use super::setting_marks::SettingMarks;
 use crate::player::{EnsembleView, Playback, PlayerCommand, Snapshot};
 use crate::result::RawPlan;
 
@@ -18,6 +19,8 @@ use crate::result::RawPlan;
 pub struct Live {
     /// The newest snapshot. Its `columns` are those since the previous one.
     pub snapshot: Option<Snapshot>,
+    /// The marks of the session's changes.
+    pub(super) marks: SettingMarks,
     pub selected: Option<ParticleId>,
     /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
@@ -136,7 +139,10 @@ pub enum LandscapeAction {
     Set(Box<SimulationSpec>),
     Play,
     TogglePlay,
-    SingleStep,
+    /// Pauses and moves by so many steps, back where the number is negative.
+    Step(i64),
+    /// Pauses and shows this step, or the last one if it is later.
+    Seek(u64),
     Restart,
     /// Applies the lesson step of this index, from 0.
     GoToStep(usize),

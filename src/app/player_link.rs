@@ -5,7 +5,6 @@ use std::sync::mpsc::{Receiver, channel};
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 
 use super::document::Document;
-use super::live::Live;
 use super::playback::PlaybackPace;
 use crate::player::{Playback, Player, PlayerCommand, Snapshot};
 
@@ -17,8 +16,8 @@ pub(super) struct PlayerLink {
     trail_steps: u32,
     /// True while the player holds at its step.
     is_held: bool,
-    /// The number of the run before a replayed session, while the replay updates the document.
-    replayed_after: Option<u64>,
+    /// The number of commands sent that set or replaced settings.
+    settings: u64,
 }
 
 impl PlayerLink {
@@ -28,7 +27,7 @@ impl PlayerLink {
         let player = Player::spawn(spec.clone(), wake);
         player.send(PlayerCommand::Speed(pace.speed()));
         player.send(PlayerCommand::TrailLength(document.view.trail_steps as usize));
-        PlayerLink { player, spec, pace, trail_steps: document.view.trail_steps, is_held: false, replayed_after: None }
+        PlayerLink { player, spec, pace, trail_steps: document.view.trail_steps, is_held: false, settings: 0 }
     }
 
     /// Sends the player the changes since the last call: settings act in its next step, other changes restart the run.
@@ -38,44 +37,39 @@ impl PlayerLink {
         if self.spec != document.spec {
             match self.spec.settings_to(&document.spec) {
                 Some(settings) => {
-                    // A change of the controls ends a replay.
-                    self.replayed_after = self.replayed_after.filter(|_| settings.is_empty());
                     for setting in settings {
-                        self.player.send(PlayerCommand::Set(setting));
+                        self.send(PlayerCommand::Set(setting));
                     }
                 }
                 None => {
                     begun_by = Some(restart_reason(&self.spec, &document.spec));
-                    self.replayed_after = None;
-                    self.player.send(PlayerCommand::Load(Box::new(document.spec.clone())));
+                    self.send(PlayerCommand::Load(Box::new(document.spec.clone())));
                 }
             }
             self.spec = document.spec.clone();
         }
         if self.pace != pace {
             self.pace = pace;
-            self.player.send(PlayerCommand::Speed(pace.speed()));
+            self.send(PlayerCommand::Speed(pace.speed()));
         }
         if self.trail_steps != document.view.trail_steps {
             self.trail_steps = document.view.trail_steps;
-            self.player.send(PlayerCommand::TrailLength(self.trail_steps as usize));
+            self.send(PlayerCommand::TrailLength(self.trail_steps as usize));
         }
         begun_by
     }
 
     /// Replays a recorded session; its changes appear in `document` as they happen.
-    pub(super) fn replay(&mut self, document: &mut Document, record: Record, live: &Live) {
-        self.replayed_after = Some(live.snapshot.as_ref().map_or(0, |snapshot| snapshot.run));
+    pub(super) fn replay(&mut self, document: &mut Document, record: Record) {
         self.spec = record.spec.clone();
         document.spec = record.spec.clone();
-        self.player.send(PlayerCommand::Replay(Box::new(record)));
+        self.send(PlayerCommand::Replay(Box::new(record)));
     }
 
     /// Starts `document` at step 0, even if it is unchanged.
     pub(super) fn load(&mut self, document: &Document) {
-        self.replayed_after = None;
         self.spec = document.spec.clone();
-        self.player.send(PlayerCommand::Load(Box::new(self.spec.clone())));
+        self.send(PlayerCommand::Load(Box::new(self.spec.clone())));
     }
 
     /// Holds a playing run at its step, or releases it.
@@ -86,7 +80,8 @@ impl PlayerLink {
         }
     }
 
-    pub(super) fn send(&self, command: PlayerCommand) {
+    pub(super) fn send(&mut self, command: PlayerCommand) {
+        self.settings += u64::from(command.sets_settings());
         self.player.send(command);
     }
 
@@ -95,19 +90,14 @@ impl PlayerLink {
             Playback::Playing => self.send(PlayerCommand::Pause),
             Playback::Paused => self.send(PlayerCommand::Play),
             Playback::Finished => {
-                self.restart();
+                self.send(PlayerCommand::Restart);
                 self.send(PlayerCommand::Play);
             }
         }
     }
 
-    pub(super) fn restart(&mut self) {
-        self.replayed_after = None;
-        self.send(PlayerCommand::Restart);
-    }
-
     /// Requests the record of the session so far; the receiver gets it.
-    pub(super) fn record(&self) -> Receiver<Record> {
+    pub(super) fn record(&mut self) -> Receiver<Record> {
         let (sender, receiver) = channel();
         self.send(PlayerCommand::Record(sender));
         receiver
@@ -118,18 +108,16 @@ impl PlayerLink {
         self.player.try_snapshot()
     }
 
-    /// Applies the changes of a replayed session that have happened by now to the document.
-    pub(super) fn show_replayed(&mut self, document: &mut Document, snapshot: &Snapshot) {
-        if self.replayed_after.is_none_or(|before| snapshot.run <= before) {
+    /// Applies the settings in force at the shown step to the document, where they differ from those sent last: recorded
+    /// changes were repeated, or another step was sought.
+    pub(super) fn show_settings(&mut self, document: &mut Document, snapshot: &Snapshot) {
+        if snapshot.settings < self.settings {
             return;
         }
         for setting in self.spec.settings_to(&snapshot.spec).unwrap_or_default() {
             if self.spec.apply(&setting).is_err() || document.spec.apply(&setting).is_err() {
-                log::warn!("a replayed change does not fit the document: {setting:?}");
+                log::warn!("a recorded change does not fit the document: {setting:?}");
             }
-        }
-        if !snapshot.replaying {
-            self.replayed_after = None;
         }
     }
 }

@@ -45,8 +45,11 @@ fn divider(ui: &mut Ui) {
 fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     let side = 30.0;
     play_button(ui, live, side, requests);
+    if icon_button(ui, Icon::StepBack, side, "Step back", "Show the step before (←)").clicked() {
+        requests.actions.push(Action::Landscape(LandscapeAction::Step(-1)));
+    }
     if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
-        requests.actions.push(Action::Landscape(LandscapeAction::SingleStep));
+        requests.actions.push(Action::Landscape(LandscapeAction::Step(1)));
     }
     if icon_button(ui, Icon::Restart, side, "Restart", "Restart at step 0 (R)").clicked() {
         requests.actions.push(Action::Landscape(LandscapeAction::Restart));
@@ -71,6 +74,7 @@ fn progress(ui: &mut Ui, live: &Live) {
     reserved(ui, step, &format!("Step {}", grouped(widest)));
     let rate = match snapshot.playback {
         Playback::Playing => format!("{} steps/s", number::rate(snapshot.steps_per_sec)),
+        _ if snapshot.step < snapshot.last_step => format!("of {}", grouped(snapshot.last_step)),
         resting => in_words(resting).to_owned(),
     };
     let particle_steps = number::rate(snapshot.particle_steps_per_sec);

@@ -28,7 +28,7 @@ pub enum PlayerCommand {
     Load(Box<SimulationSpec>),
     /// Begin a recorded session at step 0 and repeat its changes at their steps.
     Replay(Box<Record>),
-    /// Changes the running simulation before its next step.
+    /// Changes the running simulation before its next step. At a step of the past, the later steps are removed first.
     Set(Setting),
     /// Begin again at step 0 with the settings in force now.
     Restart,
@@ -37,6 +37,11 @@ pub enum PlayerCommand {
     /// Take this many steps as fast as possible, also beyond the number of steps asked for, then pause. The
     /// snapshot that shows the last of them has been reached when its `playback` is not `Playing`.
     Advance(u64),
+    /// Pauses and shows this step again, or the last one reached if it is later. Playing on repeats the run to its last
+    /// step.
+    Seek(u64),
+    /// Pauses and shows the step so many steps earlier.
+    Back(u64),
     /// Holds a playing simulation at its step, or lets it go on from there. Whether it plays does not change, and steps
     /// asked for by [`Advance`](PlayerCommand::Advance) are taken all the same.
     Hold(bool),
@@ -50,6 +55,13 @@ pub enum PlayerCommand {
     Record(Sender<Record>),
     /// Answers with each optimizer's id and its history, in the finest stored buckets.
     History(Sender<Vec<(u32, Vec<Bucket>)>>),
+}
+
+impl PlayerCommand {
+    /// Returns whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
+    pub fn sets_settings(&self) -> bool {
+        matches!(self, Self::Load(_) | Self::Replay(_) | Self::Restart | Self::Set(_))
+    }
 }
 
 enum Message {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use valleyscope_engine::simulation::{Ensemble, ParticleId, PlotRequest, Simulation, SimulationSpec};
+use valleyscope_engine::simulation::{Ensemble, ParticleId, PlotRequest, Record, Simulation, SimulationSpec, Timeline};
 
 use super::pace::{Pace, Rate};
 use super::snapshot::{EnsembleView, Playback, Snapshot};
@@ -21,9 +21,18 @@ pub(super) struct Worker {
     inbox: Receiver<Message>,
     outbox: SyncSender<Snapshot>,
     wake: Box<dyn Fn() + Send>,
-    simulation: Simulation,
+    timeline: Timeline,
     drawings: Vec<Drawing>,
     run: u64,
+    /// The number of restarts and seeks.
+    track: u64,
+    /// The number of commands so far that set or replaced settings.
+    settings: u64,
+    /// The record of the session, and whether it has changed since it was made.
+    record: Arc<Record>,
+    is_record_old: bool,
+    /// The step to seek, after all other seeks among the waiting messages.
+    sought: Option<u64>,
     pace: Pace,
     rate: Rate,
     selected: Option<ParticleId>,
@@ -45,7 +54,7 @@ struct Drawing {
 impl Drawing {
     fn new(ensemble: &Ensemble, trail_length: usize) -> Self {
         let mut mean_path = MeanPath::new();
-        mean_path.push(ensemble.mean_position());
+        mean_path.extend_to(0, ensemble.mean_position());
         Drawing { trail: Trail::new(ensemble, trail_length), mean_path }
     }
 }
@@ -58,13 +67,19 @@ impl Worker {
         wake: Box<dyn Fn() + Send>,
     ) -> Self {
         let now = Instant::now();
+        let timeline = Timeline::new(spec);
         let mut worker = Worker {
             inbox,
             outbox,
             wake,
-            simulation: Simulation::new(spec),
+            record: Arc::new(timeline.record()),
+            is_record_old: false,
+            timeline,
             drawings: Vec::new(),
             run: 0,
+            track: 0,
+            settings: 0,
+            sought: None,
             pace: Pace::new(now),
             rate: Rate::new(now),
             selected: None,
@@ -80,6 +95,7 @@ impl Worker {
 
     pub(super) fn run(mut self) {
         while self.take_messages().is_ok() {
+            self.finish_seek();
             let due = self.pace.steps_due(Instant::now());
             if due > 0 {
                 self.advance(due);
@@ -130,14 +146,28 @@ impl Worker {
     }
 
     fn handle_command(&mut self, command: PlayerCommand) {
+        self.settings += u64::from(command.sets_settings());
+        let command = match command {
+            PlayerCommand::Seek(step) => return self.seek_later(step),
+            PlayerCommand::Back(steps) => {
+                let from = self.sought.unwrap_or_else(|| self.simulation().step());
+                return self.seek_later(from.saturating_sub(steps));
+            }
+            command => command,
+        };
+        self.finish_seek();
         match command {
-            PlayerCommand::Load(spec) => self.begin(Simulation::new(*spec)),
-            PlayerCommand::Replay(record) => self.begin(Simulation::replay(*record)),
-            PlayerCommand::Restart => self.begin(Simulation::new(self.simulation.spec().clone())),
+            PlayerCommand::Seek(_) | PlayerCommand::Back(_) => {}
+            PlayerCommand::Load(spec) => self.begin(Timeline::new(*spec)),
+            PlayerCommand::Replay(record) => self.begin(Timeline::replay(*record)),
+            PlayerCommand::Restart => self.begin(Timeline::new(self.simulation().spec().clone())),
             PlayerCommand::Set(setting) => {
-                if let Err(error) = self.simulation.apply(&setting) {
+                if let Err(error) = self.timeline.apply(&setting) {
                     log::warn!("a setting was not applied: {error}");
                 }
+                let last_step = self.timeline.last_step();
+                self.drawings.iter_mut().for_each(|drawing| drawing.mean_path.cut_after(last_step));
+                self.is_record_old = true;
             }
             PlayerCommand::Play => self.pace.play(),
             PlayerCommand::Pause => self.pace.pause(),
@@ -149,39 +179,80 @@ impl Worker {
             PlayerCommand::Speed(speed) => self.pace.set_speed(speed),
             PlayerCommand::Select(selected) => {
                 self.selected = selected;
-                self.simulation.select(selected);
+                self.timeline.select(selected);
             }
             PlayerCommand::TrailLength(length) => {
                 self.trail_length = length;
+                let capacity = self.trail_capacity();
                 for drawing in &mut self.drawings {
-                    drawing.trail.set_capacity(trail_capacity(length, &self.simulation));
+                    drawing.trail.set_capacity(capacity);
                 }
             }
             PlayerCommand::Plot(request) => self.plot = request,
             PlayerCommand::Record(answer) => {
                 // The receiver may have been dropped meanwhile.
-                let _ = answer.send(self.simulation.record().clone());
+                let _ = answer.send(self.timeline.record());
             }
             PlayerCommand::History(answer) => {
-                let ensembles = self.simulation.ensembles().iter().zip(self.simulation.histories());
+                let ensembles = self.simulation().ensembles().iter().zip(self.simulation().histories());
                 let histories = ensembles.map(|(ensemble, history)| (ensemble.optimizer(), history.finest()));
                 let _ = answer.send(histories.collect());
             }
         }
     }
 
-    fn begin(&mut self, simulation: Simulation) {
-        self.simulation = simulation;
-        self.simulation.select(self.selected);
+    fn simulation(&self) -> &Simulation {
+        self.timeline.simulation()
+    }
+
+    fn begin(&mut self, timeline: Timeline) {
+        self.timeline = timeline;
+        self.timeline.select(self.selected);
         self.run += 1;
+        self.track += 1;
+        self.is_record_old = true;
         self.pace.drop_ahead();
         self.rate = Rate::new(Instant::now());
         self.begin_drawings();
     }
 
     fn begin_drawings(&mut self) {
-        let capacity = trail_capacity(self.trail_length, &self.simulation);
-        self.drawings = self.simulation.ensembles().iter().map(|ensemble| Drawing::new(ensemble, capacity)).collect();
+        let capacity = self.trail_capacity();
+        self.drawings = self.simulation().ensembles().iter().map(|ensemble| Drawing::new(ensemble, capacity)).collect();
+    }
+
+    /// Pauses, and seeks this step once all waiting messages are read, unless one of them seeks another.
+    fn seek_later(&mut self, step: u64) {
+        self.pace.pause();
+        self.sought = Some(step);
+    }
+
+    /// Shows the step that was sought, with its trails.
+    fn finish_seek(&mut self) {
+        let Some(step) = self.sought.take() else { return };
+        let step = step.min(self.timeline.last_step());
+        if step == self.simulation().step() {
+            return;
+        }
+        let capacity = self.trail_capacity();
+        self.timeline.seek(step.saturating_sub(capacity.saturating_sub(1) as u64));
+        for (drawing, ensemble) in self.drawings.iter_mut().zip(self.timeline.simulation().ensembles()) {
+            drawing.trail = Trail::new(ensemble, capacity);
+        }
+        while self.simulation().step() < step {
+            self.take_step();
+        }
+        self.track += 1;
+        self.rate = Rate::new(Instant::now());
+    }
+
+    fn take_step(&mut self) {
+        self.timeline.advance();
+        let simulation = self.timeline.simulation();
+        for (drawing, ensemble) in self.drawings.iter_mut().zip(simulation.ensembles()) {
+            drawing.trail.push(ensemble);
+            drawing.mean_path.extend_to(simulation.step(), ensemble.mean_position());
+        }
     }
 
     /// Takes up to `due` steps, as many as fit in a slice of time.
@@ -190,16 +261,14 @@ impl Worker {
         // Single steps are taken beyond the end too.
         let stops = !self.pace.is_ahead();
         let mut taken = 0;
-        while taken < due && !(stops && self.simulation.is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
-            self.simulation.advance();
-            for (drawing, ensemble) in self.drawings.iter_mut().zip(self.simulation.ensembles()) {
-                drawing.trail.push(ensemble);
-                drawing.mean_path.push(ensemble.mean_position());
-            }
+        // Changes of a replayed session become part of the record as they are made.
+        self.is_record_old |= self.simulation().is_replaying();
+        while taken < due && !(stops && self.simulation().is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
+            self.take_step();
             taken += 1;
         }
         self.pace.took(taken);
-        if stops && self.simulation.is_finished() {
+        if stops && self.simulation().is_finished() {
             self.pace.pause();
         }
         self.dirty = true;
@@ -208,7 +277,7 @@ impl Worker {
     fn playback(&self) -> Playback {
         if self.pace.is_moving() {
             Playback::Playing
-        } else if self.simulation.is_finished() {
+        } else if self.simulation().is_finished() {
             Playback::Finished
         } else {
             Playback::Paused
@@ -221,18 +290,25 @@ impl Worker {
         if !self.dirty || self.under_way || now - self.last_snapshot < SNAPSHOT_INTERVAL {
             return;
         }
-        let steps_per_sec = self.rate.measure(now, self.simulation.step(), self.pace.is_moving());
-        let particles: usize = self.simulation.ensembles().iter().map(Ensemble::particles).sum();
+        if std::mem::take(&mut self.is_record_old) {
+            self.record = Arc::new(self.timeline.record());
+        }
+        let simulation = self.timeline.simulation();
+        let steps_per_sec = self.rate.measure(now, simulation.step(), self.pace.is_moving());
+        let particles: usize = simulation.ensembles().iter().map(Ensemble::particles).sum();
         let snapshot = Snapshot {
             run: self.run,
-            step: self.simulation.step(),
+            track: self.track,
+            step: simulation.step(),
+            last_step: self.timeline.last_step(),
             playback: self.playback(),
-            spec: Arc::new(self.simulation.spec().clone()),
-            replaying: self.simulation.is_replaying(),
+            spec: Arc::new(simulation.spec().clone()),
+            settings: self.settings,
+            record: Arc::clone(&self.record),
             steps_per_sec,
             particle_steps_per_sec: steps_per_sec * particles as f64,
+            step_trace: simulation.step_trace(),
             ensembles: self.views(),
-            step_trace: self.simulation.step_trace(),
         };
         // There is room: the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);
@@ -244,24 +320,24 @@ impl Worker {
     }
 
     fn views(&mut self) -> Vec<EnsembleView> {
-        let simulation = &self.simulation;
+        let simulation = self.timeline.simulation();
         let ensembles = simulation.ensembles().iter().zip(simulation.present_samples()).zip(simulation.histories());
         let views = ensembles.zip(&mut self.drawings).map(|(((ensemble, sample), history), drawing)| EnsembleView {
             optimizer: ensemble.optimizer(),
             rule: *ensemble.rule(),
             particles: ensemble.particles(),
             columns: Arc::new(drawing.trail.take()),
-            mean_path: Arc::new(drawing.mean_path.path_to(ensemble.mean_position())),
+            mean_path: Arc::new(drawing.mean_path.path_to(simulation.step(), ensemble.mean_position())),
             bounds: bounds(ensemble),
             sample,
             plot: history.view(&self.plot),
         });
         views.collect()
     }
-}
 
-fn trail_capacity(trail_length: usize, simulation: &Simulation) -> usize {
-    trail_columns(trail_length, simulation.ensembles().iter().map(Ensemble::particles).sum())
+    fn trail_capacity(&self) -> usize {
+        trail_columns(self.trail_length, self.simulation().ensembles().iter().map(Ensemble::particles).sum())
+    }
 }
 
 fn bounds(ensemble: &Ensemble) -> Option<[f64; 4]> {

@@ -82,12 +82,13 @@ impl Trail {
     }
 }
 
-/// The mean positions of an ensemble since its start, thinned to a bounded number of points.
+/// The mean positions of an ensemble from its start to the last step of the run, thinned to a bounded number of points.
 #[derive(Clone, Debug)]
 pub(super) struct MeanPath {
     points: Vec<[f32; 2]>,
     /// The number of steps from one point to the next.
     stride: u64,
+    /// The number of steps so far, the start included.
     steps: u64,
 }
 
@@ -98,8 +99,12 @@ impl MeanPath {
         MeanPath { points: Vec::new(), stride: 1, steps: 0 }
     }
 
-    pub(super) fn push(&mut self, [x, y]: [f64; 2]) {
-        if self.steps.is_multiple_of(self.stride) {
+    /// Adds the mean position of a step, unless it was added before. Steps must be added in order.
+    pub(super) fn extend_to(&mut self, step: u64, [x, y]: [f64; 2]) {
+        if step < self.steps {
+            return;
+        }
+        if step.is_multiple_of(self.stride) {
             if self.points.len() == Self::MAX_POINTS {
                 let mut index = 0;
                 self.points.retain(|_| {
@@ -110,13 +115,24 @@ impl MeanPath {
             }
             self.points.push([x as f32, y as f32]);
         }
-        self.steps += 1;
+        self.steps = step + 1;
     }
 
-    /// Returns the thinned path, up to the present mean position.
-    pub(super) fn path_to(&self, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
-        let mut path = self.points.clone();
+    /// Removes the steps after `last`.
+    pub(super) fn cut_after(&mut self, last: u64) {
+        self.points.truncate(self.points_to(last));
+        self.steps = self.steps.min(last + 1);
+    }
+
+    /// Returns the thinned path up to a step, which ends at the mean position of that step.
+    pub(super) fn path_to(&self, step: u64, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
+        let points = self.points_to(step).min(self.points.len());
+        let mut path = self.points[..points].to_vec();
         path.push([x as f32, y as f32]);
         path
+    }
+
+    fn points_to(&self, step: u64) -> usize {
+        usize::try_from(step / self.stride).unwrap_or(usize::MAX).saturating_add(1)
     }
 }

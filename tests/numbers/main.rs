@@ -31,5 +31,6 @@ mod specs;
 mod statistics;
 mod step_trace;
 mod sweep;
+mod timeline;
 mod trajectories;
 mod typed;

@@ -312,6 +312,101 @@ fn fresh_starts_are_counted() {
 }
 
 #[test]
+fn a_sought_step_has_the_bits_the_trail_and_the_path_of_the_run() {
+    const TRAIL: usize = 40;
+    let spec = SimulationSpec { steps: Some(1000), ..simulation(1.0, 9, &all_rules(0.01)) };
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
+    player.send(PlayerCommand::TrailLength(TRAIL));
+    player.send(PlayerCommand::Advance(1000));
+    let last = wait_until_done(&player, 1000);
+    let mut track = last.track;
+    for step in [700, 701, 0, 20, 999] {
+        player.send(PlayerCommand::Seek(step));
+        let shown = wait_until(&player, |snapshot| snapshot.step == step);
+        assert!(shown.track > track, "the trail starts again");
+        track = shown.track;
+        assert_eq!((shown.last_step, shown.playback), (1000, Playback::Paused));
+        assert_same(&shown, &reference(&spec, step));
+        let first = step.saturating_sub(TRAIL as u64);
+        for (index, view) in shown.ensembles.iter().enumerate() {
+            assert_eq!(view.columns.len() as u64, (step - first + 1) * 9);
+            let oldest: Vec<_> = reference(&spec, first).ensembles()[index].positions().map(single).collect();
+            assert_eq!(view.columns[..9], oldest);
+            let path: Vec<_> = (0..=step).map(|step| last.ensembles[index].mean_path[step as usize]).collect();
+            assert_eq!(view.mean_path[..view.mean_path.len() - 1], path);
+            assert_eq!(view.mean_path.last(), path.last());
+            assert_eq!(view.plot, last.ensembles[index].plot, "the plots show the whole run");
+        }
+        let trace = shown.step_trace.map(|trace| trace.step());
+        assert_eq!(trace, (step > 0).then_some(step), "the selected particle's step is that of the shown one");
+    }
+}
+
+#[test]
+fn playing_from_an_earlier_step_repeats_the_run_and_goes_on() {
+    let spec = SimulationSpec { steps: Some(600), ..simulation(1.0, 9, &all_rules(0.01)) };
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    player.send(PlayerCommand::Advance(200));
+    wait_until_done(&player, 200);
+    player.send(PlayerCommand::Set(Setting::Noise(noise(2.0))));
+    player.send(PlayerCommand::Advance(100));
+    let last = wait_until_done(&player, 300);
+    let changes = last.record.changes.clone();
+    assert_eq!(changes.len(), 1);
+    player.send(PlayerCommand::Seek(100));
+    let shown = wait_until(&player, |snapshot| snapshot.step == 100);
+    assert_eq!(shown.spec.noise, spec.noise, "the settings in force are those of the step");
+    player.send(PlayerCommand::Play);
+    let finished = wait_until_done(&player, 600);
+    assert_eq!((finished.last_step, finished.playback), (600, Playback::Finished));
+    assert_eq!(finished.spec.noise, noise(2.0));
+    assert_eq!(record(&player), Record { spec: spec.clone(), changes });
+    let mut straight = Simulation::replay(record(&player));
+    (0..600).for_each(|_| straight.advance());
+    assert_same(&finished, &straight);
+}
+
+#[test]
+fn each_step_back_counts_however_fast_they_are_asked_for() {
+    let spec = simulation(1.0, 9, &all_rules(0.01));
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Advance(100));
+    wait_until_done(&player, 100);
+    for _ in 0..7 {
+        player.send(PlayerCommand::Back(1));
+    }
+    player.send(PlayerCommand::Back(10));
+    assert_same(&wait_until(&player, |snapshot| snapshot.step == 83), &reference(&spec, 83));
+    player.send(PlayerCommand::Back(1000));
+    assert_same(&wait_until(&player, |snapshot| snapshot.step == 0), &reference(&spec, 0));
+    player.send(PlayerCommand::Seek(u64::MAX));
+    assert_same(&wait_until(&player, |snapshot| snapshot.step == 100), &reference(&spec, 100));
+}
+
+#[test]
+fn a_change_at_an_earlier_step_replaces_the_later_ones() {
+    let spec = simulation(1.0, 9, &all_rules(0.01));
+    let player = spawn(&spec);
+    player.send(PlayerCommand::Advance(300));
+    wait_until_done(&player, 300);
+    player.send(PlayerCommand::Seek(120));
+    player.send(PlayerCommand::Set(Setting::Noise(noise(0.25))));
+    player.send(PlayerCommand::Advance(50));
+    let shown = wait_until_done(&player, 170);
+    assert_eq!(shown.last_step, 170);
+    let mut fresh = reference(&spec, 120);
+    fresh.apply(&Setting::Noise(noise(0.25))).expect("it fits");
+    (0..50).for_each(|_| fresh.advance());
+    assert_same(&shown, &fresh);
+    for (view, history) in shown.ensembles.iter().zip(fresh.histories()) {
+        assert_eq!(format!("{:?}", view.plot), format!("{:?}", history.view(&PlotRequest::default())));
+        assert_eq!(view.mean_path.len(), 172, "the path is that of the new steps");
+    }
+}
+
+#[test]
 fn a_setting_that_does_not_fit_is_refused_and_harmless() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
     let player = spawn(&spec);

@@ -2,8 +2,8 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope_engine::optimizer::{Decay, RatedRule, Schedule};
-use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
+use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, RuleSpec, Schedule, TypedRule};
+use valleyscope_engine::quantity::{DecaySteps, FinalShare, LearningRate, WarmupSteps};
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, Simulation, SimulationSpec};
 
 use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, valley};
@@ -16,7 +16,7 @@ fn bits(simulation: &Simulation) -> Vec<[u64; 2]> {
     positions.map(|position| position.map(f64::to_bits)).collect()
 }
 
-fn random_setting(random: &mut StdRng) -> Setting {
+pub(crate) fn random_setting(random: &mut StdRng) -> Setting {
     let eta = 10_f64.powf(random.random_range(-3.0..-1.0));
     let beta1 = random.random_range(0.0..0.99);
     let beta2 = random.random_range(0.0..0.999);
@@ -151,6 +151,25 @@ fn the_last_of_several_changes_between_two_steps_counts() {
         at_one(Setting::Rule { optimizer: 1, rule: adam(0.7, 0.9, 0.9, 0.1) }),
     ];
     assert_eq!(simulation.record().changes, changes);
+}
+
+/// Each text of a typed rule keeps the states that it names and drops the others, so that none may be left out.
+#[test]
+fn all_changes_of_a_typed_text_between_two_steps_are_recorded() {
+    let rule = |state: &str| {
+        let text = format!("state {state}\n{state} = 0.9*{state} + 0.1*g\ntheta = theta - eta*{state}");
+        let typed = TypedRule::new(&format!("keeps {state}"), &text).unwrap();
+        RuleSpec::on_plane(RuleKind::Typed(typed)).rated(LearningRate::clamped(0.01))
+    };
+    let mut changed = Simulation::new(simulation(1.0, 2, &[rule("m")]));
+    changed.advance();
+    for state in ["w", "m"] {
+        changed.apply(&Setting::Rule { optimizer: 1, rule: rule(state) }).unwrap();
+    }
+    changed.advance();
+    let mut replay = Simulation::replay(changed.record().clone());
+    (0..2).for_each(|_| replay.advance());
+    assert_eq!(bits(&replay), bits(&changed));
 }
 
 #[test]

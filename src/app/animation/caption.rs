@@ -1,10 +1,9 @@
 //! The caption of an animation's frames.
 
-use valleyscope_engine::optimizer::{RatedRule, Schedule};
-use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 
 use crate::app::number;
+use crate::app::setting_marks::settings_of_rule;
 use crate::app::transport::step_and_noise;
 use crate::player::Snapshot;
 
@@ -65,25 +64,6 @@ fn settings_of(spec: &SimulationSpec) -> Vec<OwnedSetting> {
         settings.map(move |words| OwnedSetting { owner: Some(name.clone()), words })
     });
     of_landscape.map(|words| OwnedSetting { owner: None, words }).chain(of_rules).collect()
-}
-
-fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
-    let value = |key: &str, value: f64| match rated.rule.choice(key) {
-        Some(choice) => choice.label.to_owned(),
-        None => number::text(value),
-    };
-    let others = rated.rule.hyperparameters();
-    let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
-    let rate = LEARNING_RATE.with(number::text(rated.learning_rate.get()));
-    let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
-    [rate, schedule].into_iter().chain(others).collect()
-}
-
-/// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".
-fn words_of_schedule(schedule: &Schedule) -> String {
-    let numbers = schedule.shown_settings().into_iter().map(|setting| setting.words);
-    let numbers = numbers.filter(|words| !words.is_empty());
-    std::iter::once(schedule.decay.name().to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

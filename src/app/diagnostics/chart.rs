@@ -1,7 +1,7 @@
 //! The chart of a metric.
 
 use egui::{Color32, Stroke, Ui, vec2};
-use egui_plot::{MarkerShape, Plot, PlotUi};
+use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, VLine};
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::DiagnosticMetric;
@@ -14,6 +14,9 @@ use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashe
 
 /// The width of curves, in points.
 const WIDTH: f32 = 1.6;
+
+/// The distance from a mark within which the pointer is on it, in points.
+const POINTED: f32 = 5.0;
 
 /// The curve of an ensemble in a chart.
 pub(super) struct ChartSeries<'a> {
@@ -33,6 +36,26 @@ pub(super) struct Chart<'a> {
     pub y: Option<[f64; 2]>,
     /// The pointer's place on the axis of steps, in this chart or another.
     pub hover: Option<f64>,
+    /// The place of the shown step; `None` for the last one.
+    pub cursor: Option<f64>,
+    pub marks: &'a [ChartMark],
+}
+
+/// The mark of changed settings on the axis of steps.
+pub(super) struct ChartMark {
+    pub step: u64,
+    pub place: f64,
+    /// The step and the changes.
+    pub text: String,
+}
+
+/// Returns the mark at the pointer of a plot.
+pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: &'a [ChartMark]) -> Option<&'a ChartMark> {
+    let x_of = |place: f64| shown.transform.position_from_point(&PlotPoint::new(place, 0.0)).x;
+    let pointer = x_of(shown.pointer?[0]);
+    let distance = |mark: &ChartMark| (x_of(mark.place) - pointer).abs();
+    let nearest = marks.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    (distance(nearest) <= POINTED).then_some(nearest)
 }
 
 impl Chart<'_> {
@@ -67,7 +90,17 @@ impl Chart<'_> {
         };
         // A line's width, in places.
         let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
-        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| self.draw(plot, y, near));
+        let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
+        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| {
+            for ChartMark { place, .. } in self.marks {
+                let line = VLine::new("change", *place).color(mark.gamma_multiply(0.8)).width(1.0);
+                plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
+            }
+            self.draw(plot, y, near);
+            if let Some(place) = self.cursor {
+                plot.vline(VLine::new("shown step", place).color(cursor).width(1.5).allow_hover(false));
+            }
+        });
         if self.y.is_none() {
             shown.mark_leaving(ui, y[1], self.series.iter().filter_map(|series| self.leaving(series, y)));
         }
@@ -82,7 +115,7 @@ impl Chart<'_> {
             shown.note(ui, text);
         }
         if let Some([pointer, _]) = shown.pointer {
-            self.tooltip(&shown.response, pointer);
+            self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks));
         }
         shown.describe(&format!("Plot of {}", self.metric.info().title), || self.summary());
         shown
@@ -116,8 +149,10 @@ impl Chart<'_> {
             if let (Some(_), Some(last)) = (curve.diverged, curve.points().last()) {
                 point(plot, [last.x, last.y], MarkerShape::Cross, 5.0, *color, y);
             }
-            if let Some(at) = self.hover.and_then(|hover| nearest(curve, hover)) {
-                point(plot, at, MarkerShape::Circle, 3.0, *color, y);
+            for place in [self.hover, self.cursor].into_iter().flatten() {
+                if let Some(at) = nearest(curve, place) {
+                    point(plot, at, MarkerShape::Circle, 3.0, *color, y);
+                }
             }
         }
     }
@@ -129,13 +164,16 @@ impl Chart<'_> {
         Some(LeavingCurve { name: series.name.to_owned(), color: series.color, first: [first.x, first.y] })
     }
 
-    /// Shows all optimizers' values at the pointer's step.
-    fn tooltip(&self, response: &egui::Response, hover: f64) {
+    /// Shows all optimizers' values at the pointer's step, and the changes of a mark at the pointer.
+    fn tooltip(&self, response: &egui::Response, hover: f64, mark: Option<&ChartMark>) {
         let step = self.scales[0].value(hover).max(0.0);
         let title = format!("{}, step {}", self.metric.info().title, grouped(step.round() as u64));
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
-        let note = is_averaged.then_some("Averaged over the steps that share a pixel.");
-        readout(response, &title, note, |ui| {
+        let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
+        let changes = mark.map(|mark| format!("{}\nClick to go there.", mark.text));
+        let notes: Vec<String> = changes.into_iter().chain(averaged).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("\n"));
+        readout(response, &title, note.as_deref(), |ui| {
             ui.label("");
             for heading in ["mean", "deviation", "min … max"] {
                 ui.weak(heading);

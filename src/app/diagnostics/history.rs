@@ -11,9 +11,11 @@ use crate::player::{EnsembleView, Snapshot};
 /// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
 pub(super) struct DiagnosticsHistory {
-    /// Identifies the snapshot: run, step, and for each curve its ends and its number of buckets.
+    /// Identifies the data: run, number of set settings, last step, and for each curve its ends and its number of
+    /// buckets.
     pub fingerprint: Vec<u64>,
-    pub step: u64,
+    /// The last step of the run.
+    pub last_step: u64,
     pub ensembles: Vec<EnsembleHistory>,
 }
 
@@ -28,7 +30,7 @@ pub(super) struct EnsembleHistory {
 impl DiagnosticsHistory {
     /// Takes a snapshot's data if they differ. [`DiagnosticsHistory::name_ensembles`] sets the names.
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
-        let mut fingerprint = vec![snapshot.run, snapshot.step];
+        let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
         for view in &snapshot.ensembles {
             fingerprint.extend([u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
             fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
@@ -38,7 +40,7 @@ impl DiagnosticsHistory {
             return;
         }
         self.fingerprint = fingerprint;
-        self.step = snapshot.step;
+        self.last_step = snapshot.last_step;
         let ensemble = |view: &EnsembleView| EnsembleHistory {
             optimizer: view.optimizer,
             name: String::new(),

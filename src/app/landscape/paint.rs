@@ -19,7 +19,8 @@ pub(super) struct Uploads {
 
 #[derive(Debug)]
 struct Upload {
-    run: u64,
+    /// The snapshot's track, on which the columns follow each other.
+    track: u64,
     particles: usize,
     /// The columns of each snapshot, and the step of its last one.
     chunks: VecDeque<(u64, Arc<Vec<[f32; 2]>>)>,
@@ -33,9 +34,9 @@ impl Uploads {
     pub(super) fn absorb(&mut self, snapshot: &Snapshot) {
         self.ensembles.retain(|id, _| snapshot.ensembles.iter().any(|view| view.optimizer == *id));
         for view in &snapshot.ensembles {
-            let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(snapshot.run, view));
-            if (upload.run, upload.particles) != (snapshot.run, view.particles) {
-                *upload = Upload::empty(snapshot.run, view);
+            let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(snapshot.track, view));
+            if (upload.track, upload.particles) != (snapshot.track, view.particles) {
+                *upload = Upload::empty(snapshot.track, view);
             }
             upload.mean_path = Arc::clone(&view.mean_path);
             upload.waiting += view.columns.len();
@@ -61,7 +62,7 @@ impl Uploads {
             if upload.chunks.is_empty() {
                 continue;
             }
-            let (run, particles, capacity) = (upload.run, upload.particles, self.capacity);
+            let (run, particles, capacity) = (upload.track, upload.particles, self.capacity);
             for (step, columns) in upload.chunks.drain(..) {
                 let positions = Positions { run, ensemble, particles, capacity, step, columns: &columns };
                 renderer.push_positions(device, queue, positions);
@@ -73,9 +74,9 @@ impl Uploads {
 }
 
 impl Upload {
-    fn empty(run: u64, view: &EnsembleView) -> Self {
+    fn empty(track: u64, view: &EnsembleView) -> Self {
         Upload {
-            run,
+            track,
             particles: view.particles,
             chunks: VecDeque::new(),
             waiting: 0,
@@ -171,10 +172,10 @@ mod tests {
         let steps: Vec<u64> = upload.chunks.iter().map(|(step, _)| *step).collect();
         assert_eq!(steps, (980..1000).collect::<Vec<_>>());
 
-        snapshot.run += 1;
+        snapshot.track += 1;
         snapshot.step = 0;
         uploads.absorb(&snapshot);
-        assert_eq!(uploads.ensembles[&4].waiting, 10, "a new run discards the columns of the old one");
+        assert_eq!(uploads.ensembles[&4].waiting, 10, "a new run or a seek discards the columns of the old one");
 
         snapshot.ensembles.clear();
         uploads.absorb(&snapshot);

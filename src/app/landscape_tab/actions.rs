@@ -13,7 +13,7 @@ use crate::player::PlayerCommand;
 
 impl LandscapeTab {
     /// Sends commands to the player.
-    pub(in crate::app) fn command(&self, commands: Vec<PlayerCommand>) {
+    pub(in crate::app) fn command(&mut self, commands: Vec<PlayerCommand>) {
         for command in commands {
             self.player.send(command);
         }
@@ -29,8 +29,10 @@ impl LandscapeTab {
                 }
             }
             LandscapeAction::TogglePlay => self.player.toggle_play(self.live.playback()),
-            LandscapeAction::SingleStep => self.player.send(PlayerCommand::Advance(1)),
-            LandscapeAction::Restart => self.player.restart(),
+            LandscapeAction::Step(steps @ ..0) => self.player.send(PlayerCommand::Back(steps.unsigned_abs())),
+            LandscapeAction::Step(steps) => self.player.send(PlayerCommand::Advance(steps.unsigned_abs())),
+            LandscapeAction::Seek(step) => self.player.send(PlayerCommand::Seek(step)),
+            LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::SaveSession => self.recording = Some(self.player.record()),
             LandscapeAction::OpenPictureExport => self.picture_export.open(),
@@ -57,7 +59,7 @@ impl LandscapeTab {
         self.diagnostics.reset_view();
         let notice = match record {
             Some(record) => {
-                self.player.replay(&mut self.editor.draft.document, record, &self.live);
+                self.player.replay(&mut self.editor.draft.document, record);
                 format!("Opened “{title}”. Its recorded changes are repeated.")
             }
             None => {

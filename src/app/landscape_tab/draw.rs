@@ -28,6 +28,7 @@ impl LandscapeTab {
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
         Panel::bottom("transport").show(ui, |ui| {
             ui.add_space(2.0);
+            self.timeline.ui(ui, document, live, requests);
             transport::bar(ui, document, live, &mut self.pace, requests);
             ui.add_space(2.0);
         });

@@ -31,6 +31,7 @@ use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
 use super::player_link::PlayerLink;
 use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
+use super::timeline::{self, TimelineBar};
 use super::wake::Wake;
 use crate::player::PlayerCommand;
 use editor::LandscapeEditor;
@@ -56,6 +57,7 @@ pub(super) struct LandscapeTab {
     picture_export: PictureExport,
     figure_export: FigureExport,
     animation: AnimationExport,
+    timeline: TimelineBar,
     /// The pending record of a session to be saved.
     recording: Option<Receiver<Record>>,
     /// The area in which the landscape was last drawn.
@@ -69,8 +71,10 @@ impl RegisteredTab for LandscapeTab {
         preset_kinds: &["Landscape"],
         presets_heading: "Landscapes",
         keys: &[
-            ("Space", "Play or pause"),
-            ("→", "Single step"),
+            timeline::KEYS[0],
+            timeline::KEYS[1],
+            timeline::KEYS[2],
+            timeline::KEYS[3],
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
             ("3", "Show the landscape as a surface in space, or from above"),
@@ -93,7 +97,7 @@ impl RegisteredTab for LandscapeTab {
         let pace = start.options.pace.or(pace).unwrap_or_default();
         let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
         let player_wake = wake.clone();
-        let player = PlayerLink::start(&editor.draft.document, pace, move || player_wake.soon());
+        let mut player = PlayerLink::start(&editor.draft.document, pace, move || player_wake.soon());
         // A preset from the command line plays with its own view, whatever the last session's state.
         let is_asked = start.options.preset.is_some();
         if start.options.play && (is_asked || view.as_ref().is_none_or(|view| view.playing)) {
@@ -112,6 +116,7 @@ impl RegisteredTab for LandscapeTab {
             picture_export: PictureExport::default(),
             figure_export: FigureExport::default(),
             animation: AnimationExport::default(),
+            timeline: TimelineBar::default(),
             recording: None,
             area: None,
         };
@@ -253,9 +258,8 @@ impl Tab for LandscapeTab {
             let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
             ask(back, LandscapeAction::GoToStep(step.saturating_sub(1)));
         }
-        if !keys.is_control_focused() {
-            ask(keys.pressed_once(Key::Space), LandscapeAction::TogglePlay);
-            ask(keys.pressed(Modifiers::NONE, Key::ArrowRight), LandscapeAction::SingleStep);
+        if !keys.is_control_focused() || self.timeline.has_focus(keys.ctx()) {
+            requests.actions.extend(timeline::pressed(keys).map(Action::Landscape));
         }
         if keys.pressed_once(Key::F) {
             let follow = &mut self.editor.draft.document.view.follow;
@@ -328,8 +332,9 @@ impl LandscapeTab {
         while let Some(snapshot) = self.player.next_snapshot() {
             self.landscape.absorb(&snapshot);
             if !self.animation.is_recording() {
-                self.player.show_replayed(&mut self.editor.draft.document, &snapshot);
+                self.player.show_settings(&mut self.editor.draft.document, &snapshot);
             }
+            self.live.marks.update(&snapshot.record);
             self.live.snapshot = Some(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {
                 break;

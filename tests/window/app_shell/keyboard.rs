@@ -67,7 +67,7 @@ fn keys_are_letters_while_typing() {
     assert!(!app.state().live().is_playing());
     assert_eq!(step(&app), Some(0));
     assert_eq!(app.state().document().view.follow, follow);
-    assert!(!app.shows("Play or pause"), "the sheet of keys stays away");
+    assert!(!app.shows("Play from the shown step, or pause"), "the sheet of keys stays away");
 }
 
 #[test]
@@ -133,12 +133,12 @@ fn undo_restores_a_removed_optimizer() {
 fn help_shows_the_keys_and_escape_closes_it() {
     let mut app = App::plain();
     press(&mut app, Modifiers::NONE, Key::F1);
-    assert!(app.shows("Play or pause"));
+    assert!(app.shows("Play from the shown step, or pause"));
     press(&mut app, Modifiers::NONE, Key::Escape);
     app.settle();
-    assert!(!app.shows("Play or pause"));
+    assert!(!app.shows("Play from the shown step, or pause"));
     press(&mut app, Modifiers::NONE, Key::Questionmark);
-    assert!(app.shows("Play or pause"));
+    assert!(app.shows("Play from the shown step, or pause"));
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod queue;
 mod raw;
 mod rule_text;
 mod session;
+mod timeline;
 mod training;
 mod training_exports;
 mod training_faults;

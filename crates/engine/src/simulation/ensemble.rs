@@ -127,6 +127,12 @@ impl Ensemble {
         self.particles
     }
 
+    /// Returns the size in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let particles = size_of_val(self.positions.as_slice()) + size_of_val(self.streams.as_slice());
+        size_of::<Ensemble>() + particles + size_of_val(self.states.as_slice())
+    }
+
     /// Returns the position (x, y) of a particle.
     pub fn position(&self, particle: usize) -> [f64; 2] {
         let [x, y] = &self.positions[particle / WIDTH];

@@ -207,8 +207,7 @@ impl Level {
     /// Returns the complete bucket that holds `step`, if it is kept.
     fn bucket_at(&self, step: u64) -> Option<&Bucket> {
         let kept = |buckets_from: u64| usize::try_from(step.checked_sub(buckets_from)? / self.width).ok();
-        let oldest = self.buckets.front()?.first_step;
-        match kept(oldest) {
+        match self.buckets.front().and_then(|oldest| kept(oldest.first_step)) {
             Some(index) => self.buckets.get(index),
             None => self.first.get(kept(0)?),
         }
@@ -237,6 +236,27 @@ impl History {
             level += 1;
         }
         self.steps += 1;
+    }
+
+    /// Returns the unfinished bucket of each level. [`cut`](History::cut) needs them, as they cannot be made again from
+    /// the later state.
+    pub(super) fn open_buckets(&self) -> Vec<Option<Bucket>> {
+        self.levels.iter().map(|level| level.open).collect()
+    }
+
+    /// Removes all steps but the first `len`. `open` are the open buckets of the time when the history had this length.
+    pub(super) fn cut(&mut self, len: u64, open: &[Option<Bucket>]) {
+        let oldest = self.steps - self.recent.len() as u64;
+        let kept = |steps: u64| usize::try_from(steps).unwrap_or(usize::MAX);
+        self.first.truncate(kept(len));
+        self.recent.truncate(kept(len.saturating_sub(oldest)));
+        self.levels.truncate(open.len());
+        for (level, open) in self.levels.iter_mut().zip(open) {
+            level.first.truncate(level.first.partition_point(|bucket| bucket.end() <= len));
+            level.buckets.truncate(level.buckets.partition_point(|bucket| bucket.end() <= len));
+            level.open = *open;
+        }
+        self.steps = len;
     }
 
     /// Returns the number of steps added, the start included.

@@ -4,7 +4,7 @@
 //! when: the command line takes all steps at once, the window's player takes them at a pace.
 //!
 //! A particle's trajectory depends only on the seed, its optimizer's id, its own number, and the settings in force at
-//! each step. A [`Record`] therefore suffices to repeat a session.
+//! each step. A [`Record`] therefore suffices to repeat a session, and a [`Timeline`] shows any of its steps again.
 
 mod diagnostics;
 mod ensemble;
@@ -14,6 +14,7 @@ mod model;
 mod names;
 mod spec;
 mod step_trace;
+mod timeline;
 
 pub use diagnostics::{Sample, Spread};
 pub use ensemble::{Ensemble, noise_key};
@@ -24,3 +25,4 @@ pub use names::{distinct_name, kept_name};
 pub use spec::defaults;
 pub use spec::{Change, OptimizerSpec, Record, Setting, SettingError, SimulationSpec, StartSpec};
 pub use step_trace::{ParticleId, StepTrace};
+pub use timeline::Timeline;

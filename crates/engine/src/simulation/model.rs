@@ -4,11 +4,31 @@ use std::collections::VecDeque;
 
 use super::diagnostics::Sample;
 use super::ensemble::Ensemble;
-use super::history::History;
+use super::history::{Bucket, History};
 use super::spec::{Change, Record, Setting, SettingError, SimulationSpec};
 use super::step_trace::{ParticleId, StepTrace};
 use crate::landscape::Landscape;
 use crate::quantity::Temperature;
+
+/// The state of a simulation at a step, after the changes of that step.
+#[derive(Clone, Debug)]
+pub(super) struct Keyframe {
+    pub step: u64,
+    spec: SimulationSpec,
+    landscape: Landscape,
+    measured_on: Landscape,
+    ensembles: Vec<Ensemble>,
+    open_buckets: Vec<Vec<Option<Bucket>>>,
+}
+
+impl Keyframe {
+    /// Returns the size in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let open: usize = self.open_buckets.iter().map(|levels| size_of_val(levels.as_slice())).sum();
+        let ensembles: usize = self.ensembles.iter().map(Ensemble::bytes).sum();
+        size_of::<Keyframe>() + size_of_val(self.spec.optimizers.as_slice()) + open + ensembles
+    }
+}
 
 /// Ensembles of particles, one for each enabled optimizer, on a landscape.
 #[derive(Clone, Debug)]
@@ -19,6 +39,8 @@ pub struct Simulation {
     /// The landscape of the last step, to which the ensembles' diagnostics belong.
     measured_on: Landscape,
     step: u64,
+    /// The last step that was reached, to which the histories extend. Later than `step` after a return.
+    last_step: u64,
     ensembles: Vec<Ensemble>,
     histories: Vec<History>,
     record: Record,
@@ -35,6 +57,7 @@ impl Simulation {
             landscape: spec.landscape.landscape(),
             measured_on: spec.landscape.landscape(),
             step: 0,
+            last_step: 0,
             histories: first_histories(&spec, &ensembles),
             ensembles,
             record: Record { spec: spec.clone(), changes: Vec::new() },
@@ -74,7 +97,7 @@ impl Simulation {
         self.ensembles.iter().map(sample)
     }
 
-    /// Returns the histories of the ensembles, in the same order.
+    /// Returns the histories of the ensembles up to the last step that was reached, in the same order.
     pub fn histories(&self) -> &[History] {
         &self.histories
     }
@@ -89,7 +112,7 @@ impl Simulation {
         self.spec.steps.is_some_and(|steps| self.step >= steps)
     }
 
-    /// Returns the initial specification and all changes with their steps.
+    /// Returns the initial specification and the changes up to the present step.
     pub fn record(&self) -> &Record {
         &self.record
     }
@@ -97,15 +120,72 @@ impl Simulation {
     /// Takes one step with every ensemble.
     pub fn advance(&mut self) {
         let noise = self.spec.noise.noise();
+        let is_new = self.step == self.last_step;
         for (ensemble, history) in self.ensembles.iter_mut().zip(&mut self.histories) {
             ensemble.advance(&self.landscape, noise, self.spec.steps);
-            history.push(*ensemble.sample(), temperature(&self.spec, ensemble));
+            if is_new {
+                history.push(*ensemble.sample(), temperature(&self.spec, ensemble));
+            }
         }
         if self.measured_on != self.landscape {
             self.measured_on = self.landscape.clone();
         }
         self.step += 1;
+        self.last_step = self.last_step.max(self.step);
         self.repeat_due_changes();
+    }
+
+    /// Returns the last step that was reached.
+    pub(super) fn last_step(&self) -> u64 {
+        self.last_step
+    }
+
+    /// Returns the changes that are repeated after the present step.
+    pub(super) fn scheduled(&self) -> impl Iterator<Item = &Change> {
+        self.scheduled.iter()
+    }
+
+    /// Returns the present state, from which [`return_to`](Simulation::return_to) continues. The present step must be
+    /// the last one.
+    pub(super) fn keyframe(&self) -> Keyframe {
+        let mut ensembles = self.ensembles.clone();
+        for ensemble in &mut ensembles {
+            ensemble.select(None);
+        }
+        Keyframe {
+            step: self.step,
+            spec: self.spec.clone(),
+            landscape: self.landscape.clone(),
+            measured_on: self.measured_on.clone(),
+            ensembles,
+            open_buckets: self.histories.iter().map(History::open_buckets).collect(),
+        }
+    }
+
+    /// Goes to the state of another step. The later changes are repeated at their steps; the histories stay.
+    pub(super) fn return_to(&mut self, keyframe: &Keyframe) {
+        let made = self.record.changes.partition_point(|change| change.step <= keyframe.step);
+        for change in self.record.changes.drain(made..).rev() {
+            self.scheduled.push_front(change);
+        }
+        while let Some(change) = self.scheduled.pop_front_if(|change| change.step <= keyframe.step) {
+            self.record.changes.push(change);
+        }
+        self.step = keyframe.step;
+        self.spec = keyframe.spec.clone();
+        self.landscape = keyframe.landscape.clone();
+        self.measured_on = keyframe.measured_on.clone();
+        self.ensembles = keyframe.ensembles.clone();
+    }
+
+    /// Returns to the state of an earlier step and removes the later ones from the histories. The later changes are
+    /// repeated all the same.
+    pub(super) fn begin_anew_at(&mut self, keyframe: &Keyframe) {
+        self.return_to(keyframe);
+        self.last_step = keyframe.step;
+        for (history, open) in self.histories.iter_mut().zip(&keyframe.open_buckets) {
+            history.cut(keyframe.step + 1, open);
+        }
     }
 
     /// Repeats the changes of a recorded session at the present step. This happens as soon as the step is reached, not
@@ -135,7 +215,7 @@ impl Simulation {
         match *setting {
             Setting::Landscape(landscape) => {
                 self.landscape = landscape.landscape();
-                if self.step == 0 {
+                if self.last_step == 0 {
                     // No step was taken on the landscape before.
                     self.measured_on = self.landscape.clone();
                     self.ensembles.iter_mut().for_each(|ensemble| ensemble.observe(&self.landscape));
@@ -153,14 +233,14 @@ impl Simulation {
     }
 
     /// Records a change at the present step. Of several changes of the same setting between two steps, only the last
-    /// had an effect and is kept.
+    /// had an effect and is kept. Changes between typed rules are all kept: each may drop states.
     fn note(&mut self, set: Setting) {
         let step = self.step;
         let changes = &mut self.record.changes;
         let of_this_step = changes.partition_point(|change| change.step < step);
-        match changes[of_this_step..].iter_mut().find(|change| change.set.same_target(&set)) {
-            Some(change) => change.set = set,
-            None => changes.push(Change { step, set }),
+        match changes[of_this_step..].iter_mut().rfind(|change| change.set.same_target(&set)) {
+            Some(change) if change.set.is_undone_by(&set) => change.set = set,
+            _ => changes.push(Change { step, set }),
         }
     }
 

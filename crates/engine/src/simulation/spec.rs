@@ -121,11 +121,19 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Returns whether both change the same setting, so that the later one undoes the earlier.
+    /// Returns whether both change the same setting.
     pub(crate) fn same_target(&self, other: &Setting) -> bool {
         match (self, other) {
             (Setting::Rule { optimizer: a, .. }, Setting::Rule { optimizer: b, .. }) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    /// Returns whether this change has no effect if `later` changes the same setting before the next step.
+    pub(crate) fn is_undone_by(&self, later: &Setting) -> bool {
+        match (self, later) {
+            (Setting::Rule { rule: a, .. }, Setting::Rule { rule: b, .. }) => a.rule.kind() == b.rule.kind(),
+            _ => true,
         }
     }
 }

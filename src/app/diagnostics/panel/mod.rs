@@ -10,7 +10,7 @@ use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
-use super::chart::{Chart, ChartSeries};
+use super::chart::{Chart, ChartMark, ChartSeries, pointed_at};
 use super::choices::PlotChoices;
 use super::curves::DiagnosticCurve;
 use super::detail::DetailRequest;
@@ -18,8 +18,11 @@ use super::history::DiagnosticsHistory;
 use super::legend::legend;
 use super::table::Table;
 use super::temperature::temperature_control;
+use crate::app::live::LandscapeAction;
 use crate::app::plot::{ShownPlot, Zoom};
-use crate::app::{Document, Live, Requests};
+use crate::app::setting_marks::SettingMark;
+use crate::app::timeline::words;
+use crate::app::{Action, Document, Live, Requests};
 
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
@@ -29,6 +32,8 @@ const SMALLEST: Vec2 = vec2(150.0, 92.0);
 const LEAST_HEIGHT: f32 = 76.0;
 /// The height of the title of a plot, in points.
 const TITLE: f32 = 18.0;
+/// The distance below which marks of changed settings share a line, in points.
+const NEAR_MARKS: f32 = 3.0;
 /// The gap between plots, in points.
 const GAP: f32 = 6.0;
 
@@ -48,6 +53,8 @@ pub struct DiagnosticsPanel {
     zoom: Zoom<DiagnosticMetric>,
     hover: Option<f64>,
     history: DiagnosticsHistory,
+    /// The marks of changed settings in this frame.
+    marks: Vec<ChartMark>,
     curves: Curves,
     detail: DetailRequest,
     /// The export in progress.
@@ -70,6 +77,7 @@ impl Default for DiagnosticsPanel {
             zoom: Zoom::default(),
             hover: None,
             history: DiagnosticsHistory::default(),
+            marks: Vec::new(),
             curves: Curves::default(),
             detail: DetailRequest::default(),
             table: None,
@@ -162,7 +170,7 @@ impl DiagnosticsPanel {
     /// Shows the plots of a presentation without tools and legend; the landscape has one.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         if self.frozen {
-            ui.weak(format!("Frozen at step {}", grouped(self.history.step)));
+            ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
         let presented = self.presented();
         self.prepare(&presented, document, live);
@@ -189,7 +197,8 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         let width = ui.available_width();
-        self.grid(ui, metrics, document, live);
+        self.marks = if self.frozen { Vec::new() } else { self.chart_marks(document, live, width) };
+        self.grid(ui, metrics, document, live, requests);
         let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
         self.request_detail(ui, live, requests, width / columns as f32);
     }
@@ -226,7 +235,28 @@ impl DiagnosticsPanel {
         self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), key: Some(key) };
     }
 
-    fn grid(&mut self, ui: &mut Ui, metrics: &[DiagnosticMetric], document: &mut Document, live: &Live) {
+    /// Returns the marks of changed settings on the axis of steps.
+    fn chart_marks(&self, document: &Document, live: &Live, width: f32) -> Vec<ChartMark> {
+        let scale = self.x_scale();
+        let [from, to] = self.zoom.x.unwrap_or_else(|| self.whole_run());
+        let near = (to - from) * f64::from(NEAR_MARKS / width.max(1.0));
+        // The place of step 0 on a logarithmic axis is infinitely far away.
+        let groups = live.marks.groups(|step| scale.place(step as f64).max(-1.0), near);
+        let mark = |group: &[SettingMark]| {
+            let step = group.first().map_or(0, |mark| mark.step);
+            ChartMark { step, place: scale.place(step as f64), text: words(group, document) }
+        };
+        groups.map(mark).filter(|mark| mark.place.is_finite()).collect()
+    }
+
+    fn grid(
+        &mut self,
+        ui: &mut Ui,
+        metrics: &[DiagnosticMetric],
+        document: &mut Document,
+        live: &Live,
+        requests: &mut Requests,
+    ) {
         if metrics.is_empty() {
             ui.weak("Choose plots above.");
             return;
@@ -257,6 +287,9 @@ impl DiagnosticsPanel {
                     .inner;
                 let Some(shown) = shown else { continue };
                 hover = hover.or(shown.pointer.map(|[x, _]| x));
+                if let Some(mark) = pointed_at(&shown, &self.marks).filter(|_| shown.response.clicked()) {
+                    requests.actions.push(Action::Landscape(LandscapeAction::Seek(mark.step)));
+                }
                 let least = if self.log_steps { 1e-3 } else { 4.0 };
                 self.zoom.apply(metric, shown.gesture, self.whole_run(), least);
             }
@@ -311,6 +344,9 @@ impl DiagnosticsPanel {
                 curve,
             })
             .collect();
+        let looks_back = live.snapshot.as_ref().filter(|it| !self.frozen && it.step < it.last_step);
+        let cursor = looks_back.map(|snapshot| self.x_scale().place(snapshot.step as f64));
+        let cursor = cursor.filter(|place| place.is_finite());
         let chart = Chart {
             metric,
             series,
@@ -318,13 +354,15 @@ impl DiagnosticsPanel {
             x,
             y: self.zoom.y.get(&metric).copied(),
             hover: self.hover,
+            cursor,
+            marks: &self.marks,
         };
         Some(chart.show(ui))
     }
 
     /// Returns the first and the last step, as places on the axis.
     fn whole_run(&self) -> [f64; 2] {
-        let last = self.history.step as f64;
+        let last = self.history.last_step as f64;
         if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
     }
 

@@ -62,7 +62,7 @@ impl DiagnosticsPanel {
                 .accessible_name("Spread over the particles")
                 .on_hover_text("The meaning of the band around each curve");
             let text = if self.frozen {
-                format!("Frozen at step {}", grouped(self.history.step))
+                format!("Frozen at step {}", grouped(self.history.last_step))
             } else {
                 "Freeze".to_owned()
             };
@@ -92,7 +92,7 @@ impl DiagnosticsPanel {
         let scale = self.x_scale();
         let [from, to] = self.zoom.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
         // Frozen plots stay as they are on the screen; the player's history has gone on, or belongs to another run.
-        let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
+        let last = if self.frozen { self.history.last_step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
         // A name in a table does not depend on the other optimizers' settings.
         let named = |ensemble: &EnsembleHistory| {

@@ -1,0 +1,220 @@
+//! Marks of the steps at which a setting was changed.
+
+use std::sync::Arc;
+
+use valleyscope_engine::optimizer::{RatedRule, Schedule};
+use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::simulation::{Change, Record, Setting, SimulationSpec};
+
+use super::number;
+
+/// The most changes that a text lists.
+const MOST_LISTED: usize = 5;
+
+/// A setting that was changed at a step.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SettingMark {
+    pub step: u64,
+    /// The optimizer's id; `None` for a setting of all.
+    owner: Option<u32>,
+    /// The name of the setting, empty where the values name it.
+    name: String,
+    from: String,
+    to: String,
+}
+
+/// The changed settings of a session.
+#[derive(Default)]
+pub(super) struct SettingMarks {
+    record: Option<Arc<Record>>,
+    /// The settings in force after all changes of the record.
+    spec: Option<SimulationSpec>,
+    marks: Vec<SettingMark>,
+}
+
+impl SettingMarks {
+    /// Takes the changes of a session. The marks are made anew only if it is another session.
+    pub(super) fn update(&mut self, record: &Arc<Record>) {
+        let known = self.record.replace(Arc::clone(record));
+        let grows_from = |known: &Record| known.spec == record.spec && record.changes.starts_with(&known.changes);
+        let done = match &known {
+            Some(known) if Arc::ptr_eq(known, record) => return,
+            Some(known) if grows_from(known) => known.changes.len(),
+            _ => {
+                self.spec = None;
+                self.marks.clear();
+                0
+            }
+        };
+        let mut spec = self.spec.take().unwrap_or_else(|| record.spec.clone());
+        for change in &record.changes[done..] {
+            let before = spec.clone();
+            // The session was made with the change, so it fits.
+            let _ = spec.apply(&change.set);
+            self.marks.extend(marks_of(change, &before, &spec));
+        }
+        self.spec = Some(spec);
+    }
+
+    /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `place` returns the places,
+    /// share a group.
+    pub(super) fn groups(&self, place: impl Fn(u64) -> f64, near: f64) -> impl Iterator<Item = &[SettingMark]> {
+        self.marks.chunk_by(move |a, b| place(b.step) - place(a.step) < near)
+    }
+}
+
+/// Formats the changes of a group, as in "σ 1 → 2", each in a line. `names` are the optimizers' names by their ids.
+pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String>) -> String {
+    let mut merged: Vec<SettingMark> = Vec::new();
+    for mark in group {
+        match merged.iter_mut().find(|other| (other.owner, &other.name) == (mark.owner, &mark.name)) {
+            Some(other) => other.to.clone_from(&mark.to),
+            None => merged.push(mark.clone()),
+        }
+    }
+    let line = |mark: &SettingMark| {
+        let owner = mark.owner.and_then(&name_of).map_or_else(String::new, |owner| format!("{owner}: "));
+        let name = if mark.name.is_empty() { String::new() } else { format!("{} ", mark.name) };
+        format!("{owner}{name}{} → {}", mark.from, mark.to)
+    };
+    let mut lines: Vec<String> = merged.iter().take(MOST_LISTED).map(line).collect();
+    if merged.len() > MOST_LISTED {
+        lines.push(format!("and {} more", merged.len() - MOST_LISTED));
+    }
+    lines.join("\n")
+}
+
+/// Returns the marks of a change from one specification to another. The number of steps has none: nothing moves by it.
+fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
+    let (owner, words): (Option<u32>, [Vec<String>; 2]) = match change.set {
+        Setting::Steps(_) => return Vec::new(),
+        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number::text)])),
+        Setting::Landscape(_) => (None, landscapes(before, now)),
+        Setting::Temperature(_) => (None, [before, now].map(|spec| vec![words_of_temperature(spec)])),
+        Setting::Rule { optimizer, .. } => {
+            let rule =
+                |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == optimizer).map(|it| it.rule);
+            let (Some(before), Some(now)) = (rule(before), rule(now)) else { return Vec::new() };
+            let is_same_kind = before.rule.kind() == now.rule.kind();
+            let words =
+                |rule: &RatedRule| if is_same_kind { settings_of_rule(rule) } else { vec![rule.name().to_owned()] };
+            (Some(optimizer), [&before, &now].map(words))
+        }
+    };
+    let [before, now] = words;
+    let differing = before.into_iter().zip(now).filter(|(before, now)| before != now);
+    differing.map(|(before, now)| SettingMark::between(change.step, owner, before, now)).collect()
+}
+
+impl SettingMark {
+    /// Makes the mark of a change between two texts such as "σ = 1", whose common name is written once.
+    fn between(step: u64, owner: Option<u32>, before: String, now: String) -> SettingMark {
+        match (before.split_once(" = "), now.split_once(" = ")) {
+            (Some((name, from)), Some((other, to))) if name == other => {
+                SettingMark { step, owner, name: name.to_owned(), from: from.to_owned(), to: to.to_owned() }
+            }
+            _ => SettingMark { step, owner, name: String::new(), from: before, to: now },
+        }
+    }
+}
+
+/// Returns the texts of the landscapes' parameters, or of their names if the landscapes differ.
+fn landscapes(before: &SimulationSpec, now: &SimulationSpec) -> [Vec<String>; 2] {
+    if before.landscape.kind() != now.landscape.kind() {
+        return [before, now].map(|spec| vec![spec.landscape.kind().name().to_owned()]);
+    }
+    [before, now].map(|spec| {
+        let parameters = spec.landscape.parameters();
+        parameters.map(|(of, value)| of.parameter.with(number::text(value))).collect()
+    })
+}
+
+fn words_of_temperature(spec: &SimulationSpec) -> String {
+    let value = spec.temperature.map_or_else(|| "η".to_owned(), |temperature| number::text(temperature.get()));
+    format!("Θ = {value}")
+}
+
+/// Formats the settings of an optimizer, as in "η = 0.01".
+pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
+    let value = |key: &str, value: f64| match rated.rule.choice(key) {
+        Some(choice) => choice.label.to_owned(),
+        None => number::text(value),
+    };
+    let others = rated.rule.hyperparameters();
+    let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
+    let rate = LEARNING_RATE.with(number::text(rated.learning_rate.get()));
+    let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
+    [rate, schedule].into_iter().chain(others).collect()
+}
+
+/// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".
+fn words_of_schedule(schedule: &Schedule) -> String {
+    let numbers = schedule.shown_settings().into_iter().map(|setting| setting.words);
+    let numbers = numbers.filter(|words| !words.is_empty());
+    std::iter::once(schedule.decay.name().to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use valleyscope_experiments::preset::Preset;
+
+    use super::*;
+
+    fn record(changes: &str) -> Arc<Record> {
+        let text = format!(
+            "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
+            (id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]), \
+            changes: [{changes}])"
+        );
+        let Preset::Landscape(preset) = Preset::parse(&text, "test").expect("it is valid") else {
+            panic!("a landscape")
+        };
+        Arc::new(preset.record())
+    }
+
+    fn texts(marks: &SettingMarks, near: f64) -> Vec<(u64, String)> {
+        let name_of = |id| Some(["Adam", "FOCUS"][id as usize].to_owned());
+        let groups = marks.groups(|step| step as f64, near);
+        groups.map(|group| (group[0].step, text(group, name_of))).collect()
+    }
+
+    #[test]
+    fn a_mark_names_the_setting_with_its_values_before_and_after() {
+        let mut marks = SettingMarks::default();
+        marks.update(&record(
+            "(step: 3, set: Noise(2)), (step: 5, set: Landscape(Valley(sharpness: 20))), (step: 6, set: Steps(Some(9))), \
+            (step: 7, set: Rule(optimizer: 1, rule: Focus(learning_rate: 0.02, gamma: 0.5))), \
+            (step: 8, set: Temperature(Some(2))), (step: 9, set: Landscape(Rosenbrock()))",
+        ));
+        let expected = [
+            (3, "σ 1 → 2"),
+            (5, "a 10 → 20"),
+            (7, "FOCUS: η 0.01 → 0.02\nFOCUS: γ 0.2 → 0.5"),
+            (8, "Θ η → 2"),
+            (9, "Narrowing valley → Rosenbrock"),
+        ];
+        assert_eq!(texts(&marks, 1.0), expected.map(|(step, text)| (step, text.to_owned())));
+    }
+
+    #[test]
+    fn a_dragged_slider_leaves_one_mark_with_its_ends() {
+        let dragged = "(step: 100, set: Noise(1.5)), (step: 102, set: Noise(1.75)), (step: 104, set: Noise(2))";
+        let mut marks = SettingMarks::default();
+        marks.update(&record(dragged));
+        assert_eq!(texts(&marks, 1.0).len(), 3);
+        assert_eq!(texts(&marks, 3.0), [(100, "σ 1 → 2".to_owned())]);
+    }
+
+    #[test]
+    fn marks_of_a_growing_session_are_those_of_the_whole() {
+        let mut growing = SettingMarks::default();
+        let all = ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(3)),", "(step: 9, set: Noise(0)),"];
+        for count in [1, 2, 3, 1, 3] {
+            let record = record(&all[..count].concat());
+            growing.update(&record);
+            let mut whole = SettingMarks::default();
+            whole.update(&record);
+            assert_eq!(growing.marks, whole.marks);
+        }
+    }
+}
