@@ -37,18 +37,18 @@ fn the_controls_move_the_particles() {
     let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
     sandbox.lesson_page("lesson", "page.html");
     browser.open(&sandbox.join("page.html"), "");
-    assert_eq!((browser.text("#number"), browser.step()), ("1 / 7".to_owned(), "step 0 of 1000".to_owned()));
+    assert_eq!((browser.text("#number"), browser.step()), ("1 / 7".to_owned(), "step 0 of 500".to_owned()));
     let start = browser.pixels();
     browser.drag("#scrubber", [0.01, 0.7]);
     let dragged: u32 = browser.step().split(' ').nth(1).unwrap().parse().unwrap();
-    assert!((650..750).contains(&dragged), "the scrubber stands at {dragged}");
+    assert!((325..375).contains(&dragged), "the scrubber stands at {dragged}");
     assert!(browser.pixels() != start, "the scrubber moves nothing");
     browser.press("ArrowRight", false);
-    assert_eq!(browser.step(), format!("step {} of 1000", dragged + 1));
+    assert_eq!(browser.step(), format!("step {} of 500", dragged + 1));
     browser.press("ArrowLeft", true);
-    assert_eq!(browser.step(), format!("step {} of 1000", dragged - 9));
+    assert_eq!(browser.step(), format!("step {} of 500", dragged - 9));
     browser.press("Home", false);
-    assert_eq!(browser.step(), "step 0 of 1000");
+    assert_eq!(browser.step(), "step 0 of 500");
     assert!(browser.pixels() == start, "the start looks different after a way back");
     browser.press("End", false);
     let end = browser.pixels();
@@ -56,10 +56,10 @@ fn the_controls_move_the_particles() {
     assert!(browser.pixels() != end, "F does not zoom in");
     browser.press("f", false);
     assert!(browser.pixels() == end, "F does not zoom out");
-    assert_eq!(browser.step(), "step 1000 of 1000");
+    assert_eq!(browser.step(), "step 500 of 500");
     browser.drag(".plot", [0.2, 0.5]);
     let from_plot: u32 = browser.step().split(' ').nth(1).unwrap().parse().unwrap();
-    assert!((400..500).contains(&from_plot), "half of a plot is step {from_plot}");
+    assert!((200..250).contains(&from_plot), "half of a plot is step {from_plot}");
     browser.expect_no_failures();
 }
 
@@ -81,7 +81,7 @@ fn a_lesson_is_gone_through_and_plays() {
     thread::sleep(Duration::from_millis(200));
     assert_eq!(browser.step(), paused);
     let plots = browser.value("[...document.querySelectorAll('#plots h3')].map((title) => title.textContent)");
-    assert_eq!(plots, json!(["depth u", "spread |v|"]));
+    assert_eq!(plots, json!(["depth u", "spread |v|", "effective step size"]));
     browser.click("#previous");
     assert_eq!(browser.text("#number"), "3 / 7");
     browser.click("#contents-button");

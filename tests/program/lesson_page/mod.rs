@@ -77,7 +77,7 @@ fn the_page_holds_the_steps_with_their_texts_plots_and_formulas() {
         assert_eq!(plots, if named.is_empty() { vec!["loss L"] } else { named });
     }
     let parts: Vec<(usize, u64, u64)> = page.steps.iter().map(|step| (step.run, step.from, step.to)).collect();
-    let expected = [(0, 0, 1000), (1, 0, 500), (2, 0, 500), (2, 500, 2000), (3, 0, 2000), (4, 0, 1000), (5, 0, 2000)];
+    let expected = [(0, 0, 500), (1, 0, 500), (2, 0, 500), (2, 500, 2000), (3, 0, 2000), (4, 0, 1000), (5, 0, 2000)];
     assert_eq!(parts, expected);
     let focus = &page.steps[4].optimizers[2];
     assert!(focus.settings.contains(&"γ 0.2".to_owned()), "{:?}", focus.settings);

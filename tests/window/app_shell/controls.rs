@@ -350,7 +350,7 @@ fn help_on_a_control_does_not_cover_the_next_one() {
         let at = app.harness.get_by_role_and_label(part, name).rect().center();
         app.harness.hover_at(at);
         app.harness.run_steps(8);
-        let said = app.harness.get_by_label_contains("How quickly the valley narrows").rect();
+        let said = app.harness.get_by_label_contains("How steep the valley's walls are").rect();
         for next in ["Slope c", "Rotation φ (°)", "Noise σ"] {
             let slider = app.slider(next).rect();
             assert!(!said.intersects(slider), "{said:?} covers {next} at {slider:?}");

@@ -50,9 +50,11 @@ fn press(app: &mut App, key: Key) {
     app.settle();
 }
 
+/// Returns the names of the sliders of settings.
 fn sliders(app: &App) -> Vec<String> {
     let sliders = app.harness.query_all_by_role(Role::Slider);
-    sliders.filter_map(|slider| egui_kittest::kittest::NodeT::accesskit_node(&slider).label()).collect()
+    let names = sliders.filter_map(|slider| egui_kittest::kittest::NodeT::accesskit_node(&slider).label());
+    names.filter(|name| name != "Timeline").collect()
 }
 
 #[test]
@@ -73,7 +75,8 @@ fn a_presentation_fills_every_screen_with_all_its_parts() {
         let mut parts: Vec<Rect> =
             ["effective step size", "depth u"].map(|name| node(Role::Figure, &format!("Plot of {name}"))).to_vec();
         parts.push(app.harness.get_by_label_contains("Now there is more noise").rect());
-        parts.push(app.harness.get_by_label_contains("Step ").rect());
+        parts.push(app.harness.get_by_label_contains("· playing").rect());
+        parts.push(node(Role::Slider, "Timeline"));
         parts.extend([
             node(Role::Canvas, "Landscape"),
             node(Role::Slider, "Noise σ"),
