@@ -27,6 +27,11 @@ impl Keys<'_> {
         self.ctx.input_mut(|input| input.consume_key(modifiers, key))
     }
 
+    /// Returns how often a key was pressed, also by being held, and consumes it.
+    pub(super) fn presses(&self, modifiers: Modifiers, key: Key) -> usize {
+        self.ctx.input_mut(|input| input.count_and_consume_key(modifiers, key))
+    }
+
     /// Returns whether a key was pressed, not held, and consumes it.
     pub(super) fn pressed_once(&self, key: Key) -> bool {
         let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));

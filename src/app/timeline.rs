@@ -36,7 +36,9 @@ impl TimelineBar {
         let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), MARKS + SLIDER), Sense::hover());
         let rail = Rect::from_min_max(area.min + vec2(0.0, MARKS), pos2(area.right() - label, area.bottom()));
         let color = ui.visuals().weak_text_color();
-        ui.painter().text(pos2(area.right(), rail.center().y), Align2::RIGHT_CENTER, last, font, color);
+        if snapshot.last_step > 0 {
+            ui.painter().text(pos2(area.right(), rail.center().y), Align2::RIGHT_CENTER, last, font, color);
+        }
         ui.scope_builder(egui::UiBuilder::new().max_rect(rail), |ui| self.slider(ui, snapshot, requests));
         marks(ui, rail, snapshot.last_step, document, live, requests);
     }
@@ -84,9 +86,10 @@ pub(super) fn pressed(keys: &Keys<'_>) -> Option<LandscapeAction> {
         (Modifiers::NONE, Key::ArrowRight, 1),
         (Modifiers::NONE, Key::ArrowLeft, -1),
     ];
-    let step = steps.into_iter().find(|&(modifiers, key, _)| keys.pressed(modifiers, key));
-    if let Some((.., steps)) = step {
-        return Some(LandscapeAction::Step(steps));
+    // In a slow frame, a key may be pressed several times.
+    let moved = steps.into_iter().map(|(modifiers, key, steps)| steps * keys.presses(modifiers, key) as i64).sum();
+    if moved != 0 {
+        return Some(LandscapeAction::Step(moved));
     }
     if keys.pressed_once(Key::Space) {
         return Some(LandscapeAction::TogglePlay);

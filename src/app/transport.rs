@@ -22,7 +22,7 @@ fn next_stop(step: u64) -> u64 {
 /// Shows the transport bar.
 pub(super) fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut PlaybackPace, requests: &mut Requests) {
     ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
+        ui.spacing_mut().item_spacing = vec2(6.0, 6.0);
         buttons(ui, live, requests);
         divider(ui);
         progress(ui, live);

@@ -75,6 +75,17 @@ fn keys_move_by_one_step_by_ten_and_to_the_ends() {
 }
 
 #[test]
+fn presses_in_one_frame_all_count() {
+    let mut app = App::plain();
+    take_tens(&mut app, 5);
+    for _ in 0..3 {
+        let (key, modifiers) = (Key::ArrowLeft, Modifiers::SHIFT);
+        app.harness.event(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
+    }
+    app.until("three times ten steps back", |app| steps(app) == [20, 50]);
+}
+
+#[test]
 fn keys_of_time_are_letters_while_typing_and_values_on_another_slider() {
     let mut app = App::plain();
     take_tens(&mut app, 1);
