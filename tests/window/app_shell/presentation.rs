@@ -75,7 +75,7 @@ fn a_presentation_fills_every_screen_with_all_its_parts() {
         let mut parts: Vec<Rect> =
             ["effective step size", "depth u"].map(|name| node(Role::Figure, &format!("Plot of {name}"))).to_vec();
         parts.push(app.harness.get_by_label_contains("Now there is more noise").rect());
-        parts.push(app.harness.get_by_label_contains("· playing").rect());
+        parts.push(app.harness.get_by_label_contains("· σ = 1 ·").rect());
         parts.push(node(Role::Slider, "Timeline"));
         parts.extend([
             node(Role::Canvas, "Landscape"),
