@@ -211,10 +211,9 @@ impl Map {
         if let Map::Winner { certainty } = self {
             let comparison = cell.comparison(metric);
             let mut scores = (0..diagram.spec().optimizers.len()).map(|index| cell.score(index, metric).value);
-            let is_any_finite = scores.any(f64::is_finite);
             return match comparison.winner {
-                None if !is_any_finite => Content::Diverged,
-                None => Content::Tie,
+                None if scores.any(f64::is_finite) => Content::Tie,
+                None => Content::Diverged,
                 Some(winner) if certainty => Content::Winner(winner, comparison.certainty().unwrap_or(0.0)),
                 Some(winner) => Content::Winner(winner, 1.0),
             };

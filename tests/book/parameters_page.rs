@@ -1,8 +1,8 @@
 //! The page of settings, made from the window's controls and the presets.
 
 use valleyscope_engine::landscape::LandscapeKind;
-use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseParameter};
-use valleyscope_engine::parameter::OF_SIMULATION;
+use valleyscope_engine::noise::{NoiseInfo, NoiseKind};
+use valleyscope_engine::parameter::{BoundedParameter, OF_SIMULATION};
 use valleyscope_engine::quantity::{Range, number_text};
 use valleyscope_engine::spacing::Spacing;
 use valleyscope_experiments::preset::Preset;
@@ -49,7 +49,7 @@ pub fn text() -> String {
 
 /// Lists the kinds of noise with their parameters.
 fn noises() -> String {
-    let parameter = |of: &NoiseParameter| {
+    let parameter = |of: &BoundedParameter| {
         let Range { min, max, .. } = of.range;
         format!("{}: {} to {}, {}", of.parameter.symbol, number_text(min), number_text(max), number_text(of.default))
     };

@@ -1,9 +1,11 @@
 //! The table of the parameters of runs, which defines each label, help, unit and extent once. Each rule and each
-//! landscape has a table of its own ([`crate::optimizer::Hyperparameter`], [`crate::landscape::LandscapeParameter`]).
+//! landscape has a table of its own ([`crate::optimizer::Hyperparameter`], [`BoundedParameter`]).
 
 use std::fmt::Display;
 
-use crate::quantity::{Dimension, LearningRate, Noise, ParticleCount, Replicates, StepCount, Temperature};
+use crate::quantity::{
+    Dimension, LearningRate, Noise, OutOfRange, ParticleCount, Range, Replicates, StepCount, Temperature,
+};
 use crate::spacing::Spacing;
 
 /// The description of a parameter for controls, figures and titles. Its type in [`crate::quantity`] defines the range
@@ -116,6 +118,64 @@ impl Parameter {
             "" => self.help.to_owned(),
             paper => format!("{}\n\nIn the paper: {paper}.", self.help),
         }
+    }
+}
+
+/// A parameter of a landscape or of a noise: its description, its range and its default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundedParameter {
+    pub parameter: Parameter,
+    pub range: Range,
+    pub default: f64,
+}
+
+impl BoundedParameter {
+    /// Creates a parameter whose slider and axis span this extent of the range.
+    pub(crate) const fn new(
+        key: &'static str,
+        symbol: &'static str,
+        label: &'static str,
+        [min, max]: [f64; 2],
+        extent: Extent,
+    ) -> BoundedParameter {
+        let parameter = Parameter::new(key, label, extent).symbol(symbol).drag_step(0.01);
+        BoundedParameter { parameter, range: Range { name: key, min, max }, default: extent.low }
+    }
+
+    pub(crate) const fn help(self, help: &'static str) -> BoundedParameter {
+        BoundedParameter { parameter: self.parameter.help(help), ..self }
+    }
+
+    pub(crate) const fn paper(self, paper: &'static str) -> BoundedParameter {
+        BoundedParameter { parameter: self.parameter.paper(paper), ..self }
+    }
+
+    /// Sets the initial extent of an axis, if it differs from that of the slider.
+    pub(crate) const fn axis(self, axis: Extent) -> BoundedParameter {
+        BoundedParameter { parameter: self.parameter.axis(axis), ..self }
+    }
+
+    pub(crate) const fn drag_step(self, step: f64) -> BoundedParameter {
+        BoundedParameter { parameter: self.parameter.drag_step(step), ..self }
+    }
+
+    pub(crate) const fn default(self, default: f64) -> BoundedParameter {
+        BoundedParameter { default, ..self }
+    }
+
+    /// Returns the key in presets.
+    pub const fn key(&self) -> &'static str {
+        self.parameter.key
+    }
+
+    /// Returns the value, or an error if it is out of range.
+    pub fn checked(&self, value: f64) -> Result<f64, OutOfRange> {
+        self.range.checked(value)
+    }
+
+    /// Returns the nearest value of the range; of NaN the default.
+    pub fn nearest(&self, value: f64) -> f64 {
+        if value.is_nan() { self.default } else { value.clamp(self.range.min, self.range.max) }
     }
 }
 

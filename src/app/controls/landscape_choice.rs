@@ -39,8 +39,8 @@ pub(crate) fn landscape_choice(
         let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, TEXT);
         let width = ui.available_width() - button - 8.0;
         let combo = ComboBox::from_id_salt(("landscape", tab)).selected_text(landscape.kind().name()).width(width);
-        let known = LandscapeFormula::latest();
         let mut offer = |ui: &mut Ui| {
+            let known = LandscapeFormula::latest();
             let chosen = text_editor::choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind());
             if let Some(kind) = chosen {
                 *landscape = LandscapeSpec::new(kind).in_place_of(&before);

@@ -4,10 +4,8 @@ use egui::{
     Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Tooltip, Ui,
     vec2,
 };
-use valleyscope_engine::landscape::LandscapeParameter;
-use valleyscope_engine::noise::NoiseParameter;
 use valleyscope_engine::optimizer::Hyperparameter;
-use valleyscope_engine::parameter::{Extent, Parameter};
+use valleyscope_engine::parameter::{BoundedParameter, Extent, Parameter};
 use valleyscope_engine::quantity::{
     LearningRate, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature,
 };
@@ -27,9 +25,9 @@ pub(crate) struct Control<'p>(pub &'p Parameter);
 /// The look of a control.
 pub(super) enum Look<'a> {
     Plain,
-    /// With a button that pins it, for presentations.
+    /// The control has a button that pins it for presentations.
     Pinnable(&'a mut Pins, SliderId),
-    /// With its owner's name, outside of the owner's card.
+    /// The control is outside of its owner's card and has the owner's name before its own.
     Named,
 }
 
@@ -91,57 +89,30 @@ impl Adjustable for HyperparameterValue {
     }
 }
 
-/// The value of a landscape's parameter.
+/// The value of a parameter of the landscape or of the noise.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LandscapeValue {
-    pub of: &'static LandscapeParameter,
+pub(super) struct BoundedValue {
+    pub of: &'static BoundedParameter,
     pub value: f64,
 }
 
-impl PartialEq for LandscapeValue {
+impl PartialEq for BoundedValue {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
 }
 
-impl Adjustable for LandscapeValue {
+impl Adjustable for BoundedValue {
     fn number(self) -> f64 {
         self.value
     }
 
     fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        Ok(LandscapeValue { value: self.of.checked(value)?, ..self })
+        Ok(BoundedValue { value: self.of.checked(value)?, ..self })
     }
 
     fn nearest(self, value: f64) -> Self {
-        LandscapeValue { value: self.of.nearest(value), ..self }
-    }
-}
-
-/// The value of a noise's parameter.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NoiseValue {
-    pub of: &'static NoiseParameter,
-    pub value: f64,
-}
-
-impl PartialEq for NoiseValue {
-    fn eq(&self, other: &Self) -> bool {
-        self.value == other.value
-    }
-}
-
-impl Adjustable for NoiseValue {
-    fn number(self) -> f64 {
-        self.value
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        Ok(NoiseValue { value: self.of.checked(value)?, ..self })
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        NoiseValue { value: self.of.nearest(value), ..self }
+        BoundedValue { value: self.of.nearest(value), ..self }
     }
 }
 

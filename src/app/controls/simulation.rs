@@ -1,15 +1,15 @@
 //! The cards of the settings that all optimizers share.
 
 use egui::{ComboBox, Ui};
-use valleyscope_engine::landscape::{LandscapeParameter, LandscapeSpec, StartPlace};
-use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseParameter, NoiseSpec};
-use valleyscope_engine::parameter;
+use valleyscope_engine::landscape::{LandscapeSpec, StartPlace};
+use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
+use valleyscope_engine::parameter::{self, BoundedParameter};
 use valleyscope_engine::quantity::Temperature;
 use valleyscope_engine::simulation::{SimulationSpec, StartSpec, defaults};
 use valleyscope_experiments::view::Camera;
 
 use super::landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
-use super::parameter::{Control, LandscapeValue, Look, NoiseValue};
+use super::parameter::{BoundedValue, Control, Look};
 use super::slider::{Pins, SliderId};
 use crate::app::document::Document;
 use crate::app::form;
@@ -65,14 +65,12 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pi
 pub(super) fn landscape_parameter(
     ui: &mut Ui,
     landscape: &mut LandscapeSpec,
-    of: &'static LandscapeParameter,
+    of: &'static BoundedParameter,
     value: f64,
     look: Look<'_>,
 ) {
-    let mut own = LandscapeValue { of, value };
-    Control(&of.parameter).show_as(ui, "", &mut own, LandscapeValue { of, value: of.default }, look);
-    if own.value != value {
-        landscape.set(of.key(), own.value).expect("the control keeps to the range");
+    if let Some(value) = bounded_parameter(ui, of, value, look) {
+        landscape.set(of.key(), value).expect("the control keeps to the range");
     }
 }
 
@@ -81,15 +79,20 @@ pub(super) fn noise_parameter(
     ui: &mut Ui,
     noise: &mut NoiseSpec,
     index: usize,
-    of: &'static NoiseParameter,
+    of: &'static BoundedParameter,
     value: f64,
     look: Look<'_>,
 ) {
-    let mut own = NoiseValue { of, value };
-    Control(&of.parameter).show_as(ui, "", &mut own, NoiseValue { of, value: of.default }, look);
-    if own.value != value {
-        noise.set(index, own.value).expect("the control keeps to the range");
+    if let Some(value) = bounded_parameter(ui, of, value, look) {
+        noise.set(index, value).expect("the control keeps to the range");
     }
+}
+
+/// Shows the control of a parameter with this value; returns a new value within the range.
+fn bounded_parameter(ui: &mut Ui, of: &'static BoundedParameter, value: f64, look: Look<'_>) -> Option<f64> {
+    let mut own = BoundedValue { of, value };
+    Control(&of.parameter).show_as(ui, "", &mut own, BoundedValue { of, value: of.default }, look);
+    (own.value != value).then_some(own.value)
 }
 
 /// Moves the start to that of another landscape, unless the user has moved it.

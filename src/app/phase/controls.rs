@@ -151,14 +151,9 @@ fn start(ui: &mut Ui, spec: &mut SweepSpec) {
 fn noise(ui: &mut Ui, spec: &mut SweepSpec, is_axis: bool) {
     noise_choice(ui, "noise of the sweep", &mut spec.noise);
     for (index, (of, value)) in spec.noise.parameters().enumerate().skip(usize::from(is_axis)) {
-        let (label, help) = (of.parameter.label, of.parameter.explanation());
-        form::line(ui, label, &help, |ui| {
-            let mut number = value;
-            let drag = form::drag(&mut number).speed(of.parameter.drag_step).range(of.range.min..=of.range.max);
-            if ui.add(drag).on_hover_text(&help).accessible_name(label).changed() {
-                spec.noise.set(index, of.nearest(number)).expect("it was brought into the range");
-            }
-        });
+        if let Some(number) = number_field(ui, &of.parameter, value, of.range.min..=of.range.max) {
+            spec.noise.set(index, of.nearest(number)).expect("it was brought into the range");
+        }
     }
 }
 

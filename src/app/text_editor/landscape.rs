@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use egui::{CollapsingHeader, Label, RichText, Ui};
-use valleyscope_engine::landscape::{
-    FormulaError, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeParameter, LandscapeSpec,
-};
+use valleyscope_engine::landscape::{FormulaError, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::parameter::BoundedParameter;
 
 use super::{Mistake, TypedKind, Words, read_as};
 
@@ -82,8 +81,8 @@ impl TypedKind for LandscapeKind {
 
 /// Shows the derivatives of the loss: by u and v of a built-in landscape, by x and y of a typed one.
 pub(in crate::app) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
-    let own_name: fn(&LandscapeParameter) -> &'static str = match kind.formula() {
-        Some(_) => LandscapeParameter::key,
+    let own_name: fn(&BoundedParameter) -> &'static str = match kind.formula() {
+        Some(_) => BoundedParameter::key,
         None => |parameter| parameter.parameter.symbol,
     };
     let (_rotation, parameters) = kind.info().parameters.split_last().expect("a landscape can be rotated");
@@ -100,7 +99,7 @@ pub(in crate::app) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
 ///
 /// Returns why the landscape cannot be written as text.
 pub(in crate::app) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
-    let mut parameters: Vec<(&LandscapeParameter, f64)> = landscape.parameters().collect();
+    let mut parameters: Vec<(&BoundedParameter, f64)> = landscape.parameters().collect();
     let _rotation = parameters.pop();
     let mut text = String::new();
     for (of, value) in &parameters {

@@ -169,7 +169,7 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The browser may have ended by itself; then the request fails.
         let _ = self.to.write_all(b"{\"id\": 0, \"method\": \"Browser.close\"}\0");
         let _ = self.process.wait();
     }

@@ -1,5 +1,5 @@
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::Algebra;
 use crate::parameter::Extent;
@@ -16,7 +16,7 @@ impl Definition for BoundedValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            LandscapeParameter::new("length", "U", "Length U", [1e-3, 1e3], Extent::logarithmic(0.5, 20.0))
+            BoundedParameter::new("length", "U", "Length U", [1e-3, 1e3], Extent::logarithmic(0.5, 20.0))
                 .default(3.0)
                 .help("The place of the minimum, u = U on the floor."),
             ROTATION.default(30.0),

@@ -1,5 +1,5 @@
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function};
 use crate::parameter::Extent;
@@ -16,10 +16,10 @@ impl Definition for BumpyValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            LandscapeParameter::new("height", "h", "Height h", [0.0, 100.0], Extent::linear(0.0, 0.2))
+            BoundedParameter::new("height", "h", "Height h", [0.0, 100.0], Extent::linear(0.0, 0.2))
                 .default(0.02)
                 .help("Half the height of the barriers."),
-            LandscapeParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 20.0))
+            BoundedParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 20.0))
                 .default(6.0)
                 .help("How dense the barriers are: one each 2π/k of u."),
             ROTATION.default(30.0),

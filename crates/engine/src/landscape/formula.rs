@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::parameter::ROTATION;
-use super::{HomeView, LandscapeInfo, LandscapeKind, LandscapeParameter};
+use super::{BoundedParameter, HomeView, LandscapeInfo, LandscapeKind};
 use crate::language::{self, ProgramError};
 use crate::latest::{latest, make_latest};
 use crate::loss::LossProgram;
@@ -121,22 +121,17 @@ impl LandscapeFormula {
     pub fn latest() -> Vec<&'static LandscapeFormula> {
         latest(&known(), LandscapeFormula::name)
     }
-
-    /// Lists the tables of the parameters of all that were made so far.
-    pub(super) fn tables() -> Vec<&'static [LandscapeParameter]> {
-        known().iter().map(|formula| formula.info.parameters).collect()
-    }
 }
 
 /// Describes a parameter that a text declares.
-fn parameter(of: &language::Parameter) -> LandscapeParameter {
+fn parameter(of: &language::Parameter) -> BoundedParameter {
     let key = &*of.name.clone().leak();
     let symbol = symbol(key);
     let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
     let [low, high] = of.range;
     let extent =
         if low > 0.0 && high / low >= 1e3 { Extent::logarithmic(low, high) } else { Extent::linear(low, high) };
-    LandscapeParameter::new(key, symbol, label, [low, high], extent).default(of.default)
+    BoundedParameter::new(key, symbol, label, [low, high], extent).default(of.default)
 }
 
 /// Each is kept once.

@@ -22,13 +22,13 @@ pub use evaluate::{Landscape, Local, ProgramLandscape};
 pub use formula::{FormulaError, LandscapeFormula};
 pub use name::LandscapeParameterName;
 pub use narrow_valley::{NarrowValley, Slopes, ValleyInSpace, ValleyTerms};
-pub use parameter::LandscapeParameter;
 pub use rotation::Uv;
 pub use spec::{LandscapeSpec, StartPlace};
 
 use std::sync::LazyLock;
 
 use crate::loss::{Loss, LossProgram};
+use crate::parameter::BoundedParameter;
 
 /// A built-in landscape.
 pub trait Definition: Loss {
@@ -47,7 +47,7 @@ pub struct LandscapeInfo {
     /// The publication of the landscape.
     pub source: &'static str,
     /// The parameters of the loss in the order in which it takes them, then the rotation φ.
-    pub parameters: &'static [LandscapeParameter],
+    pub parameters: &'static [BoundedParameter],
     /// The start of particles, (x, y).
     pub start: [f64; 2],
     /// The view before the user moves it.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{LandscapeFormula, LandscapeKind, LandscapeSpec};
+use super::{LandscapeKind, LandscapeSpec};
 use crate::identifier::{Identifier, lasting, type_name};
 
 /// The name of a parameter that some landscape has.
@@ -16,12 +16,6 @@ impl LandscapeParameterName {
     pub const SHARPNESS: LandscapeParameterName = LandscapeParameterName("sharpness");
     pub const SLOPE: LandscapeParameterName = LandscapeParameterName("slope");
     pub const ROTATION: LandscapeParameterName = LandscapeParameterName("rotation_degrees");
-
-    /// Returns the name with this key, if some landscape has such a parameter.
-    pub fn new(key: &str) -> Option<LandscapeParameterName> {
-        let all = LandscapeKind::ALL.iter().map(|kind| kind.info().parameters).chain(LandscapeFormula::tables());
-        all.flatten().find(|parameter| parameter.key() == key).map(|of| LandscapeParameterName(of.key()))
-    }
 
     /// Lists the names of the parameters of a landscape.
     pub fn of(landscape: &LandscapeSpec) -> impl Iterator<Item = LandscapeParameterName> + use<> {

@@ -1,5 +1,5 @@
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::Algebra;
 use crate::parameter::Extent;
@@ -17,7 +17,7 @@ impl Definition for PowerValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            LandscapeParameter::new("exponent", "p", "Exponent p", [0.0, 8.0], Extent::linear(0.0, 4.0))
+            BoundedParameter::new("exponent", "p", "Exponent p", [0.0, 8.0], Extent::linear(0.0, 4.0))
                 .default(3.0)
                 .help("How fast the valley narrows: its curvature grows as |u|ᵖ."),
             ROTATION.default(30.0),

@@ -1,5 +1,5 @@
 use super::parameter::ROTATION;
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::Algebra;
 use crate::parameter::Extent;
@@ -14,7 +14,7 @@ impl Definition for Quadratic {
         about: "A bowl whose condition number is κ.",
         source: "the textbook example",
         parameters: &[
-            LandscapeParameter::new(
+            BoundedParameter::new(
                 "condition_number",
                 "κ",
                 "Condition number κ",

@@ -1,7 +1,7 @@
 use std::f64::consts::TAU;
 
 use super::parameter::ROTATION;
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function};
 use crate::parameter::Extent;
@@ -16,7 +16,7 @@ impl Definition for Rastrigin {
         about: "Many local minima around the lowest one at 0.",
         source: "Rastrigin, Systems of Extremal Control (1974)",
         parameters: &[
-            LandscapeParameter::new("amplitude", "A", "Amplitude A", [0.0, 1000.0], Extent::linear(0.0, 20.0))
+            BoundedParameter::new("amplitude", "A", "Amplitude A", [0.0, 1000.0], Extent::linear(0.0, 20.0))
                 .default(10.0)
                 .help("How high the barriers between the minima are."),
             ROTATION,

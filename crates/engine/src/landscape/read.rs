@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
 
-use super::{LandscapeFormula, LandscapeKind, LandscapeParameter, LandscapeSpec, MOST_PARAMETERS};
+use super::{BoundedParameter, LandscapeFormula, LandscapeKind, LandscapeSpec, MOST_PARAMETERS};
 use crate::identifier::{Identifier, lasting};
 
 /// The name of a typed landscape.
@@ -45,7 +45,7 @@ impl<'de> Visitor<'de> for LandscapeReader {
         let (kind, fields) = data.variant_seed(Identifier { names, of, is_field: false })?;
         match kind {
             Some(kind) => {
-                let names = lasting(kind.info().parameters.iter().map(LandscapeParameter::key).collect());
+                let names = lasting(kind.info().parameters.iter().map(BoundedParameter::key).collect());
                 fields.struct_variant(names, ParameterReader { spec: LandscapeSpec::new(kind), names })
             }
             None => fields.struct_variant(&[NAME, TEXT], FormulaReader),
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for FormulaReader {
         let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
         for (place, (key, value)) in values.iter().enumerate() {
             let known = || {
-                let keys = spec.info().parameters.iter().map(LandscapeParameter::key);
+                let keys = spec.info().parameters.iter().map(BoundedParameter::key);
                 lasting([NAME, TEXT].into_iter().chain(keys).collect())
             };
             let index = spec.index(key).ok_or_else(|| de::Error::unknown_field(key, known()))?;
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for FormulaReader {
 }
 
 /// The value of a parameter, checked where it stands.
-impl<'de> DeserializeSeed<'de> for &'static LandscapeParameter {
+impl<'de> DeserializeSeed<'de> for &'static BoundedParameter {
     type Value = f64;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {

@@ -1,5 +1,5 @@
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function};
 use crate::parameter::Extent;
@@ -17,13 +17,13 @@ impl Definition for River {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            LandscapeParameter::new("narrowing", "b", "Narrowing b", [0.0, 100.0], Extent::linear(0.0, 5.0))
+            BoundedParameter::new("narrowing", "b", "Narrowing b", [0.0, 100.0], Extent::linear(0.0, 5.0))
                 .default(1.0)
                 .help("How quickly the valley narrows along u; 0 keeps its width."),
-            LandscapeParameter::new("amplitude", "A", "Amplitude A", [-10.0, 10.0], Extent::linear(0.0, 2.0))
+            BoundedParameter::new("amplitude", "A", "Amplitude A", [-10.0, 10.0], Extent::linear(0.0, 2.0))
                 .default(0.5)
                 .help("How far the floor bends to either side."),
-            LandscapeParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 6.0))
+            BoundedParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 6.0))
                 .default(1.5)
                 .help("How many bends there are: one turn each 2π/k of u."),
             ROTATION,

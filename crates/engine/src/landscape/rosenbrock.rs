@@ -1,5 +1,5 @@
 use super::parameter::ROTATION;
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::Algebra;
 use crate::parameter::Extent;
@@ -15,7 +15,7 @@ impl Definition for Rosenbrock {
         about: "A curved valley with its minimum at (1, 1).",
         source: "Rosenbrock, Computer Journal 3, 175 (1960)",
         parameters: &[
-            LandscapeParameter::new("b", "b", "Coefficient b", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0))
+            BoundedParameter::new("b", "b", "Coefficient b", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0))
                 .default(100.0)
                 .help("How steep the walls of the curved valley are."),
             ROTATION,

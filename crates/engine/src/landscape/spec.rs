@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
 use super::{
-    Landscape, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeParameter, MOST_PARAMETERS, NarrowValley,
+    BoundedParameter, Landscape, LandscapeFormula, LandscapeInfo, LandscapeKind, MOST_PARAMETERS, NarrowValley,
 };
 use crate::quantity::{OutOfRange, StartCoordinate};
 
@@ -50,12 +50,12 @@ impl LandscapeSpec {
     }
 
     /// Lists the parameters with their values.
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static LandscapeParameter, f64)> + use<> {
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
     }
 
     /// Finds a parameter by its key.
-    pub fn parameter(&self, key: &str) -> Option<&'static LandscapeParameter> {
+    pub fn parameter(&self, key: &str) -> Option<&'static BoundedParameter> {
         self.info().parameters.iter().find(|parameter| parameter.key() == key)
     }
 
@@ -71,7 +71,7 @@ impl LandscapeSpec {
     /// Fails for a value out of range, and for a parameter that the landscape lacks.
     pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
         let Some(index) = self.index(key) else {
-            let keys: Vec<&str> = self.info().parameters.iter().map(LandscapeParameter::key).collect();
+            let keys: Vec<&str> = self.info().parameters.iter().map(BoundedParameter::key).collect();
             let expected = format!("one of {}", keys.join(", "));
             return Err(OutOfRange { name: "a parameter of the landscape", expected, found: key.to_owned() });
         };
@@ -149,7 +149,7 @@ impl LandscapeSpec {
 
     /// Returns sharpness a and slope c of the paper's valley; `None` for other landscapes.
     pub fn valley(&self) -> Option<[f64; 2]> {
-        let value = |parameter: &LandscapeParameter| self.get(parameter.key()).expect("the valley has the parameter");
+        let value = |parameter: &BoundedParameter| self.get(parameter.key()).expect("the valley has the parameter");
         (self.kind == LandscapeKind::Valley).then(|| [value(&SHARPNESS), value(&SLOPE)])
     }
 

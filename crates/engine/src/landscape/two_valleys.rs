@@ -1,5 +1,5 @@
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{Definition, HomeView, LandscapeInfo, LandscapeParameter};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function, Relation};
 use crate::parameter::Extent;
@@ -17,7 +17,7 @@ impl Definition for TwoValleys {
         parameters: &[
             SHARPNESS.default(1.0),
             SLOPE,
-            LandscapeParameter::new(
+            BoundedParameter::new(
                 "sharpness_ratio",
                 "r",
                 "Sharpness ratio r",
@@ -26,13 +26,13 @@ impl Definition for TwoValleys {
             )
             .default(20.0)
             .help("How much sharper the second valley is."),
-            LandscapeParameter::new("slope_ratio", "s", "Slope ratio s", [-100.0, 100.0], Extent::linear(0.0, 10.0))
+            BoundedParameter::new("slope_ratio", "s", "Slope ratio s", [-100.0, 100.0], Extent::linear(0.0, 10.0))
                 .default(2.0)
                 .help("How much more steeply the second valley falls."),
-            LandscapeParameter::new("separation", "d", "Separation d", [0.0, 100.0], Extent::linear(0.0, 2.0))
+            BoundedParameter::new("separation", "d", "Separation d", [0.0, 100.0], Extent::linear(0.0, 2.0))
                 .default(0.5)
                 .help("Half the distance between the floors."),
-            LandscapeParameter::new("softness", "τ", "Softness τ", [1e-4, 100.0], Extent::logarithmic(1e-3, 1.0))
+            BoundedParameter::new("softness", "τ", "Softness τ", [1e-4, 100.0], Extent::logarithmic(1e-3, 1.0))
                 .default(0.05)
                 .help("How smoothly one valley passes into the other."),
             ROTATION,

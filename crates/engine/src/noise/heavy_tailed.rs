@@ -1,6 +1,6 @@
 //! Multiplicative noise with rare large draws.
 
-use super::{Action, Definition, NoiseInfo, NoiseParameter, SIGMA};
+use super::{Action, BoundedParameter, Definition, NoiseInfo, SIGMA};
 use crate::lanes::Real;
 use crate::parameter::{Extent, Parameter};
 use crate::quantity::Range;
@@ -37,7 +37,7 @@ impl Definition for HeavyTailed {
     }
 }
 
-const DEGREES_OF_FREEDOM: NoiseParameter = NoiseParameter {
+const DEGREES_OF_FREEDOM: BoundedParameter = BoundedParameter {
     parameter: Parameter::new("degrees_of_freedom", "Degrees of freedom ν", Extent::logarithmic(2.1, 100.0))
         .symbol("ν")
         .help("How rare large draws are: the smaller ν, the heavier the tails. A large ν gives normal draws.")

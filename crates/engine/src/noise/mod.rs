@@ -16,8 +16,8 @@ pub use spec::NoiseSpec;
 
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
-use crate::parameter::{NOISE, Parameter};
-use crate::quantity::{Noise, OutOfRange, Range};
+use crate::parameter::{BoundedParameter, NOISE};
+use crate::quantity::Noise;
 
 /// A kind of noise.
 pub trait Definition {
@@ -42,48 +42,16 @@ pub struct NoiseInfo {
     pub formula: &'static str,
     /// The distribution of the factor or term ξ, such as `ξ ~ Normal(1, σ)`.
     pub draw: &'static str,
-    /// What the noise is like, in a sentence.
+    /// A sentence that describes the noise.
     pub about: &'static str,
     pub source: &'static str,
     pub action: Action,
     /// The standard deviation σ, then at most one parameter of the distribution's shape.
-    pub parameters: &'static [NoiseParameter],
-}
-
-/// A parameter of a noise: its description, its range and its default.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NoiseParameter {
-    pub parameter: Parameter,
-    pub range: Range,
-    pub default: f64,
-}
-
-impl NoiseParameter {
-    const fn help(self, help: &'static str) -> NoiseParameter {
-        NoiseParameter { parameter: self.parameter.help(help), ..self }
-    }
-
-    const fn paper(self, paper: &'static str) -> NoiseParameter {
-        NoiseParameter { parameter: self.parameter.paper(paper), ..self }
-    }
-
-    const fn default(self, default: f64) -> NoiseParameter {
-        NoiseParameter { default, ..self }
-    }
-
-    /// Returns the value, or an error if it is out of range.
-    pub fn checked(&self, value: f64) -> Result<f64, OutOfRange> {
-        self.range.checked(value)
-    }
-
-    /// Returns the nearest value of the range; of NaN the default.
-    pub fn nearest(&self, value: f64) -> f64 {
-        if value.is_nan() { self.default } else { value.clamp(self.range.min, self.range.max) }
-    }
+    pub parameters: &'static [BoundedParameter],
 }
 
 /// The standard deviation σ.
-const SIGMA: NoiseParameter = NoiseParameter { parameter: NOISE, range: Noise::RANGE, default: 1.0 };
+const SIGMA: BoundedParameter = BoundedParameter { parameter: NOISE, range: Noise::RANGE, default: 1.0 };
 
 /// The most parameters of a noise.
 const MOST_PARAMETERS: usize = 2;

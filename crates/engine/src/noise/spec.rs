@@ -1,6 +1,6 @@
 //! A noise with the values of its parameters, as in presets.
 
-use super::{GradientNoise, MOST_PARAMETERS, NoiseInfo, NoiseKind, NoiseParameter};
+use super::{BoundedParameter, GradientNoise, MOST_PARAMETERS, NoiseInfo, NoiseKind};
 use crate::quantity::{Noise, OutOfRange};
 
 /// A noise with the values of its parameters.
@@ -54,7 +54,7 @@ impl NoiseSpec {
     }
 
     /// Lists the parameters with their values, σ first.
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static NoiseParameter, f64)> + use<> {
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
     }
 

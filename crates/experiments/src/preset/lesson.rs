@@ -54,7 +54,7 @@ pub struct Claim {
     pub is: Comparison,
 }
 
-/// What a claim states of its quantity.
+/// The relation that a claim states between its quantity and a number or another optimizer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Comparison {
     /// The mean over the steps, rounded, is the last number in the claim's words.
@@ -149,8 +149,8 @@ fn check_shown(path: &str, show: &[DiagnosticMetric]) -> Result<(), SpecError> {
     }
 }
 
-/// Checks a claim by itself. Whether it holds, and whether its words are in the text, only a test of the lesson checks:
-/// an edited lesson stays valid.
+/// Checks the fields of a claim. A test of the lesson checks whether the claim is true and its words are in the text, so
+/// that an edited lesson stays valid.
 fn check_claim(path: &str, claim: &Claim) -> Result<(), SpecError> {
     let (last, is) = (claim.step, claim.is);
     if let Some(from) = claim.from.filter(|&from| from > last) {
