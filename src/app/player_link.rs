@@ -38,12 +38,12 @@ impl PlayerLink {
             match self.spec.settings_to(&document.spec) {
                 Some(settings) => {
                     for setting in settings {
-                        self.send(PlayerCommand::Set(setting));
+                        self.send(PlayerCommand::Set(0, setting));
                     }
                 }
                 None => {
                     begun_by = Some(restart_reason(&self.spec, &document.spec));
-                    self.send(PlayerCommand::Load(Box::new(document.spec.clone())));
+                    self.send(PlayerCommand::load(document.spec.clone()));
                 }
             }
             self.spec = document.spec.clone();
@@ -63,13 +63,13 @@ impl PlayerLink {
     pub(super) fn replay(&mut self, document: &mut Document, record: Record) {
         self.spec = record.spec.clone();
         document.spec = record.spec.clone();
-        self.send(PlayerCommand::Replay(Box::new(record)));
+        self.send(PlayerCommand::Load(vec![record]));
     }
 
     /// Starts `document` at step 0, even if it is unchanged.
     pub(super) fn load(&mut self, document: &Document) {
         self.spec = document.spec.clone();
-        self.send(PlayerCommand::Load(Box::new(self.spec.clone())));
+        self.send(PlayerCommand::load(self.spec.clone()));
     }
 
     /// Holds a playing run at its step, or releases it.

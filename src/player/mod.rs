@@ -6,30 +6,36 @@
 //! counts as playing.
 
 mod pace;
+mod session;
 mod snapshot;
+mod stage;
 mod thread;
 mod trail;
 
 pub use pace::Speed;
-pub use snapshot::{EnsembleView, Playback, Snapshot};
+pub use snapshot::{EnsembleView, Playback, SessionKind, SessionView, Snapshot};
 pub use trail::trail_columns;
 
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
 
-use valleyscope_engine::simulation::{Bucket, ParticleId, PlotRequest, Record, Setting, SimulationSpec};
+use valleyscope_engine::simulation::{Bucket, Change, ParticleId, PlotRequest, Record, Setting, SimulationSpec};
 
 use self::thread::Worker;
 
 /// A command to the player.
 #[derive(Clone, Debug)]
 pub enum PlayerCommand {
-    /// Begin this simulation at step 0. Whether it plays does not change.
-    Load(Box<SimulationSpec>),
-    /// Begin a recorded session at step 0 and repeat its changes at their steps.
-    Replay(Box<Record>),
-    /// Changes the running simulation before its next step. At a step of the past, the later steps are removed first.
-    Set(Setting),
+    /// Begin these sessions at step 0, side by side on one clock, and repeat their changes at their steps. Whether they
+    /// play does not change.
+    Load(Vec<Record>),
+    /// Changes the session at this place, from 0, before its next step. At a step of the past, the later steps are
+    /// removed first; they stay as a session of their own, whose kind is [`SessionKind::OldFuture`].
+    Set(usize, Setting),
+    /// Computes the session at this place without some of its changes, as [`SessionKind::Without`].
+    Without(usize, Vec<Change>),
+    /// Removes the session with this id, an old future or one without a change.
+    Remove(u64),
     /// Begin again at step 0 with the settings in force now.
     Restart,
     Play,
@@ -51,16 +57,21 @@ pub enum PlayerCommand {
     /// The largest number of past positions to send for the trails.
     TrailLength(usize),
     Plot(PlotRequest),
-    /// Answers with the session so far.
+    /// Answers with the first session so far.
     Record(Sender<Record>),
-    /// Answers with each optimizer's id and its history, in the finest stored buckets.
+    /// Answers with each optimizer's id and its history in the first session, in the finest stored buckets.
     History(Sender<Vec<(u32, Vec<Bucket>)>>),
 }
 
 impl PlayerCommand {
+    /// Returns the command that begins a single simulation.
+    pub fn load(spec: SimulationSpec) -> PlayerCommand {
+        PlayerCommand::Load(vec![Record { spec, changes: Vec::new() }])
+    }
+
     /// Returns whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
     pub fn sets_settings(&self) -> bool {
-        matches!(self, Self::Load(_) | Self::Replay(_) | Self::Restart | Self::Set(_))
+        matches!(self, Self::Load(_) | Self::Restart | Self::Set(..))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::RatedRule;
-use valleyscope_engine::simulation::{Bucket, Record, Sample, SimulationSpec, StepTrace};
+use valleyscope_engine::simulation::{Bucket, Change, Record, Sample, SimulationSpec, StepTrace};
 
 /// The state of a running simulation at one step, and the changes since the previous snapshot.
 #[derive(Clone, Debug)]
@@ -31,6 +31,40 @@ pub struct Snapshot {
     pub ensembles: Vec<EnsembleView>,
     /// The selected particle's last step; none before the first step or without a selection.
     pub step_trace: Option<Box<StepTrace>>,
+    /// The other sessions on the same clock: first those side by side with the first one, in their order.
+    pub others: Vec<SessionView>,
+}
+
+/// The state of another session than the first.
+#[derive(Clone, Debug)]
+pub struct SessionView {
+    /// The number that names the session until it is removed; never used for another one.
+    pub id: u64,
+    pub kind: SessionKind,
+    /// The shown step: the snapshot's, unless the session was begun or changed a moment ago and has yet to reach it.
+    pub step: u64,
+    /// The last step that the session has reached, which may be later than the first session's.
+    pub last_step: u64,
+    /// The specification, with the settings in force.
+    pub spec: Arc<SimulationSpec>,
+    /// The session's start and its changes up to its last step.
+    pub record: Arc<Record>,
+    /// The enabled optimizers' ensembles, in the order of the specification.
+    pub ensembles: Vec<EnsembleView>,
+    /// The step of the selected particle, which has the same optimizer and number in all sessions.
+    pub step_trace: Option<Box<StepTrace>>,
+}
+
+/// The place of a session beside the first one. `of` is the place of the session to which it belongs: 0 for the first,
+/// 1 for the one beside it, and so on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SessionKind {
+    /// A session with settings of its own, at this place.
+    Beside { place: usize },
+    /// The session as it went on before a setting was changed in its past, after the step `since`.
+    OldFuture { of: usize, since: u64 },
+    /// The session without some of its changes.
+    Without { of: usize, removed: Vec<Change> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

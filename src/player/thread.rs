@@ -1,14 +1,14 @@
-//! The thread of a player: its simulation, its pace, and the data that are kept for drawing.
+//! The thread of a player: its sessions and its pace.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use valleyscope_engine::simulation::{Ensemble, ParticleId, PlotRequest, Record, Simulation, SimulationSpec, Timeline};
+use valleyscope_engine::simulation::{PlotRequest, Record, SimulationSpec};
 
 use super::pace::{Pace, Rate};
-use super::snapshot::{EnsembleView, Playback, Snapshot};
-use super::trail::{MeanPath, Trail, trail_columns};
+use super::snapshot::{Playback, Snapshot};
+use super::stage::Stage;
 use super::{Message, PlayerCommand};
 
 /// The time for which the thread steps before it checks commands and the clock again.
@@ -21,42 +21,22 @@ pub(super) struct Worker {
     inbox: Receiver<Message>,
     outbox: SyncSender<Snapshot>,
     wake: Box<dyn Fn() + Send>,
-    timeline: Timeline,
-    drawings: Vec<Drawing>,
+    stage: Stage,
     run: u64,
     /// The number of restarts and seeks.
     track: u64,
     /// The number of commands so far that set or replaced settings.
     settings: u64,
-    /// The record of the session, and whether it has changed since it was made.
-    record: Arc<Record>,
-    is_record_old: bool,
     /// The step to seek, after all other seeks among the waiting messages.
     sought: Option<u64>,
     pace: Pace,
     rate: Rate,
-    selected: Option<ParticleId>,
-    trail_length: usize,
     plot: PlotRequest,
     /// Something has changed since the last snapshot.
     dirty: bool,
     /// The last snapshot has not been taken yet.
     under_way: bool,
     last_snapshot: Instant,
-}
-
-/// The data of an ensemble that are kept only for drawing.
-struct Drawing {
-    trail: Trail,
-    mean_path: MeanPath,
-}
-
-impl Drawing {
-    fn new(ensemble: &Ensemble, trail_length: usize) -> Self {
-        let mut mean_path = MeanPath::new();
-        mean_path.extend_to(0, ensemble.mean_position());
-        Drawing { trail: Trail::new(ensemble, trail_length), mean_path }
-    }
 }
 
 impl Worker {
@@ -67,30 +47,22 @@ impl Worker {
         wake: Box<dyn Fn() + Send>,
     ) -> Self {
         let now = Instant::now();
-        let timeline = Timeline::new(spec);
-        let mut worker = Worker {
+        Worker {
             inbox,
             outbox,
             wake,
-            record: Arc::new(timeline.record()),
-            is_record_old: false,
-            timeline,
-            drawings: Vec::new(),
+            stage: Stage::new(spec),
             run: 0,
             track: 0,
             settings: 0,
             sought: None,
             pace: Pace::new(now),
             rate: Rate::new(now),
-            selected: None,
-            trail_length: 0,
             plot: PlotRequest::default(),
             dirty: true,
             under_way: false,
             last_snapshot: now,
-        };
-        worker.begin_drawings();
-        worker
+        }
     }
 
     pub(super) fn run(mut self) {
@@ -99,6 +71,11 @@ impl Worker {
             let due = self.pace.steps_due(Instant::now());
             if due > 0 {
                 self.advance(due);
+            }
+            if self.stage.is_behind() {
+                // Longer than a slice, so that it gets nearer to a simulation that plays at full speed.
+                self.stage.catch_up(4 * SLICE);
+                self.dirty = true;
             }
             self.publish();
         }
@@ -131,7 +108,7 @@ impl Worker {
         } else {
             IDLE
         };
-        let until_step = self.pace.until_due().unwrap_or(IDLE);
+        let until_step = if self.stage.is_behind() { Duration::ZERO } else { self.pace.until_due().unwrap_or(IDLE) };
         Some(until_snapshot.min(until_step)).filter(|patience| !patience.is_zero())
     }
 
@@ -150,7 +127,7 @@ impl Worker {
         let command = match command {
             PlayerCommand::Seek(step) => return self.seek_later(step),
             PlayerCommand::Back(steps) => {
-                let from = self.sought.unwrap_or_else(|| self.simulation().step());
+                let from = self.sought.unwrap_or_else(|| self.stage.step());
                 return self.seek_later(from.saturating_sub(steps));
             }
             command => command,
@@ -158,17 +135,22 @@ impl Worker {
         self.finish_seek();
         match command {
             PlayerCommand::Seek(_) | PlayerCommand::Back(_) => {}
-            PlayerCommand::Load(spec) => self.begin(Timeline::new(*spec)),
-            PlayerCommand::Replay(record) => self.begin(Timeline::replay(*record)),
-            PlayerCommand::Restart => self.begin(Timeline::new(self.simulation().spec().clone())),
-            PlayerCommand::Set(setting) => {
-                if let Err(error) = self.timeline.apply(&setting) {
+            PlayerCommand::Load(records) if !records.is_empty() => {
+                self.stage.load(records);
+                self.begin();
+            }
+            PlayerCommand::Load(_) => {}
+            PlayerCommand::Restart => {
+                self.stage.restart();
+                self.begin();
+            }
+            PlayerCommand::Set(place, setting) => {
+                if let Err(error) = self.stage.set(place, &setting) {
                     log::warn!("a setting was not applied: {error}");
                 }
-                let last_step = self.timeline.last_step();
-                self.drawings.iter_mut().for_each(|drawing| drawing.mean_path.cut_after(last_step));
-                self.is_record_old = true;
             }
+            PlayerCommand::Without(place, removed) => self.stage.add_without(place, removed),
+            PlayerCommand::Remove(id) => self.stage.remove(id),
             PlayerCommand::Play => self.pace.play(),
             PlayerCommand::Pause => self.pace.pause(),
             PlayerCommand::Advance(steps) => self.pace.advance(steps),
@@ -177,48 +159,28 @@ impl Worker {
                 self.rate = Rate::new(Instant::now());
             }
             PlayerCommand::Speed(speed) => self.pace.set_speed(speed),
-            PlayerCommand::Select(selected) => {
-                self.selected = selected;
-                self.timeline.select(selected);
-            }
-            PlayerCommand::TrailLength(length) => {
-                self.trail_length = length;
-                let capacity = self.trail_capacity();
-                for drawing in &mut self.drawings {
-                    drawing.trail.set_capacity(capacity);
-                }
-            }
+            PlayerCommand::Select(selected) => self.stage.select(selected),
+            PlayerCommand::TrailLength(length) => self.stage.set_trail_length(length),
             PlayerCommand::Plot(request) => self.plot = request,
             PlayerCommand::Record(answer) => {
                 // The receiver may have been dropped meanwhile.
-                let _ = answer.send(self.timeline.record());
+                let _ = answer.send(Record::clone(&self.stage.first_mut().record()));
             }
             PlayerCommand::History(answer) => {
-                let ensembles = self.simulation().ensembles().iter().zip(self.simulation().histories());
+                let simulation = self.stage.simulation();
+                let ensembles = simulation.ensembles().iter().zip(simulation.histories());
                 let histories = ensembles.map(|(ensemble, history)| (ensemble.optimizer(), history.finest()));
                 let _ = answer.send(histories.collect());
             }
         }
     }
 
-    fn simulation(&self) -> &Simulation {
-        self.timeline.simulation()
-    }
-
-    fn begin(&mut self, timeline: Timeline) {
-        self.timeline = timeline;
-        self.timeline.select(self.selected);
+    /// Counts another run, whose first step is shown.
+    fn begin(&mut self) {
         self.run += 1;
         self.track += 1;
-        self.is_record_old = true;
         self.pace.drop_ahead();
         self.rate = Rate::new(Instant::now());
-        self.begin_drawings();
-    }
-
-    fn begin_drawings(&mut self) {
-        let capacity = self.trail_capacity();
-        self.drawings = self.simulation().ensembles().iter().map(|ensemble| Drawing::new(ensemble, capacity)).collect();
     }
 
     /// Pauses, and seeks this step once all waiting messages are read, unless one of them seeks another.
@@ -230,29 +192,12 @@ impl Worker {
     /// Shows the step that was sought, with its trails.
     fn finish_seek(&mut self) {
         let Some(step) = self.sought.take() else { return };
-        let step = step.min(self.timeline.last_step());
-        if step == self.simulation().step() {
+        if step.min(self.stage.first().last_step()) == self.stage.step() {
             return;
         }
-        let capacity = self.trail_capacity();
-        self.timeline.seek(step.saturating_sub(capacity.saturating_sub(1) as u64));
-        for (drawing, ensemble) in self.drawings.iter_mut().zip(self.timeline.simulation().ensembles()) {
-            drawing.trail = Trail::new(ensemble, capacity);
-        }
-        while self.simulation().step() < step {
-            self.take_step();
-        }
+        self.stage.seek(step);
         self.track += 1;
         self.rate = Rate::new(Instant::now());
-    }
-
-    fn take_step(&mut self) {
-        self.timeline.advance();
-        let simulation = self.timeline.simulation();
-        for (drawing, ensemble) in self.drawings.iter_mut().zip(simulation.ensembles()) {
-            drawing.trail.push(ensemble);
-            drawing.mean_path.extend_to(simulation.step(), ensemble.mean_position());
-        }
     }
 
     /// Takes up to `due` steps, as many as fit in a slice of time.
@@ -261,14 +206,15 @@ impl Worker {
         // Single steps are taken beyond the end too.
         let stops = !self.pace.is_ahead();
         let mut taken = 0;
-        // Changes of a replayed session become part of the record as they are made.
-        self.is_record_old |= self.simulation().is_replaying();
-        while taken < due && !(stops && self.simulation().is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
-            self.take_step();
+        while taken < due
+            && !(stops && self.stage.simulation().is_finished())
+            && (taken == 0 || begin.elapsed() < SLICE)
+        {
+            self.stage.take_step();
             taken += 1;
         }
         self.pace.took(taken);
-        if stops && self.simulation().is_finished() {
+        if stops && self.stage.simulation().is_finished() {
             self.pace.pause();
         }
         self.dirty = true;
@@ -277,7 +223,7 @@ impl Worker {
     fn playback(&self) -> Playback {
         if self.pace.is_moving() {
             Playback::Playing
-        } else if self.simulation().is_finished() {
+        } else if self.stage.simulation().is_finished() {
             Playback::Finished
         } else {
             Playback::Paused
@@ -290,25 +236,24 @@ impl Worker {
         if !self.dirty || self.under_way || now - self.last_snapshot < SNAPSHOT_INTERVAL {
             return;
         }
-        if std::mem::take(&mut self.is_record_old) {
-            self.record = Arc::new(self.timeline.record());
-        }
-        let simulation = self.timeline.simulation();
-        let steps_per_sec = self.rate.measure(now, simulation.step(), self.pace.is_moving());
-        let particles: usize = simulation.ensembles().iter().map(Ensemble::particles).sum();
+        let (step, playback) = (self.stage.step(), self.playback());
+        let steps_per_sec = self.rate.measure(now, step, self.pace.is_moving());
+        let particles = self.stage.particles();
+        let first = self.stage.first_mut();
         let snapshot = Snapshot {
             run: self.run,
             track: self.track,
-            step: simulation.step(),
-            last_step: self.timeline.last_step(),
-            playback: self.playback(),
-            spec: Arc::new(simulation.spec().clone()),
+            step,
+            last_step: first.last_step(),
+            playback,
+            spec: Arc::new(first.simulation().spec().clone()),
             settings: self.settings,
-            record: Arc::clone(&self.record),
+            record: first.record(),
             steps_per_sec,
             particle_steps_per_sec: steps_per_sec * particles as f64,
-            step_trace: simulation.step_trace(),
-            ensembles: self.views(),
+            step_trace: first.simulation().step_trace(),
+            ensembles: first.views(&self.plot),
+            others: self.stage.others(&self.plot),
         };
         // There is room: the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);
@@ -318,32 +263,4 @@ impl Worker {
         self.last_snapshot = now;
         (self.wake)();
     }
-
-    fn views(&mut self) -> Vec<EnsembleView> {
-        let simulation = self.timeline.simulation();
-        let ensembles = simulation.ensembles().iter().zip(simulation.present_samples()).zip(simulation.histories());
-        let views = ensembles.zip(&mut self.drawings).map(|(((ensemble, sample), history), drawing)| EnsembleView {
-            optimizer: ensemble.optimizer(),
-            rule: *ensemble.rule(),
-            particles: ensemble.particles(),
-            columns: Arc::new(drawing.trail.take()),
-            mean_path: Arc::new(drawing.mean_path.path_to(simulation.step(), ensemble.mean_position())),
-            bounds: bounds(ensemble),
-            sample,
-            plot: history.view(&self.plot),
-        });
-        views.collect()
-    }
-
-    fn trail_capacity(&self) -> usize {
-        trail_columns(self.trail_length, self.simulation().ensembles().iter().map(Ensemble::particles).sum())
-    }
-}
-
-fn bounds(ensemble: &Ensemble) -> Option<[f64; 4]> {
-    let finite = ensemble.positions().filter(|[x, y]| x.is_finite() && y.is_finite());
-    finite.fold(None, |bounds: Option<[f64; 4]>, [x, y]| {
-        let [min_x, min_y, max_x, max_y] = bounds.unwrap_or([x, y, x, y]);
-        Some([min_x.min(x), min_y.min(y), max_x.max(x), max_y.max(y)])
-    })
 }

@@ -28,6 +28,7 @@ mod schedule_free;
 mod schedules;
 mod spacing;
 mod specs;
+mod stage;
 mod statistics;
 mod step_trace;
 mod sweep;

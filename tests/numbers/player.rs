@@ -130,7 +130,7 @@ fn playing_at_any_speed_with_pauses_takes_the_same_steps() {
     assert_same(&wait_until_done(&player, 8_001), &reference(&spec, 8_001));
     // Playing pauses there until more steps are allowed.
     player.send(PlayerCommand::Play);
-    player.send(PlayerCommand::Set(Setting::Steps(Some(8_010))));
+    player.send(PlayerCommand::Set(0, Setting::Steps(Some(8_010))));
     player.send(PlayerCommand::Play);
     assert_same(&wait_until_done(&player, 8_010), &reference(&spec, 8_010));
 }
@@ -142,7 +142,7 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     player.send(PlayerCommand::Advance(50));
     let before = wait_until_done(&player, 50);
     let steep = valley(1000.0, 0.2, 60.0);
-    player.send(PlayerCommand::Set(Setting::Landscape(steep)));
+    player.send(PlayerCommand::Set(0, Setting::Landscape(steep)));
     let after = wait_until(&player, |snapshot| snapshot.spec.landscape == steep);
     assert_eq!(after.step, 50);
     let landscape = steep.landscape();
@@ -161,11 +161,11 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
         assert_ne!(view.sample.loss.mean, old.sample.loss.mean);
         assert_eq!(view.sample.effective_step, old.sample.effective_step, "the step that was taken stays");
     }
-    player.send(PlayerCommand::Set(Setting::Landscape(spec.landscape)));
+    player.send(PlayerCommand::Set(0, Setting::Landscape(spec.landscape)));
     let back = wait_until(&player, |snapshot| snapshot.spec.landscape == spec.landscape);
     assert_same(&back, &reference(&spec, 50));
     // Observing changes no step.
-    player.send(PlayerCommand::Set(Setting::Landscape(steep)));
+    player.send(PlayerCommand::Set(0, Setting::Landscape(steep)));
     player.send(PlayerCommand::Advance(10));
     let mut changed = reference(&spec, 50);
     changed.apply(&Setting::Landscape(steep)).expect("any landscape fits");
@@ -191,7 +191,7 @@ fn a_session_played_live_is_repeated_by_its_record() {
     ];
     for set in settings {
         let step = wait_until(&player, |_| true).step;
-        player.send(PlayerCommand::Set(set));
+        player.send(PlayerCommand::Set(0, set));
         wait_until(&player, |snapshot| snapshot.step > step || snapshot.playback == Playback::Finished);
     }
     player.send(PlayerCommand::Speed(Speed::Unlimited));
@@ -203,7 +203,7 @@ fn a_session_played_live_is_repeated_by_its_record() {
         replay.advance();
     }
     assert_same(&finished, &replay);
-    player.send(PlayerCommand::Replay(Box::new(record.clone())));
+    player.send(PlayerCommand::Load(vec![record.clone()]));
     player.send(PlayerCommand::Play);
     let again = wait_until(&player, |snapshot| snapshot.run > finished.run && snapshot.playback == Playback::Finished);
     assert_same(&again, &replay);
@@ -295,7 +295,7 @@ fn snapshots_show_history_path_and_bounds() {
 fn fresh_starts_are_counted() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
     let player = spawn(&spec);
-    player.send(PlayerCommand::Set(Setting::Noise(noise(2.0))));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(2.0))));
     player.send(PlayerCommand::Advance(50));
     let first = wait_until_done(&player, 50);
     // A restart keeps the settings in force.
@@ -306,7 +306,7 @@ fn fresh_starts_are_counted() {
     assert_same(&second, &reference(&noisy, 20));
     assert_eq!(record(&player), Record { spec: noisy, changes: Vec::new() });
     let other = simulation(0.5, 4, &all_rules(0.02)[..1]);
-    player.send(PlayerCommand::Load(Box::new(other.clone())));
+    player.send(PlayerCommand::load(other.clone()));
     let third = wait_until(&player, |snapshot| snapshot.run > second.run);
     assert_same(&third, &reference(&other, 0));
 }
@@ -350,7 +350,7 @@ fn playing_from_an_earlier_step_repeats_the_run_and_goes_on() {
     player.send(PlayerCommand::Speed(Speed::Unlimited));
     player.send(PlayerCommand::Advance(200));
     wait_until_done(&player, 200);
-    player.send(PlayerCommand::Set(Setting::Noise(noise(2.0))));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(2.0))));
     player.send(PlayerCommand::Advance(100));
     let last = wait_until_done(&player, 300);
     let changes = last.record.changes.clone();
@@ -392,7 +392,7 @@ fn a_change_at_an_earlier_step_replaces_the_later_ones() {
     player.send(PlayerCommand::Advance(300));
     wait_until_done(&player, 300);
     player.send(PlayerCommand::Seek(120));
-    player.send(PlayerCommand::Set(Setting::Noise(noise(0.25))));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.25))));
     player.send(PlayerCommand::Advance(50));
     let shown = wait_until_done(&player, 170);
     assert_eq!(shown.last_step, 170);
@@ -410,8 +410,8 @@ fn a_change_at_an_earlier_step_replaces_the_later_ones() {
 fn a_setting_that_does_not_fit_is_refused_and_harmless() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
     let player = spawn(&spec);
-    player.send(PlayerCommand::Set(Setting::Rule { optimizer: 99, rule: signum(0.1, 0.9, 0.1) }));
-    player.send(PlayerCommand::Set(Setting::Rule { optimizer: 1, rule: signum(0.1, 0.9, 0.1) }));
+    player.send(PlayerCommand::Set(0, Setting::Rule { optimizer: 99, rule: signum(0.1, 0.9, 0.1) }));
+    player.send(PlayerCommand::Set(0, Setting::Rule { optimizer: 1, rule: signum(0.1, 0.9, 0.1) }));
     player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 99, particle: 1_000_000 })));
     player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 1, particle: 1_000_000 })));
     player.send(PlayerCommand::Advance(30));
@@ -448,7 +448,7 @@ fn a_held_run_takes_only_requested_steps_and_then_continues() {
     player.send(PlayerCommand::Play);
     let held = wait_until(&player, |snapshot| snapshot.playback == Playback::Playing);
     assert_eq!(held.step, 0, "it plays, as far as can be seen, but takes no step");
-    player.send(PlayerCommand::Set(Setting::Noise(noise(0.5))));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.5))));
     let held = wait_until(&player, |snapshot| snapshot.spec.noise.sigma() == 0.5);
     assert_eq!((held.step, held.playback), (0, Playback::Playing));
     player.send(PlayerCommand::Hold(false));

@@ -145,6 +145,30 @@ fn a_change_at_an_earlier_step_begins_a_new_future() {
 }
 
 #[test]
+fn a_session_without_changes_has_the_bits_of_their_absence() {
+    for seed in 0..4 {
+        let timeline = session(seed);
+        let record = timeline.record();
+        assert_eq!(record.without(&[]), record);
+        assert!(record.without(&record.changes).changes.is_empty());
+        for removed in [&record.changes[..1], &record.changes[3..5], &record.changes] {
+            let expected = record.without(removed);
+            let mut without = timeline.without(removed);
+            while without.simulation().step() < STEPS {
+                without.advance();
+            }
+            assert_eq!(without.record(), expected);
+            let mut alone = Simulation::replay(expected);
+            alone.select(SELECTED);
+            (0..STEPS).for_each(|_| alone.advance());
+            assert_eq!(state(without.simulation()), state(&alone));
+            assert_eq!(histories(without.simulation()), histories(&alone));
+        }
+        assert_eq!(timeline.record(), record);
+    }
+}
+
+#[test]
 fn a_setting_that_does_not_fit_removes_no_future() {
     let mut timeline = session(2);
     timeline.seek(100);

@@ -86,8 +86,8 @@ impl Stage {
         }
         self.actions.extend(actions);
         match self.running.settings_to(&self.document.spec) {
-            Some(settings) => settings.into_iter().for_each(|setting| self.player.send(PlayerCommand::Set(setting))),
-            None => self.player.send(PlayerCommand::Load(Box::new(self.document.spec.clone()))),
+            Some(settings) => settings.into_iter().for_each(|setting| self.player.send(PlayerCommand::Set(0, setting))),
+            None => self.player.send(PlayerCommand::load(self.document.spec.clone())),
         }
         self.running = self.document.spec.clone();
     }

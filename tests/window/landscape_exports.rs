@@ -497,7 +497,7 @@ fn the_session_can_be_animated_with_its_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
     advance_to(&mut harness, 10);
-    harness.state().player.send(PlayerCommand::Set(Setting::Noise(Noise::clamped(0.0).into())));
+    harness.state().player.send(PlayerCommand::Set(0, Setting::Noise(Noise::clamped(0.0).into())));
     harness.state_mut().document.spec.noise = Noise::clamped(0.0).into();
     harness.run_steps(2);
     advance_to(&mut harness, 20);

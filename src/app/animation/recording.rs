@@ -173,7 +173,7 @@ impl Recording {
 
     fn begin(&mut self, session: Record, here: PlayerPosition, requests: &mut Requests) -> Phase {
         let command = match self.settings.replay {
-            true => PlayerCommand::Replay(Box::new(session.clone())),
+            true => PlayerCommand::Load(vec![session.clone()]),
             false => PlayerCommand::Restart,
         };
         requests.commands.push(command);
@@ -209,7 +209,7 @@ impl Recording {
     fn go_back(&mut self, here: PlayerPosition, requests: &mut Requests) {
         self.phase = match self.session.take() {
             Some(session) => {
-                requests.commands.push(PlayerCommand::Replay(Box::new(session)));
+                requests.commands.push(PlayerCommand::Load(vec![session]));
                 Phase::Return { old_run: here.run }
             }
             None => Phase::Over,

@@ -15,6 +15,7 @@ mod names;
 mod spec;
 mod step_trace;
 mod timeline;
+mod what_if;
 
 pub use diagnostics::{Sample, Spread};
 pub use ensemble::{Ensemble, noise_key};

@@ -145,6 +145,11 @@ impl Simulation {
         self.scheduled.iter()
     }
 
+    /// Replaces the changes that are repeated after the present step.
+    pub(super) fn schedule(&mut self, changes: impl Iterator<Item = Change>) {
+        self.scheduled = changes.collect();
+    }
+
     /// Returns the present state, from which [`return_to`](Simulation::return_to) continues. The present step must be
     /// the last one.
     pub(super) fn keyframe(&self) -> Keyframe {

@@ -128,6 +128,26 @@ impl Timeline {
         self.retain(|keyframe, _| keyframe.step < step);
     }
 
+    /// Returns the session without these changes (see [`Record::without`]), at the step of a keyframe before the first
+    /// of them. The steps after it have yet to be taken.
+    pub fn without(&self, removed: &[Change]) -> Timeline {
+        let record = self.record().without(removed);
+        let first = removed.iter().map(|change| change.step).min().unwrap_or(u64::MAX);
+        let before = self.keyframes.partition_point(|keyframe| keyframe.step < first);
+        let Some(keyframe) = before.checked_sub(1).map(|index| &self.keyframes[index]) else {
+            let mut anew = Timeline::replay(record);
+            anew.select(self.selected);
+            return anew;
+        };
+        let mut timeline = self.clone();
+        timeline.simulation.begin_anew_at(keyframe);
+        timeline.simulation.select(self.selected);
+        timeline.simulation.schedule(record.changes.into_iter().filter(|change| change.step > keyframe.step));
+        timeline.spacing = FIRST_SPACING;
+        timeline.retain(|other, _| other.step < keyframe.step);
+        timeline
+    }
+
     /// Records the steps of this particle from now on.
     pub fn select(&mut self, selected: Option<ParticleId>) {
         self.selected = selected;

@@ -1,0 +1,163 @@
+//! Several sessions on the clock of one player: side by side, old futures, and sessions without a change.
+
+use std::time::Duration;
+
+use valleyscope::player::{Playback, Player, PlayerCommand, SessionKind, SessionView, Snapshot, Speed};
+use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, Simulation, SimulationSpec};
+
+use crate::specs::{all_rules, noise, simulation};
+
+/// A time limit long enough for any machine; only a failing test reaches it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn spec() -> SimulationSpec {
+    simulation(1.0, 5, &all_rules(0.01))
+}
+
+/// Returns the landscape with other values of these parameters.
+fn landscape(values: &[(&str, f64)]) -> Setting {
+    let set = |landscape: LandscapeSpec, (key, value): &(&str, f64)| landscape.with(key, *value).expect("in range");
+    Setting::Landscape(values.iter().fold(spec().landscape, set))
+}
+
+fn steep() -> Setting {
+    landscape(&[("sharpness", 20.0)])
+}
+
+/// Returns the first snapshot of a resting player, at this step, whose sessions have all reached it.
+#[track_caller]
+fn shown(player: &Player, step: u64, others: usize) -> Snapshot {
+    loop {
+        let snapshot = player.wait_snapshot(PATIENCE).expect("there is a snapshot within a minute");
+        let all_there = snapshot.others.iter().all(|other| other.step == step);
+        let rests = snapshot.step == step && snapshot.playback != Playback::Playing;
+        if rests && all_there && snapshot.others.len() == others {
+            return snapshot;
+        }
+    }
+}
+
+#[track_caller]
+fn advance_to(player: &Player, from: u64, to: u64, others: usize) -> Snapshot {
+    player.send(PlayerCommand::Advance(to - from));
+    shown(player, to, others)
+}
+
+/// Checks that a session shows the state of a record replayed alone.
+#[track_caller]
+fn assert_replays(view: &SessionView, record: &Record) {
+    let mut alone = Simulation::replay(record.clone());
+    while alone.step() < view.step {
+        alone.advance();
+    }
+    assert_eq!(*view.spec, *alone.spec());
+    for (view, ensemble) in view.ensembles.iter().zip(alone.ensembles()) {
+        assert_eq!(format!("{:?}", view.sample), format!("{:?}", ensemble.sample()));
+        let positions: Vec<_> = ensemble.positions().map(|[x, y]| [x as f32, y as f32]).collect();
+        assert_eq!(view.columns[view.columns.len() - view.particles..], positions);
+    }
+}
+
+#[test]
+fn sessions_side_by_side_share_the_clock_and_keep_their_own_settings() {
+    let (a, b) = (spec(), SimulationSpec { noise: noise(0.25), ..spec() });
+    let fresh = |spec: &SimulationSpec| Record { spec: spec.clone(), changes: Vec::new() };
+    let player = Player::spawn(a.clone(), || {});
+    player.send(PlayerCommand::Load(vec![fresh(&a), fresh(&b)]));
+    player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 1, particle: 2 })));
+    let snapshot = advance_to(&player, 0, 150, 1);
+    assert_eq!(snapshot.others[0].kind, SessionKind::Beside { place: 1 });
+    assert_replays(&snapshot.others[0], &fresh(&b));
+    let traces = [snapshot.step_trace.as_deref(), snapshot.others[0].step_trace.as_deref()];
+    assert!(traces.iter().all(|trace| trace.is_some_and(|trace| trace.step() == 150)));
+
+    player.send(PlayerCommand::Set(1, steep()));
+    player.send(PlayerCommand::Seek(40));
+    let past = shown(&player, 40, 1);
+    assert_replays(&past.others[0], &fresh(&b));
+    player.send(PlayerCommand::Seek(150));
+    let last = advance_to(&player, 150, 200, 1);
+    let changed = Record { changes: vec![Change { step: 150, set: steep() }], ..fresh(&b) };
+    assert_eq!(*last.others[0].record, changed);
+    assert_replays(&last.others[0], &changed);
+    assert_eq!(*last.spec, a, "the first session has its own settings");
+
+    // A setting of a place without a session is harmless.
+    player.send(PlayerCommand::Set(3, steep()));
+    player.send(PlayerCommand::Restart);
+    let restarted = shown(&player, 0, 1);
+    assert_eq!(restarted.others[0].spec.landscape, last.others[0].spec.landscape);
+}
+
+#[test]
+fn a_change_in_the_past_keeps_the_old_future_until_it_is_removed() {
+    let player = Player::spawn(spec(), || {});
+    advance_to(&player, 0, 300, 0);
+    player.send(PlayerCommand::Seek(120));
+    shown(&player, 120, 0);
+    // A step at which to pause makes no other future, and a dragged slider makes one.
+    for value in [0.75, 0.5, 0.25] {
+        player.send(PlayerCommand::Set(0, Setting::Noise(noise(value))));
+    }
+    let branched = shown(&player, 120, 1);
+    let old = &branched.others[0];
+    assert_eq!(old.kind, SessionKind::OldFuture { of: 0, since: 120 });
+    assert_eq!((branched.last_step, old.last_step), (120, 300));
+    let later = advance_to(&player, 120, 350, 1);
+    assert_replays(&later.others[0], &Record { spec: spec(), changes: Vec::new() });
+    let plot_end = later.others[0].ensembles[0].plot.last().map(|bucket| bucket.first_step + bucket.steps);
+    assert_eq!(plot_end, Some(351));
+    player.send(PlayerCommand::Remove(later.others[0].id));
+    shown(&player, 350, 0);
+}
+
+#[test]
+fn a_setting_of_the_present_makes_no_branch_and_their_number_is_bounded() {
+    let player = Player::spawn(spec(), || {});
+    player.send(PlayerCommand::Set(0, steep()));
+    advance_to(&player, 0, 50, 0);
+    for round in 1..7_u64 {
+        player.send(PlayerCommand::Seek(50 - round));
+        player.send(PlayerCommand::Set(0, Setting::Noise(noise(round as f64 / 8.0))));
+        let others = round.min(4) as usize;
+        shown(&player, 50 - round, others);
+        advance_to(&player, 50 - round, 50, others);
+    }
+}
+
+#[test]
+fn a_session_without_a_change_is_computed_beside_the_one_with_it() {
+    let player = Player::spawn(spec(), || {});
+    player.send(PlayerCommand::Speed(Speed::Unlimited));
+    advance_to(&player, 0, 100, 0);
+    player.send(PlayerCommand::Set(0, steep()));
+    advance_to(&player, 100, 200, 0);
+    player.send(PlayerCommand::Set(0, landscape(&[("sharpness", 20.0), ("slope", 2.0)])));
+    advance_to(&player, 200, 300, 0);
+    player.send(PlayerCommand::Without(0, vec![Change { step: 100, set: steep() }]));
+    let with = shown(&player, 300, 1);
+    assert_eq!(with.record.changes.len(), 2, "the session itself stays");
+    let only_sloped = landscape(&[("slope", 2.0)]);
+    let expected = Record { spec: spec(), changes: vec![Change { step: 200, set: only_sloped }] };
+    assert_eq!(*with.others[0].record, expected);
+    assert_replays(&with.others[0], &expected);
+
+    // It follows the changes that are made now, in the parameters that they change.
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.5))));
+    let later = advance_to(&player, 300, 400, 1);
+    let mut changes = expected.changes.clone();
+    changes.push(Change { step: 300, set: Setting::Noise(noise(0.5)) });
+    assert_replays(&later.others[0], &Record { changes, ..expected });
+
+    // A second time adds nothing, nor does a change that was never made.
+    player.send(PlayerCommand::Without(0, vec![Change { step: 100, set: steep() }]));
+    player.send(PlayerCommand::Without(0, vec![Change { step: 7, set: steep() }]));
+    player.send(PlayerCommand::Without(0, Vec::new()));
+    shown(&player, 400, 1);
+    // It ends with its change, which an earlier one replaces; the old future is kept.
+    player.send(PlayerCommand::Seek(60));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.125))));
+    let anew = shown(&player, 60, 1);
+    assert_eq!(anew.others[0].kind, SessionKind::OldFuture { of: 0, since: 60 });
+}
