@@ -204,6 +204,8 @@ fn the_scores_are_not_cut_in_a_presentation() {
     for size in [[1440.0, 900.0], [1920.0, 1060.0]] {
         let mut app = App::begin(Begin { preset: Some(&long), size, ..Begin::default() });
         app.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
+        // The end of the sweep moves the field, which would miss its value.
+        app.settle();
         app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
         for presenting in [false, true] {
             if presenting {
