@@ -1,7 +1,7 @@
 //! The dialog that saves a preset: title, description and path.
 
 use egui::{Button, Context, TextEdit, Ui};
-use valleyscope_engine::simulation::SettingError;
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::{Library, Preset};
 
 use super::dialog;
@@ -12,7 +12,7 @@ use super::files::FileContent;
 pub(super) struct SavePreset {
     draft: PresetDraft,
     /// The reason why the lesson is left out, if it is.
-    misfit: Option<SettingError>,
+    misfit: Option<SpecError>,
     /// True once the title has had the focus, so that typing works at once.
     focused: bool,
 }

@@ -134,7 +134,7 @@ impl Figure {
     }
 
     /// Returns a figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each
-    /// of the three metrics, which then disagree. Paler where less certain, if `certainty` is set.
+    /// metric of the landscape, as these then disagree. Paler where less certain, if `certainty` is set.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
         let is_decay = |of: &Quantity| matches!(of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, _));
@@ -145,13 +145,14 @@ impl Figure {
         }
     }
 
-    /// Returns a figure of the winners by each of the three metrics, side by side.
+    /// Returns a figure of the winners by each metric of the landscape, side by side.
     pub fn winners_by_metric(result: &SweepResult, certainty: bool) -> Figure {
         let map = Map::Winner { certainty };
         let mut row = Row::new(&result.diagram);
         let mut legend = Vec::new();
-        for metric in Metric::ALL {
-            row.add(&result.diagram, map, metric, Some(labels::metric(metric).to_owned()), &mut legend);
+        let landscape = result.diagram.spec().landscape;
+        for metric in Metric::of(&landscape) {
+            row.add(&result.diagram, map, metric, Some(metric.label(&landscape).to_owned()), &mut legend);
         }
         Figure { about: FigureMetadata::of(&[result]), content: Content::Maps(vec![row]), legend }
     }

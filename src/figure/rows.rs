@@ -54,7 +54,9 @@ impl Row {
         let mut row = Row::new(diagram);
         for map in maps {
             row.add(diagram, *map, metric, map.subject(diagram), legend);
-            row.bar = map.scale(diagram, metric).map(|scale| ColorBar { scale, label: map.quantity(metric) });
+            row.bar = map
+                .scale(diagram, metric)
+                .map(|scale| ColorBar { scale, label: map.quantity(&diagram.spec().landscape, metric) });
         }
         row
     }

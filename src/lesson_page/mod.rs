@@ -12,7 +12,8 @@ mod recording;
 
 use std::collections::VecDeque;
 
-use valleyscope_engine::simulation::{SettingError, Simulation};
+use valleyscope_engine::simulation::Simulation;
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::LandscapePreset;
 
 use crate::figure::FigureError;
@@ -29,7 +30,7 @@ pub enum LessonPageError {
     )]
     NoLesson,
     #[error("the lesson does not fit the simulation: {0}")]
-    Setting(#[from] SettingError),
+    Misfit(SpecError),
     #[error(transparent)]
     Picture(#[from] FigureError),
 }
@@ -57,7 +58,10 @@ impl LessonPage {
         if preset.lesson.is_empty() {
             return Err(LessonPageError::NoLesson);
         }
-        let (runs, steps) = plan(preset)?;
+        if let Some(misfit) = preset.lesson_misfit() {
+            return Err(LessonPageError::Misfit(misfit));
+        }
+        let (runs, steps) = plan(preset);
         let total = runs.iter().map(|run| run.end).sum();
         let mut page = LessonPage {
             preset: preset.clone(),

@@ -1,5 +1,7 @@
 //! The page as text: its data as JSON, in the template of `assets/lesson/`.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use valleyscope_engine::optimizer::{Marker, markers};
 use valleyscope_engine::quantity::number_text;
@@ -70,8 +72,8 @@ struct Run {
 
 #[derive(Serialize)]
 struct Metric {
-    title: &'static str,
-    name: &'static str,
+    title: Cow<'static, str>,
+    name: Cow<'static, str>,
     explanation: &'static str,
     /// The ranges of the mean and of the deviation.
     range: [[f64; 2]; 2],
@@ -174,7 +176,7 @@ fn packed(run: &Recording, grounds: &[Ground]) -> Run {
         .iter()
         .enumerate()
         .map(|(index, metric)| {
-            let info = metric.info();
+            let info = metric.info(&run.plan.spec.landscape).expect("the lesson fits its landscapes");
             Metric { title: info.title, name: info.name, explanation: info.explanation, range: ranges(run, index) }
         })
         .collect();

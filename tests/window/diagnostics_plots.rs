@@ -5,6 +5,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use valleyscope::app::Action;
 use valleyscope::app::diagnostics::{Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise};
 use valleyscope_engine::simulation::{Bucket, BucketSpread, OptimizerSpec};
@@ -206,7 +207,7 @@ fn each_plot_has_a_name_and_describes_its_last_values() {
     for metric in
         [DiagnosticMetric::Loss, DiagnosticMetric::Depth, DiagnosticMetric::AbsV, DiagnosticMetric::EffectiveStep]
     {
-        let label = format!("Plot of {}", metric.info().title);
+        let label = format!("Plot of {}", metric.info(&LandscapeSpec::default()).expect("the valley has it").title);
         let value = harness.get_by_label(&label).value().expect("a summary");
         assert!(value.contains("Adam") && value.contains("FOCUS"), "{value}");
     }

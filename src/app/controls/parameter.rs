@@ -152,16 +152,17 @@ impl Control<'_> {
         let help = Help { text: self.0.explanation(), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < form::ONE_LINE_WIDTH {
-                label_cell(ui, label, ui.available_width(), &help, value, default);
+                label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value, default);
                 ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default, look));
             } else {
                 ui.horizontal(|ui| {
-                    let width = match look {
+                    let (label, width) = match look {
                         Look::Named => {
                             let font = TextStyle::Body.resolve(ui.style());
-                            text_width(ui, &font, label).min(NAME_SHARE * ui.available_width())
+                            let width = text_width(ui, &font, label).min(NAME_SHARE * ui.available_width());
+                            (Label::new(label).truncate(), width)
                         }
-                        _ => form::NAME_WIDTH,
+                        _ => (Label::new(label).wrap(), form::NAME_WIDTH),
                     };
                     label_cell(ui, label, width, &help, value, default);
                     self.inputs(ui, &name, &help, value, default, look);
@@ -222,9 +223,9 @@ impl Control<'_> {
 }
 
 /// Shows the name of a control; a double click restores the default.
-fn label_cell<Q: Adjustable>(ui: &mut Ui, label: &str, width: f32, help: &Help, value: &mut Q, default: Q) {
+fn label_cell<Q: Adjustable>(ui: &mut Ui, label: Label, width: f32, help: &Help, value: &mut Q, default: Q) {
     form::cell(ui, width, |ui| {
-        let response = ui.add(Label::new(label).truncate().sense(Sense::CLICK));
+        let response = ui.add(label.sense(Sense::CLICK));
         help.explain(&response);
         if response.double_clicked() {
             *value = default;

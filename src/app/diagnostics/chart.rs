@@ -4,9 +4,9 @@ use egui::{Color32, Stroke, Ui, vec2};
 use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, VLine};
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_experiments::view::range::{union, with_margin};
 use valleyscope_experiments::view::ticks::{grouped, significant};
+use valleyscope_experiments::view::{DiagnosticInfo, DiagnosticMetric};
 
 use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
@@ -29,6 +29,8 @@ pub(super) struct ChartSeries<'a> {
 /// A chart: its metric, curves and axes, with ranges in places on the axes.
 pub(super) struct Chart<'a> {
     pub metric: DiagnosticMetric,
+    /// The metric's description on the landscape.
+    pub info: &'a DiagnosticInfo,
     pub series: Vec<ChartSeries<'a>>,
     pub scales: [AxisScale; 2],
     pub x: [f64; 2],
@@ -91,7 +93,7 @@ impl Chart<'_> {
         // A line's width, in places.
         let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
-        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| {
+        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
             for ChartMark { place, .. } in self.marks {
                 let line = VLine::new("change", *place).color(mark.gamma_multiply(0.8)).width(1.0);
                 plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
@@ -117,7 +119,7 @@ impl Chart<'_> {
         if let Some([pointer, _]) = shown.pointer {
             self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks));
         }
-        shown.describe(&format!("Plot of {}", self.metric.info().title), || self.summary());
+        shown.describe(&format!("Plot of {}", self.info.title), || self.summary());
         shown
     }
 
@@ -167,7 +169,7 @@ impl Chart<'_> {
     /// Shows all optimizers' values at the pointer's step, and the changes of a mark at the pointer.
     fn tooltip(&self, response: &egui::Response, hover: f64, mark: Option<&ChartMark>) {
         let step = self.scales[0].value(hover).max(0.0);
-        let title = format!("{}, step {}", self.metric.info().title, grouped(step.round() as u64));
+        let title = format!("{}, step {}", self.info.title, grouped(step.round() as u64));
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
         let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
         let changes = mark.map(|mark| format!("{}\nClick to go there.", mark.text));

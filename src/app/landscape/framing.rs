@@ -122,8 +122,16 @@ impl Framing {
         self.gather(document, live);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
-            // If all have run away, the view shows the start.
-            let bounds = bounds.unwrap_or(Bounds::of_point(start_xy(document)));
+            let start = Bounds::of_point(start_xy(document));
+            let bounds = match bounds {
+                // Before the first step all particles are in one place, and the landscape around it is of interest.
+                Some(_) if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) => {
+                    start.union(Bounds::of_view(Camera::home(&document.spec.landscape), aspect))
+                }
+                Some(bounds) => bounds,
+                // If all have run away, the view shows the start.
+                None => start,
+            };
             let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
             self.camera = Some(fitted(&bounds, aspect, least));
             self.follower.stop();

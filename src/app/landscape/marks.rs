@@ -4,7 +4,8 @@ use super::interaction::start_xy;
 use super::layout::CanvasLayout;
 use super::projection::Projection;
 use crate::app::Document;
-use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
+use egui::text::{LayoutJob, TextWrapping};
+use egui::{Color32, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
 
 /// The corners of a circle that lies on the surface in space.
 const CIRCLE: usize = 64;
@@ -64,24 +65,38 @@ fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
     area.translate(vec2(0.0, top - area.top()))
 }
 
-/// Names the ensembles that have run away out of view.
-pub(super) fn draw_run_away_note(
-    painter: &Painter,
-    canvas: Rect,
-    document: &Document,
-    left_out: &[u32],
-    font: &FontId,
-) {
+/// Names the ensembles that have run away out of view: above the canvas, where the note covers nothing, or at the lower
+/// end of a canvas that has no room around it.
+pub(super) fn draw_run_away_note(ui: &Ui, layout: &CanvasLayout, document: &Document, left_out: &[u32]) {
     let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
     if names.is_empty() {
         return;
     }
     let text = format!("Run away, out of view: {}", names.join(", "));
-    let galley = painter.layout(text, font.clone(), Color32::from_rgb(255, 170, 120), canvas.width() - 24.0);
-    let at = pos2(canvas.left() + 12.0, canvas.bottom() - galley.size().y - 10.0);
-    let back = Rect::from_min_size(at, galley.size()).expand(4.0);
-    painter.rect_filled(back, 4.0, Color32::from_black_alpha(165));
-    painter.galley(at, galley, Color32::WHITE);
+    let (painter, canvas) = (ui.painter(), layout.canvas);
+    let is_above = layout.bar.is_some();
+    let color = if is_above { ui.visuals().warn_fg_color } else { Color32::from_rgb(255, 170, 120) };
+    let mut job = LayoutJob::simple_singleline(text, layout.font.clone(), color);
+    job.wrap =
+        TextWrapping::truncate_at_width(if is_above { ABOVE_SHARE * canvas.width() } else { canvas.width() - 24.0 });
+    let galley = painter.layout_job(job);
+    let area = run_away_area(canvas, galley.size(), is_above);
+    if !is_above {
+        painter.rect_filled(area.expand(4.0), 4.0, Color32::from_black_alpha(165));
+    }
+    painter.galley(area.min, galley, color);
+}
+
+/// The share of the canvas's width that a note above it may take. The rest is left to the notes of the axes.
+const ABOVE_SHARE: f32 = 0.7;
+
+/// Returns the area of the note about ensembles that have run away.
+fn run_away_area(canvas: Rect, size: Vec2, is_above: bool) -> Rect {
+    let min = match is_above {
+        true => pos2(canvas.right() - 24.0 - size.x, canvas.top() - 3.0 - size.y),
+        false => pos2(canvas.left() + 12.0, canvas.bottom() - size.y - 10.0),
+    };
+    Rect::from_min_size(min, size)
 }
 
 /// Explains why there is no picture.
@@ -100,7 +115,15 @@ pub(super) fn no_gpu(ui: &Ui, canvas: Rect) {
 mod tests {
     use egui::{Rect, pos2, vec2};
 
-    use super::caption_area;
+    use super::{caption_area, run_away_area};
+
+    #[test]
+    fn the_note_about_ensembles_out_of_view_covers_nothing_of_a_canvas_with_room_around_it() {
+        let canvas = Rect::from_min_size(pos2(60.0, 20.0), vec2(140.0, 110.0));
+        let area = run_away_area(canvas, vec2(98.0, 12.0), true);
+        assert!(!area.intersects(canvas) && area.left() > canvas.left() && area.right() < canvas.right(), "{area:?}");
+        assert!(canvas.contains_rect(run_away_area(canvas, vec2(98.0, 12.0), false)));
+    }
 
     #[test]
     fn a_caption_stays_on_the_canvas_also_below_a_tall_legend() {

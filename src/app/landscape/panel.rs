@@ -306,7 +306,7 @@ impl LandscapePanel {
         means::draw(ui, canvas, document, &means);
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
         let key_area = draw_glyphs(&painter, response, layout, &projection, document, live, &particles);
-        marks::draw_run_away_note(&painter, canvas, document, self.framing.left_out(), font);
+        marks::draw_run_away_note(ui, layout, document, self.framing.left_out());
         if let Some(bar) = layout.bar {
             if space_axes.is_none() {
                 axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());

@@ -25,7 +25,8 @@ impl LandscapeTab {
             ui.add_space(1.0);
         });
         let has_room = ui.available_width() >= ROOM_FOR_PLOTS;
-        if has_room && self.diagnostics.is_presented(layout.plots) {
+        let landscape = &self.editor.draft.document.spec.landscape;
+        if has_room && self.diagnostics.is_presented(landscape, layout.plots) {
             let width = PLOTS * ui.available_width();
             let (document, live) = (&mut self.editor.draft.document, &mut self.live);
             Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {

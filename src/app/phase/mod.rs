@@ -9,7 +9,6 @@ mod export;
 mod map_options;
 mod map_view;
 mod maps;
-mod metric_names;
 mod optimizer_controls;
 mod panel;
 mod picture;

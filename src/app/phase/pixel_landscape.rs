@@ -77,6 +77,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
     match of {
         Quantity::Landscape(name) => simulation.landscape.get(name.key()),
         Quantity::Noise => Some(simulation.noise.sigma()),
+        Quantity::NoiseParameter(name) => simulation.noise.get(name.key()),
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
         Quantity::Of(hyperparameter, ids) => {
@@ -106,6 +107,12 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
             }
         }
         Quantity::Noise => simulation.noise = simulation.noise.with_sigma(Noise::clamped(value)),
+        Quantity::NoiseParameter(name) => {
+            if let Some(index) = simulation.noise.index(name.key()) {
+                let nearest = simulation.noise.info().parameters[index].nearest(value);
+                simulation.noise.set(index, nearest).expect("it was brought into the range");
+            }
+        }
         Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
         Quantity::Dimension => {}
         Quantity::Of(hyperparameter, ids) => {

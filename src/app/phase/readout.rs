@@ -10,7 +10,6 @@ use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::{beyond, fixed, significant};
 
-use super::metric_names::METRICS;
 use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::app::theme::legible;
 use crate::figure::{axis_label, optimizer_colors};
@@ -162,7 +161,7 @@ fn number(value: f64) -> String {
 
 /// Shows the average over learning rates, with standard errors.
 fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    let (_, name) = METRICS[metric as usize];
+    let name = metric.label(&diagram.spec().landscape);
     let average = match diagram.spec().average {
         Average::Mean => "Mean",
         Average::Median => "Median",

@@ -233,14 +233,31 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
     });
     let texts = (r#"[ -~αβ]{0,40}x"#, r#"[ -~\n]{0,60}"#);
     (texts, simulation(), proptest::option::of(view()), prop::collection::vec(step, 0..4), changes).prop_map(
-        |((title, description), simulation, view, lesson, changes)| LandscapePreset {
-            description,
-            view,
-            lesson,
-            changes,
-            ..LandscapePreset::new(title, simulation)
+        |((title, description), simulation, view, lesson, changes)| {
+            with_metrics_that_exist(LandscapePreset {
+                description,
+                view,
+                lesson,
+                changes,
+                ..LandscapePreset::new(title, simulation)
+            })
         },
     )
+}
+
+/// Leaves out the metrics that the landscapes of a lesson lack.
+fn with_metrics_that_exist(mut preset: LandscapePreset) -> LandscapePreset {
+    let landscape = |index| preset.simulation_at(index).expect("the settings fit").landscape;
+    let landscapes: Vec<LandscapeSpec> = (0..preset.lesson.len()).map(landscape).collect();
+    for (index, step) in preset.lesson.iter_mut().enumerate() {
+        let of_run = |claim: &Claim| match claim.run_of {
+            Some(number) if (1..=index).contains(&number) => &landscapes[number - 1],
+            _ => &landscapes[index],
+        };
+        step.show.retain(|metric| metric.info(&landscapes[index]).is_some());
+        step.claims.retain(|claim| claim.metric.info(of_run(claim)).is_some());
+    }
+    preset
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! The text of losses, and their derivatives where they are delicate.
+//! These tests check the text of losses, and derivatives at corners and poles.
 
 use super::*;
 use crate::optimizer::Function;

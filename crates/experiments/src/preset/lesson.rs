@@ -1,6 +1,7 @@
 //! Lessons: numbered steps with texts, settings, and claims that a test checks.
 
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::Setting;
 use valleyscope_engine::spec_error::{SpecError, broken};
 
@@ -103,6 +104,8 @@ impl Comparison {
 /// Checks the lesson of a preset, and returns the first rule that it breaks.
 pub(super) fn check(preset: &LandscapePreset) -> Result<(), SpecError> {
     let mut simulation = preset.simulation.clone();
+    // The landscape of each step so far.
+    let mut landscapes = Vec::new();
     for (number, step) in preset.lesson.iter().enumerate() {
         let (path, text) = (format!("lesson[{number}]"), &step.text);
         if let Some(section) = &step.section {
@@ -117,9 +120,10 @@ pub(super) fn check(preset: &LandscapePreset) -> Result<(), SpecError> {
             check_setting(&mut simulation, setting, || format!("{path}.set[{index}]"))?;
         }
         check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
-        check_shown(&path, &step.show)?;
+        check_shown(&path, &step.show, &simulation.landscape)?;
+        landscapes.push(simulation.landscape);
         for (index, claim) in step.claims.iter().enumerate() {
-            check_claim(&format!("{path}.claims[{index}]"), claim)?;
+            check_claim(&format!("{path}.claims[{index}]"), claim, &landscapes)?;
         }
     }
     Ok(())
@@ -141,18 +145,35 @@ fn check_pause(number: usize, step: &LessonStep, before: Option<u64>, pause: Opt
     }
 }
 
-fn check_shown(path: &str, show: &[DiagnosticMetric]) -> Result<(), SpecError> {
-    let twice = (1..show.len()).find(|&index| show[..index].contains(&show[index]));
-    match twice {
-        Some(index) => broken(format!("{path}.show[{index}]"), "is named twice; name each plot once"),
-        None => Ok(()),
+fn check_shown(path: &str, show: &[DiagnosticMetric], landscape: &LandscapeSpec) -> Result<(), SpecError> {
+    for (index, metric) in show.iter().enumerate() {
+        let path = format!("{path}.show[{index}]");
+        if show[..index].contains(metric) {
+            return broken(path, "is named twice; name each plot once");
+        }
+        check_metric(path, *metric, landscape)?;
     }
+    Ok(())
 }
 
-/// Checks the fields of a claim. A test of the lesson checks whether the claim is true and its words are in the text, so
+/// Checks that a landscape has a metric.
+fn check_metric(path: String, metric: DiagnosticMetric, landscape: &LandscapeSpec) -> Result<(), SpecError> {
+    if metric.info(landscape).is_some() {
+        return Ok(());
+    }
+    let known: Vec<String> = DiagnosticMetric::of(landscape).map(|metric| format!("`{metric:?}`")).collect();
+    let name = landscape.info().name;
+    broken(path, format!("is `{metric:?}`, which the landscape {name} lacks; it has {}", known.join(", ")))
+}
+
+/// Checks the fields of a claim of the last step so far, given the landscape of each. A test of the lesson checks whether the claim is true and its words are in the text, so
 /// that an edited lesson stays valid.
-fn check_claim(path: &str, claim: &Claim) -> Result<(), SpecError> {
+fn check_claim(path: &str, claim: &Claim, landscapes: &[LandscapeSpec]) -> Result<(), SpecError> {
     let (last, is) = (claim.step, claim.is);
+    let of_run = claim.run_of.and_then(|number| landscapes.get(number.checked_sub(1)?)).or(landscapes.last());
+    if let Some(landscape) = of_run {
+        check_metric(format!("{path}.metric"), claim.metric, landscape)?;
+    }
     if let Some(from) = claim.from.filter(|&from| from > last) {
         return broken(format!("{path}.from"), format!("must be at most `step`, which is {last}, found {from}"));
     }

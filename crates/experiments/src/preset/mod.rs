@@ -47,6 +47,7 @@ pub use lesson::{Claim, Comparison, LessonStep};
 pub use library::{Library, Loaded, PresetSource, UserPreset};
 
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
@@ -205,8 +206,8 @@ impl LandscapePreset {
     }
 
     /// Returns the error of a lesson that does not fit the simulation, if it does not.
-    pub fn lesson_misfit(&self) -> Option<SettingError> {
-        self.simulation_at(self.lesson.len()).err()
+    pub fn lesson_misfit(&self) -> Option<SpecError> {
+        lesson::check(self).err()
     }
 }
 

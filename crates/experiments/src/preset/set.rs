@@ -6,7 +6,7 @@ use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 
 use super::explain::shortened;
 use super::outline::Outline;
-use super::{Preset, PresetError, read};
+use super::{Preset, PresetError, read, validate};
 
 impl Preset {
     /// Returns the preset with the field at `path` set to `value`.
@@ -30,13 +30,27 @@ impl Preset {
 
     /// Returns the preset with several fields set, which must fit each other when all are set.
     pub fn with_all<'s>(&self, settings: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<Preset, PresetError> {
-        let (mut preset, mut origin) = (self.clone(), Vec::new());
-        for (path, value) in settings {
-            preset = preset.put(path, value)?;
-            origin.push(format!("{path}={value}"));
-        }
-        let origin = shortened(&origin.join(", ")).into_owned();
-        Preset::parse(&preset.to_ron(), &origin).map_err(|error| cannot_set(&origin, error))
+        let settings: Vec<(&str, &str)> = settings.into_iter().collect();
+        let preset = settings.iter().try_fold(self.clone(), |preset, (path, value)| preset.put(path, value))?;
+        Preset::parse(&preset.to_ron(), "").map_err(|error| {
+            let named = self.at_fault(&settings, &preset).into_iter().map(|(path, value)| format!("{path}={value}"));
+            cannot_set(&shortened(&named.collect::<Vec<_>>().join(", ")), error)
+        })
+    }
+
+    /// Returns those of the settings that cause the fault of `preset`, which has them all: without one of them the
+    /// preset has no fault, or another. Returns all if that identifies none.
+    fn at_fault<'s>(&self, settings: &[(&'s str, &'s str)], preset: &Preset) -> Vec<(&'s str, &'s str)> {
+        let fault = validate::check(preset).err();
+        let is_at_fault = |left_out: &usize| {
+            let others = settings.iter().enumerate().filter(|(index, _)| index != left_out);
+            let without = others
+                .map(|(_, setting)| setting)
+                .try_fold(self.clone(), |preset, (path, value)| preset.put(path, value));
+            without.is_ok_and(|without| validate::check(&without).err() != fault)
+        };
+        let at_fault: Vec<_> = (0..settings.len()).filter(is_at_fault).map(|index| settings[index]).collect();
+        if at_fault.is_empty() { settings.to_vec() } else { at_fault }
     }
 
     fn put(&self, path: &str, value: &str) -> Result<Preset, PresetError> {

@@ -5,6 +5,7 @@ mod toolbar;
 use std::collections::BTreeSet;
 
 use egui::{Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::grouped;
@@ -119,11 +120,12 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// Returns the displayed metrics in order.
-    fn displayed(&self) -> Vec<DiagnosticMetric> {
+    /// Returns the displayed metrics of a landscape in order. A chosen metric that it lacks stays chosen, for landscapes
+    /// that have it.
+    fn displayed(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
         let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
-        of_lesson.chain(others).copied().collect()
+        of_lesson.chain(others).copied().filter(|metric| metric.info(landscape).is_some()).collect()
     }
 
     /// Shows or hides a metric, as the user's choice.
@@ -150,21 +152,23 @@ impl DiagnosticsPanel {
         self.toolbar(ui, document, live, requests);
         self.table = self.table.take().filter(|table| table.is_under_way(requests));
         self.last_area = Some(ui.available_rect_before_wrap());
-        let displayed = self.displayed();
+        let displayed = self.displayed(&document.spec.landscape);
         self.prepare(&displayed, document, live);
         legend(ui, &self.history, document, live);
         self.plots(ui, &displayed, document, live, requests);
     }
 
     /// Returns the metrics of a presentation: those that the lesson points at, or else the displayed ones.
-    fn presented(&self) -> Vec<DiagnosticMetric> {
-        if self.pointed_at.is_empty() { self.displayed() } else { self.pointed_at.clone() }
+    fn presented(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
+        let pointed_at = self.pointed_at.iter().copied().filter(|metric| metric.info(landscape).is_some());
+        let pointed_at: Vec<_> = pointed_at.collect();
+        if pointed_at.is_empty() { self.displayed(landscape) } else { pointed_at }
     }
 
     /// Returns whether a presentation has plots: those that the lesson points at, or else those of a window that
     /// `shows_plots`.
-    pub fn is_presented(&self, shows_plots: bool) -> bool {
-        !self.pointed_at.is_empty() || (shows_plots && !self.displayed().is_empty())
+    pub fn is_presented(&self, landscape: &LandscapeSpec, shows_plots: bool) -> bool {
+        (shows_plots || !self.pointed_at.is_empty()) && !self.presented(landscape).is_empty()
     }
 
     /// Shows the plots of a presentation without tools and legend; the landscape has one.
@@ -172,7 +176,7 @@ impl DiagnosticsPanel {
         if self.frozen {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
-        let presented = self.presented();
+        let presented = self.presented(&document.spec.landscape);
         self.prepare(&presented, document, live);
         self.plots(ui, &presented, document, live, requests);
     }
@@ -221,7 +225,7 @@ impl DiagnosticsPanel {
         }
         let x_scale = self.x_scale();
         let curves_of = |&metric: &DiagnosticMetric| {
-            let y_scale = match (self.log.contains(&metric), metric.info().is_positive) {
+            let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
                 (false, _) => AxisScale::Linear,
                 (true, true) => AxisScale::Log,
                 (true, false) => AxisScale::symlog_for(history.sensible_means(metric).into_iter()),
@@ -258,7 +262,14 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         if metrics.is_empty() {
-            ui.weak("Choose plots above.");
+            let is_lacking = !self.shown.is_empty() || !self.pointed_at.is_empty();
+            ui.weak(match is_lacking {
+                true => format!(
+                    "{} has none of the chosen plots. Choose others above.",
+                    document.spec.landscape.info().name
+                ),
+                false => "Choose plots above.".to_owned(),
+            });
             return;
         }
         let area = ui.available_rect_before_wrap();
@@ -281,7 +292,7 @@ impl DiagnosticsPanel {
                 let offset = vec2(column as f32 * (cell.x + GAP), row as f32 * (cell.y + GAP));
                 let rect = Rect::from_min_size(whole.min + offset, cell);
                 let shown = ui
-                    .scope_builder(egui::UiBuilder::new().id_salt(metric.info().key).max_rect(rect), |ui| {
+                    .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
                         self.cell(ui, index, metric, x, document, live)
                     })
                     .inner;
@@ -310,12 +321,13 @@ impl DiagnosticsPanel {
         document: &mut Document,
         live: &Live,
     ) -> Option<ShownPlot> {
+        let info = metric.info(&document.spec.landscape)?;
         ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
         ui.spacing_mut().interact_size.y = TITLE;
         ui.horizontal(|ui| {
             ui.set_max_height(TITLE);
-            ui.label(egui::RichText::new(metric.info().title).strong().text_style(TextStyle::Small))
-                .on_hover_text(metric.info().explanation);
+            ui.label(egui::RichText::new(&*info.title).strong().text_style(TextStyle::Small))
+                .on_hover_text(info.explanation);
             if metric == DiagnosticMetric::FreeEnergy {
                 temperature_control(ui, document);
             }
@@ -323,9 +335,9 @@ impl DiagnosticsPanel {
                 let mut log = self.log.contains(&metric);
                 let text = egui::RichText::new("log").text_style(TextStyle::Small);
                 let hint =
-                    if metric.info().is_positive { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
+                    if metric.is_positive() { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
                 let response = ui.toggle_value(&mut log, text).on_hover_text(hint);
-                let response = response.accessible_name(format!("Logarithmic axis of {}", metric.info().name));
+                let response = response.accessible_name(format!("Logarithmic axis of {}", info.name));
                 if response.changed() {
                     let _ = self.log.remove(&metric) || self.log.insert(metric);
                     self.zoom.y.remove(&metric);
@@ -349,6 +361,7 @@ impl DiagnosticsPanel {
         let cursor = cursor.filter(|place| place.is_finite());
         let chart = Chart {
             metric,
+            info: &info,
             series,
             scales: [self.x_scale(), *y_scale],
             x,

@@ -24,7 +24,7 @@ impl DiagnosticsPanel {
     /// the plots.
     pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let size = ui.available_size();
-        let plots = self.displayed().len().min(USUAL_PLOTS);
+        let plots = self.displayed(&document.spec.landscape).len().min(USUAL_PLOTS);
         let rows = plots.div_ceil(columns_for(plots, size));
         if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
@@ -39,10 +39,12 @@ impl DiagnosticsPanel {
 
     fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         ui.horizontal_wrapped(|ui| {
-            let displayed = self.displayed();
+            let landscape = &document.spec.landscape;
+            let displayed = self.displayed(landscape);
             for metric in DiagnosticMetric::ALL {
+                let Some(info) = metric.info(landscape) else { continue };
                 let mut shown = displayed.contains(&metric);
-                if ui.toggle_value(&mut shown, metric.info().name).on_hover_text(metric.info().explanation).changed() {
+                if ui.toggle_value(&mut shown, info.name).on_hover_text(info.explanation).changed() {
                     self.display(metric, shown);
                 }
             }
@@ -101,7 +103,7 @@ impl DiagnosticsPanel {
         };
         let contents = TableContents {
             optimizers: shown().map(named).collect(),
-            metrics: self.displayed(),
+            metrics: self.displayed(&document.spec.landscape),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
         };
         let frozen = || shown().map(|ensemble| (ensemble.optimizer, ensemble.buckets.clone())).collect();
