@@ -151,3 +151,25 @@ pub(super) fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, h
     let button = ui.add_enabled(enabled, Button::new(RichText::new(text).small()));
     button.on_hover_text(help).on_disabled_hover_text(help).accessible_name(name).clicked()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{TALLEST_LIST, scrolled_list};
+
+    #[test]
+    fn a_list_that_scrolls_has_a_bar_that_is_always_visible() {
+        egui::__run_test_ui(|ui| {
+            let width = ui.available_width();
+            let list = ui.scope(|ui| {
+                scrolled_list(ui, |ui| {
+                    assert!(
+                        !ui.spacing().scroll.floating && ui.available_width() < width,
+                        "the bar has room of its own"
+                    );
+                    (0..100).for_each(|number| drop(ui.label(number.to_string())));
+                });
+            });
+            assert!(list.response.rect.height() <= TALLEST_LIST);
+        });
+    }
+}

@@ -9,7 +9,7 @@ use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::landscape::{Mark, Projection, SpaceProjection};
 use valleyscope::player::PlayerCommand;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
 use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
@@ -147,6 +147,27 @@ fn a_double_click_and_the_button_fit_the_particles() {
             assert!(canvas(&harness).contains(at), "particle of {optimizer} at {at:?}, button: {button}");
         }
     }
+}
+
+#[test]
+fn fitting_before_the_first_step_shows_the_neighbourhood_of_the_landscape() {
+    let mut harness = landscape();
+    harness.state_mut().document.spec.start.x = StartCoordinate::clamped(-4.0);
+    until(&mut harness, "the start", |stage| {
+        stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 0 && snapshot.spec.start.x.get() == -4.0)
+    });
+    harness.get_by_label("Fit").click();
+    harness.run_steps(3);
+    for place in [[-4.0, 0.0], [0.9, 0.5], [2.3, 0.5]] {
+        assert!(canvas(&harness).contains(on_screen(&harness, place)), "{place:?} is in {:?}", viewport(&harness));
+    }
+    harness.state_mut().document.spec.start.x = StartCoordinate::clamped(0.0);
+    until(&mut harness, "the start", |stage| {
+        stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 0 && snapshot.spec.start.x.get() == 0.0)
+    });
+    harness.get_by_label("Fit").click();
+    harness.run_steps(3);
+    assert_eq!(viewport(&harness).camera, Camera::HOME, "the home view has the start");
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub mod loss;
 pub mod noise;
 pub mod optimizer;
 pub mod parameter;
+mod parameter_name;
 pub mod quantity;
 pub mod random;
 pub mod regret;

@@ -122,18 +122,7 @@ impl Framing {
         self.gather(document, live);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
-            let start = Bounds::of_point(start_xy(document));
-            let bounds = match bounds {
-                // Before the first step all particles are in one place, and the landscape around it is of interest.
-                Some(_) if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) => {
-                    start.union(Bounds::of_view(Camera::home(&document.spec.landscape), aspect))
-                }
-                Some(bounds) => bounds,
-                // If all have run away, the view shows the start.
-                None => start,
-            };
-            let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
-            self.camera = Some(fitted(&bounds, aspect, least));
+            self.camera = Some(self.fit(document, live, aspect));
             self.follower.stop();
         }
         if document.view.follow {
@@ -141,6 +130,21 @@ impl Framing {
         } else {
             self.follower.stop();
         }
+    }
+
+    /// Returns the camera that fits the shown particles and the start. Before the first step, when all particles are in
+    /// one place, it shows the landscape's home view and the start.
+    fn fit(&self, document: &Document, live: &Live, aspect: f64) -> Camera {
+        let start = Bounds::of_point(start_xy(document));
+        if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) {
+            let home = Camera::home(&document.spec.landscape);
+            let view = Bounds::of_view(home, aspect);
+            let with_start = view.union(start);
+            return if with_start == view { home } else { fitted(&with_start, aspect, 0.0) };
+        }
+        let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
+        // If all have run away, the view shows the start.
+        fitted(&self.bounds.unwrap_or(start), aspect, least)
     }
 
     /// Determines the ensembles that belong in the view.

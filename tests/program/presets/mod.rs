@@ -9,3 +9,4 @@ mod noise;
 mod refusals;
 mod round_trip;
 mod sweep_refusals;
+mod typed_refusals;

@@ -38,6 +38,19 @@ fn the_good_preset_is_good() {
 }
 
 #[test]
+fn a_lesson_names_only_metrics_that_its_landscape_has() {
+    let lesson = r#"[(text: "See.", set: [Noise(0.0)])]"#;
+    let lacks = "which the landscape Beale lacks; it has `Loss`, `EffectiveStep`, `FreeEnergy`";
+    let shown = r#"[(text: "See.", set: [Landscape(Beale())], show: [Loss, Depth])]"#;
+    refused(lesson, shown, "Depth", &["`lesson[0].show[1]` is `Depth`", lacks]);
+    let claim = r#"[(text: "See."), (text: "So.", set: [Landscape(Beale())], claims: [(words: "1", metric: AbsV, optimizer: 3, step: 5)])]"#;
+    refused(lesson, claim, "AbsV", &["`lesson[1].claims[0].metric` is `AbsV`", lacks]);
+    // The claim is about the run of the first step, which is on the valley.
+    let of_valley = claim.replace("metric: AbsV,", "metric: AbsV, run_of: 1,");
+    Preset::parse(&GOOD.replace(lesson, &of_valley), "good.ron").unwrap();
+}
+
+#[test]
 fn quantities_out_of_range_are_refused_with_their_position() {
     refused("noise: 1.0", "noise: -0.5", "-0.5", &["noise", "from 0 to 100", "-0.5"]);
     refused("noise: 1.0", "noise:   1e3 // much", "1e3", &["noise", "1000"]);

@@ -57,7 +57,12 @@ pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) ->
         RonError::ExpectedDifferentLength { expected, found } => {
             let count = expected.split(|c: char| !c.is_ascii_digit()).rfind(|digits| !digits.is_empty());
             let count = count.map_or("another number of".to_owned(), str::to_owned);
-            (here, format!("expected {count} elements, found {found}"))
+            // Of a quantity that varies along an axis.
+            let example = match outline.path_at(start).is_some_and(|path| path.ends_with(".of")) {
+                true => ": a hyperparameter with the ids of its optimizers, such as `Of(Beta2, [0])`",
+                false => "",
+            };
+            (here, format!("expected {count} elements, found {found}{example}"))
         }
         RonError::ExpectedStringEnd => (start..start, "this text has no closing quotation mark".to_owned()),
         RonError::UnclosedBlockComment => {
@@ -140,20 +145,28 @@ fn typed_mistake(text: &str, outline: Outline<'_>, end: usize, message: &str) ->
         let read = |span: Range<usize>| ron::from_str::<String>(&text[span]).ok();
         let (typed, name) = (read(literal.clone())?, field("name"));
         let named = name.clone().and_then(read);
-        let error = match text[outline.exact(path)?].starts_with(LandscapeKind::FORMULA) {
-            true => LandscapeFormula::new(named.as_deref().unwrap_or(LandscapeFormula::UNNAMED), &typed).err()?,
-            false => TypedRule::new(&named?, &typed).err()?,
+        let keys: Result<Vec<&str>, TypedError> = match text[outline.exact(path)?].starts_with(LandscapeKind::FORMULA) {
+            true => LandscapeFormula::new(named.as_deref().unwrap_or(LandscapeFormula::UNNAMED), &typed)
+                .map(|formula| formula.info().parameters.iter().map(|of| of.key()).collect()),
+            false => TypedRule::new(&named?, &typed)
+                .map(|rule| rule.info().hyperparameters.iter().map(|of| of.key).collect()),
         };
-        match &error {
-            _ if error.to_string() != message => None,
-            TypedError::Text { mistake, .. } => {
-                let [start, end] =
-                    [mistake.range.start, mistake.range.end].map(|at| in_literal(&text[literal.clone()], at));
-                Some(literal.start + start..literal.start + end.max(start))
+        match keys {
+            // The message names the parameter whose value is wrong.
+            Ok(keys) => keys.into_iter().filter(|key| is_named(message, key)).find_map(field),
+            Err(error) if error.to_string() != message => None,
+            Err(TypedError::Text { mistake, .. }) => {
+                let in_file = |at| literal.start + in_literal(&text[literal.clone()], at);
+                Some(in_file(mistake.range.start)..in_file(mistake.range.end))
             }
-            _ => name,
+            Err(_) => name,
         }
     })
+}
+
+/// Returns whether a word is in a message.
+fn is_named(message: &str, word: &str) -> bool {
+    message.split(|c: char| !is_word(c)).any(|part| part == word)
 }
 
 /// Returns the first result for a path or for one of those that enclose it, from the innermost.
@@ -249,7 +262,12 @@ fn noise_around(outline: Outline<'_>, end: usize) -> Option<Range<usize>> {
     let path = outline.path_at(end.saturating_sub(1))?;
     let field = path.find("noise").map(|at| &path[..at + "noise".len()])?;
     let span = outline.exact(field)?;
-    ["simulation.noise", "sweep.noise"].contains(&field).then_some(span)
+    is_noise(field).then_some(span)
+}
+
+/// Returns whether the field at a path is the noise of a simulation or of a sweep.
+pub(super) fn is_noise(path: &str) -> bool {
+    ["simulation.noise", "sweep.noise"].contains(&path)
 }
 
 fn describe(text: &str, token: Range<usize>) -> String {

@@ -4,7 +4,7 @@ use ron::error::Error as RonError;
 use valleyscope_engine::noise::NoiseSpec;
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 
-use super::explain::shortened;
+use super::explain::{is_noise, shortened};
 use super::outline::Outline;
 use super::{Preset, PresetError, read, validate};
 
@@ -181,8 +181,7 @@ fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
 
 /// Completes a noise with what it omits of the noise at the path; none if either is not a noise.
 fn completed_noise(text: &str, path: &str, value: &str) -> Option<String> {
-    let is_of_noise = ["simulation.noise", "sweep.noise"].contains(&path);
-    let before: NoiseSpec = ron::from_str(&text[Outline::of(text).exact(path).filter(|_| is_of_noise)?]).ok()?;
+    let before: NoiseSpec = ron::from_str(&text[Outline::of(text).exact(path).filter(|_| is_noise(path))?]).ok()?;
     before.changed_by(value)
 }
 
