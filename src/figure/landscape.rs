@@ -1,6 +1,6 @@
 //! The figure of a landscape: the trajectories of its optimizers, and plots of the loss.
 
-use valleyscope_engine::landscape::{Landscape, Uv};
+use valleyscope_engine::landscape::{Coordinate, Landscape, LandscapeMetric, Uv};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::range::{suiting, union, with_margin};
@@ -52,13 +52,14 @@ struct Plot {
 
 impl Figure {
     /// Returns a figure of trajectories on their landscape with its contour lines, and beside it the loss over the
-    /// steps, and the loss on the axis of u with the final positions of the optimizers (the paper's Fig. 1c and its
-    /// figure of saturation).
+    /// steps and, where u is a metric of the landscape, the loss on the axis of u with the final positions of the
+    /// optimizers (the paper's Fig. 1c and its figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles();
         let ground = LandscapePlot::of(trajectories, &ensembles);
         let landscape = trajectories.spec().landscape.landscape();
-        let names = names(&landscape, &ensembles);
+        let depth = trajectories.spec().landscape.metric(Coordinate::U);
+        let names = names(depth.map(|_| &landscape), &ensembles);
         let swatch =
             |(name, pen): &(String, Pen)| Swatch { color: Some(pen.color_on(Background::Light)), text: name.clone() };
         let mut legend: Vec<Swatch> = names.iter().map(swatch).collect();
@@ -67,7 +68,9 @@ impl Figure {
         let figure = LandscapeFigure {
             names,
             markers: ensembles.iter().map(|ensemble| (ensemble.marker, ensemble.spec.rgb())).collect(),
-            plots: vec![over_steps(&ensembles), along_axis(&landscape, &ensembles)],
+            plots: std::iter::once(over_steps(&ensembles))
+                .chain(depth.map(|depth| along_axis(&landscape, depth, &ensembles)))
+                .collect(),
             ground,
         };
         let about = FigureMetadata {
@@ -79,18 +82,18 @@ impl Figure {
     }
 }
 
-/// Returns the names of lines: the optimizers, each with a pen of its own, and the loss on the axis of u.
-fn names(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
+/// Returns the names of lines: the optimizers, each with a pen of its own, and the loss on the axis of u of a landscape.
+fn names(with_axis: Option<&Landscape>, ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
         let color = ensemble.spec.rgb();
         let before = ensembles[..index].iter().filter(|other| other.spec.rgb() == color).count();
         (ensemble.name.clone(), Pen::new(color, before))
     });
-    let axis = match landscape {
+    let axis = with_axis.map(|landscape| match landscape {
         Landscape::Valley(_) => "floor of the valley, L(u, v = 0) = −cu",
         Landscape::Program(_) => "loss on the axis of u, L(u, v = 0)",
-    };
-    optimizers.chain([(axis.to_owned(), Pen::new(GREY, 0))]).collect()
+    });
+    optimizers.chain(axis.map(|axis| (axis.to_owned(), Pen::new(GREY, 0)))).collect()
 }
 
 fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
@@ -136,7 +139,7 @@ fn middle(bucket: &Bucket) -> f64 {
 }
 
 /// Returns the loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
-fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
+fn along_axis(landscape: &Landscape, depth: &LandscapeMetric, ensembles: &[Ensemble<'_>]) -> Plot {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
         let place = [bucket.u.mean, bucket.loss.mean];
@@ -162,7 +165,7 @@ fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
     losses.extend(axis_line.iter().map(|[_, loss]| [*loss; 2]).reduce(union).map(|extent| (extent, None)));
     let line = CurveLines { index: ensembles.len(), raw: Vec::new(), line: vec![axis_line], band: Vec::new() };
     Plot {
-        horizontal: axis("depth u", depths),
+        horizontal: axis(&depth.title(), depths),
         curves: CurvePlot { vertical: axis("loss L", with_margin(&losses)), curves: vec![line] },
         ends,
     }

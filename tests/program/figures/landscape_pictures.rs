@@ -112,6 +112,20 @@ fn only_the_papers_valley_has_the_papers_floor() {
 }
 
 #[test]
+fn a_landscape_without_a_depth_has_no_plot_along_it() {
+    let plots = |kind| {
+        let mut preset = short();
+        preset.simulation.landscape = LandscapeSpec::new(kind);
+        let svg = drawn(&preset, PAGE_MM);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        let texts: Vec<String> = texts(&document).into_iter().map(|(text, ..)| text.to_owned()).collect();
+        (frames(&document).len(), texts.iter().any(|text| text == "depth u"), texts.concat().contains("axis of u"))
+    };
+    assert_eq!(plots(LandscapeKind::PowerValley), (3, true, true));
+    assert_eq!(plots(LandscapeKind::Rosenbrock), (2, false, false));
+}
+
+#[test]
 fn trajectories_lead_from_the_start_to_where_the_simulation_ends() {
     let preset = short();
     let svg = drawn(&preset, PAGE_MM);
