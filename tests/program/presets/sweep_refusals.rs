@@ -78,14 +78,18 @@ fn an_axis_varies_any_parameter_of_the_noise() {
     let words = &["`sweep.columns.of` varies degrees_of_freedom, which multiplicative noise lacks"];
     refused(columns, axis, "NoiseParameter", words);
     let low = text.replace("from: 2.1", "from: 1.5");
-    assert!(fault_of(&low).message.contains("degrees of freedom must be a number from 2.01"), "{}", fault_of(&low));
+    assert!(
+        fault_of(&low).message.contains("beyond the range of degrees of freedom: expected a number from 2.01"),
+        "{}",
+        fault_of(&low)
+    );
 }
 
 #[test]
 fn a_hyperparameter_is_an_axis_together_with_its_optimizers() {
     let wanted = &["found `Beta2`; write `Of(Beta2, [0])` with the ids of its optimizers"];
     refused("Of(WeightDecay, [3, 5])", "Beta2", "Beta2", wanted);
-    refused("Of(WeightDecay, [3, 5])", "Of(Beta2)", "", &["`Of(Beta2, [0])`"]);
+    refused("Of(WeightDecay, [3, 5])", "Of(Beta2)", ")", &["`Of(Beta2, [0])`"]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ const GOOD: &str = r##"Landscape(
     title: "Good",
     simulation: (
         landscape: Formula(name: "Bowl", text: "param k = 2 in 0.5..8 # \u{3b2}, \"k\"\nL = k*x^2 + y^2", k: 3.0),
+        noise: 1.0,
         particles: 10,
         steps: 100,
         optimizers: [
@@ -37,7 +38,7 @@ fn the_good_preset_is_good() {
 fn a_mistake_in_a_typed_text_is_marked_where_it_stands_in_the_file() {
     let unknown = &["the landscape's text, line 2, column 13", "expected one of the functions", "`norm`"];
     refused("k*x^2 + y^2", "k*x^2 + norm(y)", "norm", unknown);
-    let early = &["the landscape's text, line 1, column 19", "expected a number, found `x`"];
+    let early = &["the landscape's text, line 1, column 21", "expected a number, found `x`"];
     refused("in 0.5..8 # ", "in 0.5..x # ", "x", early);
     let of_rule = &["the rule's text, line 3, column 21", "expected a number, a function or one of", "`h`"];
     refused("eta*g*pull", "eta*h*pull", "h", of_rule);
@@ -58,7 +59,7 @@ fn unknown_fields_and_wrong_values_of_typed_ones_are_named_and_marked() {
     refused("k: 3.0", "kk: \"a text\"", "kk", &[fields]);
     refused("k: 3.0", "k: \"a text\"", "\"a text\"", &["the parameter `k` must be a number"]);
     refused("k: 3.0", "k: 9.0", "9.0", &["k must be a number from 0.5 to 8, found 9"]);
-    refused("k: 3.0", "k: 3.0, k: 3.0", "k: 3.0", &["the field `k` is given twice"]);
+    refused("k: 3.0),", "k: 3.0, k: 3.0),", "),", &["the field `k` is given twice"]);
     let fields = "has no field `push`; its fields are `name`, `text`, `learning_rate`, `schedule`, `pull`";
     refused("pull: 0.25", "push: Some(true)", "push", &[fields]);
     refused("pull: 0.25", "pull: 2", "2", &["pull must be a number from 0 to 1, found 2"]);
