@@ -61,7 +61,7 @@ pub(super) fn list_field(
 
 /// Shows the entries of a long menu. Where they do not fit, they scroll beside a bar that is always visible.
 pub(super) fn scrolled_list<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
-    ui.spacing_mut().scroll = ScrollStyle::solid();
+    ui.spacing_mut().scroll = ScrollStyle { foreground_color: true, ..ScrollStyle::solid() };
     let height = (ui.ctx().content_rect().height() - 2.0 * LIST_MARGIN).clamp(LIST_MARGIN, TALLEST_LIST);
     ScrollArea::vertical().max_height(height).show(ui, add).inner
 }

@@ -72,7 +72,7 @@ pub(super) fn draw_run_away_note(ui: &Ui, layout: &CanvasLayout, document: &Docu
     if names.is_empty() {
         return;
     }
-    let text = format!("Run away, out of view: {}", names.join(", "));
+    let text = format!("Run away: {}", names.join(", "));
     let (painter, canvas) = (ui.painter(), layout.canvas);
     let is_above = layout.bar.is_some();
     let color = if is_above { ui.visuals().warn_fg_color } else { Color32::from_rgb(255, 170, 120) };
