@@ -2,6 +2,9 @@
 //!
 //! `abs`, `max`, `min`, `where` and comparisons have the derivative of the branch taken, and 0 at the corner of a tie.
 //! The branches are derived for themselves, so that what is not finite in the one that is not taken does no harm.
+//!
+//! `abs(x)^p` and `sign(x)*abs(x)^p` have the derivative 0 at x = 0 also where p < 1: there it has no finite value, and a
+//! point exactly at 0 should not diverge.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -124,6 +127,10 @@ impl Pass<'_> {
                 let term = self.product(adjoint, sign);
                 self.add(adjoints, a, term);
             }
+            Calculation::Root(a) if matches!(self.expressions.node(a), Node::Of(Calculation::Size(_))) => {
+                let half = self.expressions.constant(0.5);
+                self.pass_on_power(adjoints, id, [a, half], adjoint);
+            }
             Calculation::Root(a) => {
                 let two = self.expressions.constant(2.0);
                 let twice = self.product(two, id);
@@ -153,13 +160,10 @@ impl Pass<'_> {
 
     fn pass_on_product(&mut self, adjoints: &mut Adjoints, [a, b]: [NodeId; 2], adjoint: NodeId) {
         // d sign(x)|x|ᵖ is p|x|ᵖ⁻¹ dx, also at 0.
-        if let (Node::Of(Calculation::Sign(of)), Node::Of(Calculation::Power(size, exponent))) =
-            (self.expressions.node(a), self.expressions.node(b))
-            && self.expressions.node(size) == Node::Of(Calculation::Size(of))
-            && self.expressions.is_uniform(exponent)
+        if let Node::Of(Calculation::Sign(of)) = self.expressions.node(a)
+            && let Some(exponent) = self.exponent_of_size(b, of)
         {
-            let lowered = self.lowered(exponent);
-            let power = self.of(Calculation::Power(size, lowered));
+            let power = self.lowered_power_of_size(of, exponent);
             let slope = self.product(exponent, power);
             let term = self.product(adjoint, slope);
             return self.add(adjoints, of, term);
@@ -180,19 +184,48 @@ impl Pass<'_> {
         self.of(Calculation::Choice(exponent, less, zero))
     }
 
+    /// Returns p of `|x|ᵖ`, also where that is chosen at x ≠ 0 only.
+    fn exponent_of_size(&mut self, power: NodeId, x: NodeId) -> Option<NodeId> {
+        let power = match self.expressions.node(power) {
+            Node::Of(Calculation::Choice(condition, power, _)) if condition == x => power,
+            _ => power,
+        };
+        let (size, exponent) = match self.expressions.node(power) {
+            Node::Of(Calculation::Power(size, exponent)) if self.expressions.is_uniform(exponent) => (size, exponent),
+            Node::Of(Calculation::Root(size)) => (size, self.expressions.constant(0.5)),
+            Node::Of(Calculation::Size(_)) => (power, self.expressions.constant(1.0)),
+            _ => return None,
+        };
+        (self.expressions.node(size) == Node::Of(Calculation::Size(x))).then_some(exponent)
+    }
+
+    /// `|x|ᵖ⁻¹`; at x = 0 it is 1 for p = 1 and else 0, not infinite where p < 1.
+    fn lowered_power_of_size(&mut self, x: NodeId, exponent: NodeId) -> NodeId {
+        let lowered = self.lowered(exponent);
+        let size = self.of(Calculation::Size(x));
+        let power = self.of(Calculation::Power(size, lowered));
+        if self.expressions.value(lowered).is_some_and(|lowered| lowered >= 0.0) {
+            return power;
+        }
+        let one = self.expressions.constant(1.0);
+        let at_zero = self.of(Calculation::Compared(Relation::Equal, exponent, one));
+        self.of(Calculation::Choice(x, power, at_zero))
+    }
+
     fn pass_on_power(&mut self, adjoints: &mut Adjoints, id: NodeId, [a, b]: [NodeId; 2], adjoint: NodeId) {
         if !self.expressions.is_uniform(a) {
-            let lowered = self.lowered(b);
-            let power = self.of(Calculation::Power(a, lowered));
             match self.expressions.node(a) {
                 Node::Of(Calculation::Size(of)) if self.expressions.is_uniform(b) => {
                     let sign = self.of(Calculation::Sign(of));
+                    let power = self.lowered_power_of_size(of, b);
                     let signed = self.product(sign, power);
                     let slope = self.product(b, signed);
                     let term = self.product(adjoint, slope);
                     self.add(adjoints, of, term);
                 }
                 _ => {
+                    let lowered = self.lowered(b);
+                    let power = self.of(Calculation::Power(a, lowered));
                     let slope = self.product(b, power);
                     let term = self.product(adjoint, slope);
                     self.add(adjoints, a, term);

@@ -346,6 +346,10 @@ impl Expressions {
                 self.quotient(one, power)
             }
             Some(0.5) => self.of(Calculation::Root(base)),
+            Some(-0.5) => {
+                let (one, root) = (self.constant(1.0), self.of(Calculation::Root(base)));
+                self.quotient(one, root)
+            }
             _ if self.value(base) == Some(1.0) => base,
             _ => self.add(Node::Of(Calculation::Power(base, exponent))),
         }
