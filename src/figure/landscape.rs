@@ -24,6 +24,12 @@ const SHARE: f64 = 0.58;
 const AXIS_PIECES: usize = 200;
 /// The depth to which the floor is drawn, over the largest depth of the optimizers.
 const BEYOND: f64 = 1.25;
+/// The number of points at which the axis of u is compared with a floor.
+const FLOOR_POINTS: usize = 16;
+/// The slope across a floor, over the slope a thousandth of its length beside it.
+const FLAT: f64 = 1e-3;
+/// The slope across a floor that the rotation makes of that along it, by rounding.
+const ROUNDING: f64 = 1e-9;
 /// The colour of the floor's line.
 const GREY: [u8; 3] = [120; 3];
 /// The radius of markers, in font sizes.
@@ -52,13 +58,14 @@ struct Plot {
 
 impl Figure {
     /// Returns a figure of trajectories on their landscape with its contour lines, and beside it the loss over the
-    /// steps, and the loss on the axis of u with the final positions of the optimizers (the paper's Fig. 1c and its
-    /// figure of saturation).
+    /// steps (the paper's Fig. 1c) and, where the axis of u is the floor of a valley, the loss on that axis with the
+    /// final positions of the optimizers (its figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles();
         let ground = LandscapePlot::of(trajectories, &ensembles);
         let landscape = trajectories.spec().landscape.landscape();
-        let names = names(&landscape, &ensembles);
+        let floor = along_axis(&landscape, &ensembles);
+        let names = names(&landscape, &ensembles, floor.is_some());
         let swatch =
             |(name, pen): &(String, Pen)| Swatch { color: Some(pen.color_on(Background::Light)), text: name.clone() };
         let mut legend: Vec<Swatch> = names.iter().map(swatch).collect();
@@ -67,7 +74,7 @@ impl Figure {
         let figure = LandscapeFigure {
             names,
             markers: ensembles.iter().map(|ensemble| (ensemble.marker, ensemble.spec.rgb())).collect(),
-            plots: vec![over_steps(&ensembles), along_axis(&landscape, &ensembles)],
+            plots: [over_steps(&ensembles)].into_iter().chain(floor).collect(),
             ground,
         };
         let about = FigureMetadata {
@@ -79,8 +86,8 @@ impl Figure {
     }
 }
 
-/// Returns the names of lines: the optimizers, each with a pen of its own, and the loss on the axis of u.
-fn names(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
+/// Returns the names of lines: the optimizers, each with a pen of its own, and the loss on the axis of u if it is drawn.
+fn names(landscape: &Landscape, ensembles: &[Ensemble<'_>], has_floor: bool) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
         let color = ensemble.spec.rgb();
         let before = ensembles[..index].iter().filter(|other| other.spec.rgb() == color).count();
@@ -88,9 +95,9 @@ fn names(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)
     });
     let axis = match landscape {
         Landscape::Valley(_) => "floor of the valley, L(u, v = 0) = −cu",
-        Landscape::Program(_) => "loss on the axis of u, L(u, v = 0)",
+        Landscape::Program(_) => "floor of the valley, L(u, v = 0)",
     };
-    optimizers.chain([(axis.to_owned(), Pen::new(GREY, 0))]).collect()
+    optimizers.chain(has_floor.then(|| (axis.to_owned(), Pen::new(GREY, 0)))).collect()
 }
 
 fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
@@ -135,17 +142,21 @@ fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * (bucket.steps - 1) as f64
 }
 
-/// Returns the loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
-fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
+/// Returns the loss on the axis of u and the final means of the optimizers; `None` where that axis is no floor, so that
+/// its loss has nothing to do with the optimizers'.
+fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Option<Plot> {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
         let place = [bucket.u.mean, bucket.loss.mean];
         place.iter().all(|value| value.is_finite()).then_some((index, place))
     };
     let ends: Vec<(usize, [f64; 2])> = ensembles.iter().enumerate().filter_map(end).collect();
-    let extents = |side: usize| ends.iter().map(|(_, place)| ([place[side]; 2], None)).collect::<Vec<_>>();
-    let reached = suiting(&extents(0)).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
+    let depths_reached: Vec<_> = ends.iter().map(|(_, [u, _])| ([*u; 2], None)).collect();
+    let reached = suiting(&depths_reached).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
     let depths = if reached[0] < reached[1] { reached.map(|u| BEYOND * u) } else { [0.0, 1.0] };
+    if !is_floor(landscape, depths) {
+        return None;
+    }
     let pieces = match landscape {
         // A straight line.
         Landscape::Valley(_) => 1,
@@ -158,14 +169,31 @@ fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
     let on_axis = |u: f64| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))];
     let axis_line: Vec<[f64; 2]> =
         (0..=pieces).map(|index| on_axis(place(index))).filter(|[_, loss]| loss.is_finite()).collect();
-    let mut losses = extents(1);
-    losses.extend(axis_line.iter().map(|[_, loss]| [*loss; 2]).reduce(union).map(|extent| (extent, None)));
+    let in_range = ends.iter().filter(|(_, [u, _])| (depths[0]..=depths[1]).contains(u));
+    let losses: Vec<_> = in_range.map(|(_, [_, loss])| ([*loss; 2], None)).collect();
+    let drawn = axis_line.iter().map(|[_, loss]| [*loss; 2]).chain(suiting(&losses)).reduce(union);
+    let range = with_margin(&drawn.map(|extent| (extent, None)).into_iter().collect::<Vec<_>>());
     let line = CurveLines { index: ensembles.len(), raw: Vec::new(), line: vec![axis_line], band: Vec::new() };
-    Plot {
+    Some(Plot {
         horizontal: axis("depth u", depths),
-        curves: CurvePlot { vertical: axis("loss L", with_margin(&losses)), curves: vec![line] },
+        curves: CurvePlot { vertical: axis("loss L", range), curves: vec![line] },
         ends,
-    }
+    })
+}
+
+/// Returns whether the axis of u is a floor (or a ridge) between two depths: no slope leads away from it.
+fn is_floor(landscape: &Landscape, depths: [f64; 2]) -> bool {
+    let length = depths[1] - depths[0];
+    let slopes = |u: f64, v: f64| {
+        let [x, y] = landscape.gradient(landscape.xy_from_uv(Uv { u, v }));
+        let Uv { u, v } = landscape.uv_from_xy([x, y]);
+        [u.abs(), v.abs()]
+    };
+    (0..=FLOOR_POINTS).map(|index| depths[0] + length * index as f64 / FLOOR_POINTS as f64).all(|u| {
+        let beside = [-1.0, 1.0].map(|side| slopes(u, 1e-3 * side * length)[1]);
+        let [along, across] = slopes(u, 0.0);
+        across <= FLAT * beside[0].max(beside[1]) + ROUNDING * along
+    })
 }
 
 fn axis(label: &str, range: [f64; 2]) -> CurveAxis {

@@ -3,7 +3,7 @@
 use valleyscope_engine::landscape::{Landscape, Uv};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_experiments::view::range::{Extent, suiting, union};
-use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, ViewSettings, Viewport};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Colormap, Dash, SymLog, ViewSettings, Viewport};
 
 use super::FigureError;
 use super::axis::{Parts, Side};
@@ -44,7 +44,7 @@ const FINEST: f64 = 0.25;
 /// The landscape with trajectories.
 #[derive(Clone, Debug)]
 pub(super) struct LandscapePlot {
-    landscape: Landscape,
+    pub landscape: Landscape,
     pub view: ViewSettings,
     pub scale: SymLog,
     pub horizontal: CurveAxis,
@@ -101,7 +101,7 @@ impl LandscapePlot {
             view,
         };
         let losses = ground.losses([48, 48]);
-        let beyond = [losses.iter().any(|loss| *loss < -scale.max), losses.iter().any(|loss| *loss > scale.max)];
+        let beyond = [losses.iter().any(|loss| *loss < scale.min), losses.iter().any(|loss| *loss > scale.max)];
         ground.bar.scale = Scale::loss(scale, ground.view.colormap, beyond);
         ground
     }
@@ -200,10 +200,8 @@ impl LandscapePlot {
     fn colors(&self, area: Area) -> MapImage {
         let [width, height] = [area.width, area.height].map(|length| (length / PIXEL).ceil() as usize);
         let color = |(index, loss): (usize, f64)| {
-            let [red, green, blue] = match loss.is_nan() {
-                true => hatch([index % width, index / width]),
-                false => self.view.colormap.rgb(self.scale.position(loss)),
-            };
+            let pixel = [index % width, index / width];
+            let [red, green, blue] = pixel_rgb(loss, &self.scale, self.view.colormap, pixel);
             [red, green, blue, u8::MAX]
         };
         MapImage { width, height, rgba: self.losses([width, height]).into_iter().enumerate().flat_map(color).collect() }
@@ -259,6 +257,11 @@ pub(crate) fn around<'a>(ensembles: impl Iterator<Item = Paths<'a>>, start: [f64
     let [width, height] = [x, y].map(|[low, high]| high - low);
     let center = [x, y].map(|[low, high]| 0.5 * (low + high));
     Camera { center, width: (ROOM * width.max(height / ASPECT)).max(LEAST_SPREADS * spread).max(1e-9) }
+}
+
+/// Returns the colour of a pixel with this loss.
+pub(crate) fn pixel_rgb(loss: f64, scale: &SymLog, colormap: Colormap, pixel: [usize; 2]) -> [u8; 3] {
+    if loss.is_nan() { hatch(pixel) } else { colormap.rgb(scale.position(loss)) }
 }
 
 /// Returns the colour of a pixel whose loss is not a number: slanted lines, as in the window.

@@ -51,7 +51,7 @@ use valleyscope_experiments::view::ticks::short;
 
 pub(crate) use canvas::marker_corners;
 pub(crate) use contour::Grid;
-pub(crate) use landscape_plot::{ASPECT, Paths, against, around};
+pub(crate) use landscape_plot::{ASPECT, Paths, against, around, pixel_rgb};
 pub(crate) use png::encoded;
 pub(crate) use svg::CREATOR;
 pub(crate) use xml::escaped;

@@ -474,7 +474,7 @@ fn a_drag_in_space_turns_the_surface_and_other_buttons_move_it() {
 #[test]
 fn a_click_in_space_selects_the_particle_there_and_places_the_start_on_the_surface() {
     let mut harness = in_space();
-    harness.state_mut().document.view.scale = Some(SymLog { linear: 0.05, max: 10.0 });
+    harness.state_mut().document.view.scale = Some(SymLog::symmetric(0.05, 10.0));
     advance_to(&mut harness, 130);
     let xy = particle(&harness, 1, 2);
     let mark = on_surface(&harness, xy);
@@ -496,7 +496,7 @@ fn a_click_in_space_selects_the_particle_there_and_places_the_start_on_the_surfa
 #[test]
 fn the_wheel_in_space_keeps_the_point_under_the_pointer() {
     let mut harness = in_space();
-    harness.state_mut().document.view.scale = Some(SymLog { linear: 0.05, max: 10.0 });
+    harness.state_mut().document.view.scale = Some(SymLog::symmetric(0.05, 10.0));
     harness.run_steps(2);
     let xy = [0.4, 0.3];
     let at = canvas(&harness).min + Vec2::from(on_surface(&harness, xy).px);

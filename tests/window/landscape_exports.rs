@@ -445,7 +445,7 @@ fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
     // One colour scale for all frames.
-    harness.state_mut().document.view.scale = Some(valleyscope_experiments::view::SymLog { linear: 0.01, max: 10.0 });
+    harness.state_mut().document.view.scale = Some(valleyscope_experiments::view::SymLog::symmetric(0.01, 10.0));
     let first_of = |harness: &mut Harness<'_, Stage>, name: &str, replay: bool| {
         let target = folder.path().join(name);
         let to_step = 0;

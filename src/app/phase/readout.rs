@@ -42,7 +42,11 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
 fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     let comparison = cell.comparison(metric);
     let Some(winner) = comparison.winner else {
-        ui.label("No winner: the best scores are equal.");
+        let mut scores = (0..cell.averages.len()).map(|index| cell.score(index, metric).value);
+        ui.label(match scores.any(f64::is_finite) {
+            true => "No winner: the best scores are equal.",
+            false => "No winner: every optimizer diverged.",
+        });
         return;
     };
     let names = diagram.spec().shown_names();

@@ -1,8 +1,9 @@
 //! The figure of a landscape.
 
+use base64::Engine;
 use resvg::usvg::roxmltree::Document;
 use valleyscope::figure::{Figure, FigureError, Format, Options, PAGE_MM, Trajectories, TrajectoriesError};
-use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
 use valleyscope_engine::simulation::Simulation;
@@ -104,11 +105,104 @@ fn the_file_describes_its_content() {
 }
 
 #[test]
-fn only_the_papers_valley_has_the_papers_floor() {
+fn only_valleys_have_a_floor_and_only_the_papers_valley_has_the_papers() {
     let mut preset = short();
-    preset.simulation.landscape = LandscapeSpec::new(LandscapeKind::River);
+    for (kind, has_floor) in [
+        (LandscapeKind::PowerValley, true),
+        (LandscapeKind::BoundedValley, true),
+        (LandscapeKind::Quadratic, true),
+        (LandscapeKind::River, false),
+        (LandscapeKind::Rosenbrock, false),
+        (LandscapeKind::Beale, false),
+        (LandscapeKind::TwoValleys, false),
+    ] {
+        preset.simulation.landscape = LandscapeSpec::new(kind);
+        let svg = drawn(&preset, PAGE_MM);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        let texts = texts(&document);
+        let is_there = |part: &str| texts.iter().any(|(text, ..)| text.contains(part));
+        assert!(!is_there("−cu"), "{}", kind.key());
+        assert_eq!(is_there("floor of the valley, L(u, v = 0)"), has_floor, "{}", kind.key());
+        assert_eq!(is_there("depth u"), has_floor, "{}", kind.key());
+        if has_floor {
+            // The floor lies inside its panel, whatever the losses of the optimizers.
+            let [left, top, right, bottom] = frames(&document)[ALONG_FLOOR];
+            let floor = &paths(&document, "#787878", MEAN)[0];
+            let is_inside =
+                |[x, y]: &[f64; 2]| (left - 0.1..=right + 0.1).contains(x) && (top - 0.1..=bottom + 0.1).contains(y);
+            assert!(floor.len() > 1 && floor.iter().all(is_inside), "{}: {floor:?}", kind.key());
+        }
+    }
+}
+
+/// Returns the picture of the landscape.
+fn picture(document: &Document<'_>) -> image::RgbImage {
+    let image = document.descendants().find(|node| node.has_tag_name("image")).expect("a picture");
+    let link = image.attribute(("http://www.w3.org/1999/xlink", "href")).expect("an address");
+    let data = link.strip_prefix("data:image/png;base64,").expect("an embedded PNG file");
+    let png = base64::engine::general_purpose::STANDARD.decode(data).expect("base64");
+    image::load_from_memory(&png).expect("a PNG file").to_rgb8()
+}
+
+#[test]
+fn losses_that_are_no_numbers_are_hatched() {
+    let mut preset = short();
+    let formula = LandscapeFormula::new("Half a plane", "L = ln(x) + y^2").expect("a loss");
+    preset.simulation.landscape = LandscapeSpec::new(LandscapeKind::Formula(formula));
+    preset.simulation.start.x = StartCoordinate::clamped(1.0);
+    let camera = Camera { center: [0.0, 0.0], width: 4.0 };
+    preset.view = Some(ViewSettings { camera: Some(camera), follow: false, ..ViewSettings::default() });
     let svg = drawn(&preset, PAGE_MM);
-    assert!(svg.contains("loss on the axis of u, L(u, v = 0)") && !svg.contains("−cu"), "{svg}");
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let picture = picture(&document);
+    let [lines, between] = [[56; 3], [107; 3]];
+    for y in (0..picture.height()).step_by(7) {
+        let row: Vec<[u8; 3]> = (0..picture.width()).map(|x| picture.get_pixel(x, y).0).collect();
+        let (left, right) = row.split_at(row.len() / 2);
+        assert!(left.contains(&lines) && left.contains(&between), "row {y}");
+        assert!(left.iter().all(|rgb| [lines, between].contains(rgb)), "row {y}");
+        assert!(right.iter().all(|rgb| ![lines, between].contains(rgb)), "row {y}");
+    }
+    // The lines are slanted.
+    let first = |y: u32| (0..picture.width()).position(|x| picture.get_pixel(x, y).0 == between);
+    assert_ne!(first(0), first(1));
+}
+
+#[test]
+fn the_axis_of_losses_has_at_least_two_labels() {
+    let mut preset = short();
+    for slope in [0.1, 0.137, 0.7, 3.3] {
+        preset.simulation.landscape.set("slope", slope).expect("a slope");
+        for width_mm in [85.0, 120.0, PAGE_MM] {
+            let svg = drawn(&preset, width_mm);
+            let document = Document::parse(&svg).expect("well-formed XML");
+            for frame in [OVER_STEPS, ALONG_FLOOR] {
+                // Two labels with different values are expected there.
+                axes(&document, frame);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_name_of_the_losses_axis_in_space_touches_no_label() {
+    for (min, max) in [(-5.0, 5.0), (0.0, 10.0), (-0.1, 1.0)] {
+        let mut preset = short();
+        preset.view = Some(ViewSettings {
+            space: true,
+            scale: Some(SymLog { linear: 0.01, min, max }),
+            ..ViewSettings::default()
+        });
+        for width_mm in [85.0, PAGE_MM] {
+            let svg = drawn(&preset, width_mm);
+            let document = Document::parse(&svg).expect("well-formed XML");
+            let texts = texts(&document);
+            let (_, x, y) = texts.iter().find(|(text, ..)| *text == "loss L").expect("the axis");
+            let nearest = texts.iter().filter(|(text, at, _)| *text != "loss L" && (at - x).abs() < 30.0);
+            let distance = nearest.map(|(.., height)| (height - y).abs()).fold(f64::INFINITY, f64::min);
+            assert!(distance > 7.0, "{distance} points at {width_mm} mm with {max}");
+        }
+    }
 }
 
 #[test]
@@ -136,7 +230,11 @@ fn trajectories_lead_from_the_start_to_where_the_simulation_ends() {
 
 #[test]
 fn contour_lines_have_the_losses_of_their_levels() {
-    let scale = SymLog { linear: 0.01, max: 0.5 };
+    contours_have_their_levels(SymLog::symmetric(0.01, 0.5));
+    contours_have_their_levels(SymLog { linear: 0.01, min: -0.03, max: 0.5 });
+}
+
+fn contours_have_their_levels(scale: SymLog) {
     let mut preset = short();
     preset.view = Some(ViewSettings { scale: Some(scale), ..ViewSettings::default() });
     let svg = drawn(&preset, PAGE_MM);
@@ -147,12 +245,12 @@ fn contour_lines_have_the_losses_of_their_levels() {
     let lines = ["#000000", "#ffffff"].map(|color| paths(&document, color, CONTOUR)).concat();
     for [at_x, at_y] in lines.into_iter().flatten().filter(|[x, _]| (left..=right).contains(x)) {
         let loss = landscape.loss([x.value(at_x), y.value(at_y)]);
-        let level = scale.position(loss) * f64::from(SymLog::CONTOURS);
+        let level = (scale.position(loss) - scale.position(0.0)) * f64::from(SymLog::CONTOURS);
         assert!((level - level.round()).abs() < 0.01, "a contour line at the loss {loss}, level {level}");
         levels.insert(level.round() as i64);
     }
     assert!(levels.len() >= 8, "{levels:?}");
-    assert!(levels.contains(&12), "the loss 0, in the middle of the colours: {levels:?}");
+    assert!(levels.contains(&0), "the loss 0: {levels:?}");
 }
 
 #[test]
@@ -168,7 +266,7 @@ fn without_contours_and_axes_of_the_valley_there_are_none() {
 #[test]
 fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
     let mut preset = short();
-    let (camera, scale) = (Camera { center: [0.5, 0.2], width: 2.0 }, SymLog { linear: 0.02, max: 5.0 });
+    let (camera, scale) = (Camera { center: [0.5, 0.2], width: 2.0 }, SymLog::symmetric(0.02, 5.0));
     let orbit = Orbit { azimuth: -60.0, elevation: 50.0 };
     preset.view = Some(ViewSettings {
         space: true,

@@ -132,7 +132,8 @@ fn setting() -> impl Strategy<Value = Setting> {
 }
 
 fn view() -> impl Strategy<Value = ViewSettings> {
-    let scale = (1e-300..1.0_f64, 1.0..1e300_f64).prop_map(|(linear, max)| SymLog { linear, max });
+    let scale = (1e-300..1.0_f64, 0.0..1e300_f64, 1.0..1e300_f64);
+    let scale = scale.prop_map(|(linear, below, max)| SymLog { linear, min: -below, max });
     let camera =
         (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera { center: [x, y], width });
     let orbit = (-180.0..180.0_f64, 5.0..90.0_f64).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });

@@ -51,7 +51,7 @@ pub fn scene(size_px: [u32; 2], camera: Camera) -> Scene {
     Scene {
         viewport: Viewport { camera, size_px: size_px.map(|size| size as f32) },
         landscape: Landscape::Valley(NarrowValley::new(10.0, 0.1, std::f64::consts::FRAC_PI_6)),
-        scale: SymLog { linear: 0.01, max: 10.0 },
+        scale: SymLog::symmetric(0.01, 10.0),
         colormap: Colormap::Viridis,
         contours: 0,
         pixels_per_point: 1.0,

@@ -76,6 +76,7 @@ fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
     }
     if let Some(scale) = &view.scale {
         check_within("view.scale.linear", scale.linear, f64::MIN_POSITIVE, f64::MAX)?;
+        check_within("view.scale.min", scale.min, f64::MIN, 0.0)?;
         check_within("view.scale.max", scale.max, f64::MIN_POSITIVE, f64::MAX)?;
         if scale.max < scale.linear {
             let (max, linear) = (scale.max, scale.linear);
