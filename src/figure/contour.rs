@@ -154,3 +154,37 @@ fn follow(neighbours: &mut BTreeMap<Edge, Vec<Edge>>, start: Edge) -> Option<Vec
     }
     Some(line)
 }
+
+#[cfg(test)]
+mod tests {
+    use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+    use valleyscope_experiments::view::{AutoScale, Camera, Viewport};
+
+    use super::*;
+
+    #[test]
+    fn lines_of_bent_valleys_are_not_in_fragments() {
+        const POINTS: f64 = 300.0;
+        for kind in [LandscapeKind::River, LandscapeKind::Rosenbrock, LandscapeKind::Beale] {
+            let spec = LandscapeSpec::new(kind);
+            let (landscape, Camera { center, width }) = (spec.landscape(), Camera::home(&spec));
+            let viewport = Viewport { camera: Camera { center, width }, size_px: [POINTS as f32; 2] };
+            let scale = AutoScale::default().update(&landscape, &viewport);
+            let [from, to] = [-0.5, 0.5].map(|side| center.map(|center| center + side * width));
+            let grid = Grid::new(|place| landscape.loss(place), from, to, [200; 2]);
+            let least = 2.0 * width / POINTS;
+            let (mut drawn, mut whole) = (0, 0);
+            for level in scale.contour_levels() {
+                let lines = grid.contour(level);
+                for piece in grid.separate_lines(&landscape, &scale, level, least) {
+                    let ends = |[one, other]: [&[f64; 2]; 2]| (one[0] - other[0]).hypot(one[1] - other[1]);
+                    let length: f64 = piece.windows(2).map(|pair| ends([&pair[0], &pair[1]])).sum();
+                    let is_whole = lines.contains(&piece);
+                    assert!(is_whole || length >= SHORTEST * least, "{}: {length} at {level}", kind.key());
+                    (drawn, whole) = (drawn + 1, whole + usize::from(is_whole));
+                }
+            }
+            assert!(drawn >= 10 && whole >= 5, "{}: {drawn} pieces, {whole} whole lines", kind.key());
+        }
+    }
+}

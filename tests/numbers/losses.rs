@@ -276,16 +276,15 @@ fn losses_that_are_too_large_are_refused() {
         let lines: String = (0..count).map(|index| format!("z{} = sin(z{index})*z{index}\n", index + 1)).collect();
         format!("z0 = x\n{lines}L = z{count}")
     };
-    let constants = |count: usize| format!("L = {}", sum(count, &|index| format!("exp(x*{index}.5)")));
+    let waves = |count: usize| format!("L = {}", sum(count, &|index| format!("exp(x*x*{index}.5)")));
     let uniform =
         |count: usize| format!("param k = 1 in 0..9\nL = x*({})", sum(count, &|index| format!("sin(k + {index})^63")));
-    let long = [constants(40), constants(300)];
-    let [doubled, constants, uniform] =
-        [[doubled(5), doubled(40)], [constants(40), constants(150)], [uniform(40), uniform(110)]];
+    let [long, waves, doubled, uniform] =
+        [[waves(40), waves(300)], [waves(40), waves(120)], [doubled(5), doubled(40)], [uniform(70), uniform(85)]];
     for ([within, beyond], expected) in [
         (long, "at most 512 operations"),
         (doubled, "at most 20000 numbers in an expression, written out"),
-        (constants, "at most 256 constants and coefficients"),
+        (waves, "keeps at most 64 numbers at a time"),
         (uniform, "at most 1024 operations on parameters"),
     ] {
         LossProgram::new(&within).unwrap_or_else(|error| panic!("{expected}: {error}"));
