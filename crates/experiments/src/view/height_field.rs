@@ -190,24 +190,27 @@ vectorized! {
         const LENGTH: usize = 8;
         let splat = <Vectors as VectorSet>::Doubles::splat;
         let (inv_linear, inv_length) = (splat(1.0 / scale.linear), splat(1.0 / scale.length()));
-        let zero = scale.zero() - 0.5;
-        let [lowest_allowed, highest_allowed] = [FLOOR - HeightField::BEYOND, TOP + HeightField::BEYOND];
-        let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (zero, none) = (splat(scale.zero() - 0.5), splat(f64::NAN));
+        let [least, most] = [FLOOR - HeightField::BEYOND, TOP + HeightField::BEYOND].map(splat);
+        let (mut lowest, mut highest) = (splat(f64::INFINITY), splat(f64::NEG_INFINITY));
         for (losses, heights) in losses.chunks(LENGTH).zip(heights.chunks_mut(LENGTH)) {
-            let mut lanes = [0.0; LENGTH];
+            // Lanes that are not used have no height.
+            let mut lanes = [f64::NAN; LENGTH];
             lanes[..losses.len()].copy_from_slice(losses);
             let loss = <Vectors as VectorSet>::Doubles::from_lanes(Lanes(lanes));
             // One is added before the logarithm, which is as accurate for single precision.
             let above_zero = loss.sign() * inv_length * ln(splat(1.0) + loss.abs() * inv_linear);
-            for ((loss, above_zero), height) in losses.iter().zip(above_zero.to_lanes().0).zip(heights) {
-                let height_of_loss = (zero + above_zero).clamp(lowest_allowed, highest_allowed);
-                let found = if loss.is_finite() { height_of_loss } else { f64::NAN };
-                // NaN is ignored here.
-                (lowest, highest) = (lowest.min(found), highest.max(found));
+            let height = (zero + above_zero).larger(least).smaller(most);
+            let is_finite = loss.abs().less(splat(f64::INFINITY));
+            let found = is_finite.choose(height, none);
+            // NaN is ignored here.
+            (lowest, highest) = (found.smaller(lowest), found.larger(highest));
+            for (found, height) in found.to_lanes().0.into_iter().zip(heights) {
                 *height = found as f32;
             }
         }
-        [lowest, highest]
+        let lowest = lowest.to_lanes().0.into_iter().fold(f64::INFINITY, f64::min);
+        [lowest, highest.to_lanes().0.into_iter().fold(f64::NEG_INFINITY, f64::max)]
     }
 }
 
