@@ -11,6 +11,7 @@ pub mod figure;
 #[cfg(feature = "app")]
 pub mod gpu;
 pub mod lesson_page;
+pub mod lesson_picture;
 pub mod player;
 pub mod regret;
 pub mod result;

@@ -91,9 +91,11 @@ pub(super) fn handle(
     // A clicker starts a presentation with F5, and ends it with Escape.
     ask(presentation.is_none() && keys.pressed_once(Key::F5), Action::TogglePresentation);
     ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
+    tabs.shown_mut().handle_clicker(&keys, requests);
     if typing {
         return;
     }
+    let mut ask = |asked: bool, action: Action| requests.actions.extend(asked.then_some(action));
     ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_ALTERNATIVE), Action::Redo);
     ask(keys.shortcut(&UNDO), Action::Undo);
     let question =

@@ -10,6 +10,7 @@ use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
+use super::run_marks::RunMark;
 use super::setting_marks::SettingMarks;
 use crate::player::{EnsembleView, Playback, PlayerCommand, Snapshot};
 use crate::result::RawPlan;
@@ -21,6 +22,8 @@ pub struct Live {
     pub snapshot: Option<Snapshot>,
     /// The marks of the session's changes.
     pub(super) marks: SettingMarks,
+    /// The marks of the run that the lesson's step shows.
+    pub(super) run_marks: Vec<RunMark>,
     pub selected: Option<ParticleId>,
     /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
@@ -146,6 +149,8 @@ pub enum LandscapeAction {
     Restart,
     /// Applies the lesson step of this index, from 0.
     GoToStep(usize),
+    /// Shows the editor of the lesson, or hides it. A preset without a lesson gets one.
+    EditLesson,
     /// Saves the start of the session and every change since, so that it can be repeated exactly.
     SaveSession,
     OpenPictureExport,

@@ -31,7 +31,10 @@ pub(super) fn bar(
     let editor = tabs.shown().status();
     MenuBar::new().ui(ui, |ui| {
         ui.menu_button("File", |ui| file(ui, catalog, tabs.shown(), requests));
-        ui.menu_button("Edit", |ui| edit(ui, &editor, requests));
+        ui.menu_button("Edit", |ui| {
+            edit(ui, &editor, requests);
+            tabs.shown().edit_menu(ui, requests);
+        });
         let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, tabs.shown_name(), catalog, requests));
         if response.clicked() {
             catalog.refresh(ui.ctx());

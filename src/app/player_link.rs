@@ -72,6 +72,22 @@ impl PlayerLink {
         self.send(PlayerCommand::Load(Box::new(self.spec.clone())));
     }
 
+    /// Returns whether a snapshot was made after all settings that were sent.
+    pub(super) fn is_current(&self, snapshot: &Snapshot) -> bool {
+        snapshot.settings >= self.settings
+    }
+
+    /// Returns the settings that the player has at the shown step, or will have.
+    pub(super) fn spec(&self) -> &SimulationSpec {
+        &self.spec
+    }
+
+    /// Shows the step of an earlier change, after which `in_force` are the settings.
+    pub(super) fn seek_change(&mut self, step: u64, in_force: SimulationSpec) {
+        self.spec = in_force;
+        self.send(PlayerCommand::Seek(step));
+    }
+
     /// Holds a playing run at its step, or releases it.
     pub(super) fn hold(&mut self, is_held: bool) {
         if self.is_held != is_held {
@@ -111,7 +127,7 @@ impl PlayerLink {
     /// Applies the settings in force at the shown step to the document, where they differ from those sent last: recorded
     /// changes were repeated, or another step was sought.
     pub(super) fn show_settings(&mut self, document: &mut Document, snapshot: &Snapshot) {
-        if snapshot.settings < self.settings {
+        if !self.is_current(snapshot) {
             return;
         }
         for setting in self.spec.settings_to(&snapshot.spec).unwrap_or_default() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use valleyscope_engine::optimizer::{RatedRule, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::simulation::{Change, Record, Setting, SimulationSpec};
+use valleyscope_experiments::view::ticks::grouped;
 
 use super::number;
 
@@ -56,6 +57,11 @@ impl SettingMarks {
         self.spec = Some(spec);
     }
 
+    /// Returns the settings in force after all changes of the session.
+    pub(super) fn latest(&self) -> Option<&SimulationSpec> {
+        self.spec.as_ref()
+    }
+
     /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `place` returns the places,
     /// share a group.
     pub(super) fn groups(&self, place: impl Fn(u64) -> f64, near: f64) -> impl Iterator<Item = &[SettingMark]> {
@@ -82,6 +88,24 @@ pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String
         lines.push(format!("and {} more", merged.len() - MOST_LISTED));
     }
     lines.join("\n")
+}
+
+/// Formats a setting that leads from one specification to another, as in "σ 1 → 2" in lines, or as in "noise, as before"
+/// where nothing differs.
+pub(super) fn words_of(set: &Setting, before: &SimulationSpec, now: &SimulationSpec) -> String {
+    let name_of = |id| now.name_of(id);
+    let marks = marks_of(&Change { step: 0, set: *set }, before, now);
+    match *set {
+        Setting::Steps(Some(steps)) => format!("pause at step {}", grouped(steps)),
+        Setting::Steps(None) => "no pause".to_owned(),
+        _ if !marks.is_empty() => text(&marks, name_of),
+        Setting::Noise(noise) => format!("{}, as before", noise.words(number::text)),
+        Setting::Landscape(landscape) => format!("{}, as before", landscape.kind().name()),
+        Setting::Temperature(_) => format!("{}, as before", words_of_temperature(now)),
+        Setting::Rule { optimizer, rule } => {
+            format!("{}, as before", name_of(optimizer).unwrap_or_else(|| rule.name().to_owned()))
+        }
+    }
 }
 
 /// Returns the marks of a change from one specification to another. The number of steps has none: nothing moves by it.

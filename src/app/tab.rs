@@ -95,6 +95,12 @@ pub(super) trait Tab {
     /// Shows its exports in the File menu, with a line below them, while the tab is shown.
     fn export_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
 
+    /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
+    fn edit_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
+
+    /// Turns the keys of a clicker into requests while the tab is shown, also while text is typed.
+    fn handle_clicker(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
+
     /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
     fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
 

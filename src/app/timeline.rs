@@ -6,6 +6,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use super::document::Document;
 use super::keys::Keys;
 use super::live::{Action, LandscapeAction, Live, Requests};
+use super::run_marks::{self, MarkRail};
 use super::setting_marks::{SettingMark, text};
 use super::theme::text_width;
 use crate::player::{PlayerCommand, Snapshot};
@@ -29,9 +30,11 @@ impl TimelineBar {
     pub(super) fn ui(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let Some(snapshot) = &live.snapshot else { return };
         let font = TextStyle::Small.resolve(ui.style());
-        let last = grouped(snapshot.last_step);
+        // Marks of the lesson and a pause that are still to come have room, too.
+        let end = live.run_marks.iter().map(|mark| mark.step).fold(snapshot.last_step, u64::max);
+        let last = grouped(end);
         // At least four digits, so that the slider does not move while the number grows.
-        let widest = grouped(10_u64.pow(snapshot.last_step.max(1000).ilog10()));
+        let widest = grouped(10_u64.pow(end.max(1000).ilog10()));
         let label = text_width(ui, &font, &widest.replace('1', "8")).max(text_width(ui, &font, &last)) + 8.0;
         let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), MARKS + SLIDER), Sense::hover());
         let rail = Rect::from_min_max(area.min + vec2(0.0, MARKS), pos2(area.right() - label, area.bottom()));
@@ -39,15 +42,25 @@ impl TimelineBar {
         if snapshot.last_step > 0 {
             ui.painter().text(pos2(area.right(), rail.center().y), Align2::RIGHT_CENTER, last, font, color);
         }
-        ui.scope_builder(egui::UiBuilder::new().max_rect(rail), |ui| self.slider(ui, snapshot, requests));
-        marks(ui, rail, snapshot.last_step, document, live, requests);
+        ui.scope_builder(egui::UiBuilder::new().max_rect(rail), |ui| self.slider(ui, snapshot, end, requests));
+        let points_per_step = (right(rail) - left(rail)) / end.max(1) as f32;
+        if end > snapshot.last_step {
+            let done = left(rail)..=left(rail) + points_per_step * snapshot.last_step as f32;
+            let line = Rect::from_x_y_ranges(done, rail.bottom() - 2.0..=rail.bottom());
+            ui.painter().rect_filled(line, 1.0, color);
+        }
+        marks(ui, rail, points_per_step, document, live, requests);
+        let (left, top, bottom) = (left(rail), rail.top() - MARKS + 1.0, rail.top() + 2.0);
+        let marks = MarkRail { left, points_per_step, top, bottom };
+        run_marks::show(ui, &marks, &live.run_marks, [snapshot.step, snapshot.last_step], requests);
     }
 
-    fn slider(&mut self, ui: &mut Ui, snapshot: &Snapshot, requests: &mut Requests) {
+    /// Shows the slider, whose upper end is the step `end`. Beyond the last step there is nothing to show yet.
+    fn slider(&mut self, ui: &mut Ui, snapshot: &Snapshot, end: u64, requests: &mut Requests) {
         ui.spacing_mut().slider_width = ui.available_width();
         ui.spacing_mut().interact_size.y = ui.available_height();
         let mut step = snapshot.step;
-        let slider = Slider::new(&mut step, 0..=snapshot.last_step.max(1)).show_value(false);
+        let slider = Slider::new(&mut step, 0..=end.max(1)).show_value(false);
         let response = ui.add_enabled(snapshot.last_step > 0, slider).accessible_name("Timeline");
         self.slider = Some(response.id);
         if response.changed() {
@@ -55,7 +68,7 @@ impl TimelineBar {
         }
         let step_at = |at: f32| {
             let share = (at - left(response.rect)) / (right(response.rect) - left(response.rect));
-            (f64::from(share.clamp(0.0, 1.0)) * snapshot.last_step as f64).round() as u64
+            (f64::from(share.clamp(0.0, 1.0)) * end as f64).round() as u64
         };
         if let Some(pointer) = response.hover_pos() {
             let step = if response.dragged() { step } else { step_at(pointer.x) };
@@ -108,8 +121,7 @@ fn right(slider: Rect) -> f32 {
 }
 
 /// Shows the marks of changed settings above the slider. A click on one seeks its step.
-fn marks(ui: &mut Ui, slider: Rect, last_step: u64, document: &Document, live: &Live, requests: &mut Requests) {
-    let points_per_step = (right(slider) - left(slider)) / last_step.max(1) as f32;
+fn marks(ui: &mut Ui, slider: Rect, points_per_step: f32, document: &Document, live: &Live, requests: &mut Requests) {
     let top = slider.top() - MARKS + 1.0;
     let near = f64::from(NEAR / points_per_step);
     for (index, group) in live.marks.groups(|step| step as f64, near).enumerate() {

@@ -192,6 +192,15 @@ impl Figure {
         Figure { about: FigureMetadata::of(&sources), content: Content::Maps(rows), legend }
     }
 
+    /// Returns the figure with a point on its maps: its values on the horizontal and on the vertical axis. A point
+    /// outside of the axes is not drawn.
+    pub fn with_point(mut self, point: [f64; 2]) -> Figure {
+        if let Content::Maps(rows) = &mut self.content {
+            rows.iter_mut().for_each(|row| row.mark(point));
+        }
+        self
+    }
+
     /// Returns the default width: a journal's column for one map or plots, its page for several maps side by side or a
     /// landscape.
     pub fn usual_width_mm(&self) -> f64 {

@@ -1,9 +1,10 @@
 //! A lesson as one HTML page that needs neither the program nor a network.
 //!
 //! The page holds recorded trajectories of every step of a lesson, computed with the random numbers of the window, the
-//! landscape as a picture with contour lines, the plots that the steps name, the rules' formulas, and the preset. Its
+//! landscape as a picture with contour lines, the plots and figures that the steps name, the rules' formulas, and the preset. Its
 //! layout and its player are in `assets/lesson/`; equal presets give equal bytes.
 
+mod figures;
 mod ground;
 mod pack;
 mod page;
@@ -16,6 +17,8 @@ use valleyscope_engine::simulation::{SettingError, Simulation};
 use valleyscope_experiments::preset::LandscapePreset;
 
 use crate::figure::FigureError;
+use crate::lesson_picture::LessonPictureError;
+use figures::PageFigure;
 use ground::Ground;
 use plan::{RunPlan, StepPlan, plan};
 use recording::Recording;
@@ -32,6 +35,8 @@ pub enum LessonPageError {
     Setting(#[from] SettingError),
     #[error(transparent)]
     Picture(#[from] FigureError),
+    #[error(transparent)]
+    Figure(#[from] LessonPictureError),
 }
 
 /// A lesson's page, as far as its runs have been computed.
@@ -116,9 +121,10 @@ impl LessonPage {
     ///
     /// # Errors
     ///
-    /// Fails if the landscape's picture cannot be made.
+    /// Fails if the landscape's picture or a figure cannot be made.
     pub fn to_html(&self) -> Result<String, LessonPageError> {
         let grounds = Ground::of(&self.preset, &self.done)?;
-        Ok(page::html(&self.preset, &self.steps, &self.done, &grounds))
+        let figures = PageFigure::of(&self.preset.lesson)?;
+        Ok(page::html(&self.preset, &self.steps, &self.done, &grounds, &figures))
     }
 }

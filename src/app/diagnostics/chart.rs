@@ -1,7 +1,7 @@
 //! The chart of a metric.
 
-use egui::{Color32, Stroke, Ui, vec2};
-use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, VLine};
+use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
+use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, Text, VLine};
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::DiagnosticMetric;
@@ -41,12 +41,14 @@ pub(super) struct Chart<'a> {
     pub marks: &'a [ChartMark],
 }
 
-/// The mark of changed settings on the axis of steps.
+/// The mark of changed settings on the axis of steps, or of a step that a lesson names.
 pub(super) struct ChartMark {
     pub step: u64,
     pub place: f64,
     /// The step and the changes.
     pub text: String,
+    /// The lesson's words, which stand beside the line.
+    pub label: Option<String>,
 }
 
 /// Returns the mark at the pointer of a plot.
@@ -91,12 +93,15 @@ impl Chart<'_> {
         // A line's width, in places.
         let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
+        let named = ui.visuals().hyperlink_color;
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| {
-            for ChartMark { place, .. } in self.marks {
-                let line = VLine::new("change", *place).color(mark.gamma_multiply(0.8)).width(1.0);
+            for ChartMark { place, label, .. } in self.marks {
+                let color = if label.is_some() { named } else { mark.gamma_multiply(0.8) };
+                let line = VLine::new("change", *place).color(color).width(1.0);
                 plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
             }
             self.draw(plot, y, near);
+            self.labels(plot, y[1], cursor);
             if let Some(place) = self.cursor {
                 plot.vline(VLine::new("shown step", place).color(cursor).width(1.5).allow_hover(false));
             }
@@ -119,6 +124,22 @@ impl Chart<'_> {
         }
         shown.describe(&format!("Plot of {}", self.metric.info().title), || self.summary());
         shown
+    }
+
+    /// Writes the words of marks beside their lines, on the side with more room. Neighbours are in different lines.
+    fn labels(&self, plot: &mut PlotUi<'_>, top: f64, color: Color32) {
+        let middle = 0.5 * (self.x[0] + self.x[1]);
+        let labels = self.marks.iter().filter_map(|mark| Some((mark.place, mark.label.as_ref()?)));
+        for (index, (place, label)) in labels.enumerate() {
+            let lines = "\n".repeat(index % 3);
+            let (anchor, words) = match place > middle {
+                true => (Align2::RIGHT_TOP, format!("{lines}{label} ")),
+                false => (Align2::LEFT_TOP, format!("{lines} {label}")),
+            };
+            let text = RichText::new(words).text_style(TextStyle::Small);
+            let text = Text::new("mark", PlotPoint::new(place, top), text).anchor(anchor).color(color);
+            plot.text(text.allow_hover(false));
+        }
     }
 
     /// Draws the curves; one within `near` of another is dashed there.

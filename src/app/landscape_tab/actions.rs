@@ -34,6 +34,7 @@ impl LandscapeTab {
             LandscapeAction::Seek(step) => self.player.send(PlayerCommand::Seek(step)),
             LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
+            LandscapeAction::EditLesson => self.edit_lesson(),
             LandscapeAction::SaveSession => self.recording = Some(self.player.record()),
             LandscapeAction::OpenPictureExport => self.picture_export.open(),
             LandscapeAction::OpenFigureExport => self.figure_export.open(),
@@ -64,6 +65,10 @@ impl LandscapeTab {
             }
             None => {
                 self.player.load(&self.editor.draft.document);
+                if self.editor.lesson().is_some() {
+                    // The text of a first step that does not play is about the start.
+                    self.player.send(PlayerCommand::Pause);
+                }
                 self.play_lesson_step();
                 format!("Opened “{title}”. Undo goes back.")
             }
@@ -84,15 +89,36 @@ impl LandscapeTab {
             return;
         }
         let Some(step) = self.editor.lesson().and_then(|(_, lesson)| lesson.get(index).cloned()) else { return };
-        let spec = &self.editor.draft.document.spec;
+        let spec = self.editor.draft.document.spec.clone();
         let is_same_run = SimulationSpec { steps: before.steps, ..spec.clone() } == before;
         let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
-        let controls = controls_set_by(&step.set, &before, spec);
-        if !goes_on && (*spec != before || !step.set.is_empty()) {
+        let controls = controls_set_by(&step.set, &before, &spec);
+        self.look_as_lesson();
+        if !goes_on && (spec != before || !step.set.is_empty()) {
             self.begin_document();
         }
         self.play_lesson_step();
         Highlight::set(ctx, controls);
+    }
+
+    /// Shows the editor of the lesson, or hides it. A document without a lesson gets one.
+    fn edit_lesson(&mut self) {
+        if self.editor.lesson().is_none() {
+            self.editor.begin_lesson();
+            self.lesson_editor.is_open = true;
+        } else {
+            self.lesson_editor.is_open = !self.lesson_editor.is_open;
+        }
+    }
+
+    /// Takes the camera of the lesson's view, if it has one.
+    fn look_as_lesson(&mut self) {
+        let Some(view) = self.editor.draft.lesson.view_at(self.editor.lesson_step()) else { return };
+        if view.camera.is_some() || view.orbit.is_some() {
+            let camera = view.camera.unwrap_or_else(|| self.landscape.camera());
+            let orbit = view.orbit.unwrap_or_else(|| self.landscape.orbit());
+            self.landscape.restore_view(&self.editor.draft.document, camera, orbit);
+        }
     }
 
     /// Plays the run if the lesson step asks for it, unless an animation has the player for itself.

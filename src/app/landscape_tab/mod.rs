@@ -3,7 +3,9 @@
 mod actions;
 mod draw;
 mod editor;
+mod lesson_editor;
 mod memory;
+mod past;
 mod presentation;
 mod view_menu;
 
@@ -24,6 +26,8 @@ use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::figure_export::FigureExport;
 use super::keys::Keys;
 use super::landscape::{FormulaPanel, LandscapePanel};
+use super::lesson;
+use super::lesson_stage::LessonStage;
 use super::live::{Action, LandscapeAction, Live, Requests};
 use super::menu_item;
 use super::opened::OpenedContent;
@@ -35,6 +39,7 @@ use super::timeline::{self, TimelineBar};
 use super::wake::Wake;
 use crate::player::PlayerCommand;
 use editor::LandscapeEditor;
+use lesson_editor::LessonEditor;
 use memory::{LandscapeMemory, Restored, ViewState};
 
 /// The time between two snapshots of a player whose landscape is not shown.
@@ -58,6 +63,8 @@ pub(super) struct LandscapeTab {
     figure_export: FigureExport,
     animation: AnimationExport,
     timeline: TimelineBar,
+    stage: LessonStage,
+    lesson_editor: LessonEditor,
     /// The pending record of a session to be saved.
     recording: Option<Receiver<Record>>,
     /// The area in which the landscape was last drawn.
@@ -117,6 +124,8 @@ impl RegisteredTab for LandscapeTab {
             figure_export: FigureExport::default(),
             animation: AnimationExport::default(),
             timeline: TimelineBar::default(),
+            stage: LessonStage::default(),
+            lesson_editor: LessonEditor::default(),
             recording: None,
             area: None,
         };
@@ -149,8 +158,11 @@ impl Tab for LandscapeTab {
         let mut preset = self.preset();
         if self.editor.file().is_none() && self.editor.is_dirty() {
             let mut before = self.editor.saved_state().preset.clone();
-            // The settings of the present lesson step are no change.
-            before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+            if preset.lesson_misfit().is_some() {
+                // It is saved without the lesson, with the settings of the present step, which are no change.
+                preset.simulation = self.editor.present_preset().simulation;
+                before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+            }
             let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
             preset.title = titled.title().to_owned();
             preset.description = titled.description().to_owned();
@@ -161,7 +173,7 @@ impl Tab for LandscapeTab {
     /// Undoes or redoes. A restored lesson step starts its run as when it was first shown.
     fn undo_or_redo(&mut self, step: HistoryStep) {
         let lesson_step = self.editor.lesson_step();
-        self.editor.undo_or_redo(step);
+        self.undo_or_redo_in_time(step);
         if self.editor.lesson_step() != lesson_step {
             self.begin_document();
             self.play_lesson_step();
@@ -214,7 +226,7 @@ impl Tab for LandscapeTab {
         let document = &mut self.editor.draft.document;
         requests.actions.extend(self.picture_export.ui(ctx, &mut self.landscape, document, &mut self.live));
         if self.figure_export.is_open() {
-            let preset = self.preset();
+            let preset = LandscapePreset { view: Some(self.view()), ..self.editor.present_preset() };
             requests.actions.extend(self.figure_export.ui(ctx, &preset));
         }
         let document = &mut self.editor.draft.document;
@@ -224,6 +236,7 @@ impl Tab for LandscapeTab {
 
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
         self.wake.show(self.is_drawn(is_shown));
+        self.begin_future();
         if !self.animation.is_recording() {
             let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
@@ -240,7 +253,7 @@ impl Tab for LandscapeTab {
             self.live.selected = None;
             self.player.send(PlayerCommand::Select(None));
         }
-        self.editor.record_for_undo(ctx);
+        self.record_for_undo(ctx);
     }
 
     fn area(&self) -> Option<Rect> {
@@ -252,12 +265,6 @@ impl Tab for LandscapeTab {
             requests.actions.extend(is_asked.then_some(Action::Landscape(action)));
         };
         ask(keys.pressed_once(Key::R), LandscapeAction::Restart);
-        if let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) {
-            let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
-            ask(next, LandscapeAction::GoToStep(step + 1));
-            let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
-            ask(back, LandscapeAction::GoToStep(step.saturating_sub(1)));
-        }
         if !keys.is_control_focused() || self.timeline.has_focus(keys.ctx()) {
             requests.actions.extend(timeline::pressed(keys).map(Action::Landscape));
         }
@@ -269,6 +276,28 @@ impl Tab for LandscapeTab {
             let space = &mut self.editor.draft.document.view.space;
             *space = !*space;
         }
+    }
+
+    /// Goes through the lesson. A field in which text is typed loses the focus, so that its value is taken first.
+    fn handle_clicker(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+        let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) else { return };
+        let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
+        let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
+        if !next && !back {
+            return;
+        }
+        let to = if next { step + 1 } else { step - 1 };
+        requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(to)));
+        let ctx = keys.ctx();
+        if let Some(field) = ctx.memory(|memory| memory.focused()).filter(|_| ctx.text_edit_focused()) {
+            ctx.memory_mut(|memory| memory.surrender_focus(field));
+        }
+    }
+
+    fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
+        ui.separator();
+        let text = if self.editor.lesson().is_some() { lesson::EDIT } else { "Begin a lesson…" };
+        menu_item::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
     }
 
     fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
@@ -306,15 +335,23 @@ impl LandscapeTab {
     /// which it is seen in space.
     fn preset(&self) -> LandscapePreset {
         let mut preset = self.editor.preset();
-        if let Some(view) = preset.view.as_mut() {
-            if !view.follow {
-                view.camera = Some(self.landscape.camera());
-            }
-            if view.space {
-                view.orbit = Some(self.landscape.orbit());
-            }
+        if preset.view.as_ref() == Some(&self.editor.draft.document.view) {
+            preset.view = Some(self.view());
         }
         preset
+    }
+
+    /// Returns the view with its camera while it does not follow the particles, and the direction from which it is seen
+    /// in space.
+    fn view(&self) -> ViewSettings {
+        let mut view = self.editor.draft.document.view.clone();
+        if !view.follow {
+            view.camera = Some(self.landscape.camera());
+        }
+        if view.space {
+            view.orbit = Some(self.landscape.orbit());
+        }
+        view
     }
 
     /// Restores the view of the last session.

@@ -6,6 +6,7 @@ use valleyscope_engine::simulation::SimulationSpec;
 use super::LandscapeTab;
 use super::draw::ROOM_FOR_PLOTS;
 use crate::app::controls::SliderId;
+use crate::app::lesson_stage::LessonStage;
 use crate::app::live::Requests;
 use crate::app::transport;
 use crate::app::window_layout::WindowLayout;
@@ -25,11 +26,24 @@ impl LandscapeTab {
             ui.add_space(1.0);
         });
         let has_room = ui.available_width() >= ROOM_FOR_PLOTS;
-        if has_room && self.diagnostics.is_presented(layout.plots) {
+        let staged = self.staged();
+        let has_plots = self.diagnostics.is_presented(layout.plots);
+        if has_room && (has_plots || staged.is_some()) {
             let width = PLOTS * ui.available_width();
             let (document, live) = (&mut self.editor.draft.document, &mut self.live);
             Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
-                self.diagnostics.presentation(ui, document, live, requests);
+                match &staged {
+                    Some(step) if has_plots => {
+                        let height = LessonStage::share(step) * ui.available_height();
+                        let panel = Panel::top("presented stage").resizable(false).exact_size(height);
+                        panel.show(ui, |ui| self.stage.ui(ui, step, &document.spec, true));
+                    }
+                    Some(step) => self.stage.ui(ui, step, &document.spec, true),
+                    None => {}
+                }
+                if has_plots {
+                    self.diagnostics.presentation(ui, document, live, requests);
+                }
             });
         }
         self.draw_landscape(ui, true, requests);

@@ -21,4 +21,5 @@ mod tab;
 mod titled_diagram;
 
 pub(super) use panel::PhasePanel;
+pub(super) use pixel_landscape::position_of;
 pub(super) use titled_diagram::ExportedDiagram;

@@ -87,7 +87,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
 }
 
 /// Returns the position of the landscape's settings on a diagram: values of row and column.
-pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
+pub(crate) fn position_of(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
     let is_axis = [&sweep.rows.of, &sweep.columns.of].contains(&&Quantity::Dimension);
     if simulation.landscape.kind() != sweep.landscape.kind() || (sweep.dimension.get() > 2 && !is_axis) {
         return None;

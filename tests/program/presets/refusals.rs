@@ -178,6 +178,25 @@ fn impossible_steps_of_a_lesson_are_refused() {
     refused(lesson, &unknown, "Speed", &["`Loss`", "`EffectiveStep`", "`Speed`"]);
     refused(lesson, &with("(text: \"Go.\", play: yes)"), "yes", &["`true` or `false`"]);
     refused(lesson, &with("(section: \"\", text: \"Go.\")"), "\"\"", &["`lesson[1].section`", "empty"]);
+    let more = |fields: &str| with(&format!("(text: \"Look.\", {fields})"));
+    let good = "marks: [(step: 60, text: \"here\")], formula: 3, figure: (name: \"fig2a\", point: (1.0, 10.0)), \
+                view: (space: true)";
+    Preset::parse(&GOOD.replace(lesson, &more(good)), "good.ron").unwrap();
+    refused(lesson, &more("marks: [(step: 9, text: \"\")]"), "\"\"", &["`lesson[1].marks[0].text`", "empty"]);
+    let words = ["`lesson[1].marks[0].step`", "101", "after the pause at step 100"];
+    refused(lesson, &more("marks: [(step: 101, text: \"late\")]"), "101", &words);
+    refused(
+        lesson,
+        &more("formula: 4"),
+        "4",
+        &["`lesson[1].formula`", "id of an optimizer that is enabled", "found 4"],
+    );
+    let names = ["`lesson[1].figure.name`", "fig1c, saturation, fig2a", "`fig9`"];
+    refused(lesson, &more("figure: (name: \"fig9\")"), "\"fig9\"", &names);
+    let words = ["`lesson[1].figure.point`", "left out", "fig1c has no such axes", "fig2a"];
+    refused(lesson, &more("figure: (name: \"fig1c\", point: (1.0, 2.0))"), "(1.0, 2.0)", &words);
+    let words = ["`lesson[1].view.trail_width`", "0 to 100"];
+    refused(lesson, &more("view: (trail_width: 200.0)"), "200.0", &words);
     let claim = |fields: &str| {
         with(&format!("(text: \"Go.\", claims: [(words: \"Go\", metric: Loss, optimizer: 3, step: 9, {fields})])"))
     };

@@ -6,7 +6,9 @@ use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
-use valleyscope_experiments::preset::{Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins};
+use valleyscope_experiments::preset::{
+    Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, built_ins,
+};
 use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
 
 use super::refusals::GOOD;
@@ -213,14 +215,32 @@ fn claim() -> impl Strategy<Value = Claim> {
     )
 }
 
+/// Returns what a step may show beside its plots, and its marks.
+fn shown_by_step() -> impl Strategy<Value = LessonStep> {
+    let mark = (any::<u64>(), "[a-zé ]{0,30}x").prop_map(|(step, text)| LessonMark { step, text });
+    let name = prop::sample::select(LessonFigure::NAMES.to_vec());
+    let figure = (name, proptest::option::of([-1e300..1e300, -1e300..1e300])).prop_map(|(name, point)| {
+        let figure = LessonFigure { name: name.to_owned(), point };
+        let point = point.filter(|_| figure.is_diagram());
+        LessonFigure { point, ..figure }
+    });
+    let (view, figure) = (proptest::option::of(view()), proptest::option::of(figure));
+    (view, prop::collection::vec(mark, 0..3), proptest::option::of(0..4_u32), figure)
+        .prop_map(|(view, marks, formula, figure)| LessonStep { view, marks, formula, figure, ..LessonStep::default() })
+}
+
 fn preset() -> impl Strategy<Value = LandscapePreset> {
     let show = prop::sample::subsequence(DiagnosticMetric::ALL.to_vec(), 0..=DiagnosticMetric::ALL.len());
     let section = proptest::option::of("[a-zé ]{0,20}x");
     let claims = prop::collection::vec(claim(), 0..3);
     let text = r#"[a-z"\\ \nωé]{1,30}x"#;
-    let step = (section, text, prop::collection::vec(setting(), 0..4), any::<bool>(), show, claims);
-    let step = step.prop_map(|(section, text, set, play, show, claims)| {
-        let mut step = LessonStep { section, text, set, play, show, claims };
+    let step = (section, text, prop::collection::vec(setting(), 0..4), any::<bool>(), show, claims, shown_by_step());
+    let step = step.prop_map(|(section, text, set, play, show, claims, shown)| {
+        let mut step = LessonStep { section, text, set, play, show, claims, ..shown };
+        if !step.marks.is_empty() {
+            // Otherwise the run would have to pause at the last of them or later.
+            step.set.push(Setting::Steps(None));
+        }
         if step.goes_on() {
             // Otherwise the run would have to pause later than that of the previous step.
             step.set.push(Setting::Noise(Noise::clamped(1.0).into()));
@@ -233,12 +253,12 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
     });
     let texts = (r#"[ -~αβ]{0,40}x"#, r#"[ -~\n]{0,60}"#);
     (texts, simulation(), proptest::option::of(view()), prop::collection::vec(step, 0..4), changes).prop_map(
-        |((title, description), simulation, view, lesson, changes)| LandscapePreset {
-            description,
-            view,
-            lesson,
-            changes,
-            ..LandscapePreset::new(title, simulation)
+        |((title, description), simulation, view, mut lesson, changes)| {
+            let is_run = |id: &u32| simulation.optimizers.iter().any(|it| it.id == *id && it.enabled);
+            for step in &mut lesson {
+                step.formula = step.formula.filter(is_run);
+            }
+            LandscapePreset { description, view, lesson, changes, ..LandscapePreset::new(title, simulation) }
         },
     )
 }

@@ -9,6 +9,7 @@ mod keyboard;
 mod landscape_text;
 mod layout;
 mod legibility;
+mod lesson_editor;
 mod phase;
 mod phase_changes;
 mod presentation;

@@ -221,3 +221,49 @@ fn a_restart_takes_the_settings_of_the_shown_step_and_drops_the_marks() {
     assert!(!app.shows("σ 1 → 2"));
     assert!(app.slider("Timeline").accesskit_node().is_disabled(), "there is no other step yet");
 }
+
+fn undo(app: &mut App) {
+    app.settle();
+    press(app, Modifiers::COMMAND, Key::Z);
+}
+
+#[test]
+fn undo_while_looking_back_returns_to_the_step_of_the_change() {
+    for shown in [30, 10] {
+        let mut app = with_a_change();
+        seek(&mut app, shown);
+        undo(&mut app);
+        app.until("the step of the change, without its future", |app| steps(app) == [20, 20]);
+        assert_eq!(noise(&app), 1.0, "the settings before the change, seen from step {shown}");
+        app.settle();
+        assert!(!app.shows("σ 1 → 2"), "the mark of the change is still there");
+        undo(&mut app);
+        assert_eq!((noise(&app), steps(&app)), (1.0, [20, 20]), "there is nothing more to undo");
+    }
+}
+
+#[test]
+fn looking_back_is_no_change_to_undo() {
+    let mut app = with_a_change();
+    seek(&mut app, 10);
+    app.until("the noise of that step", |app| noise(app) == 1.0);
+    app.settle();
+    press(&mut app, Modifiers::NONE, Key::End);
+    app.until("the noise at the end", |app| noise(app) == 2.0);
+    undo(&mut app);
+    assert_eq!(noise(&app), 1.0, "the change is undone, not the way back");
+}
+
+#[test]
+fn undo_of_a_change_in_the_past_restores_the_settings_of_that_step() {
+    let mut app = with_a_change();
+    seek(&mut app, 5);
+    app.until("the noise of that step", |app| noise(app) == 1.0);
+    app.set_slider("Noise σ", 3.0);
+    app.until("the later steps are gone", |app| steps(app) == [5, 5]);
+    undo(&mut app);
+    app.settle();
+    assert_eq!((noise(&app), steps(&app)), (1.0, [5, 5]));
+    undo(&mut app);
+    assert_eq!(noise(&app), 1.0, "the later setting is gone with its steps");
+}

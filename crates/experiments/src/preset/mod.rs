@@ -25,6 +25,7 @@ mod error;
 mod explain;
 mod fault;
 mod lesson;
+mod lesson_draft;
 mod lexer;
 mod library;
 mod limits;
@@ -43,10 +44,12 @@ pub use builtin::{BuiltIn, built_ins};
 pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
-pub use lesson::{Claim, Comparison, LessonStep};
+pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
+pub use lesson_draft::LessonDraft;
 pub use library::{Library, Loaded, PresetSource, UserPreset};
 
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
@@ -197,16 +200,12 @@ impl LandscapePreset {
     /// Returns the simulation with the settings in force at a step of the lesson, counted from 0: those of all
     /// steps up to it, so that going back in a lesson undoes what a step has set.
     pub fn simulation_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
-        let mut simulation = self.simulation.clone();
-        for setting in self.lesson.iter().take(lesson_step + 1).flat_map(|step| &step.set) {
-            simulation.apply(setting)?;
-        }
-        Ok(simulation)
+        lesson_draft::simulation_at(&self.simulation, &self.lesson, lesson_step)
     }
 
-    /// Returns the error of a lesson that does not fit the simulation, if it does not.
-    pub fn lesson_misfit(&self) -> Option<SettingError> {
-        self.simulation_at(self.lesson.len()).err()
+    /// Returns the rule that the lesson breaks, if it breaks one, so that the preset could not be read again.
+    pub fn lesson_misfit(&self) -> Option<SpecError> {
+        lesson::check(self).err()
     }
 }
 

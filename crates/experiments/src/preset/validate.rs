@@ -60,7 +60,7 @@ fn check_optimizers(SimulationSpec { optimizers, .. }: &SimulationSpec) -> Resul
     Ok(())
 }
 
-fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
+pub(super) fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
     const LARGEST: f64 = 1e12;
     if let Some(camera) = &view.camera {
         if let Some(axis) = camera.center.iter().position(|center| center.is_nan() || center.abs() > LARGEST) {

@@ -120,7 +120,7 @@ impl DiagnosticsPanel {
     }
 
     /// Returns the displayed metrics in order.
-    fn displayed(&self) -> Vec<DiagnosticMetric> {
+    pub fn displayed(&self) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
         let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
         of_lesson.chain(others).copied().collect()
@@ -244,9 +244,15 @@ impl DiagnosticsPanel {
         let groups = live.marks.groups(|step| scale.place(step as f64).max(-1.0), near);
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
-            ChartMark { step, place: scale.place(step as f64), text: words(group, document) }
+            ChartMark { step, place: scale.place(step as f64), text: words(group, document), label: None }
         };
-        groups.map(mark).filter(|mark| mark.place.is_finite()).collect()
+        let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
+            let (step, place) = (mark.step, scale.place(mark.step as f64));
+            ChartMark { step, place, text: mark.words(), label: Some(mark.text.clone()) }
+        });
+        // A step to come is not on the axis yet.
+        let named = named.filter(|mark| (from..=to).contains(&mark.place));
+        groups.map(mark).filter(|mark| mark.place.is_finite()).chain(named).collect()
     }
 
     fn grid(
