@@ -14,5 +14,6 @@ pub mod lesson_page;
 pub mod player;
 pub mod regret;
 pub mod result;
+mod setting_marks;
 pub mod sweep_checkpoint;
 pub mod sweep_pool;

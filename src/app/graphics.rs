@@ -69,6 +69,33 @@ fn rank(adapter: &Adapter) -> (u8, u8) {
     (kind, u8::from(info.backend == Backend::Gl))
 }
 
+/// The graphics driver on which pictures are drawn off screen.
+#[derive(Clone)]
+pub struct Graphics {
+    pub(super) instance: wgpu::Instance,
+    pub(super) adapter: Adapter,
+}
+
+impl Graphics {
+    /// Returns the driver that draws the window.
+    pub fn of(window: &RenderState) -> Graphics {
+        Graphics { instance: window.instance.clone(), adapter: window.adapter.clone() }
+    }
+
+    /// Returns the best driver of this machine, without a window.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message where there is none.
+    pub fn without_window() -> Result<Graphics, String> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+        let best = adapters.into_iter().min_by_key(rank);
+        let adapter = best.ok_or("found no graphics adapter; `valleyscope doctor` shows what is missing")?;
+        Ok(Graphics { instance, adapter })
+    }
+}
+
 fn nothing_to_draw_with(adapters: &[Adapter]) -> String {
     if adapters.is_empty() {
         return "found no graphics adapter".to_owned();

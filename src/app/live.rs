@@ -10,9 +10,9 @@ use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
-use super::setting_marks::SettingMarks;
 use crate::player::{EnsembleView, Playback, PlayerCommand, Snapshot};
 use crate::result::RawPlan;
+use crate::setting_marks::SettingMarks;
 
 /// The running simulation: its newest snapshot, and the choices of view that are not part of the document.
 #[derive(Default)]
@@ -114,6 +114,10 @@ pub enum Action {
     Landscape(LandscapeAction),
     Undo,
     Redo,
+    /// Copies the preset of the shown tab to the clipboard, as text.
+    CopyPreset,
+    /// Opens the preset whose text is on the clipboard.
+    PastePreset,
     /// Asks for a file and opens it.
     OpenPreset,
     /// Opens this preset in the tab of its kind.

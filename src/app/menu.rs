@@ -95,6 +95,9 @@ fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
         "Undo settings, lesson steps and opened presets. Camera moves are not undone; Fit shows the particles.",
     );
     ui.add_enabled_ui(editor.can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
+    ui.separator();
+    item(ui, "Copy preset", "", Action::CopyPreset, requests);
+    item(ui, "Paste preset", "Ctrl V", Action::PastePreset, requests);
 }
 
 fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Requests) {

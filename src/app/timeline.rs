@@ -6,9 +6,9 @@ use valleyscope_experiments::view::ticks::grouped;
 use super::document::Document;
 use super::keys::Keys;
 use super::live::{Action, LandscapeAction, Live, Requests};
-use super::setting_marks::{SettingMark, text};
 use super::theme::text_width;
 use crate::player::{PlayerCommand, Snapshot};
+use crate::setting_marks::{SettingMark, text};
 
 /// The height of the slider, in points.
 const SLIDER: f32 = 16.0;

@@ -23,6 +23,7 @@ mod pdf;
 mod plot;
 mod png;
 mod rows;
+mod run_plots;
 mod scale;
 mod scan;
 mod style;
@@ -34,10 +35,11 @@ mod trajectories;
 mod xml;
 
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
-pub use curves::{CurveAxis, CurveLines, CurvePlot, Curves, metric_scale};
+pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
 pub use difference::{as_changed, difference};
 pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch, optimizer_colors};
+pub use run_plots::RunPlots;
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};
 pub use trainings::{TimeAxis, TrainedRun};
@@ -192,11 +194,12 @@ impl Figure {
         Figure { about: FigureMetadata::of(&sources), content: Content::Maps(rows), legend }
     }
 
-    /// Returns the default width: a journal's column for one map or plots, its page for several maps side by side or a
-    /// landscape.
+    /// Returns the default width: a journal's column for one map, one plot of curves or plots of a scan, its page for
+    /// several maps or plots of curves side by side or a landscape.
     pub fn usual_width_mm(&self) -> f64 {
         match &self.content {
             Content::Maps(rows) if rows.iter().any(|row| row.panel_count() > 1) => PAGE_MM,
+            Content::Curves(curves) if curves.plots.len() > 1 => PAGE_MM,
             Content::Landscape(_) => PAGE_MM,
             Content::Maps(_) | Content::Plots(_) | Content::Curves(_) => COLUMN_MM,
         }

@@ -1,7 +1,7 @@
 //! The data of the figure of a landscape: a preset's simulation, run step by step.
 
 use valleyscope_engine::optimizer::{Marker, markers};
-use valleyscope_engine::simulation::{Bucket, OptimizerSpec, PlotRequest, Simulation, SimulationSpec};
+use valleyscope_engine::simulation::{Bucket, History, OptimizerSpec, PlotRequest, Record, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ViewSettings;
 
@@ -51,6 +51,13 @@ pub(super) struct Ensemble<'a> {
     pub marker: Marker,
     pub mean: &'a [[f64; 2]],
     pub particles: &'a [Vec<[f64; 2]>],
+    pub history: Vec<Bucket>,
+}
+
+/// The history of an optimizer, for plots.
+pub(super) struct RunCurve {
+    pub name: String,
+    pub color: [u8; 3],
     pub history: Vec<Bucket>,
 }
 
@@ -127,6 +134,31 @@ impl Trajectories {
     /// Returns the text of the preset.
     pub(super) fn text(&self) -> String {
         Preset::Landscape(self.preset.clone()).to_ron()
+    }
+
+    /// Returns the run that goes to this step, whatever its preset's number of steps.
+    pub fn until(mut self, step: u64) -> Trajectories {
+        self.steps = step;
+        self.stride = step.div_ceil(POINTS).max(1);
+        self
+    }
+
+    /// Returns the start and the changes of settings so far.
+    pub(super) fn record(&self) -> Record {
+        self.simulation.record().clone()
+    }
+
+    /// Returns the histories of the enabled optimizers, in their order, in points that are equally far apart on an axis
+    /// of steps, which is logarithmic if `log_steps` is set.
+    pub(super) fn curves(&self, log_steps: bool) -> Vec<RunCurve> {
+        let enabled = self.spec().optimizers.iter().zip(self.spec().shown_names()).filter(|(spec, _)| spec.enabled);
+        let request = PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() };
+        let curve = |((spec, name), history): ((&OptimizerSpec, String), &History)| RunCurve {
+            name,
+            color: spec.rgb(),
+            history: history.view(&request),
+        };
+        enabled.zip(self.simulation.histories()).map(curve).collect()
     }
 
     /// Returns the enabled optimizers, in their order.

@@ -196,8 +196,16 @@ impl Row {
     }
 }
 
-/// Shows the legend in rows above the canvas, for presentations.
-pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live) {
+/// The ensembles of a legend in rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// All, of which a click hides or shows one.
+    All,
+    Shown,
+}
+
+/// Shows the legend in rows above the canvas, for presentations and pictures.
+pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) {
     let font = TextStyle::Body.resolve(ui.style());
     let visuals = ui.visuals();
     let colors = [visuals.text_color(), visuals.warn_fg_color, visuals.strong_text_color()];
@@ -209,7 +217,7 @@ pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live) {
             let most = ui.max_rect().width();
             // The widest usual value, so that entries stay where they are while the run goes on.
             let reserved = text_width(ui, &font, WIDEST_VALUE);
-            for mut row in rows(document, live) {
+            for mut row in rows(document, live).into_iter().filter(|row| row.shown || which == Rows::All) {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * most));
                 let names_and_value = width_of(&row.drawn_name) + GAP + width_of(&row.value).max(reserved);

@@ -1,10 +1,9 @@
 //! Marks and texts on the canvas: the start, captions, and reasons for missing parts.
 
 use super::interaction::start_xy;
-use super::layout::CanvasLayout;
 use super::projection::Projection;
 use crate::app::Document;
-use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
+use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, pos2, vec2};
 
 /// The corners of a circle that lies on the surface in space.
 const CIRCLE: usize = 64;
@@ -43,27 +42,6 @@ pub(super) fn draw_start(painter: &Painter, canvas: Rect, projection: &Projectio
     }
 }
 
-/// Draws a caption onto the canvas.
-pub(super) fn draw_caption(ui: &Ui, layout: &CanvasLayout, text: &str, legend: Rect) {
-    let painter = ui.painter().with_clip_rect(layout.canvas);
-    let galley = painter.layout(text.to_owned(), layout.body.clone(), Color32::WHITE, layout.canvas.width() - 32.0);
-    let back = caption_area(layout.canvas, galley.size() + vec2(16.0, 10.0), legend);
-    painter.rect_filled(back, 5.0, Color32::from_black_alpha(165));
-    painter.galley(back.min + vec2(8.0, 5.0), galley, Color32::WHITE);
-}
-
-/// Returns the area of a caption: the upper left corner of the canvas, below the legend where that overlaps, or over
-/// the legend where there is no room below.
-fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
-    let area = Rect::from_min_size(canvas.min + vec2(8.0, 8.0), size);
-    if !area.intersects(legend) {
-        return area;
-    }
-    let lowest = (canvas.bottom() - 8.0 - size.y).max(area.top());
-    let top = (legend.bottom() + 4.0).min(lowest);
-    area.translate(vec2(0.0, top - area.top()))
-}
-
 /// Names the ensembles that have run away out of view.
 pub(super) fn draw_run_away_note(
     painter: &Painter,
@@ -94,28 +72,4 @@ pub(super) fn no_gpu(ui: &Ui, canvas: Rect) {
     let galley = ui.painter().layout(text.to_owned(), font, color, (canvas.width() - 24.0).max(80.0));
     let at = pos2(canvas.left() + 12.0, canvas.center().y + 0.2 * canvas.height());
     ui.painter().with_clip_rect(canvas).galley(at, galley, color);
-}
-
-#[cfg(test)]
-mod tests {
-    use egui::{Rect, pos2, vec2};
-
-    use super::caption_area;
-
-    #[test]
-    fn a_caption_stays_on_the_canvas_also_below_a_tall_legend() {
-        let canvas = Rect::from_min_size(pos2(10.0, 20.0), vec2(200.0, 150.0));
-        let size = vec2(180.0, 30.0);
-        let top = |legend_height: f32| {
-            let legend = Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, legend_height));
-            let area = caption_area(canvas, size, legend);
-            assert!(canvas.contains_rect(area), "{area}");
-            area.top()
-        };
-        assert_eq!(top(40.0), 28.0 + 40.0 + 4.0);
-        assert_eq!(top(400.0), 170.0 - 8.0 - 30.0);
-        assert_eq!(caption_area(canvas, size, Rect::NOTHING).min, pos2(18.0, 28.0));
-        let high = caption_area(canvas, vec2(180.0, 300.0), Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, 400.0)));
-        assert_eq!(high.top(), 28.0, "the beginning of a long caption is seen");
-    }
 }

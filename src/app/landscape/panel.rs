@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui_wgpu::{self, RenderState};
-use egui::{Context, Painter, Pos2, Rect, Response, Sense, Ui, Vec2, WidgetInfo, vec2};
+use egui::{Painter, Pos2, Rect, Response, Sense, Ui, Vec2, WidgetInfo, vec2};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit, SymLog, Viewport};
 
 use super::framing::Framing;
@@ -17,18 +17,16 @@ use super::projection::{Projection, SurfaceCache};
 use super::readout::{self, Readout};
 use super::summary::summary;
 use super::{axes, color_bar, marks, means, space_axes};
-use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
+use crate::app::graphics::Graphics;
+use crate::app::picture::View;
+use crate::app::{Action, Document, LandscapeAction, Live, Requests};
 use crate::gpu::{EnsembleStyle, Scene, SpaceScene};
 use crate::player::{Snapshot, trail_columns};
 
 /// The width of a panel, in points, below which its tools are in a menu.
 const NARROW: f32 = 280.0;
-/// The size of a picture before the panel was shown, in points.
+/// The size of the canvas before it was shown, in points.
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
-/// The longest side of a picture without a GPU, which would have its own limit, in pixels.
-const LONGEST_SIDE: u32 = 8192;
-/// The longest side of a picture in space, in pixels, each of which takes 36 bytes on the GPU while it is drawn.
-const LONGEST_IN_SPACE: u32 = 4096;
 
 /// The landscape: heatmap, particles, axes, colour bar, legend and tools.
 pub struct LandscapePanel {
@@ -39,10 +37,10 @@ pub struct LandscapePanel {
     auto_scale: AutoScale,
     surface: SurfaceCache,
     interaction: Interaction,
-    /// The size of the panel without its tools when it was last shown.
+    /// The size of the canvas when it was last shown.
     last_size: Vec2,
-    /// Whether the landscape was last shown in space.
-    was_in_space: bool,
+    /// The width over the height of the view that the next picture shows whole.
+    contained: Option<f64>,
 }
 
 impl LandscapePanel {
@@ -59,7 +57,7 @@ impl LandscapePanel {
             surface: SurfaceCache::default(),
             interaction: Interaction::default(),
             last_size: FIRST_SIZE,
-            was_in_space: false,
+            contained: None,
         }
     }
 
@@ -98,7 +96,7 @@ impl LandscapePanel {
 
     /// Shows the landscape below its legend, which so covers no particle.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        legend::row(ui, document, live);
+        legend::row(ui, document, live, legend::Rows::All);
         self.canvas(ui, false, document, live, requests);
     }
 
@@ -111,8 +109,8 @@ impl LandscapePanel {
         requests: &mut Requests,
     ) {
         let area = ui.available_rect_before_wrap();
-        (self.last_size, self.was_in_space) = (area.size(), document.view.space);
         let layout = CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, document.view.space) };
+        self.last_size = layout.canvas.size();
         ui.allocate_rect(area, Sense::hover());
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::click_and_drag());
         if layout.canvas.width() < 16.0 || layout.canvas.height() < 16.0 {
@@ -122,43 +120,50 @@ impl LandscapePanel {
         self.draw(ui, &response, &layout, document, live);
     }
 
-    /// Returns the size of a picture of the landscape.
-    pub fn extent(&self, window: &Context, size: PictureSize) -> PictureExtent {
-        let longest = self.render_state.as_ref().map(|state| state.device.limits().max_texture_dimension_2d);
-        let longest = longest.unwrap_or(LONGEST_SIDE);
-        let longest = if self.was_in_space { longest.min(LONGEST_IN_SPACE) } else { longest };
-        size.extent(self.last_size, window.pixels_per_point(), longest)
+    /// Returns the part of the landscape in view.
+    pub fn seen(&self) -> View {
+        let aspect = f64::from(self.last_size.x / self.last_size.y.max(1.0));
+        View { camera: self.camera(), orbit: self.orbit(), aspect }
     }
 
-    /// Makes an offscreen context for pictures of the landscape, with the style of `window`.
+    /// Returns the graphics driver for pictures of the landscape.
     ///
     /// # Errors
     ///
-    /// Returns a message if there is no GPU.
-    pub fn offscreen(&self, window: &Context) -> Result<Offscreen, String> {
+    /// Returns a message if there is none.
+    pub fn graphics(&self) -> Result<Graphics, String> {
         let no_gpu = || "no graphics adapter was found that could draw it".to_owned();
-        Ok(Offscreen::new(self.render_state.as_ref().ok_or_else(no_gpu)?, window))
+        self.render_state.as_ref().map(Graphics::of).ok_or_else(no_gpu)
     }
 
-    /// Draws the landscape in view into the whole of `ui`, without tools.
-    pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live) {
-        self.draw_picture(ui, document, live, None);
+    /// Widens the view once, at the next picture, where that is wider than `aspect` times its height, so that it shows the
+    /// same height.
+    pub fn contain(&mut self, aspect: f64) {
+        self.contained = Some(aspect);
     }
 
-    /// Draws the landscape as [`LandscapePanel::picture`] does, with a line of text on it.
-    pub fn captioned(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, caption: &str) {
-        self.draw_picture(ui, document, live, Some(caption));
-    }
-
-    fn draw_picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, caption: Option<&str>) {
-        let area = ui.max_rect();
-        ui.painter().rect_filled(area, 0.0, ui.visuals().extreme_bg_color);
-        let layout = CanvasLayout::new(ui, area, document.view.space);
+    /// Draws the landscape into all of the available space, without tools and legend.
+    pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, has_bar: bool) {
+        let area = ui.available_rect_before_wrap();
+        let layout =
+            CanvasLayout { has_legend: false, ..CanvasLayout::with_bar(ui, area, document.view.space, has_bar) };
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::hover());
-        let legend = self.draw(ui, &response, &layout, document, live);
-        if let Some(caption) = caption {
-            marks::draw_caption(ui, &layout, caption, legend);
+        if layout.canvas.width() < 16.0 || layout.canvas.height() < 16.0 {
+            return;
         }
+        self.framing.begin(document);
+        let aspect = f64::from(layout.canvas.aspect_ratio());
+        if let Some(seen) = self.contained.take().filter(|_| !document.view.space) {
+            let camera = self.camera();
+            self.framing.look_at(Camera { width: camera.width * (aspect / seen).max(1.0), ..camera });
+        }
+        self.framing.update(ui, document, live, if document.view.space { 1.0 } else { aspect });
+        self.draw(ui, &response, &layout, document, live);
+    }
+
+    /// Shows the legend of the shown ensembles in rows.
+    pub fn picture_legend(&self, ui: &mut Ui, document: &Document, live: &mut Live) {
+        legend::row(ui, document, live, legend::Rows::Shown);
     }
 
     /// Shows the tools above the canvas: in a row, or in a menu where a row does not fit.
@@ -260,7 +265,7 @@ impl LandscapePanel {
         Projection::Space(self.surface.projection(&landscape, &scale, viewport, orbit))
     }
 
-    /// Draws the landscape with its overlays, and returns the area of the legend.
+    /// Draws the landscape with its overlays.
     fn draw(
         &mut self,
         ui: &mut Ui,
@@ -268,7 +273,7 @@ impl LandscapePanel {
         layout: &CanvasLayout,
         document: &mut Document,
         live: &mut Live,
-    ) -> Rect {
+    ) {
         let canvas = layout.canvas;
         let viewport = self.viewport(canvas);
         let landscape = document.spec.landscape.landscape();
@@ -307,10 +312,10 @@ impl LandscapePanel {
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
         let key_area = draw_glyphs(&painter, response, layout, &projection, document, live, &particles);
         marks::draw_run_away_note(&painter, canvas, document, self.framing.left_out(), font);
+        if layout.has_axes && space_axes.is_none() {
+            axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
+        }
         if let Some(bar) = layout.bar {
-            if space_axes.is_none() {
-                axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
-            }
             let bar_ticks = color_bar::ticks(&scale, bar.height());
             color_bar::show(ui, bar, scale, &mut document.view, font, &bar_ticks);
         }
@@ -332,7 +337,6 @@ impl LandscapePanel {
             current_text_value: Some(summary(document, live, &projection, self.framing.left_out())),
             ..WidgetInfo::new(egui::Role::Canvas)
         });
-        legend.area
     }
 
     fn paint_landscape(

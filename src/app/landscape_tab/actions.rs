@@ -22,12 +22,7 @@ impl LandscapeTab {
     pub(in crate::app) fn act(&mut self, ctx: &Context, action: LandscapeAction, requests: &mut Requests) {
         match action {
             LandscapeAction::Set(spec) => self.editor.draft.document.spec = *spec,
-            LandscapeAction::Play => {
-                // An animation has the player for itself.
-                if !self.animation.is_recording() {
-                    self.player.send(PlayerCommand::Play);
-                }
-            }
+            LandscapeAction::Play => self.player.send(PlayerCommand::Play),
             LandscapeAction::TogglePlay => self.player.toggle_play(self.live.playback()),
             LandscapeAction::Step(steps @ ..0) => self.player.send(PlayerCommand::Back(steps.unsigned_abs())),
             LandscapeAction::Step(steps) => self.player.send(PlayerCommand::Advance(steps.unsigned_abs())),
@@ -37,20 +32,12 @@ impl LandscapeTab {
             LandscapeAction::SaveSession => self.recording = Some(self.player.record()),
             LandscapeAction::OpenPictureExport => self.picture_export.open(),
             LandscapeAction::OpenFigureExport => self.figure_export.open(),
-            LandscapeAction::OpenAnimationExport => self.animation.open(&self.live, || self.player.record()),
+            LandscapeAction::OpenAnimationExport => self.open_animation_export(),
         }
     }
 
     pub(super) fn open_landscape(&mut self, preset: LandscapePreset, file: Option<PathBuf>, requests: &mut Requests) {
         let title = preset.title.clone();
-        if self.animation.is_recording() {
-            requests.actions.push(Action::Report {
-                title: format!("“{title}” was not opened"),
-                text: "An animation is being exported. Open the preset when it is done, or cancel the export."
-                    .to_owned(),
-            });
-            return;
-        }
         let record = (!preset.changes.is_empty()).then(|| preset.record());
         self.editor.open_preset(preset, file);
         // Hidden and selected items belong to the previous document.
@@ -95,10 +82,10 @@ impl LandscapeTab {
         Highlight::set(ctx, controls);
     }
 
-    /// Plays the run if the lesson step asks for it, unless an animation has the player for itself.
+    /// Plays the run if the lesson step asks for it.
     pub(super) fn play_lesson_step(&mut self) {
         let plays = self.editor.lesson().is_some_and(|(index, lesson)| lesson[index].play);
-        if plays && !self.animation.is_recording() {
+        if plays {
             // A later pause has to be in force before the run plays on.
             self.player.follow(&self.editor.draft.document, self.pace);
             self.player.send(PlayerCommand::Play);
@@ -111,10 +98,8 @@ impl LandscapeTab {
         steps.is_some_and(|steps| step >= steps)
     }
 
-    /// Starts the document's run, unless an animation has the player for itself.
+    /// Starts the document's run.
     pub(super) fn begin_document(&mut self) {
-        if !self.animation.is_recording() {
-            self.player.load(&self.editor.draft.document);
-        }
+        self.player.load(&self.editor.draft.document);
     }
 }

@@ -38,12 +38,9 @@ impl LandscapeTab {
 
     /// Draws the landscape into the rest of the window.
     pub(super) fn draw_landscape(&mut self, ui: &mut Ui, is_presented: bool, requests: &mut Requests) {
-        // The document of a recording has the settings of the recorded step.
-        let recorded = self.live.snapshot.as_ref().filter(|_| self.animation.is_recording());
-        let mut recorded = recorded.map(|snapshot| self.editor.draft.document.in_force(&snapshot.spec));
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
-            let document = recorded.as_mut().unwrap_or(&mut self.editor.draft.document);
+            let document = &mut self.editor.draft.document;
             match is_presented {
                 true => self.landscape.presentation(ui, document, &mut self.live, requests),
                 false => self.landscape.ui(ui, document, &mut self.live, requests),

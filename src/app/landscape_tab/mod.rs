@@ -3,6 +3,7 @@
 mod actions;
 mod draw;
 mod editor;
+mod export;
 mod memory;
 mod presentation;
 mod view_menu;
@@ -16,17 +17,19 @@ use valleyscope_engine::simulation::{ParticleId, Record};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::ViewSettings;
 
-use super::animation::{AnimationExport, Subject};
+use super::animation::AnimationExport;
 use super::controls::ControlsPanel;
 use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::exports::Exports;
 use super::figure_export::FigureExport;
 use super::keys::Keys;
 use super::landscape::{FormulaPanel, LandscapePanel};
 use super::live::{Action, LandscapeAction, Live, Requests};
 use super::menu_item;
 use super::opened::OpenedContent;
+use super::picture::PictureOptions;
 use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
 use super::player_link::PlayerLink;
@@ -57,6 +60,9 @@ pub(super) struct LandscapeTab {
     picture_export: PictureExport,
     figure_export: FigureExport,
     animation: AnimationExport,
+    /// What pictures and animations show; that of the window's theme before the first.
+    picture_options: Option<PictureOptions>,
+    exports: Exports,
     timeline: TimelineBar,
     /// The pending record of a session to be saved.
     recording: Option<Receiver<Record>>,
@@ -116,6 +122,8 @@ impl RegisteredTab for LandscapeTab {
             picture_export: PictureExport::default(),
             figure_export: FigureExport::default(),
             animation: AnimationExport::default(),
+            picture_options: None,
+            exports: Exports::default(),
             timeline: TimelineBar::default(),
             recording: None,
             area: None,
@@ -186,7 +194,7 @@ impl Tab for LandscapeTab {
 
     fn to_memory(&self) -> Memory {
         let view = ViewState {
-            playing: self.animation.plays_after().unwrap_or(self.live.is_playing()),
+            playing: self.live.is_playing(),
             camera: Some(self.landscape.camera()),
             orbit: self.landscape.orbit(),
             selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
@@ -203,7 +211,7 @@ impl Tab for LandscapeTab {
             self.recording = None;
             requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(record))));
         }
-        self.player.hold(!(frame.is_window_visible && self.is_drawn(frame.is_shown)));
+        self.player.hold(!(frame.is_window_visible && frame.is_shown));
     }
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
@@ -211,25 +219,20 @@ impl Tab for LandscapeTab {
     }
 
     fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
-        let document = &mut self.editor.draft.document;
-        requests.actions.extend(self.picture_export.ui(ctx, &mut self.landscape, document, &mut self.live));
-        if self.figure_export.is_open() {
-            let preset = self.preset();
-            requests.actions.extend(self.figure_export.ui(ctx, &preset));
+        self.show_exports(ctx, requests);
+        if self.figure_export.is_open()
+            && let Some(subject) = self.figure_subject()
+        {
+            requests.actions.extend(self.figure_export.ui(ctx, &subject));
         }
-        let document = &mut self.editor.draft.document;
-        let subject = Subject { panel: &mut self.landscape, document, live: &mut self.live };
-        self.animation.ui(ctx, subject, requests);
     }
 
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
-        self.wake.show(self.is_drawn(is_shown));
-        if !self.animation.is_recording() {
-            let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
-            let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
-            if let Some(reason) = begun_by.filter(|_| under_way) {
-                requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
-            }
+        self.wake.show(is_shown);
+        let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
+        let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
+        if let Some(reason) = begun_by.filter(|_| under_way) {
+            requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
         }
         let spec = &self.editor.draft.document.spec;
         let is_simulated = |selected: ParticleId| {
@@ -297,11 +300,6 @@ impl LandscapeTab {
         &self.live
     }
 
-    /// Returns whether the landscape is drawn, in the shown tab or for an animation.
-    fn is_drawn(&self, is_shown: bool) -> bool {
-        is_shown || self.animation.is_recording()
-    }
-
     /// Returns the landscape as a preset. Its view is kept while it does not follow the particles, and the direction from
     /// which it is seen in space.
     fn preset(&self) -> LandscapePreset {
@@ -331,9 +329,7 @@ impl LandscapeTab {
         let begin = Instant::now();
         while let Some(snapshot) = self.player.next_snapshot() {
             self.landscape.absorb(&snapshot);
-            if !self.animation.is_recording() {
-                self.player.show_settings(&mut self.editor.draft.document, &snapshot);
-            }
+            self.player.show_settings(&mut self.editor.draft.document, &snapshot);
             self.live.marks.update(&snapshot.record);
             self.live.snapshot = Some(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {

@@ -20,9 +20,9 @@ use super::table::Table;
 use super::temperature::temperature_control;
 use crate::app::live::LandscapeAction;
 use crate::app::plot::{ShownPlot, Zoom};
-use crate::app::setting_marks::SettingMark;
 use crate::app::timeline::words;
 use crate::app::{Action, Document, Live, Requests};
+use crate::setting_marks::SettingMark;
 
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
@@ -50,6 +50,8 @@ pub struct DiagnosticsPanel {
     log: BTreeSet<DiagnosticMetric>,
     band: Band,
     frozen: bool,
+    /// Whether the plots are those of a picture, which has no controls.
+    is_picture: bool,
     zoom: Zoom<DiagnosticMetric>,
     hover: Option<f64>,
     history: DiagnosticsHistory,
@@ -74,6 +76,7 @@ impl Default for DiagnosticsPanel {
             log,
             band,
             frozen: false,
+            is_picture: false,
             zoom: Zoom::default(),
             hover: None,
             history: DiagnosticsHistory::default(),
@@ -120,7 +123,7 @@ impl DiagnosticsPanel {
     }
 
     /// Returns the displayed metrics in order.
-    fn displayed(&self) -> Vec<DiagnosticMetric> {
+    pub fn displayed(&self) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
         let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
         of_lesson.chain(others).copied().collect()
@@ -175,6 +178,24 @@ impl DiagnosticsPanel {
         let presented = self.presented();
         self.prepare(&presented, document, live);
         self.plots(ui, &presented, document, live, requests);
+    }
+
+    /// Makes the plots of pictures of a run of so many steps.
+    pub fn of_picture(metrics: Vec<DiagnosticMetric>, choices: PlotChoices, last_step: u64) -> DiagnosticsPanel {
+        let mut panel = DiagnosticsPanel { pointed_at: metrics, is_picture: true, ..DiagnosticsPanel::default() };
+        panel.choose(choices);
+        panel.history.last_step = last_step;
+        panel.zoom.x = Some(panel.whole_run());
+        panel
+    }
+
+    /// Shows the plots of a picture.
+    pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
+        let presented = self.presented();
+        self.prepare(&presented, document, live);
+        self.marks = self.chart_marks(document, live, ui.available_width());
+        // Nothing in a picture can be clicked.
+        self.grid(ui, &presented, document, live, &mut Requests::default());
     }
 
     /// Updates the curves of these metrics.
@@ -316,6 +337,9 @@ impl DiagnosticsPanel {
             ui.set_max_height(TITLE);
             ui.label(egui::RichText::new(metric.info().title).strong().text_style(TextStyle::Small))
                 .on_hover_text(metric.info().explanation);
+            if self.is_picture {
+                return;
+            }
             if metric == DiagnosticMetric::FreeEnergy {
                 temperature_control(ui, document);
             }

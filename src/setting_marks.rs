@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use valleyscope_engine::optimizer::{RatedRule, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{Change, Record, Setting, SimulationSpec};
-
-use super::number;
 
 /// The most changes that a text lists.
 const MOST_LISTED: usize = 5;
@@ -88,7 +87,7 @@ pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String
 fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
     let (owner, words): (Option<u32>, [Vec<String>; 2]) = match change.set {
         Setting::Steps(_) => return Vec::new(),
-        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number::text)])),
+        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number_text)])),
         Setting::Landscape(_) => (None, landscapes(before, now)),
         Setting::Temperature(_) => (None, [before, now].map(|spec| vec![words_of_temperature(spec)])),
         Setting::Rule { optimizer, .. } => {
@@ -125,12 +124,12 @@ fn landscapes(before: &SimulationSpec, now: &SimulationSpec) -> [Vec<String>; 2]
     }
     [before, now].map(|spec| {
         let parameters = spec.landscape.parameters();
-        parameters.map(|(of, value)| of.parameter.with(number::text(value))).collect()
+        parameters.map(|(of, value)| of.parameter.with(number_text(value))).collect()
     })
 }
 
 fn words_of_temperature(spec: &SimulationSpec) -> String {
-    let value = spec.temperature.map_or_else(|| "η".to_owned(), |temperature| number::text(temperature.get()));
+    let value = spec.temperature.map_or_else(|| "η".to_owned(), |temperature| number_text(temperature.get()));
     format!("Θ = {value}")
 }
 
@@ -138,11 +137,11 @@ fn words_of_temperature(spec: &SimulationSpec) -> String {
 pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
     let value = |key: &str, value: f64| match rated.rule.choice(key) {
         Some(choice) => choice.label.to_owned(),
-        None => number::text(value),
+        None => number_text(value),
     };
     let others = rated.rule.hyperparameters();
     let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
-    let rate = LEARNING_RATE.with(number::text(rated.learning_rate.get()));
+    let rate = LEARNING_RATE.with(number_text(rated.learning_rate.get()));
     let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
     [rate, schedule].into_iter().chain(others).collect()
 }
