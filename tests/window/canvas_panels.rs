@@ -368,7 +368,7 @@ fn a_picture_has_no_interaction_hints() {
         ..egui::RawInput::default()
     };
     let Stage { landscape, document, live, .. } = harness.state_mut();
-    let mut output = context.run_ui(size, |ui| landscape.picture(ui, document, live));
+    let mut output = context.run_ui(size, |ui| landscape.picture(ui, document, live, true));
     output.textures_delta.clear();
     assert!(says(&output.shapes, "Lengths are logarithmic"));
     assert!(!says(&output.shapes, "zoom in"));

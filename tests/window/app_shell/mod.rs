@@ -1,5 +1,6 @@
 //! Drives the app like a user: tests find everything by its accessible name, and the player is the real one.
 
+mod clipboard;
 mod controls;
 mod figure_export;
 mod files;
