@@ -14,7 +14,11 @@ use std::sync::Arc;
 use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
-use valleyscope::app::{AppOptions, PlaybackPace, TrainingPaths, Valleyscope};
+use valleyscope::app::animation::{AnimationFormat, AnimationJob, FrameSteps};
+use valleyscope::app::diagnostics::PlotChoices;
+use valleyscope::app::exports::Progress;
+use valleyscope::app::picture::{PictureOptions, PictureSubject};
+use valleyscope::app::{AppOptions, Graphics, PlaybackPace, TrainingPaths, Valleyscope};
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::StepCount;
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, built_ins};
@@ -456,6 +460,41 @@ fn paused(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing(bencher: Bencher) {
     frames(bencher, true, PlaybackPace::default());
+}
+
+/// Measures frames at 60 steps a second, while an animation of the landscape and its plots is drawn and encoded.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_beside_an_export(bencher: Bencher) {
+    let window = Window::open(true, PlaybackPace::default());
+    let Preset::Landscape(preset) = preset().preset else { panic!("a landscape") };
+    let choices = PlotChoices::default();
+    let job = AnimationJob {
+        subject: PictureSubject {
+            record: preset.record(),
+            title: preset.title,
+            view: preset.view.unwrap_or_default(),
+            seen: None,
+            selected: None,
+            hidden: Default::default(),
+            plots: choices.shown.iter().copied().collect(),
+            choices,
+        },
+        options: PictureOptions::new(egui::Theme::Dark),
+        steps: FrameSteps { from: 0, to: 100_000, every: 3, frames_per_sec: 20 },
+        format: AnimationFormat::Gif,
+        target: window.folder.path().join("run.gif"),
+        overwrite: Overwrite::No,
+    };
+    let graphics = Graphics::of(&window.graphics);
+    let progress = Arc::new(Progress::new(job.steps.frames()));
+    let of_thread = Arc::clone(&progress);
+    let thread = std::thread::spawn(move || job.run(&graphics, &of_thread));
+    while progress.done() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    measure(bencher, window);
+    progress.cancel();
+    thread.join().expect("it ends").expect("it draws until then");
 }
 
 /// Measures frames at full speed: between two frames all trails are replaced.

@@ -12,7 +12,7 @@ mod video;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
-use egui::{Button, Context, DragValue, Grid, Ui};
+use egui::{Button, Context, DragValue, Grid, ScrollArea, Ui};
 
 pub use encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 pub use job::{AnimationError, AnimationJob, FrameSteps};
@@ -30,6 +30,10 @@ use super::{dialog, native_dialog};
 const MOST_FRAMES: u64 = 99_999;
 /// The number of frames at most that an animation has unless more are asked for.
 const USUAL_FRAMES: u64 = 400;
+/// The height of the dialog without its settings, and of the window around it, in points.
+const AROUND: f32 = 190.0;
+/// The width of the labels of the settings, in points.
+pub(super) const LABELS: f32 = 56.0;
 /// The allowed frame rates: GIF players slow down faster animations.
 const FRAMES_PER_SEC: std::ops::RangeInclusive<u32> = 1..=50;
 
@@ -161,9 +165,13 @@ impl AnimationExport {
         let settings = self.settings.as_mut()?;
         let (mut start, mut cancel, mut pick) = (false, false, false);
         let is_closed = dialog::show(ctx, "animation export", "Export an animation", |ui| {
-            options.ui(ui);
-            ui.separator();
-            pick = settings_grid(ui, settings, self.changes, self.can_pick);
+            ui.add_space(6.0);
+            let room = (ctx.content_rect().height() - AROUND).max(100.0);
+            ScrollArea::vertical().max_height(room).show(ui, |ui| {
+                options.ui(ui);
+                ui.separator();
+                pick = settings_grid(ui, settings, self.changes, self.can_pick);
+            });
             ui.add_space(6.0);
             let frames = settings.steps.frames();
             let secs = frames as f64 / f64::from(settings.steps.frames_per_sec);
@@ -224,7 +232,7 @@ fn is_seen(setting: &Setting) -> bool {
 fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, can_pick: bool) -> bool {
     let mut pick = false;
     let steps = &mut settings.steps;
-    Grid::new("animation settings").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
+    Grid::new("animation settings").num_columns(2).min_col_width(LABELS).spacing([12.0, 6.0]).show(ui, |ui| {
         ui.label("Steps");
         ui.horizontal(|ui| {
             let label = ui.label("from");
@@ -247,13 +255,15 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, can_pick:
         choose_settings(ui, &mut settings.replay, changes);
         ui.end_row();
         ui.label("Save as");
-        ui.horizontal_wrapped(|ui| {
+        ui.horizontal(|ui| {
             let before = settings.format;
             for format in AnimationFormat::ALL {
                 let button = ui.radio_value(&mut settings.format, format, format.name());
-                if format.needs_ffmpeg() {
-                    button.on_hover_text("Needs the program ffmpeg.");
-                }
+                match format {
+                    AnimationFormat::PngFolder => button.on_hover_text("A folder with a picture for each frame."),
+                    format if format.needs_ffmpeg() => button.on_hover_text("Needs the program ffmpeg."),
+                    _ => button,
+                };
             }
             if settings.format != before {
                 settings.target.set_extension(settings.format.extension());

@@ -7,14 +7,14 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use egui::{Align2, Area, Context, Id, Label, Order, ProgressBar, RichText, vec2};
+use egui::{Align, Align2, Area, Button, Context, Id, Label, Layout, Order, ProgressBar, vec2};
 use image::RgbImage;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::live::Action;
 
 /// The width of the progress of an export, in points.
-const WIDTH: f32 = 300.0;
+const WIDTH: f32 = 340.0;
 /// The time between two looks at the progress.
 const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -149,23 +149,23 @@ impl Running {
     fn ui(&self, ui: &mut egui::Ui) {
         let (done, frames) = (self.progress.done(), self.progress.frames);
         let state = match done {
-            _ if self.progress.is_cancelled() => "Stopping…".to_owned(),
-            done if done < frames => format!("Frame {} of {}", grouped(done + 1), grouped(frames)),
-            _ => "Writing the last frames…".to_owned(),
+            _ if self.progress.is_cancelled() => "stopping".to_owned(),
+            done if done < frames => format!("frame {} of {}", grouped(done + 1), grouped(frames)),
+            _ => "writing the last frames".to_owned(),
         };
-        ui.add(Label::new(RichText::new(format!("Exporting {}", self.name)).strong()).truncate());
         ui.horizontal(|ui| {
-            ui.weak(state);
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                let button = egui::Button::new("Cancel");
-                let cancel = ui.add_enabled(!self.progress.is_cancelled(), button);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                let cancel = ui.add_enabled(!self.progress.is_cancelled(), Button::new("Cancel"));
                 if cancel.accessible_name(format!("Cancel the export of {}", self.name)).clicked() {
                     self.progress.cancel();
                 }
+                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                    ui.add(Label::new(format!("Exporting {}: {state}", self.name)).truncate());
+                });
             });
         });
         let part = done as f32 / frames.max(1) as f32;
-        ui.add(ProgressBar::new(part).desired_height(6.0)).accessible_name("Progress of the export");
+        ui.add(ProgressBar::new(part).desired_height(4.0)).accessible_name("Progress of the export");
     }
 
     /// Returns the message about an outcome; `None` for one that was cancelled.

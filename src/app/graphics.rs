@@ -88,11 +88,15 @@ impl Graphics {
     ///
     /// Returns a message where there is none.
     pub fn without_window() -> Result<Graphics, String> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
-        let best = adapters.into_iter().min_by_key(rank);
-        let adapter = best.ok_or("found no graphics adapter; `valleyscope doctor` shows what is missing")?;
-        Ok(Graphics { instance, adapter })
+        // OpenGL is asked only where nothing else is there, as some of its drivers complain on the terminal.
+        let found = [wgpu::Backends::PRIMARY, wgpu::Backends::GL].into_iter().find_map(|backends| {
+            let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+            let instance = wgpu::Instance::new(wgpu::InstanceDescriptor { backends, ..descriptor });
+            let adapters = pollster::block_on(instance.enumerate_adapters(backends));
+            let adapter = adapters.into_iter().min_by_key(rank)?;
+            Some(Graphics { instance, adapter })
+        });
+        found.ok_or_else(|| "found no graphics adapter; `valleyscope doctor` shows what is missing".to_owned())
     }
 }
 

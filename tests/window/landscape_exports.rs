@@ -149,6 +149,9 @@ fn a_gif_keeps_the_colours_of_all_series() {
     assert!(mean < 4.0, "the picture as a whole is off by {mean} levels");
 }
 
+/// A change of the options of a picture.
+type Choice = fn(&mut PictureOptions);
+
 #[test]
 fn a_picture_shows_what_is_chosen_in_its_own_size_and_theme() {
     let all = picture(subject(), options(), 20);
@@ -159,7 +162,7 @@ fn a_picture_shows_what_is_chosen_in_its_own_size_and_theme() {
     }
     assert!(colors.len() > 200, "the heatmap is drawn");
     let mut others = vec![("all", all)];
-    let changed: [(&str, fn(&mut PictureOptions)); 8] = [
+    let changed: [(&str, Choice); 8] = [
         ("no title", |options| options.title = false),
         ("no step", |options| options.step = false),
         ("no settings", |options| options.settings = false),
@@ -251,7 +254,7 @@ fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
     for format in [AnimationFormat::Mp4, AnimationFormat::WebM] {
         let target = folder.path().join(format!("a.{}", format.extension()));
         let mut job = job(target.clone(), format);
-        // Odd sides, which players do not accept, are made even.
+        // Odd sides, which players do not accept, lose a pixel.
         job.options.size = [301, 201];
         if !format.is_available() {
             let error = export(job).expect_err("there is no ffmpeg").to_string();
@@ -268,7 +271,7 @@ fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
             .args(["-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
             .output()
             .expect("ffmpeg starts");
-        assert_eq!(decoded.stdout.len(), 5 * 302 * 202 * 3, "five frames of 302 × 202 pixels");
+        assert_eq!(decoded.stdout.len(), 5 * 300 * 200 * 3, "five frames of 300 × 200 pixels");
     }
     assert!(std::fs::read_dir(folder.path()).expect("the folder").count() <= 2, "nothing else is left behind");
 }

@@ -43,7 +43,7 @@ impl AnimationFormat {
             AnimationFormat::Apng => "APNG",
             AnimationFormat::Mp4 => "MP4",
             AnimationFormat::WebM => "WebM",
-            AnimationFormat::PngFolder => "folder of PNG pictures",
+            AnimationFormat::PngFolder => "PNG folder",
         }
     }
 

@@ -88,8 +88,9 @@ impl Ffmpeg {
         command.args(["-f", "rawvideo", "-pix_fmt", "rgb24"]);
         command.args(["-video_size", &format!("{width}x{height}")]);
         command.args(["-framerate", &file.frames_per_sec.to_string(), "-i", "-"]);
-        // Players need an even number of pixels on each side, and colours at half the resolution.
-        command.args(["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]);
+        // Players need an even number of pixels on each side, and colours at half the resolution by the standard of HD.
+        command.args(["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2,scale=out_color_matrix=bt709", "-pix_fmt", "yuv420p"]);
+        command.args(["-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709"]);
         match file.format {
             AnimationFormat::WebM => command.args(["-c:v", "libvpx-vp9", "-crf", "28", "-b:v", "0", "-f", "webm"]),
             _ => command.args(["-c:v", "libx264", "-crf", "18", "-movflags", "+faststart", "-f", "mp4"]),

@@ -210,7 +210,8 @@ pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows
     let visuals = ui.visuals();
     let colors = [visuals.text_color(), visuals.warn_fg_color, visuals.strong_text_color()];
     let line = (1.45 * font.size).round();
-    egui::Frame::NONE.inner_margin(egui::Margin { left: 8, right: 8, top: 4, bottom: 0 }).show(ui, |ui| {
+    let side = if which == Rows::All { 8 } else { 0 };
+    egui::Frame::NONE.inner_margin(egui::Margin { left: side, right: side, top: 4, bottom: 0 }).show(ui, |ui| {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
             ui.weak(HEADING);

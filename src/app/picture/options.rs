@@ -2,6 +2,7 @@
 
 use egui::{Checkbox, ComboBox, DragValue, Grid, Theme, Ui, vec2};
 
+use crate::app::animation::LABELS;
 use crate::app::offscreen::PictureExtent;
 
 /// The size in pixels at which text has its usual size; in larger pictures it grows with them.
@@ -96,7 +97,7 @@ impl PictureOptions {
 
     /// Shows the options in rows of a grid.
     pub(in crate::app) fn ui(&mut self, ui: &mut Ui) {
-        Grid::new("picture options").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
+        Grid::new("picture options").num_columns(2).min_col_width(LABELS).spacing([12.0, 6.0]).show(ui, |ui| {
             ui.label("Show");
             ui.horizontal(|ui| {
                 let choices = [

@@ -199,7 +199,8 @@ impl PictureStage {
                 inner.min.y = heading(ui, inner, title);
             }
             if options.legend {
-                inner.min.y = part(ui, inner, "legend", |ui| landscape.picture_legend(ui, document, live)).bottom();
+                inner.min.y =
+                    part(ui, inner, "legend", |ui| landscape.picture_legend(ui, document, live)).bottom() + 4.0;
             }
             let [left, right] = halves(options, inner);
             if let Some(left) = left {
