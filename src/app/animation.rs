@@ -186,7 +186,7 @@ impl AnimationExport {
             }
             ui.add_space(6.0);
             ui.horizontal(|ui| {
-                let text = if replaces { "Replace the file and export" } else { "Export" };
+                let text = if replaces { "Replace the file and export" } else { "Export animation" };
                 start = ui.add_enabled(problem.is_none(), Button::new(text)).clicked();
                 cancel = ui.button("Cancel").clicked();
                 ui.weak("It is drawn in the background. The run goes on.");

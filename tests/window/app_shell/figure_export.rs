@@ -128,7 +128,7 @@ fn an_animation_is_exported_in_the_background_while_the_run_goes_on() {
     set_number(&mut app, "to", 30.0);
     set_number(&mut app, "Steps a frame", 10.0);
     type_target(&mut app, &path);
-    app.button("Export");
+    app.button("Export animation");
     assert!(app.shows("Exporting run.gif"));
     let begun = step(&app);
     app.until("the file", |app| app.shows("Saved 4 frames to"));
@@ -144,7 +144,7 @@ fn an_export_is_cancelled_by_its_button() {
     set_number(&mut app, "to", 100000.0);
     set_number(&mut app, "Steps a frame", 10.0);
     type_target(&mut app, &path);
-    app.button("Export");
+    app.button("Export animation");
     app.button("Cancel the export of run.gif");
     app.until("its end", |app| !app.shows("Exporting run.gif"));
     assert!(!path.exists() && step(&app) == 0);
