@@ -46,6 +46,7 @@ pub(super) struct AnimateArgs {
     /// Size of text and strokes in percent, 50 to 300
     #[arg(long, value_name = "P", default_value = "100", allow_hyphen_values = true, value_parser = whole(50..=300))]
     text: u64,
+    /// Theme of the frames
     #[arg(long, value_name = "light|dark", default_value = "dark", value_parser = ["light", "dark"])]
     theme: String,
     /// Set a field of the preset, such as noise=0.5; may be repeated

@@ -363,6 +363,8 @@ fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
     job.subject.record.spec.steps = Some(12);
     // A camera that follows the particles would have come another way.
     job.subject.view.follow = false;
+    // The place of the settings depends on the number of the last step.
+    job.options.settings = false;
     job.steps = asked;
     let (subject, options) = (job.subject.clone(), job.options.clone());
     saved(job);
