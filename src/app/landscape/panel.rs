@@ -136,6 +136,11 @@ impl LandscapePanel {
         self.render_state.as_ref().map(Graphics::of).ok_or_else(no_gpu)
     }
 
+    /// Keeps the positions of so many steps for trails, also before the landscape is first drawn.
+    pub fn keep_trails(&mut self, columns: usize) {
+        paint::lock(&self.uploads).set_capacity(columns);
+    }
+
     /// Widens the view once, at the next picture, where that is wider than `aspect` times its height, so that it shows the
     /// same height.
     pub fn contain(&mut self, aspect: f64) {

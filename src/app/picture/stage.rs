@@ -20,7 +20,7 @@ use crate::app::offscreen::{Offscreen, PictureExtent};
 use crate::app::plot::install_curves;
 use crate::app::theme::text_width;
 use crate::app::{Document, Live};
-use crate::player::{Playback, Player, PlayerCommand, Snapshot};
+use crate::player::{Playback, Player, PlayerCommand, Snapshot, trail_columns};
 
 /// The margin around a picture and the gap between its parts, in points.
 const MARGIN: f32 = 10.0;
@@ -106,6 +106,9 @@ impl PictureStage {
             landscape.restore_view(&document, camera, orbit);
             landscape.contain(aspect);
         }
+        let enabled = document.spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();
+        let particles = enabled * document.spec.particles.get();
+        landscape.keep_trails(trail_columns(document.view.trail_steps as usize, particles));
         let log_steps = choices.log_steps;
         let stage = PictureStage {
             title,
