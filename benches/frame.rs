@@ -458,6 +458,29 @@ fn playing(bencher: Bencher) {
     frames(bencher, true, PlaybackPace::default());
 }
 
+/// Measures frames at 60 steps a second with three old futures of as many particles.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_with_branches(bencher: Bencher) {
+    let mut window = Window::open(false, PlaybackPace { unlimited: true, ..PlaybackPace::default() });
+    window.press_with(egui::Key::Space, egui::Modifiers::NONE);
+    window.until(|app| app.live().snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 1000));
+    for branches in 1..=3 {
+        // The key of a step back pauses the run, and a click on the slider changes the noise.
+        window.press_with(egui::Key::ArrowLeft, egui::Modifiers::SHIFT);
+        window.until(|app| {
+            app.live().snapshot.as_ref().is_some_and(|it| it.step < it.last_step && !app.live().is_playing())
+        });
+        let place = window.place_of("Noise σ") + egui::vec2(6.0 * branches as f32, 0.0);
+        window.press_pointer(place);
+        let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::NONE);
+        window.events.push(egui::Event::PointerButton { pos: place, button, pressed: false, modifiers });
+        window.until(|app| app.live().snapshot.as_ref().is_some_and(|it| it.others.len() == branches));
+    }
+    window.press_with(egui::Key::Num6, egui::Modifiers::ALT);
+    window.press_with(egui::Key::Space, egui::Modifiers::NONE);
+    measure(bencher, window);
+}
+
 /// Measures frames at full speed: between two frames all trails are replaced.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_at_full_speed(bencher: Bencher) {

@@ -197,9 +197,11 @@ impl<D: Draft> Editor<D> {
         }
     }
 
-    /// Records the draft for undo, once a frame. Requests further frames until a change is stored.
-    pub(super) fn record_for_undo(&mut self, ctx: &Context) {
-        let revision = self.revision();
+    /// Records the draft for undo, as `prepare` changes it, once a frame. Requests further frames until a change is
+    /// stored.
+    pub(super) fn record_for_undo(&mut self, ctx: &Context, prepare: impl FnOnce(&mut D)) {
+        let mut revision = self.revision();
+        prepare(&mut revision.draft);
         self.history.feed(ctx.time(), &revision);
         if self.history.is_in_flux() {
             ctx.request_repaint_after(Duration::from_millis(600));

@@ -8,10 +8,11 @@ use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
 use valleyscope_experiments::preset::Preset;
 
+use super::branches::{Branch, Branches};
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
 use super::setting_marks::SettingMarks;
-use crate::player::{EnsembleView, Playback, PlayerCommand, Snapshot};
+use crate::player::{EnsembleView, Playback, PlayerCommand, SessionView, Snapshot};
 use crate::result::RawPlan;
 
 /// The running simulation: its newest snapshot, and the choices of view that are not part of the document.
@@ -21,6 +22,8 @@ pub struct Live {
     pub snapshot: Option<Snapshot>,
     /// The marks of the session's changes.
     pub(super) marks: SettingMarks,
+    /// The session's old futures, and the sessions without some of its changes.
+    pub(super) branches: Branches,
     pub selected: Option<ParticleId>,
     /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
@@ -36,6 +39,24 @@ impl Live {
             .iter()
             .flat_map(|snapshot| &snapshot.ensembles)
             .filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+    }
+
+    /// Takes the newest snapshot.
+    pub fn take(&mut self, snapshot: Snapshot) {
+        self.marks.update(&snapshot.record);
+        self.branches.update(&snapshot);
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Returns the shown branches of the first session, which are drawn pale.
+    pub(super) fn pale(&self) -> impl Iterator<Item = (&Branch, &SessionView)> {
+        let others = self.snapshot.iter().flat_map(|snapshot| &snapshot.others);
+        others.filter_map(|view| Some((self.branches.shown(view.id)?, view)))
+    }
+
+    /// Returns the ensembles of a pale session whose optimizers are not hidden.
+    pub(super) fn visible_of<'a>(&'a self, view: &'a SessionView) -> impl Iterator<Item = &'a EnsembleView> {
+        view.ensembles.iter().filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
     }
 
     /// Selects a particle, at once here and in the player for its next snapshots.

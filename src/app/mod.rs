@@ -5,6 +5,8 @@
 //! the player, a disk or a dialog.
 
 pub mod animation;
+mod branch_list;
+mod branches;
 mod controls;
 pub mod diagnostics;
 mod dialog;
@@ -25,6 +27,7 @@ mod landscape_tab;
 mod launch;
 mod lesson;
 mod live;
+mod mark_menu;
 mod menu;
 mod menu_item;
 mod messages;
@@ -47,6 +50,7 @@ mod save_preset;
 mod saved_states;
 mod screenshot;
 mod session;
+mod setting_animation;
 mod setting_marks;
 mod shell;
 mod side_panel;

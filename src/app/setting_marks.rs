@@ -1,5 +1,6 @@
 //! Marks of the steps at which a setting was changed.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::{RatedRule, Schedule};
@@ -15,6 +16,8 @@ const MOST_LISTED: usize = 5;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SettingMark {
     pub step: u64,
+    /// The change that set it, maybe with other settings.
+    pub change: Change,
     /// The optimizer's id; `None` for a setting of all.
     owner: Option<u32>,
     /// The name of the setting, empty where the values name it.
@@ -56,6 +59,22 @@ impl SettingMarks {
         self.spec = Some(spec);
     }
 
+    /// Returns the marks of the first change at this step or later, and of all that follow it and change the same
+    /// setting.
+    pub(super) fn first_from(&self, step: u64) -> &[SettingMark] {
+        let later = &self.marks[self.marks.partition_point(|mark| mark.step < step)..];
+        let Some(first) = later.first() else { return &[] };
+        let is_same = |mark: &&SettingMark| {
+            mark.owner == first.owner && discriminant(&mark.change.set) == discriminant(&first.change.set)
+        };
+        &later[..later.iter().take_while(is_same).count()]
+    }
+
+    /// Returns the marks of these changes.
+    pub(super) fn of_changes(&self, changes: &[Change]) -> Vec<SettingMark> {
+        self.marks.iter().filter(|mark| changes.contains(&mark.change)).cloned().collect()
+    }
+
     /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `place` returns the places,
     /// share a group.
     pub(super) fn groups(&self, place: impl Fn(u64) -> f64, near: f64) -> impl Iterator<Item = &[SettingMark]> {
@@ -63,8 +82,30 @@ impl SettingMarks {
     }
 }
 
+/// Returns the changes of a group, each once.
+pub(super) fn changes_of(group: &[SettingMark]) -> Vec<Change> {
+    let mut changes: Vec<Change> = group.iter().map(|mark| mark.change).collect();
+    // The marks of a change follow each other.
+    changes.dedup();
+    changes
+}
+
 /// Formats the changes of a group, as in "σ 1 → 2", each in a line. `names` are the optimizers' names by their ids.
 pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String>) -> String {
+    lines(group, name_of, |mark| format!("{} → {}", mark.from, mark.to))
+}
+
+/// Formats the values before the changes of a group, as in "σ stays 1", each in a line.
+pub(super) fn text_before(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String>) -> String {
+    lines(group, name_of, |mark| format!("stays {}", mark.from))
+}
+
+/// Formats each setting that a group changes, in a line of its own.
+fn lines(
+    group: &[SettingMark],
+    name_of: impl Fn(u32) -> Option<String>,
+    values: impl Fn(&SettingMark) -> String,
+) -> String {
     let mut merged: Vec<SettingMark> = Vec::new();
     for mark in group {
         match merged.iter_mut().find(|other| (other.owner, &other.name) == (mark.owner, &mark.name)) {
@@ -75,7 +116,7 @@ pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String
     let line = |mark: &SettingMark| {
         let owner = mark.owner.and_then(&name_of).map_or_else(String::new, |owner| format!("{owner}: "));
         let name = if mark.name.is_empty() { String::new() } else { format!("{} ", mark.name) };
-        format!("{owner}{name}{} → {}", mark.from, mark.to)
+        format!("{owner}{name}{}", values(mark))
     };
     let mut lines: Vec<String> = merged.iter().take(MOST_LISTED).map(line).collect();
     if merged.len() > MOST_LISTED {
@@ -103,17 +144,18 @@ fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> V
     };
     let [before, now] = words;
     let differing = before.into_iter().zip(now).filter(|(before, now)| before != now);
-    differing.map(|(before, now)| SettingMark::between(change.step, owner, before, now)).collect()
+    differing.map(|(before, now)| SettingMark::between(*change, owner, before, now)).collect()
 }
 
 impl SettingMark {
     /// Makes the mark of a change between two texts such as "σ = 1", whose common name is written once.
-    fn between(step: u64, owner: Option<u32>, before: String, now: String) -> SettingMark {
+    fn between(change: Change, owner: Option<u32>, before: String, now: String) -> SettingMark {
+        let step = change.step;
         match (before.split_once(" = "), now.split_once(" = ")) {
             (Some((name, from)), Some((other, to))) if name == other => {
-                SettingMark { step, owner, name: name.to_owned(), from: from.to_owned(), to: to.to_owned() }
+                SettingMark { step, change, owner, name: name.to_owned(), from: from.to_owned(), to: to.to_owned() }
             }
-            _ => SettingMark { step, owner, name: String::new(), from: before, to: now },
+            _ => SettingMark { step, change, owner, name: String::new(), from: before, to: now },
         }
     }
 }

@@ -18,6 +18,7 @@ use super::opened::OpenedContent;
 use super::options::AppOptions;
 use super::preset_catalog::PresetCatalog;
 use super::window_layout::WindowLayout;
+use crate::player::PlayerCommand;
 
 /// The description of a tab for menus, keys and the help.
 pub(super) struct TabInfo {
@@ -88,6 +89,11 @@ pub(super) trait Tab {
 
     /// Returns the area in which its picture was last drawn.
     fn area(&self) -> Option<Rect>;
+
+    /// Returns the command that Escape gives before it leaves a presentation.
+    fn ended_by_escape(&self) -> Option<PlayerCommand> {
+        None
+    }
 
     /// Turns keys into requests while the tab is shown and no text is typed.
     fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}

@@ -57,6 +57,8 @@ pub struct Trail {
 pub struct Path {
     pub color: [f32; 3],
     pub half_width_px: f32,
+    pub opacity: f32,
+    pub padding: [f32; 3],
 }
 
 /// `Places` of `curve.wgsl`.
@@ -89,6 +91,8 @@ pub struct Disc {
     pub edge_px: f32,
     pub ring_radius_px: f32,
     pub ring_half_width_px: f32,
+    pub opacity: f32,
+    pub padding: [f32; 3],
 }
 
 /// `Space` of `space.wgsl`.

@@ -36,6 +36,12 @@ pub enum PlayerCommand {
     Without(usize, Vec<Change>),
     /// Removes the session with this id, an old future or one without a change.
     Remove(u64),
+    /// Puts the session with this id, an old future or one without a change, at the place to which it belongs. The
+    /// session there becomes an old future.
+    GoBackTo(u64),
+    /// Plays these steps over and over: at the last of them or later, a playing simulation goes on at the first one.
+    /// `None` ends it, and so does another simulation.
+    Loop(Option<[u64; 2]>),
     /// Begin again at step 0 with the settings in force now.
     Restart,
     Play,
@@ -71,7 +77,7 @@ impl PlayerCommand {
 
     /// Returns whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
     pub fn sets_settings(&self) -> bool {
-        matches!(self, Self::Load(_) | Self::Restart | Self::Set(..))
+        matches!(self, Self::Load(_) | Self::Restart | Self::Set(..) | Self::GoBackTo(_))
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Snapshot {
     /// The last step that the run has reached.
     pub last_step: u64,
     pub playback: Playback,
+    /// The first and the last of the steps that are played over and over.
+    pub looped: Option<[u64; 2]>,
     /// The specification, with the settings in force.
     pub spec: Arc<SimulationSpec>,
     /// The number of commands so far that set or replaced settings. While it is smaller than the number of those sent,

@@ -121,6 +121,14 @@ impl Stage {
         session.apply(setting)?;
         let record = session.record();
         if let Some(old) = old {
+            // Older futures have less in common with the changed session.
+            for branch in &mut self.branches {
+                if let SessionKind::OldFuture { of, since } = &mut branch.kind
+                    && *of == place
+                {
+                    *since = step.min(*since);
+                }
+            }
             self.add_branch(SessionKind::OldFuture { of: place, since: step }, old);
         }
         let session = &self.beside[place].1;
@@ -162,6 +170,37 @@ impl Stage {
         }
         let id = self.new_id();
         self.branches.push(Branch { id, kind, session });
+    }
+
+    /// Puts the branch with this id at the place to which it belongs. The session there becomes an old future.
+    pub(super) fn go_back_to(&mut self, id: u64) {
+        let Some(index) = self.branches.iter().position(|branch| branch.id == id) else { return };
+        let Branch { kind, session, .. } = self.branches.remove(index);
+        let (place, since) = match kind {
+            SessionKind::OldFuture { of, since } => (of, since),
+            SessionKind::Without { of, removed } => {
+                (of, removed.iter().map(|change| change.step).min().unwrap_or_default())
+            }
+            SessionKind::Beside { .. } => return,
+        };
+        let Some((_, present)) = self.beside.get_mut(place) else { return };
+        let old = std::mem::replace(present, session);
+        let record = present.record();
+        let session = &self.beside[place].1;
+        self.branches.retain_mut(|branch| match &branch.kind {
+            SessionKind::Without { of, removed } if *of == place => {
+                let is_of_session = removed.iter().all(|change| record.changes.contains(change));
+                if is_of_session {
+                    branch.session = session.without(removed);
+                }
+                is_of_session
+            }
+            _ => true,
+        });
+        self.add_branch(SessionKind::OldFuture { of: place, since }, old);
+        // The session may have yet to reach the step of the clock, which it becomes at the first place.
+        let step = self.step();
+        self.sessions_mut().for_each(|session| session.seek(step));
     }
 
     /// Removes the branch with this id.

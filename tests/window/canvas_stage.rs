@@ -64,7 +64,7 @@ impl Stage {
     pub fn frame(&mut self, ui: &mut egui::Ui) {
         while let Some(snapshot) = self.player.try_snapshot() {
             self.landscape.absorb(&snapshot);
-            self.live.snapshot = Some(snapshot);
+            self.live.take(snapshot);
         }
         let Stage { document, live, requests, .. } = self;
         match self.shown {

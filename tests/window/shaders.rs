@@ -86,10 +86,11 @@ fn layouts() -> BTreeMap<&'static str, Layout> {
             particles, piece, pieces, padding),
         layout!(Space: right, distance, up, focal_px, back, lift_px),
         layout!(Surface: light, contours, contour_width_px, ambient, diffuse, padding),
-        layout!(Path: color, half_width_px),
+        layout!(Path: color, half_width_px, opacity, padding),
         layout!(Places: px_per_place, origin_px),
         layout!(Curve: color, opacity, half_width_px, period_px, dash_px, padding),
-        layout!(Disc: color, radius_px, edge_opacity, edge_px, ring_radius_px, ring_half_width_px),
+        layout!(Disc: color, radius_px, edge_opacity, edge_px, ring_radius_px, ring_half_width_px, opacity,
+            padding),
     ])
 }
 

@@ -2,6 +2,7 @@
 
 mod highlight;
 mod landscape_choice;
+mod motion;
 mod optimizers;
 mod parameter;
 mod schedule;
@@ -12,6 +13,7 @@ mod swatch;
 
 pub(super) use highlight::Highlight;
 pub(super) use landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
+pub(super) use motion::Motion;
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
 pub(super) use settings::{controls_set_by, sliders_set_by};

@@ -12,6 +12,7 @@ use valleyscope_engine::quantity::{
 use valleyscope_engine::spacing::Spacing;
 
 use super::highlight::Highlight;
+use super::motion::Motion;
 use super::slider::{Pins, SliderId};
 use crate::app::form;
 use crate::app::icons::{Icon, icon_button};
@@ -28,7 +29,16 @@ pub(super) enum Look<'a> {
     /// The control has a button that pins it for presentations.
     Pinnable(&'a mut Pins, SliderId),
     /// The control is outside of its owner's card and has the owner's name before its own.
-    Named,
+    Named(SliderId),
+}
+
+impl Look<'_> {
+    fn slider(&self) -> Option<&SliderId> {
+        match self {
+            Look::Plain => None,
+            Look::Pinnable(_, slider) | Look::Named(slider) => Some(slider),
+        }
+    }
 }
 
 /// The largest share of a row's width that the name of a control takes with that of its owner.
@@ -148,8 +158,10 @@ impl Control<'_> {
     /// Shows the control in one of its looks.
     pub(super) fn show_as<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q, look: Look<'_>) {
         let name = form::owned(owner, self.0.label);
-        let label = if matches!(look, Look::Named) { &name } else { self.0.label };
-        let help = Help { text: self.0.explanation(), beside: ui.max_rect().x_range() };
+        let label = if matches!(look, Look::Named(_)) { &name } else { self.0.label };
+        let animated = look.slider().cloned().filter(SliderId::is_live);
+        let motion = animated.as_ref().and_then(|slider| Motion::of(ui.ctx(), slider));
+        let help = Help { text: self.help(animated.is_some(), motion.as_ref()), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < form::ONE_LINE_WIDTH {
                 label_cell(ui, label, ui.available_width(), &help, value, default);
@@ -157,7 +169,7 @@ impl Control<'_> {
             } else {
                 ui.horizontal(|ui| {
                     let width = match look {
-                        Look::Named => {
+                        Look::Named(_) => {
                             let font = TextStyle::Body.resolve(ui.style());
                             text_width(ui, &font, label).min(NAME_SHARE * ui.available_width())
                         }
@@ -169,6 +181,23 @@ impl Control<'_> {
             }
         });
         Highlight::mark(ui, shown.response.rect, &name);
+        if let Some(slider) = animated {
+            shown.response.container_context_menu(|ui| {
+                if ui.button("Animate…").on_hover_text("Move the slider while the run plays").clicked() {
+                    Motion::request(ui.ctx(), slider);
+                }
+            });
+        }
+    }
+
+    /// Returns the explanation of the parameter and of its motion.
+    fn help(&self, is_live: bool, motion: Option<&Motion>) -> String {
+        let text = self.0.explanation();
+        match motion {
+            Some(Motion(words)) => format!("{text}\n\n{words} Drag the slider to stop it."),
+            None if is_live => format!("{text}\n\nRight click: animate it."),
+            None => text,
+        }
     }
 
     /// Explains why a number was refused, with the control's label, as in "Rotation φ must be a number from −360 to
@@ -186,7 +215,19 @@ impl Control<'_> {
         let pin_width = if matches!(look, Look::Pinnable(..)) { PIN_SIDE + gap } else { 0.0 };
         let left = ui.available_width() - FIELD_WIDTH - reset_width - pin_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
-        let slider = self.slider(ui, value).accessible_name(name);
+        let is_moving = look.slider().is_some_and(|slider| Motion::of(ui.ctx(), slider).is_some());
+        let slider = ui.scope(|ui| {
+            if is_moving {
+                let color = ui.visuals().hyperlink_color;
+                let widgets = &mut ui.visuals_mut().widgets;
+                for look in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
+                    look.bg_fill = color;
+                    look.fg_stroke.color = color;
+                }
+            }
+            self.slider(ui, value).accessible_name(name)
+        });
+        let slider = slider.inner;
         help.explain(&slider);
         let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
         let shown = number::text(value.number());

@@ -10,10 +10,13 @@ use valleyscope_experiments::view::ticks::{grouped, significant};
 
 use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
+use crate::app::branches::PALE;
+use crate::app::mark_menu::MarkedChanges;
 use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashes, line, point, readout};
 
-/// The width of curves, in points.
+/// The width of curves, and of those of branches, in points.
 const WIDTH: f32 = 1.6;
+const PALE_WIDTH: f32 = 1.1;
 
 /// The distance from a mark within which the pointer is on it, in points.
 const POINTED: f32 = 5.0;
@@ -26,10 +29,17 @@ pub(super) struct ChartSeries<'a> {
     pub curve: &'a DiagnosticCurve,
 }
 
+/// The curves of a branch in a chart.
+pub(super) struct PaleSeries<'a> {
+    pub label: &'a str,
+    pub series: Vec<ChartSeries<'a>>,
+}
+
 /// A chart: its metric, curves and axes, with ranges in places on the axes.
 pub(super) struct Chart<'a> {
     pub metric: DiagnosticMetric,
     pub series: Vec<ChartSeries<'a>>,
+    pub pale: Vec<PaleSeries<'a>>,
     pub scales: [AxisScale; 2],
     pub x: [f64; 2],
     /// The vertical range; `None` fits the curves in view.
@@ -43,10 +53,8 @@ pub(super) struct Chart<'a> {
 
 /// The mark of changed settings on the axis of steps.
 pub(super) struct ChartMark {
-    pub step: u64,
     pub place: f64,
-    /// The step and the changes.
-    pub text: String,
+    pub marked: MarkedChanges,
 }
 
 /// Returns the mark at the pointer of a plot.
@@ -64,8 +72,9 @@ impl Chart<'_> {
     /// the others.
     fn y_in_view(&self) -> [f64; 2] {
         let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
-        let any_goes_on = self.series.iter().any(|series| goes_on(&series));
-        let counting = self.series.iter().filter(|series| !any_goes_on || goes_on(series));
+        let all = || self.series.iter().chain(self.pale.iter().flat_map(|pale| &pale.series));
+        let any_goes_on = all().any(|series| goes_on(&series));
+        let counting = all().filter(|series| !any_goes_on || goes_on(series));
         let [from, to] = self.x;
         let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
         let extents: Vec<_> = counting
@@ -92,10 +101,16 @@ impl Chart<'_> {
         let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| {
-            for ChartMark { place, .. } in self.marks {
+            for ChartMark { place, marked } in self.marks {
                 let line = VLine::new("change", *place).color(mark.gamma_multiply(0.8)).width(1.0);
                 plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
+                if marked.is_muted() {
+                    // Struck out.
+                    let high = y[1] - 0.06 * (y[1] - y[0]);
+                    point(plot, [*place, high], MarkerShape::Cross, 5.0, cursor, y);
+                }
             }
+            self.draw_pale(plot, y);
             self.draw(plot, y, near);
             if let Some(place) = self.cursor {
                 plot.vline(VLine::new("shown step", place).color(cursor).width(1.5).allow_hover(false));
@@ -157,6 +172,20 @@ impl Chart<'_> {
         }
     }
 
+    /// Draws the curves of the branches.
+    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2]) {
+        for ChartSeries { name, color, curve, .. } in self.pale.iter().flat_map(|pale| &pale.series) {
+            let color = color.gamma_multiply(PALE);
+            for run in &curve.runs {
+                let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                line(plot, name, &places, PALE_WIDTH, color, y);
+            }
+            if let Some(at) = self.hover.or(self.cursor).and_then(|place| nearest(curve, place)) {
+                point(plot, at, MarkerShape::Circle, 2.0, color, y);
+            }
+        }
+    }
+
     /// Returns the point where a curve leaves the view, if it does.
     fn leaving(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<LeavingCurve> {
         let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
@@ -170,7 +199,7 @@ impl Chart<'_> {
         let title = format!("{}, step {}", self.metric.info().title, grouped(step.round() as u64));
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
         let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
-        let changes = mark.map(|mark| format!("{}\nClick to go there.", mark.text));
+        let changes = mark.map(|mark| mark.marked.hint());
         let notes: Vec<String> = changes.into_iter().chain(averaged).collect();
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
         readout(response, &title, note.as_deref(), |ui| {
@@ -179,26 +208,39 @@ impl Chart<'_> {
                 ui.weak(heading);
             }
             ui.end_row();
-            for series in &self.series {
-                let Some(bucket) = nearest_bucket(series.buckets, step) else { continue };
-                let value = self.metric.value(bucket);
-                ui.horizontal(|ui| {
-                    let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
-                    let middle = rect.center().y;
-                    ui.painter().hline(rect.x_range(), middle, Stroke::new(3.0, series.color));
-                    ui.label(series.name);
-                });
-                let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
-                ui.label(text(value.mean));
-                ui.label(text(value.std));
-                let ends = format!("{} … {}", text(value.min), text(value.max));
-                ui.label(if value.min.is_nan() { "—".to_owned() } else { ends });
-                if bucket.diverged > 0 {
-                    ui.label(format!("✗ {}", bucket.diverged));
+            self.series.iter().for_each(|series| self.tooltip_row(ui, series, series.color, step));
+            for PaleSeries { label, series } in &self.pale {
+                // As many rows as optimizers; the branch has no values before the step at which it begins.
+                let reaches =
+                    |series: &ChartSeries<'_>| series.buckets.first().is_some_and(|it| it.first_step as f64 <= step);
+                if series.iter().any(reaches) {
+                    ui.weak(*label);
+                    ui.end_row();
+                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(PALE);
+                    series.iter().for_each(|series| self.tooltip_row(ui, series, pale(series), step));
                 }
-                ui.end_row();
             }
         });
+    }
+
+    /// Shows an optimizer's values at a step.
+    fn tooltip_row(&self, ui: &mut Ui, series: &ChartSeries<'_>, color: Color32, step: f64) {
+        let Some(bucket) = nearest_bucket(series.buckets, step) else { return };
+        let value = self.metric.value(bucket);
+        ui.horizontal(|ui| {
+            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
+            ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
+            ui.label(series.name);
+        });
+        let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
+        ui.label(text(value.mean));
+        ui.label(text(value.std));
+        let ends = format!("{} … {}", text(value.min), text(value.max));
+        ui.label(if value.min.is_nan() { "—".to_owned() } else { ends });
+        if bucket.diverged > 0 {
+            ui.label(format!("✗ {}", bucket.diverged));
+        }
+        ui.end_row();
     }
 
     fn summary(&self) -> String {
@@ -210,7 +252,9 @@ impl Chart<'_> {
             };
             format!("{} {text}", series.name)
         };
-        self.series.iter().map(last).collect::<Vec<_>>().join(", ")
+        let list = |series: &[ChartSeries<'_>]| series.iter().map(last).collect::<Vec<_>>().join(", ");
+        let pale = self.pale.iter().map(|pale| format!("{}: {}", pale.label, list(&pale.series)));
+        std::iter::once(list(&self.series)).chain(pale).collect::<Vec<_>>().join("; ")
     }
 }
 

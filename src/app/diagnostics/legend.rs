@@ -4,6 +4,7 @@ use egui::{Rect, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInf
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::history::{DiagnosticsHistory, EnsembleHistory};
+use crate::app::branch_list::pale;
 use crate::app::landscape::marker::{draw_marker, marker_of};
 use crate::app::{Document, Live};
 
@@ -23,7 +24,25 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Docum
                 ui.label(RichText::new(text).small().color(color));
             }
         }
+        for pale in &history.pale {
+            pale_entry(ui, &pale.label);
+        }
     });
+}
+
+/// Shows the entry of a branch.
+fn pale_entry(ui: &mut Ui, label: &str) {
+    let most = (ui.max_rect().width() - SAMPLE - GAP).max(20.0);
+    let text = WidgetText::from(RichText::new(label).small().weak());
+    let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
+    let size = vec2(SAMPLE + GAP + galley.size().x, galley.size().y.max(12.0));
+    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, label));
+    let line = area.left()..=area.left() + SAMPLE;
+    ui.painter().hline(line, area.center().y, Stroke::new(1.2, pale(ui)));
+    let at = pos2(area.left() + SAMPLE + GAP, area.center().y - 0.5 * galley.size().y);
+    ui.painter().galley(at, galley, ui.visuals().weak_text_color());
+    response.on_hover_text(format!("{label}: the pale curves, in the colours of the optimizers."));
 }
 
 fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) {

@@ -6,9 +6,10 @@ use valleyscope_experiments::view::ticks::significant;
 
 use super::layout::CanvasLayout;
 use super::marker::{color_of, draw_marker, marker_of};
+use crate::app::branches::{Branch, PALE};
 use crate::app::theme::text_width;
 use crate::app::{Document, Live};
-use crate::player::EnsembleView;
+use crate::player::{EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;
 /// The parts of the padding outside and inside of a row.
@@ -75,6 +76,35 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
     snapshot.ensembles.iter().filter_map(row).collect()
 }
 
+/// The entry of a branch, whose particles are pale.
+struct Note {
+    /// The id of the branch.
+    id: u64,
+    label: String,
+    /// The label as it is drawn.
+    drawn: String,
+    /// The mean loss of each shown optimizer.
+    losses: String,
+}
+
+fn notes(document: &Document, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
+    let note = |(branch, session): (&Branch, &SessionView)| {
+        let label = branch.label(&live.marks, document);
+        let drawn = elided(&label, &width_of, [most; 2]);
+        Note { id: branch.id, drawn, losses: mean_losses(document, live, session), label }
+    };
+    live.pale().map(note).collect()
+}
+
+/// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".
+pub(super) fn mean_losses(document: &Document, live: &Live, session: &SessionView) -> String {
+    let loss = |view: &EnsembleView| {
+        let name = document.spec.name_of(view.optimizer)?;
+        Some(format!("{name} {}", significant(view.sample.loss.mean, 4)))
+    };
+    live.visible_of(session).filter_map(loss).collect::<Vec<_>>().join(", ")
+}
+
 /// Omits settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the first
 /// setting stay, unless they are wider than `most`.
 fn elided(name: &str, width_of: impl Fn(&str) -> f32, [wished, most]: [f32; 2]) -> String {
@@ -94,6 +124,7 @@ pub(super) struct Legend {
     /// The area of the legend; empty without entries.
     pub area: Rect,
     rows: Vec<Row>,
+    notes: Vec<Note>,
     font: FontId,
     /// The height of a row, in points.
     line: f32,
@@ -110,6 +141,10 @@ impl Legend {
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
         }
+        let notes = match layout.has_legend {
+            true => notes(document, live, width_of, NAME_SHARES[1] * canvas.width()),
+            false => Vec::new(),
+        };
         let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
         let names = widest(&|row| &row.drawn_name);
         let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
@@ -118,14 +153,15 @@ impl Legend {
             && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
         let shows_values = !compact || roomy;
         let values = if shows_values { values } else { widest(&|row| row.shown_value(false)) };
-        let width = MARKER + names + if values > 0.0 { GAP + values } else { 0.0 };
-        let lines = rows.len() + usize::from(shows_values);
+        let width = names + if values > 0.0 { GAP + values } else { 0.0 };
+        let width = MARKER + notes.iter().map(|note| width_of(&note.drawn)).fold(width, f32::max);
+        let lines = rows.len() + notes.len() + usize::from(shows_values);
         let size = vec2(width + 2.0 * PADDING, line * lines as f32 + 2.0 * PADDING - 4.0);
         let area = match rows.is_empty() {
             true => Rect::NOTHING,
             false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
         };
-        Legend { area, rows, font, line, shows_values }
+        Legend { area, rows, notes, font, line, shows_values }
     }
 
     /// Draws the legend. A click on a row hides or shows its ensemble.
@@ -149,6 +185,29 @@ impl Legend {
             row.show(&painter, response, row.shown_value(self.shows_values), &self.font, colors, live);
             top += self.line;
         }
+        for note in &self.notes {
+            let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
+            let response = ui.interact(area, ui.scope_id().with(("branch in legend", note.id)), Sense::hover());
+            note.show(&painter, response, &self.font);
+            top += self.line;
+        }
+    }
+}
+
+impl Note {
+    /// Draws the entry into the area of `response`.
+    fn show(&self, painter: &Painter, response: Response, font: &FontId) {
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, format!("Pale: {}", self.label)));
+        let (left, middle) = (response.rect.left() + ROW_PADDING, response.rect.center().y);
+        painter.circle_filled(pos2(left + 6.0, middle), 3.5, TEXT.gamma_multiply(PALE));
+        painter.text(
+            pos2(left + MARKER, middle),
+            Align2::LEFT_CENTER,
+            &self.drawn,
+            font.clone(),
+            Color32::from_gray(190),
+        );
+        response.on_hover_text(format!("{}\nMean loss: {}", self.label, self.losses));
     }
 }
 

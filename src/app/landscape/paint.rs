@@ -5,23 +5,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
 
-use crate::gpu::{Positions, Renderer, Scene};
-use crate::player::{EnsembleView, Snapshot};
+use crate::gpu::{EnsembleKey, Positions, Renderer, Scene};
+use crate::player::{EnsembleView, SessionKind, Snapshot};
 
 /// The data that wait for their upload to the GPU. They are kept until the landscape is next painted, however long the
 /// window is hidden.
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
-    ensembles: BTreeMap<u32, Upload>,
-    /// The largest number of useful columns of each ensemble.
+    ensembles: BTreeMap<EnsembleKey, Upload>,
+    /// The largest number of useful columns of each ensemble that has trails.
     capacity: usize,
 }
+
+/// The number of the first session in the names of ensembles.
+pub(super) const FIRST_SESSION: u64 = 0;
 
 #[derive(Debug)]
 struct Upload {
     /// The snapshot's track, on which the columns follow each other.
     track: u64,
     particles: usize,
+    /// Whether its particles have trails.
+    has_trails: bool,
     /// The columns of each snapshot, and the step of its last one.
     chunks: VecDeque<(u64, Arc<Vec<[f32; 2]>>)>,
     /// The number of positions in all chunks.
@@ -32,21 +37,20 @@ struct Upload {
 impl Uploads {
     /// Adds the new data of a snapshot, and removes ensembles that it does not have.
     pub(super) fn absorb(&mut self, snapshot: &Snapshot) {
-        self.ensembles.retain(|id, _| snapshot.ensembles.iter().any(|view| view.optimizer == *id));
-        for view in &snapshot.ensembles {
-            let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(snapshot.track, view));
-            if (upload.track, upload.particles) != (snapshot.track, view.particles) {
-                *upload = Upload::empty(snapshot.track, view);
-            }
-            upload.mean_path = Arc::clone(&view.mean_path);
-            upload.waiting += view.columns.len();
-            upload.chunks.push_back((snapshot.step, Arc::clone(&view.columns)));
-            let most = self.capacity.max(1) * view.particles;
-            while let Some((_, oldest)) = upload.chunks.front()
-                && upload.waiting - oldest.len() >= most
-            {
-                upload.waiting -= oldest.len();
-                upload.chunks.pop_front();
+        let others = snapshot.others.iter().map(|view| {
+            let has_trails = matches!(view.kind, SessionKind::Beside { .. });
+            (view.id, view.step, has_trails, &view.ensembles)
+        });
+        let sessions = std::iter::once((FIRST_SESSION, snapshot.step, true, &snapshot.ensembles)).chain(others);
+        let mut before = std::mem::take(&mut self.ensembles);
+        for (session, step, has_trails, ensembles) in sessions {
+            for view in ensembles {
+                let key = EnsembleKey { session, optimizer: view.optimizer };
+                let known =
+                    before.remove(&key).filter(|it| (it.track, it.particles) == (snapshot.track, view.particles));
+                let mut upload = known.unwrap_or_else(|| Upload::empty(snapshot.track, has_trails, view));
+                upload.absorb(step, view, upload.columns(self.capacity));
+                self.ensembles.insert(key, upload);
             }
         }
     }
@@ -56,13 +60,13 @@ impl Uploads {
     }
 
     fn hand_over(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, renderer: &mut Renderer) {
-        let ids: Vec<u32> = self.ensembles.keys().copied().collect();
-        renderer.retain(&ids);
+        let keys: Vec<EnsembleKey> = self.ensembles.keys().copied().collect();
+        renderer.retain(&keys);
         for (&ensemble, upload) in &mut self.ensembles {
             if upload.chunks.is_empty() {
                 continue;
             }
-            let (run, particles, capacity) = (upload.track, upload.particles, self.capacity);
+            let (run, particles, capacity) = (upload.track, upload.particles, upload.columns(self.capacity));
             for (step, columns) in upload.chunks.drain(..) {
                 let positions = Positions { run, ensemble, particles, capacity, step, columns: &columns };
                 renderer.push_positions(device, queue, positions);
@@ -74,13 +78,33 @@ impl Uploads {
 }
 
 impl Upload {
-    fn empty(track: u64, view: &EnsembleView) -> Self {
+    fn empty(track: u64, has_trails: bool, view: &EnsembleView) -> Self {
         Upload {
             track,
             particles: view.particles,
+            has_trails,
             chunks: VecDeque::new(),
             waiting: 0,
             mean_path: Arc::clone(&view.mean_path),
+        }
+    }
+
+    /// Returns the number of useful columns; `capacity` is that of an ensemble with trails.
+    fn columns(&self, capacity: usize) -> usize {
+        if self.has_trails { capacity } else { capacity.min(1) }
+    }
+
+    /// Adds the data of an ensemble at this step, and drops the oldest ones beyond `columns`.
+    fn absorb(&mut self, step: u64, view: &EnsembleView, columns: usize) {
+        self.mean_path = Arc::clone(&view.mean_path);
+        self.waiting += view.columns.len();
+        self.chunks.push_back((step, Arc::clone(&view.columns)));
+        let most = columns.max(1) * view.particles;
+        while let Some((_, oldest)) = self.chunks.front()
+            && self.waiting - oldest.len() >= most
+        {
+            self.waiting -= oldest.len();
+            self.chunks.pop_front();
         }
     }
 }
@@ -167,7 +191,8 @@ mod tests {
             snapshot.ensembles[0].columns = Arc::new(vec![[step as f32, 0.0]; 10]);
             uploads.absorb(&snapshot);
         }
-        let upload = &uploads.ensembles[&4];
+        let key = EnsembleKey { session: FIRST_SESSION, optimizer: 4 };
+        let upload = &uploads.ensembles[&key];
         assert_eq!(upload.waiting, 20 * 10);
         let steps: Vec<u64> = upload.chunks.iter().map(|(step, _)| *step).collect();
         assert_eq!(steps, (980..1000).collect::<Vec<_>>());
@@ -175,7 +200,7 @@ mod tests {
         snapshot.track += 1;
         snapshot.step = 0;
         uploads.absorb(&snapshot);
-        assert_eq!(uploads.ensembles[&4].waiting, 10, "a new run or a seek discards the columns of the old one");
+        assert_eq!(uploads.ensembles[&key].waiting, 10, "a new run or a seek discards the columns of the old one");
 
         snapshot.ensembles.clear();
         uploads.absorb(&snapshot);

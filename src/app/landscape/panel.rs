@@ -17,14 +17,20 @@ use super::projection::{Projection, SurfaceCache};
 use super::readout::{self, Readout};
 use super::summary::summary;
 use super::{axes, color_bar, marks, means, space_axes};
+use crate::app::branches::PALE;
 use crate::app::{Action, Document, LandscapeAction, Live, Offscreen, PictureExtent, PictureSize, Requests};
-use crate::gpu::{EnsembleStyle, Scene, SpaceScene};
+use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
 use crate::player::{Snapshot, trail_columns};
 
 /// The width of a panel, in points, below which its tools are in a menu.
 const NARROW: f32 = 280.0;
 /// The size of a picture before the panel was shown, in points.
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
+/// The width of mean paths, and of those of branches, in points.
+const PATH: f32 = 2.0;
+const PALE_PATH: f32 = 1.2;
+/// The factor of the radius of a branch's particles.
+const PALE_RADIUS: f32 = 0.8;
 /// The longest side of a picture without a GPU, which would have its own limit, in pixels.
 const LONGEST_SIDE: u32 = 8192;
 /// The longest side of a picture in space, in pixels, each of which takes 36 bytes on the GPU while it is drawn.
@@ -303,6 +309,7 @@ impl LandscapePanel {
             space_axes::draw(&painter, canvas, axes, font, ui.visuals());
         }
         marks::draw_start(&painter, canvas, &projection, document);
+        means::draw_pale(ui, canvas, &projection, document, live);
         means::draw(ui, canvas, document, &means);
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
         let key_area = draw_glyphs(&painter, response, layout, &projection, document, live, &particles);
@@ -349,23 +356,22 @@ impl LandscapePanel {
         let columns = trail_columns(view.trail_steps as usize, particles);
         paint::lock(&self.uploads).set_capacity(columns);
         let pixels_per_point = ui.ctx().pixels_per_point();
-        let ensembles = live
-            .visible()
-            .filter_map(|ensemble| {
-                let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
-                let selected = live.selected.filter(|particle| particle.optimizer == spec.id);
-                let nested = means.iter().find(|mean| mean.id == spec.id).map_or(1.0, |mean| mean.scale);
-                Some(EnsembleStyle {
-                    id: spec.id,
-                    color: spec.rgb(),
-                    trail_steps: u32::try_from(columns - 1).unwrap_or(view.trail_steps),
-                    trail_width: nested * view.trail_width,
-                    point_radius: nested * view.point_radius,
-                    mean_path: view.mean_path,
-                    selected: selected.and_then(|particle| u32::try_from(particle.particle).ok()),
-                })
+        let ensembles = live.visible().filter_map(|ensemble| {
+            let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
+            let selected = live.selected.filter(|particle| particle.optimizer == spec.id);
+            let nested = means.iter().find(|mean| mean.id == spec.id).map_or(1.0, |mean| mean.scale);
+            Some(EnsembleStyle {
+                key: EnsembleKey { session: paint::FIRST_SESSION, optimizer: spec.id },
+                color: spec.rgb(),
+                opacity: 1.0,
+                trail_steps: u32::try_from(columns - 1).unwrap_or(view.trail_steps),
+                trail_width: nested * view.trail_width,
+                point_radius: nested * view.point_radius,
+                path_width: if view.mean_path { PATH } else { 0.0 },
+                selected: selected.and_then(|particle| u32::try_from(particle.particle).ok()),
             })
-            .collect();
+        });
+        let ensembles = pale_ensembles(document, live).chain(ensembles).collect();
         let scene = Scene {
             viewport: Viewport { camera: self.camera(), size_px: (canvas.size() * pixels_per_point).round().into() },
             landscape: document.spec.landscape.landscape(),
@@ -384,6 +390,26 @@ impl LandscapePanel {
         let callback = LandscapeCallback { scene, uploads: Arc::clone(&self.uploads) };
         ui.painter().add(egui_wgpu::Callback::new_paint_callback(canvas, callback));
     }
+}
+
+/// Returns the styles of the ensembles of branches, which are drawn below all others.
+fn pale_ensembles<'a>(document: &'a Document, live: &'a Live) -> impl Iterator<Item = EnsembleStyle> + 'a {
+    let view = &document.view;
+    live.pale().flat_map(move |(branch, session)| {
+        live.visible_of(session).filter_map(move |ensemble| {
+            let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
+            Some(EnsembleStyle {
+                key: EnsembleKey { session: branch.id, optimizer: spec.id },
+                color: spec.rgb(),
+                opacity: PALE,
+                trail_steps: 0,
+                trail_width: 0.0,
+                point_radius: PALE_RADIUS * view.point_radius,
+                path_width: if view.mean_path { PALE_PATH } else { 0.0 },
+                selected: None,
+            })
+        })
+    })
 }
 
 /// Draws the arrows on the selected particle, if they are shown, and returns the area of their key.

@@ -55,6 +55,7 @@ impl LandscapeTab {
         self.editor.open_preset(preset, file);
         // Hidden and selected items belong to the previous document.
         self.live.hidden.clear();
+        self.animated.clear();
         self.landscape.reset_view();
         self.diagnostics.reset_view();
         let notice = match record {

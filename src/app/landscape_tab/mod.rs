@@ -30,6 +30,7 @@ use super::opened::OpenedContent;
 use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
 use super::player_link::PlayerLink;
+use super::setting_animation::SettingAnimations;
 use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
 use super::timeline::{self, TimelineBar};
 use super::wake::Wake;
@@ -58,6 +59,8 @@ pub(super) struct LandscapeTab {
     figure_export: FigureExport,
     animation: AnimationExport,
     timeline: TimelineBar,
+    /// The settings that move by themselves.
+    animated: SettingAnimations,
     /// The pending record of a session to be saved.
     recording: Option<Receiver<Record>>,
     /// The area in which the landscape was last drawn.
@@ -75,6 +78,9 @@ impl RegisteredTab for LandscapeTab {
             timeline::KEYS[1],
             timeline::KEYS[2],
             timeline::KEYS[3],
+            timeline::KEYS[4],
+            timeline::KEYS[5],
+            timeline::KEYS[6],
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
             ("3", "Show the landscape as a surface in space, or from above"),
@@ -117,6 +123,7 @@ impl RegisteredTab for LandscapeTab {
             figure_export: FigureExport::default(),
             animation: AnimationExport::default(),
             timeline: TimelineBar::default(),
+            animated: SettingAnimations::default(),
             recording: None,
             area: None,
         };
@@ -199,6 +206,7 @@ impl Tab for LandscapeTab {
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
+        self.animated.begin_frame(&self.editor.draft.document.spec);
         if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
             requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(record))));
@@ -224,6 +232,7 @@ impl Tab for LandscapeTab {
 
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
         self.wake.show(self.is_drawn(is_shown));
+        self.animated.advance(ctx, &mut self.editor.draft.document.spec, &self.live);
         if !self.animation.is_recording() {
             let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
@@ -240,11 +249,16 @@ impl Tab for LandscapeTab {
             self.live.selected = None;
             self.player.send(PlayerCommand::Select(None));
         }
-        self.editor.record_for_undo(ctx);
+        self.editor.record_for_undo(ctx, |draft| self.animated.undo_state(&mut draft.document.spec));
     }
 
     fn area(&self) -> Option<Rect> {
         self.area
+    }
+
+    fn ended_by_escape(&self) -> Option<PlayerCommand> {
+        let looped = self.live.snapshot.as_ref().and_then(|snapshot| snapshot.looped);
+        looped.map(|_| PlayerCommand::Loop(None))
     }
 
     fn handle_keys(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
@@ -258,7 +272,12 @@ impl Tab for LandscapeTab {
             let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
             ask(back, LandscapeAction::GoToStep(step.saturating_sub(1)));
         }
-        if !keys.is_control_focused() || self.timeline.has_focus(keys.ctx()) {
+        let is_on_timeline = self.timeline.has_focus(keys.ctx());
+        if let Some(pace) = timeline::pressed_speed(keys, self.pace, is_on_timeline) {
+            self.pace = pace;
+            requests.actions.push(Action::Notify(format!("Speed: {}", pace.words())));
+        }
+        if !keys.is_control_focused() || is_on_timeline {
             requests.actions.extend(timeline::pressed(keys).map(Action::Landscape));
         }
         if keys.pressed_once(Key::F) {
@@ -281,7 +300,13 @@ impl Tab for LandscapeTab {
 
     fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {
         // They have no effect on other tabs.
-        ui.add_enabled_ui(is_shown, |ui| view_menu::show(ui, &mut self.editor.draft.document.view));
+        ui.add_enabled_ui(is_shown, |ui| {
+            view_menu::show(ui, &mut self.editor.draft.document.view);
+            if ui.button("Animate settings…").clicked() {
+                self.animated.open();
+                ui.close();
+            }
+        });
         ui.separator();
     }
 }
@@ -334,8 +359,7 @@ impl LandscapeTab {
             if !self.animation.is_recording() {
                 self.player.show_settings(&mut self.editor.draft.document, &snapshot);
             }
-            self.live.marks.update(&snapshot.record);
-            self.live.snapshot = Some(snapshot);
+            self.live.take(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {
                 break;
             }

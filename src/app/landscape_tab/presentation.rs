@@ -20,7 +20,7 @@ impl LandscapeTab {
     pub(super) fn draw_presentation(&mut self, ui: &mut Ui, layout: &WindowLayout, requests: &mut Requests) {
         Panel::bottom("presentation bar").show(ui, |ui| {
             ui.add_space(2.0);
-            self.timeline.ui(ui, &self.editor.draft.document, &self.live, requests);
+            self.timeline.ui(ui, &self.editor.draft.document, &mut self.live, requests);
             self.bar(ui, requests);
             ui.add_space(1.0);
         });

@@ -1,5 +1,6 @@
 //! Drives the app like a user: tests find everything by its accessible name, and the player is the real one.
 
+mod branches;
 mod controls;
 mod figure_export;
 mod files;
@@ -18,6 +19,7 @@ mod queue;
 mod raw;
 mod rule_text;
 mod session;
+mod setting_animation;
 mod timeline;
 mod training;
 mod training_exports;

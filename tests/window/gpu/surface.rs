@@ -6,7 +6,7 @@ use image::RgbaImage;
 use valleyscope::gpu::{BEHIND, EnsembleStyle, Positions, Scene, SpaceScene};
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog};
 
-use super::offscreen::{PLAIN, RED, draw, points, push, renderer, scene};
+use super::offscreen::{PLAIN, RED, draw, key, points, push, renderer, scene};
 
 const SIZE: [u32; 2] = [600, 450];
 const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
@@ -95,7 +95,7 @@ fn with_points(scene: &Scene, style: EnsembleStyle, columns: &[[f32; 2]], partic
     let mut renderer = renderer(PLAIN);
     let capacity = columns.len() / particles;
     let step = capacity as u64 - 1;
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles, capacity, step, columns });
+    push(&mut renderer, Positions { run: 1, ensemble: key(1), particles, capacity, step, columns });
     let without = draw(&mut renderer, PLAIN, scene);
     [without, draw(&mut renderer, PLAIN, &Scene { ensembles: vec![style], ..scene.clone() })]
 }

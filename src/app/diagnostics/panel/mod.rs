@@ -4,24 +4,24 @@ mod toolbar;
 
 use std::collections::BTreeSet;
 
-use egui::{Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
-use super::chart::{Chart, ChartMark, ChartSeries, pointed_at};
+use super::chart::{Chart, ChartMark, ChartSeries, PaleSeries, pointed_at};
 use super::choices::PlotChoices;
 use super::curves::DiagnosticCurve;
 use super::detail::DetailRequest;
-use super::history::DiagnosticsHistory;
+use super::history::{DiagnosticsHistory, EnsembleHistory};
 use super::legend::legend;
 use super::table::Table;
 use super::temperature::temperature_control;
 use crate::app::live::LandscapeAction;
+use crate::app::mark_menu::{self, MarkedChanges};
 use crate::app::plot::{ShownPlot, Zoom};
 use crate::app::setting_marks::SettingMark;
-use crate::app::timeline::words;
 use crate::app::{Action, Document, Live, Requests};
 
 /// The range of the number of buckets of a curve, whatever the plot's width.
@@ -90,8 +90,16 @@ impl Default for DiagnosticsPanel {
 #[derive(Default)]
 struct Curves {
     key: Option<CurvesKey>,
-    /// The axis of each shown metric, and the curve of each ensemble.
-    metrics: Vec<(AxisScale, Vec<DiagnosticCurve>)>,
+    metrics: Vec<MetricCurves>,
+}
+
+/// The curves of a metric on its axis.
+struct MetricCurves {
+    scale: AxisScale,
+    /// The curve of each ensemble of the session.
+    session: Vec<DiagnosticCurve>,
+    /// The curve of each ensemble of each shown branch.
+    pale: Vec<Vec<DiagnosticCurve>>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -182,9 +190,9 @@ impl DiagnosticsPanel {
         if !self.frozen
             && let Some(snapshot) = &live.snapshot
         {
-            self.history.update(snapshot);
+            self.history.update(snapshot, live);
         }
-        self.history.name_ensembles(&document.spec);
+        self.history.name(document, live);
         self.update_curves(metrics);
     }
 
@@ -226,11 +234,15 @@ impl DiagnosticsPanel {
                 (true, true) => AxisScale::Log,
                 (true, false) => AxisScale::symlog_for(history.sensible_means(metric).into_iter()),
             };
-            let curves = history
-                .ensembles
-                .iter()
-                .map(|ensemble| DiagnosticCurve::new(&ensemble.buckets, metric, self.band, [x_scale, y_scale]));
-            (y_scale, curves.collect())
+            let curves = |ensembles: &[EnsembleHistory], band| {
+                let curve = |it: &EnsembleHistory| DiagnosticCurve::new(&it.buckets, metric, band, [x_scale, y_scale]);
+                ensembles.iter().map(curve).collect()
+            };
+            MetricCurves {
+                scale: y_scale,
+                session: curves(&history.ensembles, self.band),
+                pale: history.pale.iter().map(|pale| curves(&pale.ensembles, Band::Hidden)).collect(),
+            }
         };
         self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), key: Some(key) };
     }
@@ -244,7 +256,7 @@ impl DiagnosticsPanel {
         let groups = live.marks.groups(|step| scale.place(step as f64).max(-1.0), near);
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
-            ChartMark { step, place: scale.place(step as f64), text: words(group, document) }
+            ChartMark { place: scale.place(step as f64), marked: MarkedChanges::of(group, document, live) }
         };
         groups.map(mark).filter(|mark| mark.place.is_finite()).collect()
     }
@@ -287,9 +299,11 @@ impl DiagnosticsPanel {
                     .inner;
                 let Some(shown) = shown else { continue };
                 hover = hover.or(shown.pointer.map(|[x, _]| x));
-                if let Some(mark) = pointed_at(&shown, &self.marks).filter(|_| shown.response.clicked()) {
-                    requests.actions.push(Action::Landscape(LandscapeAction::Seek(mark.step)));
+                let pointed = pointed_at(&shown, &self.marks).map(|mark| &mark.marked);
+                if let Some(marked) = pointed.filter(|_| shown.response.clicked()) {
+                    requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
                 }
+                mark_menu::show(&shown.response, pointed, requests);
                 let least = if self.log_steps { 1e-3 } else { 4.0 };
                 self.zoom.apply(metric, shown.gesture, self.whole_run(), least);
             }
@@ -332,24 +346,22 @@ impl DiagnosticsPanel {
                 }
             });
         });
-        let (y_scale, curves) = self.curves.metrics.get(index)?;
+        let MetricCurves { scale: y_scale, session, pale } = self.curves.metrics.get(index)?;
         let theme = ui.ctx().theme();
-        let shown = self.history.ensembles.iter().zip(curves);
-        let series = shown
-            .filter(|(ensemble, _)| !live.hidden.contains(&ensemble.optimizer))
-            .map(|(ensemble, curve)| ChartSeries {
-                name: &ensemble.name,
-                color: ensemble.color(document, theme),
-                buckets: &ensemble.buckets,
-                curve,
-            })
-            .collect();
+        let look = |ensemble: &EnsembleHistory| {
+            let is_shown = !live.hidden.contains(&ensemble.optimizer);
+            is_shown.then(|| ensemble.color(document, theme))
+        };
+        let pale = self.history.pale.iter().zip(pale);
+        let pale =
+            pale.map(|(of, curves)| PaleSeries { label: &of.label, series: series(&of.ensembles, curves, look) });
         let looks_back = live.snapshot.as_ref().filter(|it| !self.frozen && it.step < it.last_step);
         let cursor = looks_back.map(|snapshot| self.x_scale().place(snapshot.step as f64));
         let cursor = cursor.filter(|place| place.is_finite());
         let chart = Chart {
             metric,
-            series,
+            series: series(&self.history.ensembles, session, look),
+            pale: pale.collect(),
             scales: [self.x_scale(), *y_scale],
             x,
             y: self.zoom.y.get(&metric).copied(),
@@ -389,6 +401,19 @@ impl DiagnosticsPanel {
         }
         self.detail.request(ui, snapshot.run, wanted, requests);
     }
+}
+
+/// Returns the shown curves of ensembles. `color_of` returns the colour of an ensemble unless it is hidden.
+fn series<'a>(
+    ensembles: &'a [EnsembleHistory],
+    curves: &'a [DiagnosticCurve],
+    color_of: impl Fn(&EnsembleHistory) -> Option<Color32>,
+) -> Vec<ChartSeries<'a>> {
+    let shown = ensembles.iter().zip(curves).filter_map(|(ensemble, curve)| {
+        let color = color_of(ensemble)?;
+        Some(ChartSeries { name: &ensemble.name, color, buckets: &ensemble.buckets, curve })
+    });
+    shown.collect()
 }
 
 /// Returns the number of columns in which so many plots are easiest to read: the widest and highest, for plots a bit
