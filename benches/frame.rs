@@ -16,8 +16,9 @@ use eframe::App as _;
 use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
 use valleyscope::app::{AppOptions, PlaybackPace, TrainingPaths, Valleyscope};
 use valleyscope_engine::landscape::LandscapeFormula;
-use valleyscope_engine::quantity::StepCount;
-use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, built_ins};
+use valleyscope_engine::quantity::{Noise, StepCount};
+use valleyscope_engine::simulation::Setting;
+use valleyscope_experiments::preset::{Beside, Library, Loaded, Preset, PresetSource, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
@@ -456,6 +457,19 @@ fn paused(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing(bencher: Bencher) {
     frames(bencher, true, PlaybackPace::default());
+}
+
+/// Measures frames at 60 steps a second of two simulations side by side, each of 4 optimizers × 1,000 particles.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_side_by_side(bencher: Bencher) {
+    let mut beside = preset();
+    let Preset::Landscape(landscape) = &mut beside.preset else { panic!("a landscape") };
+    let set = vec![Setting::Noise(Noise::clamped(3.0).into())];
+    landscape.beside = vec![Beside { set, ..Beside::default() }];
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let pace = Some(PlaybackPace::default());
+    let options = AppOptions { preset: Some(beside), play: true, pace, ..AppOptions::default() };
+    measure(bencher, Window::in_folder(folder, options, None));
 }
 
 /// Measures frames at full speed: between two frames all trails are replaced.

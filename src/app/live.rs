@@ -5,22 +5,29 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
+use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec, StepTrace};
 use valleyscope_experiments::preset::Preset;
 
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
 use super::setting_marks::SettingMarks;
-use crate::player::{EnsembleView, Playback, PlayerCommand, Snapshot};
+use crate::player::{EnsembleView, Playback, PlayerCommand, SessionKind, SessionView, Snapshot};
 use crate::result::RawPlan;
 
-/// The running simulation: its newest snapshot, and the choices of view that are not part of the document.
+/// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
 #[derive(Default)]
 pub struct Live {
-    /// The newest snapshot. Its `columns` are those since the previous one.
+    /// The newest snapshot of the first simulation. Its `columns` are those since the previous one.
     pub snapshot: Option<Snapshot>,
     /// The marks of the session's changes.
     pub(super) marks: SettingMarks,
+    /// The simulations beside the first one.
+    beside: Vec<LiveBeside>,
+    /// The place of the simulation that the controls set: the first is 0.
+    pub chosen: usize,
+    /// Whether landscapes side by side have cameras of their own.
+    pub has_own_cameras: bool,
+    /// The selected particle, in all simulations that have it.
     pub selected: Option<ParticleId>,
     /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
@@ -29,13 +36,78 @@ pub struct Live {
     pub frame_secs: Option<f32>,
 }
 
+/// The newest state of a simulation beside the first one.
+#[derive(Default)]
+struct LiveBeside {
+    snapshot: Option<Snapshot>,
+    marks: SettingMarks,
+}
+
 impl Live {
-    /// Returns the shown ensembles, in the specification's order.
+    /// Takes the newest snapshot, and from it those of the simulations beside the first one.
+    pub fn take(&mut self, mut snapshot: Snapshot) {
+        let is_beside = |view: &SessionView| matches!(view.kind, SessionKind::Beside { .. });
+        let (beside, others) = std::mem::take(&mut snapshot.others).into_iter().partition(is_beside);
+        snapshot.others = others;
+        let beside: Vec<SessionView> = beside;
+        self.beside.resize_with(beside.len(), LiveBeside::default);
+        for (live, view) in self.beside.iter_mut().zip(beside) {
+            live.marks.update(&view.record);
+            live.snapshot = Some(snapshot.of(view));
+        }
+        self.marks.update(&snapshot.record);
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Returns the newest snapshot of the simulation at this place.
+    pub fn snapshot_of(&self, place: usize) -> Option<&Snapshot> {
+        match place.checked_sub(1) {
+            None => self.snapshot.as_ref(),
+            Some(index) => self.beside.get(index)?.snapshot.as_ref(),
+        }
+    }
+
+    /// Returns whether several simulations are shown.
+    pub(super) fn is_side_by_side(&self) -> bool {
+        !self.beside.is_empty()
+    }
+
+    /// Returns the marks of the changes of the simulation at this place.
+    pub(super) fn marks_of(&self, place: usize) -> &SettingMarks {
+        let beside = place.checked_sub(1).and_then(|index| self.beside.get(index));
+        beside.map_or(&self.marks, |beside| &beside.marks)
+    }
+
+    /// Returns the sessions of the simulations beside the first one, up to their last steps.
+    pub(super) fn records_beside(&self) -> Vec<Record> {
+        let snapshots = self.beside.iter().filter_map(|beside| beside.snapshot.as_ref());
+        snapshots.map(|snapshot| Record::clone(&snapshot.record)).collect()
+    }
+
+    /// Calls `show` while the simulation at this place is in the place of the first one.
+    pub(super) fn with_session<T>(&mut self, place: usize, show: impl FnOnce(&mut Live) -> T) -> T {
+        self.exchange(place);
+        let shown = show(self);
+        self.exchange(place);
+        shown
+    }
+
+    fn exchange(&mut self, place: usize) {
+        if let Some(other) = place.checked_sub(1).and_then(|index| self.beside.get_mut(index)) {
+            std::mem::swap(&mut self.snapshot, &mut other.snapshot);
+            std::mem::swap(&mut self.marks, &mut other.marks);
+        }
+    }
+
+    /// Returns the shown ensembles of the first simulation, in the specification's order.
     pub fn visible(&self) -> impl Iterator<Item = &EnsembleView> {
-        self.snapshot
-            .iter()
-            .flat_map(|snapshot| &snapshot.ensembles)
-            .filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+        self.visible_in(0)
+    }
+
+    /// Returns the shown ensembles of the simulation at this place, in the specification's order.
+    pub fn visible_in(&self, place: usize) -> impl Iterator<Item = &EnsembleView> {
+        let ensembles = self.snapshot_of(place).into_iter().flat_map(|snapshot| &snapshot.ensembles);
+        ensembles.filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
     }
 
     /// Selects a particle, at once here and in the player for its next snapshots.

@@ -48,6 +48,10 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
     #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<LandscapeView>,
+    /// Draw a landscape beside another: the same preset with settings such as noise=2, several of them separated by
+    /// semicolons, or another preset; may be repeated, for at most four landscapes
+    #[arg(long, value_name = "KEY=VALUE|PRESET", conflicts_with_all = ["all", "runs", "certainty"])]
+    beside: Vec<String>,
     /// Compute a coarse picture: at most 24x25 pixels and 10 replicates, or 10 particles
     #[arg(long)]
     quick: bool,
@@ -95,6 +99,12 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     if args.view.is_some() && !plan.shows_a_landscape() {
         return Err(Failure::BadInput(anyhow!(
             "--view is for landscapes, and {} is none; leave it out",
+            name.display()
+        )));
+    }
+    if !args.beside.is_empty() && !plan.shows_a_landscape() {
+        return Err(Failure::BadInput(anyhow!(
+            "--beside is for landscapes, and {} is none; leave it out",
             name.display()
         )));
     }

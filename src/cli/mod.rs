@@ -4,6 +4,7 @@
 //! usage or bad input, 130 interrupted.
 
 mod app;
+mod beside;
 mod data;
 pub mod doctor;
 mod figure;

@@ -25,6 +25,7 @@ mod png;
 mod rows;
 mod scale;
 mod scan;
+mod side_by_side;
 mod style;
 mod surface_plot;
 mod surface_raster;

@@ -88,7 +88,7 @@ impl Ground {
         let [x, y] = [0, 1].map(|side| [camera.center[side] - half[side], camera.center[side] + half[side]]);
         let landscape = spec.landscape();
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
-        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&landscape, &viewport));
+        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&[(&landscape, viewport)]));
         Ok(Ground {
             spec,
             x,

@@ -59,8 +59,18 @@ pub enum PlayerCommand {
     Plot(PlotRequest),
     /// Answers with the first session so far.
     Record(Sender<Record>),
-    /// Answers with each optimizer's id and its history in the first session, in the finest stored buckets.
-    History(Sender<Vec<(u32, Vec<Bucket>)>>),
+    /// Answers with the histories of the sessions side by side, in the finest stored buckets.
+    History(Sender<Vec<OptimizerHistory>>),
+}
+
+/// The history of an optimizer.
+#[derive(Clone, Debug)]
+pub struct OptimizerHistory {
+    /// The place of its session: 0 for the first.
+    pub place: usize,
+    /// The optimizer's id.
+    pub optimizer: u32,
+    pub buckets: Vec<Bucket>,
 }
 
 impl PlayerCommand {

@@ -35,6 +35,22 @@ pub struct Snapshot {
     pub others: Vec<SessionView>,
 }
 
+impl Snapshot {
+    /// Returns the snapshot of another session on the same clock.
+    pub fn of(&self, other: SessionView) -> Snapshot {
+        Snapshot {
+            step: other.step,
+            last_step: other.last_step,
+            spec: other.spec,
+            record: other.record,
+            ensembles: other.ensembles,
+            step_trace: other.step_trace,
+            others: Vec::new(),
+            ..*self
+        }
+    }
+}
+
 /// The state of another session than the first.
 #[derive(Clone, Debug)]
 pub struct SessionView {

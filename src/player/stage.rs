@@ -7,6 +7,7 @@ use valleyscope_engine::simulation::{
     Change, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
 };
 
+use super::OptimizerHistory;
 use super::session::Session;
 use super::snapshot::{SessionKind, SessionView};
 
@@ -183,6 +184,21 @@ impl Stage {
     pub(super) fn particles(&self) -> usize {
         let branches = self.branches.iter().map(|branch| branch.session.particles());
         self.beside.iter().map(|(_, session)| session.particles()).chain(branches).sum()
+    }
+
+    /// Returns the histories of the sessions side by side.
+    pub(super) fn histories(&self) -> Vec<OptimizerHistory> {
+        let sessions = self.beside.iter().enumerate();
+        let histories = sessions.flat_map(|(place, (_, session))| {
+            let simulation = session.simulation();
+            let ensembles = simulation.ensembles().iter().zip(simulation.histories());
+            ensembles.map(move |(ensemble, history)| OptimizerHistory {
+                place,
+                optimizer: ensemble.optimizer(),
+                buckets: history.finest(),
+            })
+        });
+        histories.collect()
     }
 
     pub(super) fn first_mut(&mut self) -> &mut Session {

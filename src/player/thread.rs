@@ -167,10 +167,7 @@ impl Worker {
                 let _ = answer.send(Record::clone(&self.stage.first_mut().record()));
             }
             PlayerCommand::History(answer) => {
-                let simulation = self.stage.simulation();
-                let ensembles = simulation.ensembles().iter().zip(simulation.histories());
-                let histories = ensembles.map(|(ensemble, history)| (ensemble.optimizer(), history.finest()));
-                let _ = answer.send(histories.collect());
+                let _ = answer.send(self.stage.histories());
             }
         }
     }

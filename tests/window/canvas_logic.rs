@@ -234,7 +234,7 @@ fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
     let landscape = Landscape::Valley(NarrowValley::new(10.0, 0.1, 30_f64.to_radians()));
     let mut auto = AutoScale::default();
     let view = Viewport { camera: Camera::HOME, size_px: [900.0, 600.0] };
-    let scale = auto.update(&landscape, &view);
+    let scale = auto.update(&[(&landscape, view)]);
     let floor = landscape.loss([2.0 * 0.866, 2.0 * 0.5]);
     assert!((-0.21..-0.19).contains(&floor));
     let step = 0.5 - scale.position(floor);
@@ -245,7 +245,7 @@ fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
     let mut last = scale;
     for frame in 0..200 {
         let camera = Camera { center: [0.9 + 0.002 * f64::from(frame), 0.5], width: 3.0 + 0.005 * f64::from(frame) };
-        let now = auto.update(&landscape, &Viewport { camera, ..view });
+        let now = auto.update(&[(&landscape, Viewport { camera, ..view })]);
         changes += i32::from(now != last);
         last = now;
     }
@@ -254,7 +254,7 @@ fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
     for (sharpness, slope, width) in [(1000.0, 0.1, 1e9), (10.0, 0.0, 3.0), (1e-6, 100.0, 1e-9), (1e6, -100.0, 1e9)] {
         let landscape = Landscape::Valley(NarrowValley::new(sharpness, slope, 0.3));
         let camera = Camera { center: [0.0, 0.0], width };
-        let scale = AutoScale::default().update(&landscape, &Viewport { camera, ..view });
+        let scale = AutoScale::default().update(&[(&landscape, Viewport { camera, ..view })]);
         assert!(scale.linear > 0.0 && scale.max >= scale.linear && scale.max.is_finite(), "{scale:?}");
     }
 }

@@ -55,7 +55,7 @@ impl Stage {
             animation: AnimationExport::default(),
             player: Player::spawn(spec.clone(), || {}),
             running: spec.clone(),
-            document: Document { spec, view: ViewSettings::default() },
+            document: Document::new(spec, ViewSettings::default()),
             actions: Vec::new(),
             commands: Vec::new(),
         }

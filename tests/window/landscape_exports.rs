@@ -505,5 +505,5 @@ fn the_session_can_be_animated_with_its_changes() {
     let replay = Settings { replay: true, ..settings(folder.path().join("a.gif"), AnimationFormat::Gif) };
     export(&mut harness, replay);
     assert_eq!(state(&harness), before);
-    assert!(harness.state().commands.iter().filter(|command| command.starts_with("Replay")).count() == 2);
+    assert!(harness.state().commands.iter().filter(|command| command.starts_with("Load")).count() == 2);
 }

@@ -12,6 +12,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use super::caption::VariedSettings;
 use super::encoder::{AnimationFile, EncodeError, Encoder};
 use super::{Settings, Subject};
+use crate::app::transport::step;
 use crate::app::{Action, Offscreen, PictureExtent, Requests};
 use crate::player::{Playback, PlayerCommand, Snapshot};
 
@@ -22,8 +23,8 @@ pub(super) struct Recording {
     extent: PictureExtent,
     encoder: Option<Encoder>,
     phase: Phase,
-    /// The session to restore, and its position.
-    session: Option<Record>,
+    /// The sessions to restore, none before they are known, and their position.
+    sessions: Vec<Record>,
     session_answer: Receiver<Record>,
     return_to: u64,
     /// True if the run played when the recording began.
@@ -111,7 +112,7 @@ impl Recording {
             extent,
             encoder: Some(encoder),
             phase: Phase::Recall,
-            session: None,
+            sessions: Vec::new(),
             session_answer,
             return_to: 0,
             plays_after: subject.live.is_playing(),
@@ -133,7 +134,10 @@ impl Recording {
         self.phase = match phase {
             // A playing player is ahead of the snapshot; the step at which it pauses is the one to restore.
             Phase::Recall if here.playback != Playback::Playing => match self.session_answer.try_recv() {
-                Ok(record) => self.begin(record, here, requests),
+                Ok(record) => {
+                    let beside = subject.live.records_beside();
+                    self.begin(std::iter::once(record).chain(beside).collect(), here, requests)
+                }
                 Err(_) => Phase::Recall,
             },
             Phase::Begin { old_run } if here.run != old_run => self.reach(self.settings.from_step, here, requests),
@@ -158,8 +162,8 @@ impl Recording {
     fn draw(&mut self, subject: &mut Subject<'_>) -> Result<RgbaImage, String> {
         let Subject { panel, document, live } = subject;
         let Some(snapshot) = &live.snapshot else { return Err("the run has not begun".to_owned()) };
-        let mut document = document.in_force(&snapshot.spec);
-        let caption = self.varied.caption(snapshot);
+        let mut document = document.in_force(live);
+        let caption = if live.is_side_by_side() { step(snapshot) } else { self.varied.caption(snapshot) };
         let draw = |ui: &mut egui::Ui| panel.captioned(ui, &mut document, live, &caption);
         self.offscreen.draw(self.extent, draw).map(|image| opaque(&image))
     }
@@ -171,16 +175,16 @@ impl Recording {
         self.go_back(here, requests);
     }
 
-    fn begin(&mut self, session: Record, here: PlayerPosition, requests: &mut Requests) -> Phase {
+    fn begin(&mut self, sessions: Vec<Record>, here: PlayerPosition, requests: &mut Requests) -> Phase {
         let command = match self.settings.replay {
-            true => PlayerCommand::Load(vec![session.clone()]),
+            true => PlayerCommand::Load(sessions.clone()),
             false => PlayerCommand::Restart,
         };
         requests.commands.push(command);
         if self.settings.replay {
-            self.varied = VariedSettings::of(&session);
+            self.varied = VariedSettings::of(&sessions[0]);
         }
-        self.session = Some(session);
+        self.sessions = sessions;
         self.return_to = here.step;
         Phase::Begin { old_run: here.run }
     }
@@ -207,13 +211,11 @@ impl Recording {
 
     /// Restores the player's position.
     fn go_back(&mut self, here: PlayerPosition, requests: &mut Requests) {
-        self.phase = match self.session.take() {
-            Some(session) => {
-                requests.commands.push(PlayerCommand::Load(vec![session]));
-                Phase::Return { old_run: here.run }
-            }
-            None => Phase::Over,
-        };
+        let sessions = std::mem::take(&mut self.sessions);
+        self.phase = if sessions.is_empty() { Phase::Over } else { Phase::Return { old_run: here.run } };
+        if !sessions.is_empty() {
+            requests.commands.push(PlayerCommand::Load(sessions));
+        }
     }
 
     /// Stops and leaves no files behind.

@@ -1,5 +1,6 @@
 //! The controls panel: landscape, noise and start, and a card for each optimizer.
 
+mod beside;
 mod highlight;
 mod landscape_choice;
 mod optimizers;
@@ -39,7 +40,16 @@ pub(super) struct ControlsPanel {
 }
 
 impl ControlsPanel {
-    pub(super) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
+    pub(super) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        beside::switch(ui, document, &mut live.chosen);
+        let place = live.chosen;
+        document.with_session(place, |document| {
+            live.with_session(place, |live| self.settings(ui, document, live, requests));
+        });
+    }
+
+    /// Shows the settings of a simulation.
+    fn settings(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
         if self.last_frame + 1 < frame && self.last_frame > 0 {
             self.held_until = Some(now + HELD_SECS);

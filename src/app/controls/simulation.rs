@@ -37,7 +37,7 @@ pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
 /// Shows the landscape, its parameters and the noise on its gradient.
 pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins, requests: &mut Requests) {
     card(ui, "Landscape", |ui| {
-        let Document { spec, view } = document;
+        let Document { spec, view, .. } = document;
         let before = spec.landscape;
         match landscape_choice(ui, TAB, &mut spec.landscape, requests) {
             // The view of a document belongs to its landscape.

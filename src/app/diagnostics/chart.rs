@@ -3,14 +3,13 @@
 use egui::{Color32, Stroke, Ui, vec2};
 use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, VLine};
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_experiments::view::range::{union, with_margin};
 use valleyscope_experiments::view::ticks::{grouped, significant};
+use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticMetric};
 
 use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
-use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashes, line, point, readout};
+use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashed, dashes, line, point, readout};
 
 /// The width of curves, in points.
 const WIDTH: f32 = 1.6;
@@ -20,8 +19,10 @@ const POINTED: f32 = 5.0;
 
 /// The curve of an ensemble in a chart.
 pub(super) struct ChartSeries<'a> {
-    pub name: &'a str,
+    pub name: String,
     pub color: Color32,
+    /// The dash pattern of its simulation among those side by side.
+    pub dash: Dash,
     pub buckets: &'a [Bucket],
     pub curve: &'a DiagnosticCurve,
 }
@@ -123,7 +124,8 @@ impl Chart<'_> {
 
     /// Draws the curves; one within `near` of another is dashed there.
     fn draw(&self, plot: &mut PlotUi<'_>, y: [f64; 2], near: f64) {
-        for series in &self.series {
+        // Bands of several simulations would cover each other.
+        for series in self.series.iter().filter(|series| series.dash == Dash::Solid) {
             for run in &series.curve.runs {
                 let ends = |of: fn(&CurvePoint) -> Option<[f64; 2]>| {
                     run.iter().filter_map(move |point| of(point).map(|[low, high]| [point.x, low, high]))
@@ -132,13 +134,20 @@ impl Chart<'_> {
                 band(plot, ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35), y);
             }
         }
-        let curves: Vec<&DiagnosticCurve> = self.series.iter().map(|series| series.curve).collect();
-        for (index, ChartSeries { name, color, curve, .. }) in self.series.iter().enumerate() {
+        for (index, ChartSeries { name, color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
+            // Curves of the same simulation: those of others differ by their dashes.
+            let below = self.series[..index].iter().filter(|other| other.dash == *own_dash);
+            let below: Vec<&DiagnosticCurve> = below.map(|series| series.curve).collect();
             for run in &curve.runs {
                 if let [only] = run.as_slice() {
                     point(plot, [only.x, only.y], MarkerShape::Circle, 2.5, *color, y);
                 }
-                for Part { points, dash } in parts(run, &curves[..index], near) {
+                if *own_dash != Dash::Solid {
+                    let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                    dashed(plot, name, &places, WIDTH, *own_dash, *color, y);
+                    continue;
+                }
+                for Part { points, dash } in parts(run, &below, near) {
                     let places: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
                     match dash {
                         None => line(plot, name, &places, WIDTH, *color, y),
@@ -161,7 +170,7 @@ impl Chart<'_> {
     fn leaving(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<LeavingCurve> {
         let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
         let first = in_view.find(|point| !(bottom..=top).contains(&point.y))?;
-        Some(LeavingCurve { name: series.name.to_owned(), color: series.color, first: [first.x, first.y] })
+        Some(LeavingCurve { name: series.name.clone(), color: series.color, first: [first.x, first.y] })
     }
 
     /// Shows all optimizers' values at the pointer's step, and the changes of a mark at the pointer.
@@ -186,7 +195,7 @@ impl Chart<'_> {
                     let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
                     let middle = rect.center().y;
                     ui.painter().hline(rect.x_range(), middle, Stroke::new(3.0, series.color));
-                    ui.label(series.name);
+                    ui.label(&series.name);
                 });
                 let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
                 ui.label(text(value.mean));

@@ -2,6 +2,7 @@
 
 use egui::{Color32, Theme};
 use valleyscope_engine::simulation::{Bucket, SimulationSpec};
+use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::Document;
@@ -20,6 +21,8 @@ pub(super) struct DiagnosticsHistory {
 }
 
 pub(super) struct EnsembleHistory {
+    /// The place of its simulation among those side by side.
+    pub place: usize,
     pub optimizer: u32,
     /// The optimizer's name where all are shown together.
     pub name: String,
@@ -28,11 +31,14 @@ pub(super) struct EnsembleHistory {
 }
 
 impl DiagnosticsHistory {
-    /// Takes a snapshot's data if they differ. [`DiagnosticsHistory::name_ensembles`] sets the names.
-    pub(super) fn update(&mut self, snapshot: &Snapshot) {
+    /// Takes the data of the snapshots of simulations side by side if they differ.
+    /// [`DiagnosticsHistory::name_ensembles`] sets the names.
+    pub(super) fn update(&mut self, snapshots: &[&Snapshot]) {
+        let Some(snapshot) = snapshots.first() else { return };
         let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
-        for view in &snapshot.ensembles {
-            fingerprint.extend([u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
+        for (place, view) in of_all(snapshots) {
+            fingerprint.extend([place as u64, u64::from(view.optimizer)]);
+            fingerprint.extend([view.particles as u64, view.plot.len() as u64]);
             fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
             fingerprint.extend(view.plot.last().into_iter().flat_map(|bucket| [bucket.first_step, bucket.steps]));
         }
@@ -41,22 +47,30 @@ impl DiagnosticsHistory {
         }
         self.fingerprint = fingerprint;
         self.last_step = snapshot.last_step;
-        let ensemble = |view: &EnsembleView| EnsembleHistory {
+        let ensemble = |(place, view): (usize, &EnsembleView)| EnsembleHistory {
+            place,
             optimizer: view.optimizer,
             name: String::new(),
             particles: view.particles,
             buckets: view.plot.clone(),
         };
-        self.ensembles = snapshot.ensembles.iter().map(ensemble).collect();
+        self.ensembles = of_all(snapshots).map(ensemble).collect();
     }
 
-    /// Names the ensembles by `spec`. Call once a frame, as a name depends on all optimizers.
-    pub(super) fn name_ensembles(&mut self, spec: &SimulationSpec) {
-        let names = spec.shown_names();
-        for ensemble in &mut self.ensembles {
-            let index = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
-            ensemble.name = index.map_or_else(|| "(removed)".to_owned(), |index| names[index].clone());
+    /// Names the ensembles. Call once a frame, as a name depends on all optimizers.
+    pub(super) fn name_ensembles(&mut self, document: &Document) {
+        for (place, spec) in document.specs().enumerate() {
+            let names = spec.shown_names();
+            for ensemble in self.ensembles.iter_mut().filter(|ensemble| ensemble.place == place) {
+                let index = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
+                ensemble.name = index.map_or_else(|| "(removed)".to_owned(), |index| names[index].clone());
+            }
         }
+    }
+
+    /// Returns whether curves of several simulations are drawn.
+    pub(super) fn is_side_by_side(&self) -> bool {
+        self.ensembles.iter().any(|ensemble| ensemble.place > 0)
     }
 
     /// Returns the means of the ensembles that stay finite, or of all if none does. They determine the default axis.
@@ -68,10 +82,25 @@ impl DiagnosticsHistory {
     }
 }
 
+/// Returns the ensembles of all snapshots, with the places of their simulations.
+fn of_all<'a>(snapshots: &'a [&Snapshot]) -> impl Iterator<Item = (usize, &'a EnsembleView)> {
+    snapshots.iter().enumerate().flat_map(|(place, snapshot)| snapshot.ensembles.iter().map(move |view| (place, view)))
+}
+
 impl EnsembleHistory {
     /// Returns the colour of its lines.
     pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
-        let spec = document.spec.optimizers.iter().find(|spec| spec.id == self.optimizer);
+        let spec = self.spec(document).and_then(|spec| spec.optimizers.iter().find(|spec| spec.id == self.optimizer));
         line_color(spec.map_or(Color32::GRAY, color_of), theme)
+    }
+
+    /// Returns its simulation; `None` if that was removed.
+    pub(super) fn spec<'d>(&self, document: &'d Document) -> Option<&'d SimulationSpec> {
+        document.specs().nth(self.place)
+    }
+
+    /// Returns its name among those of simulations side by side.
+    pub(super) fn name_beside(&self) -> String {
+        format!("{} ({})", self.name, LETTERS[self.place])
     }
 }

@@ -2,6 +2,7 @@
 //! particles.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use egui::Ui;
 use valleyscope_experiments::view::{Camera, Orbit};
@@ -30,8 +31,8 @@ pub(super) struct Framing {
     /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
     bounds: Option<Bounds>,
     gathered: Option<BoundsInputs>,
-    /// The shown optimizers that have run away, and are not followed.
-    left_out: Vec<u32>,
+    /// The shown optimizers that have run away, and are not followed, with the places of their simulations.
+    left_out: Vec<(usize, u32)>,
 }
 
 /// The place and the direction from which a document is first looked at.
@@ -62,6 +63,7 @@ impl FirstLook {
 #[derive(Debug, PartialEq)]
 struct BoundsInputs {
     run_and_step: Option<(u64, u64)>,
+    places: Range<usize>,
     hidden: BTreeSet<u32>,
     start: [f64; 2],
 }
@@ -81,8 +83,9 @@ impl Framing {
         self.orbit = Some(orbit.limited());
     }
 
-    pub(super) fn left_out(&self) -> &[u32] {
-        &self.left_out
+    /// Returns the shown optimizers of the simulation at this place that have run away, and are not followed.
+    pub(super) fn left_out(&self, place: usize) -> Vec<u32> {
+        self.left_out.iter().filter(|(of, _)| *of == place).map(|(_, id)| *id).collect()
     }
 
     /// Makes the next document start with its own initial camera.
@@ -117,9 +120,10 @@ impl Framing {
         self.first = Some(first);
     }
 
-    /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.
-    pub(super) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
-        self.gather(document, live);
+    /// Moves the camera to fit or to follow the particles of the simulations at these places. `aspect` is the width of
+    /// the canvas over its height.
+    pub(super) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, places: Range<usize>, aspect: f64) {
+        self.gather(document, live, places);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
             // If all have run away, the view shows the start.
@@ -136,18 +140,20 @@ impl Framing {
     }
 
     /// Determines the ensembles that belong in the view.
-    fn gather(&mut self, document: &Document, live: &Live) {
+    fn gather(&mut self, document: &Document, live: &Live, places: Range<usize>) {
         let start = start_xy(document);
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let gathered = Some(BoundsInputs { run_and_step, hidden: live.hidden.clone(), start });
+        let hidden = live.hidden.clone();
+        let gathered = Some(BoundsInputs { run_and_step, places: places.clone(), hidden, start });
         if self.gathered == gathered {
             return;
         }
         self.gathered = gathered;
-        let boxes: Vec<Option<Bounds>> = live.visible().map(|view| bounds_of(view, start)).collect();
+        let visible = || places.clone().flat_map(|place| live.visible_in(place).map(move |view| (place, view)));
+        let boxes: Vec<Option<Bounds>> = visible().map(|(_, view)| bounds_of(view, start)).collect();
         let framed = FramedEnsembles::select(start, &boxes);
-        let outside = live.visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
-        self.left_out = outside.map(|(view, _)| view.optimizer).collect();
+        let outside = visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
+        self.left_out = outside.map(|((place, view), _)| (place, view.optimizer)).collect();
         self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { framed.bounds };
     }
 

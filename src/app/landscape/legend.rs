@@ -2,6 +2,7 @@
 
 use egui::{Align2, Color32, FontId, Painter, Rect, Response, Sense, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
 use valleyscope_engine::optimizer::Marker;
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::significant;
 
 use super::layout::CanvasLayout;
@@ -17,6 +18,8 @@ const ROW_PADDING: f32 = PADDING - ROW_MARGIN;
 const MARKER: f32 = 18.0;
 const GAP: f32 = 14.0;
 const HEADING: &str = "mean L";
+/// The text between the values of simulations side by side.
+const SEPARATOR: &str = " | ";
 const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
@@ -44,12 +47,13 @@ impl Row {
     }
 }
 
-fn rows(document: &Document, live: &Live) -> Vec<Row> {
-    let Some(snapshot) = &live.snapshot else { return Vec::new() };
-    let names = document.spec.shown_names();
+/// Returns the rows of the simulation `simulation` at a place.
+fn rows(simulation: &SimulationSpec, place: usize, live: &Live) -> Vec<Row> {
+    let Some(snapshot) = live.snapshot_of(place) else { return Vec::new() };
+    let names = simulation.shown_names();
     let row = |view: &EnsembleView| {
-        let index = document.spec.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
-        let spec = &document.spec.optimizers[index];
+        let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
+        let spec = &simulation.optimizers[index];
         let diverged = match view.sample.diverged {
             0 => String::new(),
             all if all as usize == view.particles => "all diverged".to_owned(),
@@ -67,12 +71,41 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
             },
             loss: significant(view.sample.loss.mean, 4),
             diverged,
-            marker: marker_of(&document.spec.optimizers, view.optimizer),
+            marker: marker_of(&simulation.optimizers, view.optimizer),
             color: color_of(spec),
             shown: !live.hidden.contains(&view.optimizer),
         })
     };
     snapshot.ensembles.iter().filter_map(row).collect()
+}
+
+/// Returns the rows of all simulations side by side: an optimizer of several simulations once, with its values in all
+/// of them.
+fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
+    const NOTHING: &str = "–";
+    let count = document.count();
+    let mut merged: Vec<(Row, Vec<String>, Vec<String>)> = Vec::new();
+    for (place, simulation) in document.specs().enumerate() {
+        for row in rows(simulation, place, live) {
+            let known = merged.iter().position(|(known, ..)| (known.id, &known.name) == (row.id, &row.name));
+            let index = known.unwrap_or(merged.len());
+            let [value, loss] = [row.value.clone(), row.loss.clone()];
+            if known.is_none() {
+                let nothing = || vec![NOTHING.to_owned(); count];
+                merged.push((row, nothing(), nothing()));
+            } else if merged[index].0.diverged.is_empty() {
+                merged[index].0.diverged = row.diverged;
+            }
+            merged[index].1[place] = value;
+            merged[index].2[place] = loss;
+        }
+    }
+    let joined = |(row, values, losses): (Row, Vec<String>, Vec<String>)| Row {
+        value: values.join(SEPARATOR),
+        loss: losses.join(SEPARATOR),
+        ..row
+    };
+    merged.into_iter().map(joined).collect()
 }
 
 /// Omits settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the first
@@ -105,7 +138,7 @@ impl Legend {
     pub(super) fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let mut rows = if layout.has_legend { rows(document, live) } else { Vec::new() };
+        let mut rows = if layout.has_legend { rows(&document.spec, 0, live) } else { Vec::new() };
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
@@ -196,7 +229,7 @@ impl Row {
     }
 }
 
-/// Shows the legend in rows above the canvas, for presentations.
+/// Shows the legend in rows above the canvas, for presentations and for landscapes side by side.
 pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live) {
     let font = TextStyle::Body.resolve(ui.style());
     let visuals = ui.visuals();
@@ -208,8 +241,8 @@ pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live) {
             ui.weak(HEADING);
             let most = ui.max_rect().width();
             // The widest usual value, so that entries stay where they are while the run goes on.
-            let reserved = text_width(ui, &font, WIDEST_VALUE);
-            for mut row in rows(document, live) {
+            let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
+            for mut row in rows_side_by_side(document, live) {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * most));
                 let names_and_value = width_of(&row.drawn_name) + GAP + width_of(&row.value).max(reserved);

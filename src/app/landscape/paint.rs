@@ -1,12 +1,12 @@
 //! Passes scenes and positions to the renderer on the GPU.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
 
 use crate::gpu::{Positions, Renderer, Scene};
-use crate::player::{EnsembleView, Snapshot};
+use crate::player::EnsembleView;
 
 /// The data that wait for their upload to the GPU. They are kept until the landscape is next painted, however long the
 /// window is hidden.
@@ -30,17 +30,17 @@ struct Upload {
 }
 
 impl Uploads {
-    /// Adds the new data of a snapshot, and removes ensembles that it does not have.
-    pub(super) fn absorb(&mut self, snapshot: &Snapshot) {
-        self.ensembles.retain(|id, _| snapshot.ensembles.iter().any(|view| view.optimizer == *id));
-        for view in &snapshot.ensembles {
-            let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(snapshot.track, view));
-            if (upload.track, upload.particles) != (snapshot.track, view.particles) {
-                *upload = Upload::empty(snapshot.track, view);
+    /// Adds the new data of a session's ensembles at a step of a track, and removes ensembles that are not among them.
+    pub(super) fn absorb(&mut self, track: u64, step: u64, ensembles: &[EnsembleView]) {
+        self.ensembles.retain(|id, _| ensembles.iter().any(|view| view.optimizer == *id));
+        for view in ensembles {
+            let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(track, view));
+            if (upload.track, upload.particles) != (track, view.particles) {
+                *upload = Upload::empty(track, view);
             }
             upload.mean_path = Arc::clone(&view.mean_path);
             upload.waiting += view.columns.len();
-            upload.chunks.push_back((snapshot.step, Arc::clone(&view.columns)));
+            upload.chunks.push_back((step, Arc::clone(&view.columns)));
             let most = self.capacity.max(1) * view.particles;
             while let Some((_, oldest)) = upload.chunks.front()
                 && upload.waiting - oldest.len() >= most
@@ -93,14 +93,37 @@ pub(super) fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads
     uploads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Creates the renderer for the window's device, once.
+/// The renderers of the window's device, one for each pane: the first is made at the start, others when a pane is first
+/// drawn.
+struct Renderers {
+    format: wgpu::TextureFormat,
+    panes: HashMap<usize, Renderer>,
+}
+
+impl Renderers {
+    fn of_pane(&mut self, device: &wgpu::Device, pane: usize) -> &mut Renderer {
+        self.panes.entry(pane).or_insert_with(|| Renderer::new(device, self.format, 1))
+    }
+}
+
+/// Creates the renderers for the window's device, once.
 pub(super) fn install(render_state: &RenderState) {
-    let renderer = Renderer::new(&render_state.device, render_state.target_format, 1);
-    render_state.renderer.write().callback_resources.insert(renderer);
+    let mut renderers = Renderers { format: render_state.target_format, panes: HashMap::new() };
+    renderers.of_pane(&render_state.device, 0);
+    render_state.renderer.write().callback_resources.insert(renderers);
+}
+
+/// Removes the renderers of the panes from this one on, with their buffers.
+pub(super) fn remove_from(render_state: &RenderState, pane: usize) {
+    if let Some(renderers) = render_state.renderer.write().callback_resources.get_mut::<Renderers>() {
+        renderers.panes.retain(|other, _| *other < pane);
+    }
 }
 
 /// The paint callback of one frame's landscape.
 pub(super) struct LandscapeCallback {
+    /// The number of the pane.
+    pub pane: usize,
     pub scene: Scene,
     pub uploads: SharedUploads,
 }
@@ -114,7 +137,8 @@ impl CallbackTrait for LandscapeCallback {
         _encoder: &mut wgpu::CommandEncoder,
         resources: &mut CallbackResources,
     ) -> Vec<wgpu::CommandBuffer> {
-        if let Some(renderer) = resources.get_mut::<Renderer>() {
+        if let Some(renderers) = resources.get_mut::<Renderers>() {
+            let renderer = renderers.of_pane(device, self.pane);
             lock(&self.uploads).hand_over(device, queue, renderer);
             return renderer.prepare(device, queue, &self.scene).into_iter().collect();
         }
@@ -127,7 +151,7 @@ impl CallbackTrait for LandscapeCallback {
         pass: &mut wgpu::RenderPass<'static>,
         resources: &CallbackResources,
     ) {
-        if let Some(renderer) = resources.get::<Renderer>() {
+        if let Some(renderer) = resources.get::<Renderers>().and_then(|renderers| renderers.panes.get(&self.pane)) {
             renderer.paint(pass);
         }
     }
@@ -136,7 +160,7 @@ impl CallbackTrait for LandscapeCallback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::player::Player;
+    use crate::player::{Player, Snapshot};
     use valleyscope_engine::landscape::LandscapeSpec;
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
     use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults};
@@ -157,6 +181,10 @@ mod tests {
         player.wait_snapshot(std::time::Duration::from_secs(60)).expect("a first snapshot")
     }
 
+    fn absorb(uploads: &mut Uploads, Snapshot { track, step, ensembles, .. }: &Snapshot) {
+        uploads.absorb(*track, *step, ensembles);
+    }
+
     #[test]
     fn a_hidden_window_keeps_the_newest_columns_and_no_more() {
         let mut uploads = Uploads::default();
@@ -165,7 +193,7 @@ mod tests {
         for step in 0..1000 {
             snapshot.step = step;
             snapshot.ensembles[0].columns = Arc::new(vec![[step as f32, 0.0]; 10]);
-            uploads.absorb(&snapshot);
+            absorb(&mut uploads, &snapshot);
         }
         let upload = &uploads.ensembles[&4];
         assert_eq!(upload.waiting, 20 * 10);
@@ -174,11 +202,11 @@ mod tests {
 
         snapshot.track += 1;
         snapshot.step = 0;
-        uploads.absorb(&snapshot);
+        absorb(&mut uploads, &snapshot);
         assert_eq!(uploads.ensembles[&4].waiting, 10, "a new run or a seek discards the columns of the old one");
 
         snapshot.ensembles.clear();
-        uploads.absorb(&snapshot);
+        absorb(&mut uploads, &snapshot);
         assert!(uploads.ensembles.is_empty(), "an ensemble that is gone is forgotten");
     }
 }

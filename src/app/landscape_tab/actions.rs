@@ -8,6 +8,7 @@ use valleyscope_experiments::preset::LandscapePreset;
 
 use super::LandscapeTab;
 use crate::app::controls::{Highlight, controls_set_by};
+use crate::app::document::Document;
 use crate::app::live::{Action, LandscapeAction, Requests};
 use crate::player::PlayerCommand;
 
@@ -51,15 +52,17 @@ impl LandscapeTab {
             });
             return;
         }
-        let record = (!preset.changes.is_empty()).then(|| preset.record());
+        // What is beside the preset fits it, as it was checked when the preset was read.
+        let records = preset.records().ok().filter(|records| records.iter().any(|record| !record.changes.is_empty()));
         self.editor.open_preset(preset, file);
         // Hidden and selected items belong to the previous document.
         self.live.hidden.clear();
+        self.live.chosen = 0;
         self.landscape.reset_view();
         self.diagnostics.reset_view();
-        let notice = match record {
-            Some(record) => {
-                self.player.replay(&mut self.editor.draft.document, record);
+        let notice = match records {
+            Some(records) => {
+                self.player.replay(&mut self.editor.draft.document, records);
                 format!("Opened “{title}”. Its recorded changes are repeated.")
             }
             None => {
@@ -74,7 +77,8 @@ impl LandscapeTab {
     /// Shows a lesson step. Its settings take effect from the start of a run, so that one begins; a step that only sets
     /// a later pause continues the previous run.
     fn go_to_lesson_step(&mut self, ctx: &Context, index: usize, requests: &mut Requests) {
-        let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.spec.clone());
+        let (index_before, document) = (self.editor.lesson_step(), &self.editor.draft.document);
+        let (before, beside_before) = (document.spec.clone(), document.beside.clone());
         if let Err(error) = self.editor.go_to_step(index) {
             let text = format!(
                 "Step {} of the lesson can't be shown: {error}. Undo restores the settings that the lesson needs.",
@@ -84,11 +88,17 @@ impl LandscapeTab {
             return;
         }
         let Some(step) = self.editor.lesson().and_then(|(_, lesson)| lesson.get(index).cloned()) else { return };
-        let spec = &self.editor.draft.document.spec;
-        let is_same_run = SimulationSpec { steps: before.steps, ..spec.clone() } == before;
+        let Document { spec, beside, .. } = &self.editor.draft.document;
+        let is_same = |now: &SimulationSpec, before: &SimulationSpec| {
+            SimulationSpec { steps: before.steps, ..now.clone() } == *before
+        };
+        let is_same_beside = beside.len() == beside_before.len()
+            && beside.iter().zip(&beside_before).all(|(now, before)| is_same(&now.spec, &before.spec));
+        let is_same_run = is_same_beside && is_same(spec, &before);
         let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
         let controls = controls_set_by(&step.set, &before, spec);
-        if !goes_on && (*spec != before || !step.set.is_empty()) {
+        let is_changed = *spec != before || *beside != beside_before || !step.set.is_empty();
+        if !goes_on && is_changed {
             self.begin_document();
         }
         self.play_lesson_step();

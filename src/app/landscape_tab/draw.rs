@@ -3,7 +3,8 @@
 use egui::{CentralPanel, Panel, ScrollArea, Ui};
 
 use super::LandscapeTab;
-use crate::app::live::Requests;
+use crate::app::document::Document;
+use crate::app::live::{Live, Requests};
 use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::window_layout::WindowLayout;
 use crate::app::{lesson, transport};
@@ -26,10 +27,14 @@ impl LandscapeTab {
             return self.draw_presentation(ui, layout, requests);
         }
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+        live.chosen = live.chosen.min(document.count() - 1);
         Panel::bottom("transport").show(ui, |ui| {
             ui.add_space(2.0);
-            self.timeline.ui(ui, document, live, requests);
+            chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
+            // All simulations share the clock and, so that chance does not tell them apart, the seed.
+            let shared = (document.spec.steps, document.spec.seed);
             transport::bar(ui, document, live, &mut self.pace, requests);
+            document.share_changed(shared);
             ui.add_space(2.0);
         });
         self.beside_landscape(ui, layout, requests);
@@ -39,8 +44,8 @@ impl LandscapeTab {
     /// Draws the landscape into the rest of the window.
     pub(super) fn draw_landscape(&mut self, ui: &mut Ui, is_presented: bool, requests: &mut Requests) {
         // The document of a recording has the settings of the recorded step.
-        let recorded = self.live.snapshot.as_ref().filter(|_| self.animation.is_recording());
-        let mut recorded = recorded.map(|snapshot| self.editor.draft.document.in_force(&snapshot.spec));
+        let is_recording = self.animation.is_recording();
+        let mut recorded = is_recording.then(|| self.editor.draft.document.in_force(&self.live));
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
             let document = recorded.as_mut().unwrap_or(&mut self.editor.draft.document);
@@ -76,13 +81,13 @@ impl LandscapeTab {
                 let top = SidePanel { name, edge, usual: 0.5 * height, range, frame: None };
                 top.show(ui, sizes, |ui, _| {
                     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                        self.formula.ui(ui, document, live, requests);
+                        chosen(document, live, |document, live| self.formula.ui(ui, document, live, requests));
                     });
                 });
             } else {
                 // Allows choosing a particle without a pointer.
                 Panel::top("particle").show(ui, |ui| {
-                    self.formula.ui(ui, document, live, requests);
+                    chosen(document, live, |document, live| self.formula.ui(ui, document, live, requests));
                     ui.add_space(4.0);
                 });
             }
@@ -92,4 +97,14 @@ impl LandscapeTab {
             layout.plots = shown;
         }
     }
+}
+
+/// Calls `show` with the simulation that the controls set in the place of the first one.
+pub(super) fn chosen<T>(
+    document: &mut Document,
+    live: &mut Live,
+    show: impl FnOnce(&mut Document, &mut Live) -> T,
+) -> T {
+    let place = live.chosen;
+    document.with_session(place, |document| live.with_session(place, |live| show(document, live)))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use valleyscope_engine::simulation::{Record, Setting, SettingError, SimulationSpec};
-use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset};
+use valleyscope_experiments::preset::{Beside, LandscapePreset, LessonStep, Preset, TitledSimulation};
 use valleyscope_experiments::view::ViewSettings;
 
 use crate::app::controls::{SliderId, sliders_set_by};
@@ -49,9 +49,13 @@ impl Draft for LandscapeDraft {
             return true;
         }
         if self.lesson_step == saved.clean.lesson_step {
-            return document.spec != clean.spec;
+            return (&document.spec, &document.beside) != (&clean.spec, &clean.beside);
         }
-        !saved.at_step(&clean.spec, self.lesson_step).is_ok_and(|clean| document.spec == clean)
+        let at_step = saved.at_step(&clean.spec, self.lesson_step).and_then(|spec| {
+            let beside = saved.preset.beside_at(self.lesson_step, &spec)?;
+            Ok(spec == document.spec && beside == document.beside)
+        });
+        !at_step.unwrap_or(false)
     }
 
     fn saved_as(written: PresetDraft, _file: &Path, before: &SavedLandscape) -> Option<SavedLandscape> {
@@ -63,7 +67,8 @@ impl Draft for LandscapeDraft {
             orbit: clean.orbit,
             ..preset.view.clone().unwrap_or_else(|| clean.clone())
         };
-        let document = Document { spec: preset.simulation.clone(), view };
+        let beside = preset.beside_at(lesson_step, &preset.simulation).ok()?;
+        let document = Document { spec: preset.simulation.clone(), view, beside };
         Some(SavedLandscape { preset, clean: LandscapeDraft { document, lesson_step } })
     }
 
@@ -101,10 +106,23 @@ impl LandscapeEditor {
 
     /// Returns the document as a preset with title, description and lesson of the opened one.
     pub(super) fn preset(&self) -> LandscapePreset {
-        let Document { spec, view } = &self.draft.document;
+        let saved = &self.saved_state().preset;
+        let lesson = saved.lesson.clone();
+        // What the steps of a lesson show beside theirs belongs to the steps.
+        let is_of_steps = lesson.iter().any(|step| !step.beside.is_empty());
+        let present = self.present();
+        let beside = if is_of_steps { saved.beside.clone() } else { present.beside };
+        LandscapePreset { lesson, beside, ..present }
+    }
+
+    /// Returns the document as a preset without the lesson, which belongs to the saved preset and need not fit any more.
+    pub(super) fn present(&self) -> LandscapePreset {
+        let Document { spec, view, beside } = &self.draft.document;
         LandscapePreset {
             simulation: spec.clone(),
             view: Some(view.clone()),
+            beside: beside.iter().map(|beside| Beside::describing(beside, spec)).collect(),
+            lesson: Vec::new(),
             changes: Vec::new(),
             ..self.saved_state().preset.clone()
         }
@@ -119,10 +137,17 @@ impl LandscapeEditor {
         }
     }
 
-    /// Makes a preset of a recorded session, beside the document's own, with its title and description.
-    pub(super) fn session_draft(&self, session: Record) -> PresetDraft {
+    /// Makes a preset of a recorded session and those beside it, apart from the document's own, with its title and
+    /// description.
+    pub(super) fn session_draft(&self, session: Record, beside: Vec<Record>) -> PresetDraft {
         let Record { spec: simulation, changes } = session;
-        let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..self.preset() };
+        let titles = self.draft.document.beside.iter().map(|beside| beside.title.clone());
+        let described = |(title, Record { spec, changes })| Beside {
+            changes,
+            ..Beside::describing(&TitledSimulation { title, spec }, &simulation)
+        };
+        let beside = titles.zip(beside).map(described).collect();
+        let preset = LandscapePreset { simulation, changes, beside, ..self.present() };
         PresetDraft { replaces: None, ..self.preset_draft(Preset::Landscape(preset)) }
     }
 
@@ -153,9 +178,16 @@ impl LandscapeEditor {
 
     /// Goes to a lesson step: all settings of the lesson get their values after this step. Other settings stay.
     pub(super) fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
-        let spec = self.saved_state().at_step(&self.draft.document.spec, step)?;
+        let saved = self.saved_state();
+        let spec = saved.at_step(&self.draft.document.spec, step)?;
+        let has_beside =
+            !saved.preset.beside.is_empty() || saved.preset.lesson.iter().any(|step| !step.beside.is_empty());
+        // What the user has put beside a lesson that has nothing beside it stays.
+        let beside = if has_beside { Some(saved.preset.beside_at(step, &spec)?) } else { None };
         self.change(|editor| {
-            editor.draft.document.spec = spec;
+            let document = &mut editor.draft.document;
+            document.spec = spec;
+            document.beside = beside.unwrap_or_else(|| std::mem::take(&mut document.beside));
             editor.draft.lesson_step = step;
         });
         Ok(())
@@ -171,7 +203,8 @@ fn opened(preset: &LandscapePreset, view: &ViewSettings) -> LandscapeDraft {
         let ViewSettings { follow, camera, orbit, .. } = ViewSettings::default();
         ViewSettings { follow, camera, orbit, ..view.clone() }
     };
-    let document = Document { spec, view: preset.view.clone().unwrap_or_else(as_before) };
+    let beside = preset.beside_at(0, &spec).unwrap_or_default();
+    let document = Document { spec, view: preset.view.clone().unwrap_or_else(as_before), beside };
     LandscapeDraft { document, lesson_step: 0 }
 }
 

@@ -38,6 +38,12 @@ pub(super) struct ViewState {
     pub selected: Option<(u32, usize)>,
     /// The ids of hidden optimizers.
     pub hidden: BTreeSet<u32>,
+    /// The place of the simulation that the controls set.
+    #[serde(default)]
+    pub chosen: usize,
+    /// Whether landscapes side by side have cameras of their own.
+    #[serde(default)]
+    pub has_own_cameras: bool,
     pub plots: PlotChoices,
     /// The sliders that presentations show.
     #[serde(default)]
@@ -57,7 +63,7 @@ impl LandscapeMemory {
         LandscapeMemory {
             origin: text(editor.saved_state().preset.clone()),
             // Without the lesson, which belongs to the saved preset and need not fit any more.
-            current: text(LandscapePreset { lesson: Vec::new(), ..editor.preset() }),
+            current: text(editor.present()),
             file: editor.file().map(Path::to_owned),
             lesson_step: editor.lesson_step(),
             pace,
@@ -71,7 +77,8 @@ impl LandscapeMemory {
         let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
         let origin = preset(&self.origin, "the preset of the last session")?;
         let current = preset(&self.current, "the last session")?;
-        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
+        let beside = current.beside_at(0, &current.simulation).map_err(|error| error.to_string())?;
+        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default(), beside };
         let editor = LandscapeEditor::restored(origin, self.file, document, self.lesson_step);
         let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
         Ok(Restored { editor, pace, view: self.view })

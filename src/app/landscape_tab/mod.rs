@@ -191,6 +191,8 @@ impl Tab for LandscapeTab {
             orbit: self.landscape.orbit(),
             selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
             hidden: self.live.hidden.clone(),
+            chosen: self.live.chosen,
+            has_own_cameras: self.live.has_own_cameras,
             plots: self.diagnostics.choices(),
             pins: self.controls.pins.clone(),
         };
@@ -201,7 +203,9 @@ impl Tab for LandscapeTab {
         self.take_snapshots();
         if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
-            requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(record))));
+            requests
+                .actions
+                .push(Action::AskToSave(Box::new(self.editor.session_draft(record, self.live.records_beside()))));
         }
         self.player.hold(!(frame.is_window_visible && self.is_drawn(frame.is_shown)));
     }
@@ -214,7 +218,8 @@ impl Tab for LandscapeTab {
         let document = &mut self.editor.draft.document;
         requests.actions.extend(self.picture_export.ui(ctx, &mut self.landscape, document, &mut self.live));
         if self.figure_export.is_open() {
-            let preset = self.preset();
+            // What is shown beside may belong to a step of the lesson.
+            let preset = LandscapePreset { beside: self.editor.present().beside, ..self.preset() };
             requests.actions.extend(self.figure_export.ui(ctx, &preset));
         }
         let document = &mut self.editor.draft.document;
@@ -231,10 +236,13 @@ impl Tab for LandscapeTab {
                 requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
             }
         }
-        let spec = &self.editor.draft.document.spec;
+        let document = &self.editor.draft.document;
+        self.live.chosen = self.live.chosen.min(document.count() - 1);
         let is_simulated = |selected: ParticleId| {
-            selected.particle < spec.particles.get()
-                && spec.optimizers.iter().any(|optimizer| optimizer.id == selected.optimizer && optimizer.enabled)
+            document.specs().any(|spec| {
+                selected.particle < spec.particles.get()
+                    && spec.optimizers.iter().any(|optimizer| optimizer.id == selected.optimizer && optimizer.enabled)
+            })
         };
         if self.live.selected.is_some_and(|selected| !is_simulated(selected)) {
             self.live.selected = None;
@@ -323,6 +331,8 @@ impl LandscapeTab {
             self.landscape.restore_view(&self.editor.draft.document, camera, view.orbit);
         }
         self.live.hidden = view.hidden;
+        self.live.has_own_cameras = view.has_own_cameras;
+        self.live.chosen = view.chosen.min(self.editor.draft.document.count() - 1);
         self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
         self.player.send(PlayerCommand::Select(self.live.selected));
     }
@@ -334,8 +344,7 @@ impl LandscapeTab {
             if !self.animation.is_recording() {
                 self.player.show_settings(&mut self.editor.draft.document, &snapshot);
             }
-            self.live.marks.update(&snapshot.record);
-            self.live.snapshot = Some(snapshot);
+            self.live.take(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {
                 break;
             }

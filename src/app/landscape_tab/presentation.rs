@@ -4,7 +4,7 @@ use egui::{Align, Layout, Panel, Ui, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
 
 use super::LandscapeTab;
-use super::draw::ROOM_FOR_PLOTS;
+use super::draw::{ROOM_FOR_PLOTS, chosen};
 use crate::app::controls::SliderId;
 use crate::app::live::Requests;
 use crate::app::transport;
@@ -20,7 +20,9 @@ impl LandscapeTab {
     pub(super) fn draw_presentation(&mut self, ui: &mut Ui, layout: &WindowLayout, requests: &mut Requests) {
         Panel::bottom("presentation bar").show(ui, |ui| {
             ui.add_space(2.0);
-            self.timeline.ui(ui, &self.editor.draft.document, &self.live, requests);
+            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+            live.chosen = live.chosen.min(document.count() - 1);
+            chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
             self.bar(ui, requests);
             ui.add_space(1.0);
         });
@@ -39,7 +41,8 @@ impl LandscapeTab {
     /// the row of the state.
     fn bar(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let of_lesson = self.editor.lesson_sliders();
-        let spec = &mut self.editor.draft.document.spec;
+        let place = self.live.chosen;
+        let Some(spec) = self.editor.draft.document.specs_mut().nth(place) else { return };
         let sliders = self.controls.pins.sliders(of_lesson, spec);
         if let [slider] = sliders.as_slice() {
             ui.horizontal(|ui| {

@@ -5,7 +5,7 @@ use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RatedRul
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
-use valleyscope_experiments::preset::{FormatVersion, LandscapePreset};
+use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::ticks::significant;
 
 use crate::figure::{axis_label, optimizer_colors};
@@ -27,13 +27,8 @@ pub(super) fn landscape(
     let row = value(&spec.rows, diagram.rows()[pixel[0]]);
     let column = value(&spec.columns, diagram.columns()[pixel[1]]);
     Some(LandscapePreset {
-        version: FormatVersion,
-        title: format!("{row}, {column}"),
         description: format!("A pixel of the diagram \"{title}\", each optimizer at its best learning rate there."),
-        simulation: simulation(diagram, pixel, cell, metric)?,
-        view: None,
-        lesson: Vec::new(),
-        changes: Vec::new(),
+        ..LandscapePreset::new(format!("{row}, {column}"), simulation(diagram, pixel, cell, metric)?)
     })
 }
 

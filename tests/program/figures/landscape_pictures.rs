@@ -1,12 +1,14 @@
 //! The figure of a landscape.
 
+use std::collections::BTreeSet;
+
 use resvg::usvg::roxmltree::Document;
 use valleyscope::figure::{Figure, FigureError, Format, Options, PAGE_MM, Trajectories, TrajectoriesError};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
-use valleyscope_engine::simulation::Simulation;
-use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_engine::quantity::{LearningRate, Noise, StartCoordinate};
+use valleyscope_engine::simulation::{Setting, Simulation};
+use valleyscope_experiments::preset::{Beside, LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, ViewSettings};
 
 use super::scan_pictures::{frames, near, paths, texts};
@@ -143,7 +145,7 @@ fn contour_lines_have_the_losses_of_their_levels() {
     let document = Document::parse(&svg).expect("well-formed XML");
     let ([x, y], [left, _, right, _]) = (axes(&document, GROUND), frames(&document)[GROUND]);
     let landscape = preset.simulation.landscape.landscape();
-    let mut levels = std::collections::BTreeSet::new();
+    let mut levels = BTreeSet::new();
     let lines = ["#000000", "#ffffff"].map(|color| paths(&document, color, CONTOUR)).concat();
     for [at_x, at_y] in lines.into_iter().flatten().filter(|[x, _]| (left..=right).contains(x)) {
         let loss = landscape.loss([x.value(at_x), y.value(at_y)]);
@@ -307,4 +309,56 @@ fn a_landscape_is_drawn_in_every_format_and_width_or_refused() {
     }
     let narrow = figure.render(&Options { width_mm: 25.0, font_size: 20.0, title: false });
     assert!(matches!(narrow, Err(FigureError::TooNarrow { .. })));
+}
+
+/// Returns the short preset with further noises beside its own.
+fn beside(noises: &[f64]) -> LandscapePreset {
+    let set = |noise: &f64| Beside { set: vec![Setting::Noise(Noise::clamped(*noise).into())], ..Beside::default() };
+    LandscapePreset { beside: noises.iter().map(set).collect(), ..short() }
+}
+
+#[test]
+fn simulations_side_by_side_share_axes_and_one_colour_bar() {
+    for noises in [&[3.0][..], &[2.0, 3.0], &[2.0, 3.0, 4.0]] {
+        let preset = beside(noises);
+        let svg = drawn(&preset, PAGE_MM);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        let count = 1 + noises.len();
+        assert_eq!(document.descendants().filter(|node| node.has_tag_name("image")).count(), count);
+        // The frames of the landscapes, of the bar and of two plots.
+        let frames = frames(&document);
+        assert_eq!(frames.len(), count + 3, "{frames:?}");
+        let size = |[left, top, right, bottom]: [f64; 4]| [right - left, bottom - top];
+        for frame in &frames[..count] {
+            (0..2).for_each(|side| near(size(*frame)[side], size(frames[0])[side]));
+        }
+        near(frames[1][1], frames[0][1]);
+        assert!(frames[1][0] > frames[0][2], "the second is at the right of the first");
+        let texts = texts(&document);
+        let titles = texts.iter().filter(|(text, ..)| text.contains(": σ = "));
+        let expected = [1.0].iter().chain(noises).zip(["A", "B", "C", "D"]);
+        let expected: Vec<String> = expected.map(|(noise, letter)| format!("{letter}: σ = {noise}")).collect();
+        let found: Vec<&str> = titles.map(|(text, ..)| *text).collect();
+        // Above the landscapes, and in the legend.
+        assert_eq!(found[..count], expected);
+        assert_eq!(found[count..], expected);
+        for name in ["loss L", "Adam", "Signum"] {
+            assert!(texts.iter().any(|(text, ..)| *text == name), "{name}");
+        }
+        assert_eq!(texts.iter().filter(|(text, ..)| *text == "Adam").count(), 1, "one entry for all simulations");
+        assert_eq!(texts.iter().filter(|(text, ..)| *text == "y").count(), count.div_ceil(2), "a label for each row");
+    }
+}
+
+#[test]
+fn plots_of_simulations_side_by_side_are_whole_and_dashed() {
+    let svg = drawn(&beside(&[2.0, 3.0, 4.0]), PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let curves = document
+        .descendants()
+        .filter(|node| node.has_tag_name("path") && node.attribute("stroke-width") == Some("1.1"));
+    let patterns: BTreeSet<Option<&str>> = curves.map(|node| node.attribute("stroke-dasharray")).collect();
+    let lengths: Vec<usize> = patterns.iter().map(|pattern| pattern.map_or(0, |it| it.split(' ').count())).collect();
+    assert_eq!(lengths.iter().sum::<usize>(), 2 + 2 + 4, "whole, dashed, dotted and dash-dotted: {patterns:?}");
+    assert_eq!(patterns.len(), 4);
 }

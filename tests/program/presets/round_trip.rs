@@ -6,7 +6,7 @@ use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
-use valleyscope_experiments::preset::{Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins};
+use valleyscope_experiments::preset::{Beside, Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
 
 use super::refusals::GOOD;
@@ -218,9 +218,10 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
     let section = proptest::option::of("[a-zé ]{0,20}x");
     let claims = prop::collection::vec(claim(), 0..3);
     let text = r#"[a-z"\\ \nωé]{1,30}x"#;
-    let step = (section, text, prop::collection::vec(setting(), 0..4), any::<bool>(), show, claims);
-    let step = step.prop_map(|(section, text, set, play, show, claims)| {
-        let mut step = LessonStep { section, text, set, play, show, claims };
+    let settings = || prop::collection::vec(setting(), 0..4);
+    let step = (section, text, settings(), prop::collection::vec(settings(), 0..3), any::<bool>(), show, claims);
+    let step = step.prop_map(|(section, text, set, beside, play, show, claims)| {
+        let mut step = LessonStep { section, text, set, beside, play, show, claims };
         if step.goes_on() {
             // Otherwise the run would have to pause later than that of the previous step.
             step.set.push(Setting::Noise(Noise::clamped(1.0).into()));
@@ -231,11 +232,18 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
         changes.sort_by_key(|&(step, _)| step);
         changes.into_iter().map(|(step, set)| Change { step, set }).collect::<Vec<_>>()
     });
+    let beside = (proptest::option::of("[a-zσ ]{0,20}x"), settings(), settings());
+    let beside = beside.prop_map(|(name, set, changes)| {
+        let changes = changes.into_iter().enumerate().map(|(step, set)| Change { step: step as u64, set });
+        Beside { name, simulation: None, set, changes: changes.collect() }
+    });
+    let beside = prop::collection::vec(beside, 0..=Beside::MOST);
     let texts = (r#"[ -~αβ]{0,40}x"#, r#"[ -~\n]{0,60}"#);
-    (texts, simulation(), proptest::option::of(view()), prop::collection::vec(step, 0..4), changes).prop_map(
-        |((title, description), simulation, view, lesson, changes)| LandscapePreset {
+    (texts, simulation(), proptest::option::of(view()), beside, prop::collection::vec(step, 0..4), changes).prop_map(
+        |((title, description), simulation, view, beside, lesson, changes)| LandscapePreset {
             description,
             view,
+            beside,
             lesson,
             changes,
             ..LandscapePreset::new(title, simulation)

@@ -18,6 +18,7 @@ mod queue;
 mod raw;
 mod rule_text;
 mod session;
+mod side_by_side;
 mod timeline;
 mod training;
 mod training_exports;

@@ -167,7 +167,7 @@ fn noise_around(outline: Outline<'_>, end: usize) -> Option<Range<usize>> {
     let path = outline.path_at(end.saturating_sub(1))?;
     let field = path.find("noise").map(|at| &path[..at + "noise".len()])?;
     let span = outline.exact(field)?;
-    ["simulation.noise", "sweep.noise"].contains(&field).then_some(span)
+    ["simulation.noise", "sweep.noise"].iter().any(|noise| field.ends_with(noise)).then_some(span)
 }
 
 fn describe(text: &str, token: Range<usize>) -> String {

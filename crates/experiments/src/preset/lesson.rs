@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::Setting;
 use valleyscope_engine::spec_error::{SpecError, broken};
 
-use super::LandscapePreset;
 use super::validate::check_setting;
+use super::{LandscapePreset, beside};
 use crate::view::DiagnosticMetric;
 
 /// One step of a lesson.
@@ -22,6 +22,9 @@ pub struct LessonStep {
     /// continues.
     #[serde(default)]
     pub set: Vec<Setting>,
+    /// Settings of simulations that are shown beside this one, each on top of those of this step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Vec<Setting>>,
     /// Whether the run plays when the step is shown; otherwise it continues to play or stays paused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub play: bool,
@@ -117,6 +120,7 @@ pub(super) fn check(preset: &LandscapePreset) -> Result<(), SpecError> {
             check_setting(&mut simulation, setting, || format!("{path}.set[{index}]"))?;
         }
         check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
+        beside::check_step(&path, step, &simulation)?;
         check_shown(&path, &step.show)?;
         for (index, claim) in step.claims.iter().enumerate() {
             check_claim(&format!("{path}.claims[{index}]"), claim)?;

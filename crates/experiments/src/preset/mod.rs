@@ -7,6 +7,7 @@
 //!     description: "One sentence for the menu.",
 //!     simulation: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.005))]),
 //!     view: (follow: true),                                        // optional
+//!     beside: [(set: [Noise(2.0)])],                               // optional
 //!     lesson: [(text: "Without noise …", set: [Noise(0.0)])],      // optional
 //!     changes: [(step: 100, set: Noise(2.0))],                     // optional
 //! )
@@ -19,6 +20,7 @@
 //! Values of optional fields are written without `Some`. Unknown fields and out-of-range or contradictory values are
 //! refused with their line and column, see [`Fault`].
 
+mod beside;
 mod builtin;
 mod changed;
 mod error;
@@ -39,6 +41,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use crate::format_version::FormatVersion;
+pub use beside::{Beside, LETTERS, TitledSimulation, titles_side_by_side};
 pub use builtin::{BuiltIn, built_ins};
 pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
@@ -140,6 +143,9 @@ pub struct LandscapePreset {
     /// The view; without it, opening the preset keeps the current view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<ViewSettings>,
+    /// The simulations beside this one, on the same clock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// Numbered steps to walk a class through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lesson: Vec<LessonStep>,
@@ -170,6 +176,7 @@ impl LandscapePreset {
             description: String::new(),
             simulation,
             view: None,
+            beside: Vec::new(),
             lesson: Vec::new(),
             changes: Vec::new(),
         }
@@ -182,16 +189,7 @@ impl LandscapePreset {
 
     /// Returns the steps after which the recorded session finally pauses; `None` where it continues.
     pub fn planned_steps(&self) -> Option<u64> {
-        let mut planned = self.simulation.steps;
-        for change in &self.changes {
-            if planned.is_some_and(|steps| change.step > steps) {
-                break;
-            }
-            if let Setting::Steps(steps) = change.set {
-                planned = steps;
-            }
-        }
-        planned
+        planned_steps(&self.record())
     }
 
     /// Returns the simulation with the settings in force at a step of the lesson, counted from 0: those of all
@@ -208,6 +206,20 @@ impl LandscapePreset {
     pub fn lesson_misfit(&self) -> Option<SettingError> {
         self.simulation_at(self.lesson.len()).err()
     }
+}
+
+/// Returns the steps after which a session finally pauses; `None` where it continues.
+pub fn planned_steps(session: &Record) -> Option<u64> {
+    let mut planned = session.spec.steps;
+    for change in &session.changes {
+        if planned.is_some_and(|steps| change.step > steps) {
+            break;
+        }
+        if let Setting::Steps(steps) = change.set {
+            planned = steps;
+        }
+    }
+    planned
 }
 
 impl Preset {

@@ -54,7 +54,7 @@ impl Preset {
     fn paths(&self, path: &str) -> Vec<String> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let of_file: &[&str] = match self {
-            Preset::Landscape(_) => &["simulation", "view", "lesson", "changes"],
+            Preset::Landscape(_) => &["simulation", "view", "beside", "lesson", "changes"],
             Preset::Sweep(_) => &["sweep"],
             _ => &["runs", "scan"],
         };

@@ -10,6 +10,8 @@ const COLUMNS: usize = 36;
 const ROWS: usize = 24;
 /// A scale is kept until it is wrong by this factor.
 const TOLERANCE: f64 = 2.5;
+/// The scale where no loss is in view.
+const NOTHING_IN_VIEW: SymLog = SymLog { linear: 1.0, max: 10.0 };
 
 /// The colour scale of the previous view, which is kept if possible.
 #[derive(Debug, Default)]
@@ -18,14 +20,18 @@ pub struct AutoScale {
 }
 
 impl AutoScale {
-    /// Returns the scale for the part of the landscape that `viewport` shows.
+    /// Returns the scale for the parts of landscapes that are in view, one or several side by side.
     ///
     /// The end of the colours is about the highest loss in view, except for the highest tenth. Linear is a twelfth of
     /// the deepest descent in view, so that the gentle slope −cu takes a good part of the colours however high the
     /// walls are. Both are rounded to 1, 2 or 5 times a power of ten, and kept until they are off by more than a factor
-    /// of 2.5.
-    pub fn update(&mut self, landscape: &Landscape, viewport: &Viewport) -> SymLog {
-        let wanted = suitable(landscape, viewport);
+    /// of 2.5. Several views share the largest end and the smallest linear part.
+    pub fn update(&mut self, views: &[(&Landscape, Viewport)]) -> SymLog {
+        // Landscapes side by side are often the same, in the same view.
+        let distinct = views.iter().enumerate().filter(|(index, view)| !views[..*index].contains(view));
+        let wanted = distinct.map(|(_, (landscape, viewport))| suitable(landscape, viewport));
+        let shared = |a: SymLog, b: SymLog| SymLog { linear: a.linear.min(b.linear), max: a.max.max(b.max) };
+        let wanted = wanted.reduce(shared).unwrap_or(NOTHING_IN_VIEW);
         let scale = match self.current {
             None => SymLog { linear: nice_step(wanted.linear), max: nice_step(wanted.max) },
             Some(current) => SymLog {
@@ -57,7 +63,7 @@ fn suitable(landscape: &Landscape, viewport: &Viewport) -> SymLog {
         }
     }
     if losses.is_empty() {
-        return SymLog { linear: 1.0, max: 10.0 };
+        return NOTHING_IN_VIEW;
     }
     losses.sort_by(f64::total_cmp);
     let deepest = (-losses[0]).max(0.0);

@@ -8,7 +8,7 @@ use egui::{Rect, Sense, TextStyle, Ui, Vec2, vec2};
 use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{Band, DiagnosticMetric};
+use valleyscope_experiments::view::{Band, Dash, DiagnosticMetric};
 
 use super::chart::{Chart, ChartMark, ChartSeries, pointed_at};
 use super::choices::PlotChoices;
@@ -23,6 +23,7 @@ use crate::app::plot::{ShownPlot, Zoom};
 use crate::app::setting_marks::SettingMark;
 use crate::app::timeline::words;
 use crate::app::{Action, Document, Live, Requests};
+use crate::player::Snapshot;
 
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
@@ -179,12 +180,11 @@ impl DiagnosticsPanel {
 
     /// Updates the curves of these metrics.
     fn prepare(&mut self, metrics: &[DiagnosticMetric], document: &Document, live: &Live) {
-        if !self.frozen
-            && let Some(snapshot) = &live.snapshot
-        {
-            self.history.update(snapshot);
+        if !self.frozen {
+            let snapshots: Vec<&Snapshot> = (0..document.count()).map_while(|place| live.snapshot_of(place)).collect();
+            self.history.update(&snapshots);
         }
-        self.history.name_ensembles(&document.spec);
+        self.history.name_ensembles(document);
         self.update_curves(metrics);
     }
 
@@ -241,7 +241,7 @@ impl DiagnosticsPanel {
         let [from, to] = self.zoom.x.unwrap_or_else(|| self.whole_run());
         let near = (to - from) * f64::from(NEAR_MARKS / width.max(1.0));
         // The place of step 0 on a logarithmic axis is infinitely far away.
-        let groups = live.marks.groups(|step| scale.place(step as f64).max(-1.0), near);
+        let groups = live.marks_of(live.chosen).groups(|step| scale.place(step as f64).max(-1.0), near);
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
             ChartMark { step, place: scale.place(step as f64), text: words(group, document) }
@@ -317,7 +317,7 @@ impl DiagnosticsPanel {
             ui.label(egui::RichText::new(metric.info().title).strong().text_style(TextStyle::Small))
                 .on_hover_text(metric.info().explanation);
             if metric == DiagnosticMetric::FreeEnergy {
-                temperature_control(ui, document);
+                document.with_session(live.chosen, |document| temperature_control(ui, document));
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 let mut log = self.log.contains(&metric);
@@ -334,12 +334,14 @@ impl DiagnosticsPanel {
         });
         let (y_scale, curves) = self.curves.metrics.get(index)?;
         let theme = ui.ctx().theme();
+        let is_side_by_side = self.history.is_side_by_side();
         let shown = self.history.ensembles.iter().zip(curves);
         let series = shown
             .filter(|(ensemble, _)| !live.hidden.contains(&ensemble.optimizer))
             .map(|(ensemble, curve)| ChartSeries {
-                name: &ensemble.name,
+                name: if is_side_by_side { ensemble.name_beside() } else { ensemble.name.clone() },
                 color: ensemble.color(document, theme),
+                dash: Dash::SIDE_BY_SIDE[ensemble.place],
                 buckets: &ensemble.buckets,
                 curve,
             })

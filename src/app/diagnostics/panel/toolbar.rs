@@ -2,6 +2,7 @@
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{PopupCloseBehavior, Ui};
+use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
@@ -9,6 +10,7 @@ use super::super::history::EnsembleHistory;
 use super::super::table::{Table, TableContents};
 use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
 use crate::app::{Action, Document, Live, Requests};
+use crate::player::OptimizerHistory;
 
 /// The height of a panel, in points, below which its tools are in a menu.
 const LOW: f32 = 340.0;
@@ -95,16 +97,24 @@ impl DiagnosticsPanel {
         let last = if self.frozen { self.history.last_step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
         // A name in a table does not depend on the other optimizers' settings.
+        let is_side_by_side = self.history.is_side_by_side();
         let named = |ensemble: &EnsembleHistory| {
-            let name = document.spec.name_of(ensemble.optimizer);
-            (ensemble.optimizer, name.unwrap_or_else(|| ensemble.name.clone()))
+            let name = ensemble.spec(document).and_then(|spec| spec.name_of(ensemble.optimizer));
+            let name = name.unwrap_or_else(|| ensemble.name.clone());
+            let name = if is_side_by_side { format!("{name} ({})", LETTERS[ensemble.place]) } else { name };
+            (ensemble.place, ensemble.optimizer, name)
         };
         let contents = TableContents {
             optimizers: shown().map(named).collect(),
             metrics: self.displayed(),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
         };
-        let frozen = || shown().map(|ensemble| (ensemble.optimizer, ensemble.buckets.clone())).collect();
+        let history = |of: &EnsembleHistory| OptimizerHistory {
+            place: of.place,
+            optimizer: of.optimizer,
+            buckets: of.buckets.clone(),
+        };
+        let frozen = || shown().map(history).collect();
         self.table = Some(Table::begin(ui.ctx(), contents, self.frozen.then(frozen), requests));
     }
 }
