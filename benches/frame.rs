@@ -14,10 +14,15 @@ use std::sync::Arc;
 use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
-use valleyscope::app::{AppOptions, PlaybackPace, TrainingPaths, Valleyscope};
+use valleyscope::app::animation::{AnimationFormat, AnimationJob, FrameSteps};
+use valleyscope::app::diagnostics::PlotChoices;
+use valleyscope::app::exports::Progress;
+use valleyscope::app::picture::{PictureOptions, PictureSubject};
+use valleyscope::app::{AppOptions, Graphics, PlaybackPace, TrainingPaths, Valleyscope};
 use valleyscope_engine::landscape::LandscapeFormula;
-use valleyscope_engine::quantity::StepCount;
-use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, built_ins};
+use valleyscope_engine::quantity::{Noise, StepCount};
+use valleyscope_engine::simulation::Setting;
+use valleyscope_experiments::preset::{Beside, Library, Loaded, Preset, PresetSource, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
@@ -456,6 +461,78 @@ fn paused(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing(bencher: Bencher) {
     frames(bencher, true, PlaybackPace::default());
+}
+
+/// Measures frames at 60 steps a second, while an animation of the landscape and its plots is drawn and encoded.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_beside_an_export(bencher: Bencher) {
+    let window = Window::open(true, PlaybackPace::default());
+    let Preset::Landscape(preset) = preset().preset else { panic!("a landscape") };
+    let choices = PlotChoices::default();
+    let job = AnimationJob {
+        subject: PictureSubject {
+            records: preset.records().expect("it is valid"),
+            titles: Vec::new(),
+            title: preset.title,
+            view: preset.view.unwrap_or_default(),
+            seen: None,
+            selected: None,
+            hidden: Default::default(),
+            plots: choices.shown.iter().copied().collect(),
+            choices,
+        },
+        options: PictureOptions::new(egui::Theme::Dark),
+        steps: FrameSteps { from: 0, to: 100_000, every: 3, frames_per_sec: 20 },
+        format: AnimationFormat::Gif,
+        target: window.folder.path().join("run.gif"),
+        overwrite: Overwrite::No,
+    };
+    let graphics = Graphics::of(&window.graphics);
+    let progress = Arc::new(Progress::new(job.steps.frames()));
+    let of_thread = Arc::clone(&progress);
+    let thread = std::thread::spawn(move || job.run(&graphics, &of_thread));
+    while progress.done() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    measure(bencher, window);
+    progress.cancel();
+    thread.join().expect("it ends").expect("it draws until then");
+}
+
+/// Measures frames at 60 steps a second with three old futures of as many particles.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_with_branches(bencher: Bencher) {
+    let mut window = Window::open(false, PlaybackPace { unlimited: true, ..PlaybackPace::default() });
+    window.press_with(egui::Key::Space, egui::Modifiers::NONE);
+    window.until(|app| app.live().snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 1000));
+    for branches in 1..=3 {
+        // The key of a step back pauses the run, and a click on the slider changes the noise.
+        window.press_with(egui::Key::ArrowLeft, egui::Modifiers::SHIFT);
+        window.until(|app| {
+            app.live().snapshot.as_ref().is_some_and(|it| it.step < it.last_step && !app.live().is_playing())
+        });
+        let place = window.place_of("Noise σ") + egui::vec2(6.0 * branches as f32, 0.0);
+        window.press_pointer(place);
+        let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::NONE);
+        window.events.push(egui::Event::PointerButton { pos: place, button, pressed: false, modifiers });
+        window.until(|app| app.live().snapshot.as_ref().is_some_and(|it| it.others.len() == branches));
+    }
+    window.press_with(egui::Key::Num6, egui::Modifiers::ALT);
+    window.press_with(egui::Key::Space, egui::Modifiers::NONE);
+    measure(bencher, window);
+}
+
+/// Measures frames at 60 steps a second of two simulations side by side, each of 4 optimizers × 1,000 particles.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_side_by_side(bencher: Bencher) {
+    let mut beside = preset();
+    let Preset::Landscape(landscape) = &mut beside.preset else { panic!("a landscape") };
+    let set = vec![Setting::Noise(Noise::clamped(3.0).into())];
+    landscape.beside = vec![Beside { set, ..Beside::default() }];
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let pace = Some(PlaybackPace::default());
+    let options = AppOptions { preset: Some(beside), play: true, pace, ..AppOptions::default() };
+    measure(bencher, Window::in_folder(folder, options, None));
 }
 
 /// Measures frames at full speed: between two frames all trails are replaced.

@@ -12,11 +12,15 @@ struct Ground {
     numbers: array<vec4<f32>, 4>,
     units_per_px: f32,
     center_loss: f32,
-    // 1 / linear, and ½ / ln(1 + max / linear), of the symmetric logarithm.
+    // 1 / linear, the inverse of the colour bar's length in logarithms, and the position of 0 on the colour bar.
     inv_linear: f32,
-    half_inv_log: f32,
-    // The number of contour intervals: lines lie at every 1 / contours of the colour bar; 0 for none.
+    inv_length: f32,
+    zero: f32,
+    // The number of contour intervals: lines lie at every 1 / contours of the colour bar, counted from 0; 0 for none.
     contours: f32,
+    // The numbers of the lowest and of the highest contour.
+    lowest_contour: f32,
+    highest_contour: f32,
     // The contour nearest to the centre's loss, and how far the centre's loss is above it.
     center_level: f32,
     center_gap: f32,
@@ -58,7 +62,7 @@ fn hatch(pixel: vec2<f32>) -> vec3<f32> {
 
 // Returns the position on the colour bar, not clamped to 0 and 1.
 fn scale_position(loss: f32) -> f32 {
-    return 0.5 + ground.half_inv_log * sign(loss) * log(1.0 + abs(loss) * ground.inv_linear);
+    return ground.zero + ground.inv_length * sign(loss) * log(1.0 + abs(loss) * ground.inv_linear);
 }
 
 struct Contour {
@@ -71,11 +75,11 @@ struct Contour {
 fn nearest_contour(loss: Loss, position: f32) -> Contour {
     let loss_per_px = length(loss.gradient) * ground.units_per_px;
     let levels_per_loss =
-        ground.contours * ground.half_inv_log * ground.inv_linear / (1.0 + abs(loss.value) * ground.inv_linear);
+        ground.contours * ground.inv_length * ground.inv_linear / (1.0 + abs(loss.value) * ground.inv_linear);
     let levels_per_px = max(loss_per_px * levels_per_loss, 1e-30);
 
-    let levels = position * ground.contours;
-    let level = clamp(round(levels), 0.0, ground.contours);
+    let levels = (position - ground.zero) * ground.contours;
+    let level = clamp(round(levels), ground.lowest_contour, ground.highest_contour);
     var distance_px = abs(levels - level) / levels_per_px;
     if loss.is_relative && level == ground.center_level {
         distance_px = abs(ground.center_gap + loss.above_center) / max(loss_per_px, 1e-30);
@@ -83,7 +87,7 @@ fn nearest_contour(loss: Loss, position: f32) -> Contour {
     // On steep walls the lines would merge into a moiré: they fade where they are close.
     let spacing_px = 1.0 / levels_per_px;
     let coverage = inside(distance_px - 0.5 * ground.contour_width_px) * smoothstep(3.0, 7.0, spacing_px);
-    return Contour(level / ground.contours, coverage);
+    return Contour(ground.zero + level / ground.contours, coverage);
 }
 
 @fragment

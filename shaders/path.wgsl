@@ -1,8 +1,9 @@
-// An opaque line through an ensemble's mean positions, drawn twice: wide and dark, then narrow in colour.
+// A line through an ensemble's mean positions, drawn twice: wide and dark, then narrow in colour.
 
 struct Path {
     color: vec3<f32>,
     half_width_px: f32,
+    opacity: f32,
 }
 
 @group(1) @binding(0) var<uniform> path: Path;
@@ -32,5 +33,5 @@ fn path_vertex(
 @fragment
 fn path_fragment(in: Varying) -> @location(0) vec4<f32> {
     let pixel = stroke_pixel(in.from_start, in.along, in.start_cut, in.end_cut);
-    return target_color(path.color, visibility * inside(pixel.distance_px - path.half_width_px));
+    return target_color(path.color, path.opacity * visibility * inside(pixel.distance_px - path.half_width_px));
 }

@@ -8,6 +8,7 @@ struct Disc {
     // The ring's radius to the middle of its line; 0 for no ring.
     ring_radius_px: f32,
     ring_half_width_px: f32,
+    opacity: f32,
 }
 
 @group(1) @binding(0) var<uniform> disc: Disc;
@@ -39,5 +40,5 @@ fn point_fragment(in: Varying) -> @location(0) vec4<f32> {
         color = over(dark * inside(from_ring - disc.edge_px), color);
         color = over(target_color(vec3<f32>(1.0), inside(from_ring)), color);
     }
-    return visibility * color;
+    return disc.opacity * visibility * color;
 }

@@ -4,8 +4,12 @@
 struct Surface {
     // The direction to the light, of length 1.
     light: vec3<f32>,
-    // The number of contour intervals: lines lie at every 1 / contours of the colour bar; 0 for none.
+    // The number of contour intervals: lines lie at every 1 / contours of the colour bar, counted from 0; 0 for none.
     contours: f32,
+    // The position of 0 on the colour bar, and the numbers of the lowest and of the highest contour.
+    zero: f32,
+    lowest_contour: f32,
+    highest_contour: f32,
     contour_width_px: f32,
     // The brightness without light, and what full light adds to it.
     ambient: f32,
@@ -73,17 +77,17 @@ fn surface_vertex(@builtin(vertex_index) index: u32, @builtin(instance_index) in
 
 @fragment
 fn surface_fragment(in: Varying) -> @location(0) vec4<f32> {
-    let levels = in.level * surface.contours;
+    let levels = (in.level - surface.zero) * surface.contours;
     let levels_per_px = max(length(vec2<f32>(dpdx(levels), dpdy(levels))), 1e-30);
     if in.hole > 0.0 {
         discard;
     }
     var color = ground_color(in.level);
     if in.is_wall == 0u && surface.contours > 0.0 {
-        let line = clamp(round(levels), 0.0, surface.contours);
+        let line = clamp(round(levels), surface.lowest_contour, surface.highest_contour);
         let distance_px = abs(levels - line) / levels_per_px;
         let coverage = inside(distance_px - 0.5 * surface.contour_width_px) * smoothstep(3.0, 7.0, 1.0 / levels_per_px);
-        color = lined(color, line / surface.contours, coverage);
+        color = lined(color, surface.zero + line / surface.contours, coverage);
     }
     let lit = max(dot(normalize(in.normal), surface.light), 0.0);
     let shade = surface.ambient + surface.diffuse * lit;

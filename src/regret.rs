@@ -94,6 +94,7 @@ pub fn figure(courses: &[RegretCurve]) -> Figure {
             range: across(Some([0.0, last.log10()])),
         },
         plots,
+        marks: Vec::new(),
     })
 }
 

@@ -17,7 +17,23 @@ function show(index, at, plays) {
     by("lesson").scrollTop = 0;
   }
   play(plays && state.at < present().to);
+  writeAddress();
   redraw();
+}
+
+// Writes where the reader is into the address: the step, and that of the run unless it plays or is where it begins.
+// Browsers refuse many changes in a short time, as by a drag.
+function writeAddress() {
+  clearTimeout(state.address);
+  state.address = setTimeout(() => {
+    const at = Math.floor(state.at);
+    const place = state.isPlaying || at === present().from ? "" : `:${at}`;
+    try {
+      history.replaceState(null, "", `#${state.index + 1}${place}`);
+    } catch {
+      // Some browsers refuse a new address for a file on a disk.
+    }
+  }, 200);
 }
 
 // Writes everything that stays while the run plays.
@@ -26,17 +42,46 @@ function write() {
   by("number").textContent = `${state.index + 1} / ${data.steps.length}`;
   by("previous").disabled = state.index === 0;
   by("next").disabled = state.index + 1 === data.steps.length;
+  by("section").textContent = sectionOf(state.index) ?? "";
   by("text").textContent = step.text;
   by("scrubber").max = step.to;
+  writeMarks(step);
   writeSettings(step, data.steps[state.index - 1]);
+  writeRule(step);
+  writeFigure(step);
   writeLegend(step);
   writePlots(step);
   writeRules(step);
-  try {
-    history.replaceState(null, "", `#${state.index + 1}`);
-  } catch {
-    // Some browsers refuse a new address for a file on a disk.
-  }
+}
+
+// Returns the name of the section in which a step is.
+function sectionOf(index) {
+  return data.steps.slice(0, index + 1).findLast(({ section }) => section)?.section;
+}
+
+// Writes the marks above the scrubber. A click goes to a mark's step.
+function writeMarks(step) {
+  const marks = step.marks.filter(([at]) => at <= step.to).map(([at, words]) => {
+    const button = element("button", { title: `Step ${at}: ${words}`, onclick: () => show(state.index, at, false) }, "▼");
+    button.setAttribute("aria-label", `Step ${at}: ${words}`);
+    button.style.left = `${(100 * at) / (step.to || 1)}%`;
+    return button;
+  });
+  by("marks").replaceChildren(...marks);
+}
+
+// Writes the update rule that the step is about.
+function writeRule(step) {
+  const shown = step.formula === null ? [] : [ruleOf(step.optimizers[step.formula], null)];
+  by("rule").replaceChildren(...shown);
+}
+
+function writeFigure(step) {
+  const figure = data.figures[step.figure];
+  by("figure").hidden = !figure;
+  if (!figure) return;
+  by("figure").querySelector("figcaption").textContent = figure.title;
+  Object.assign(by("figure").querySelector("img"), { src: figure.image, alt: figure.words });
 }
 
 function element(name, attributes, ...children) {
@@ -98,12 +143,15 @@ function writePlots(step) {
 
 function writeRules(step) {
   const before = data.steps[state.index - 1];
-  const rules = step.optimizers.map(({ name, settings, formulas }, i) => {
-    const lines = formulas.flatMap(([rule, meaning]) => [element("dt", {}, rule), element("dd", {}, meaning)]);
-    const words = marked(settings, before?.optimizers[i].settings);
-    return element("div", { className: "rule" }, element("h3", {}, name), element("p", { className: "settings" }, ...words), element("dl", {}, ...lines));
-  });
+  const rules = step.optimizers.map((optimizer, i) => ruleOf(optimizer, before?.optimizers[i].settings));
   by("rules").replaceChildren(...rules);
+}
+
+// Returns the update rule of an optimizer, with its settings, those that are new since the previous step marked.
+function ruleOf({ name, settings, formulas }, before) {
+  const lines = formulas.flatMap(([rule, meaning]) => [element("dt", {}, rule), element("dd", {}, meaning)]);
+  const words = element("p", { className: "settings" }, ...marked(settings, before));
+  return element("div", { className: "rule" }, element("h3", {}, name), words, element("dl", {}, ...lines));
 }
 
 // Draws at the next opportunity.
@@ -118,7 +166,10 @@ function draw(now) {
   if (state.isPlaying) {
     state.at = Math.min(state.at + (state.before === null ? 0 : (now - state.before) * 1e-3 * state.speed), present().to);
     state.before = now;
-    if (state.at >= present().to) play(false);
+    if (state.at >= present().to) {
+      play(false);
+      writeAddress();
+    }
   }
   const frame = frameOf(run(), Math.floor(state.at));
   const step = stepOf(run(), frame);
@@ -154,6 +205,7 @@ function play(isPlaying) {
 function togglePlay() {
   if (!state.isPlaying && state.at >= present().to) state.at = present().from < present().to ? present().from : 0;
   play(!state.isPlaying);
+  writeAddress();
 }
 
 // Goes to a step of the lesson; it plays if the lesson asks for it and the reader does not ask for less motion.
@@ -213,7 +265,8 @@ function begin() {
   for (const speed of SPEEDS) {
     by("speed").append(element("option", { value: speed, selected: speed === state.speed }, `${speed} steps/s`));
   }
-  data.steps.forEach(({ text }, i) => {
+  data.steps.forEach(({ section, text }, i) => {
+    if (section) by("list").append(element("li", {}, element("h3", {}, section)));
     const sentence = /^.*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text;
     const button = element("button", { onclick: () => (by("contents").close(), goTo(i)) }, `${i + 1}  ${sentence}`);
     by("list").append(element("li", {}, button));

@@ -61,6 +61,7 @@ function drawPlot(canvas, run, step, metric, frame) {
     context.globalAlpha = 1;
   });
   context.setLineDash([]);
+  drawMarks(context, area, across, step);
   context.strokeStyle = color("--weak");
   context.lineWidth = 1;
   context.beginPath();
@@ -84,6 +85,26 @@ function hidesAnother(run, metric, index, last, [low, high]) {
     for (let i = 0; i <= last; i++) alike += Math.abs(own[i] - other[i]) < 0.015 * (high - low);
     return alike > 0.7 * last;
   });
+}
+
+// Draws the named steps of the run, each with its words on the side with more room; neighbours are in different lines.
+function drawMarks(context, area, across, step) {
+  context.strokeStyle = context.fillStyle = color("--accent");
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "top";
+  context.lineWidth = 1;
+  context.setLineDash([4, 4]);
+  for (const [i, [at, words]] of step.marks.filter(([at]) => at <= step.to).entries()) {
+    const x = across(at);
+    context.beginPath();
+    context.moveTo(x, area.y);
+    context.lineTo(x, area.y + area.height);
+    context.stroke();
+    const isRight = x > area.x + area.width / 2;
+    context.textAlign = isRight ? "right" : "left";
+    context.fillText(words, isRight ? x - 4 : x + 4, area.y + 3 + 13 * (i % 3));
+  }
+  context.setLineDash([]);
 }
 
 // Draws the deviation over the particles, up to the present step.

@@ -36,6 +36,8 @@ pub struct PresetDraft {
     pub lesson_step: usize,
     /// True if the replaced preset has recorded changes, which this one leaves out.
     pub drops_changes: bool,
+    /// True if settings or the view of the lesson were changed since its step was shown, which this one leaves out.
+    pub drops_settings: bool,
 }
 
 /// A direction in an editor's undo history.
@@ -145,6 +147,14 @@ impl<D: Draft> Editor<D> {
         self.history.mark(&self.revision());
     }
 
+    /// Makes `draft` the state that undo restores next. Later ones than it are forgotten, as what led to them is gone;
+    /// `latest` is the last of them.
+    pub(super) fn continue_from(&mut self, draft: D, latest: D) {
+        let saved_state = self.saved_states.number();
+        let [state, latest] = [draft, latest].map(|draft| Revision { draft, saved_state });
+        self.history.continue_from(&state, &latest);
+    }
+
     /// Returns the state in which the draft was opened or saved.
     pub(super) fn saved_state(&self) -> &D::Saved {
         &self.saved_states.present().content
@@ -170,7 +180,13 @@ impl<D: Draft> Editor<D> {
 
     /// Makes a draft of `preset` that replaces the saved state when it is saved.
     pub(super) fn preset_draft(&self, preset: Preset) -> PresetDraft {
-        PresetDraft { preset, replaces: Some(self.saved_states.number()), lesson_step: 0, drops_changes: false }
+        PresetDraft {
+            preset,
+            replaces: Some(self.saved_states.number()),
+            lesson_step: 0,
+            drops_changes: false,
+            drops_settings: false,
+        }
     }
 
     /// Records that a preset was written to `file`, even if another was opened meanwhile. Returns the saved state if it
@@ -197,9 +213,11 @@ impl<D: Draft> Editor<D> {
         }
     }
 
-    /// Records the draft for undo, once a frame. Requests further frames until a change is stored.
-    pub(super) fn record_for_undo(&mut self, ctx: &Context) {
-        let revision = self.revision();
+    /// Records the draft for undo, as `prepare` changes it, once a frame. Requests further frames until a change is
+    /// stored.
+    pub(super) fn record_for_undo(&mut self, ctx: &Context, prepare: impl FnOnce(&mut D)) {
+        let mut revision = self.revision();
+        prepare(&mut revision.draft);
         self.history.feed(ctx.time(), &revision);
         if self.history.is_in_flux() {
             ctx.request_repaint_after(Duration::from_millis(600));

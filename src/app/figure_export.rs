@@ -1,23 +1,37 @@
-//! The dialog that exports the landscape as a figure for a paper, as `valleyscope figure` draws its preset.
+//! The dialog that exports the landscape, or the plots of its run, as a figure for a paper, as `valleyscope figure` draws
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use egui::{Context, ProgressBar, Ui};
+use egui::{Button, Context, ProgressBar, RadioButton, Ui};
 use valleyscope_experiments::preset::LandscapePreset;
+use valleyscope_experiments::view::ticks::grouped;
 
 use super::dialog;
 use super::figure_layout::FigureLayout;
 use super::live::Action;
-use crate::figure::{Figure, Format, Options, PAGE_MM, Trajectories};
+use crate::figure::{Figure, Format, Options, PAGE_MM, RunPlots, Trajectories};
 
 /// The dialog of the export, and the last chosen layout.
 pub(super) struct FigureExport {
     open: bool,
+    shows_plots: bool,
     paper: FigureLayout,
     format: Format,
     coming: Option<PendingFigure>,
+}
+
+/// The contents of a figure.
+pub(super) struct FigureSubject {
+    /// The landscape with its present settings.
+    pub preset: LandscapePreset,
+    /// The session so far, with its changes, and its last step.
+    pub session: LandscapePreset,
+    pub last_step: u64,
+    /// The plots on the screen.
+    pub plots: RunPlots,
 }
 
 /// A figure in progress. Its thread ends early when this is dropped.
@@ -32,6 +46,7 @@ impl Default for FigureExport {
         let options = Options { width_mm: PAGE_MM, ..Options::default() };
         FigureExport {
             open: false,
+            shows_plots: false,
             paper: FigureLayout { options, ..FigureLayout::default() },
             format: Format::Pdf,
             coming: None,
@@ -49,15 +64,14 @@ impl FigureExport {
     }
 
     /// Shows the dialog; returns the action that saves the file or reports the failure.
-    pub(super) fn ui(&mut self, ctx: &Context, preset: &LandscapePreset) -> Option<Action> {
+    pub(super) fn ui(&mut self, ctx: &Context, subject: &FigureSubject) -> Option<Action> {
         let (mut save, mut cancel) = (false, false);
         let is_closed = dialog::show(ctx, "figure export", "Export a figure", |ui| {
-            ui.weak(
-                "The landscape with the trajectories of its optimizers, computed from the start with the present settings, \
-                 and their losses, laid out for a paper.",
-            );
-            ui.add_space(6.0);
-            ui.add_enabled_ui(self.coming.is_none(), |ui| self.choose(ui));
+            ui.add_enabled_ui(self.coming.is_none(), |ui| {
+                self.choose_content(ui, subject);
+                ui.add_space(6.0);
+                self.choose(ui);
+            });
             ui.add_space(6.0);
             if let Some(coming) = &self.coming {
                 let part = coming.done.load(Ordering::Relaxed) as f32 / coming.steps.max(1) as f32;
@@ -65,7 +79,7 @@ impl FigureExport {
                 ui.add_space(6.0);
             }
             ui.horizontal(|ui| {
-                save = ui.add_enabled(self.coming.is_none(), egui::Button::new("Save…")).clicked();
+                save = ui.add_enabled(self.coming.is_none(), Button::new("Save…")).clicked();
                 cancel = ui.button("Cancel").clicked();
             });
         });
@@ -74,7 +88,7 @@ impl FigureExport {
             return None;
         }
         if save {
-            match begin(ctx, preset, self.paper, self.format) {
+            match begin(ctx, subject, self.shows_plots, self.paper, self.format) {
                 Ok(coming) => self.coming = Some(coming),
                 Err(reason) => return Some(self.answer(Err(reason))),
             }
@@ -88,6 +102,30 @@ impl FigureExport {
             Err(TryRecvError::Disconnected) => Err("The thread that draws the figure failed.".to_owned()),
         };
         Some(self.answer(made))
+    }
+
+    fn choose_content(&mut self, ui: &mut Ui, subject: &FigureSubject) {
+        let is_empty = subject.plots.metrics.is_empty() || subject.last_step == 0;
+        self.shows_plots &= !is_empty;
+        ui.horizontal(|ui| {
+            ui.radio_value(&mut self.shows_plots, false, "Landscape");
+            let plots = ui.add_enabled(!is_empty, RadioButton::new(self.shows_plots, "Plots"));
+            if plots.on_disabled_hover_text("Take a step, and choose plots beside the landscape first.").clicked() {
+                self.shows_plots = true;
+            }
+        });
+        if self.shows_plots {
+            ui.weak(format!(
+                "The plots that are shown beside the landscape, over the session up to step {}, with marks where a setting \
+                 was changed.",
+                grouped(subject.last_step)
+            ));
+        } else {
+            ui.weak(
+                "The landscape with the trajectories of its optimizers, computed from the start with the present settings, \
+                 and their losses.",
+            );
+        }
     }
 
     fn choose(&mut self, ui: &mut Ui) {
@@ -107,20 +145,29 @@ impl FigureExport {
     fn answer(&mut self, made: Result<Vec<u8>, String>) -> Action {
         self.close();
         match made {
-            Ok(bytes) => Action::SaveBytes { bytes, suggested_name: format!("landscape.{}", self.format.extension()) },
+            Ok(bytes) => {
+                let name = if self.shows_plots { "plots" } else { "landscape" };
+                Action::SaveBytes { bytes, suggested_name: format!("{name}.{}", self.format.extension()) }
+            }
             Err(text) => Action::Report { title: "The figure was not exported".to_owned(), text },
         }
     }
 }
 
-/// Starts a thread that makes the file of a preset's figure.
+/// Starts a thread that makes the file of a figure.
 fn begin(
     ctx: &Context,
-    preset: &LandscapePreset,
+    subject: &FigureSubject,
+    shows_plots: bool,
     paper: FigureLayout,
     format: Format,
 ) -> Result<PendingFigure, String> {
+    let preset = if shows_plots { &subject.session } else { &subject.preset };
     let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
+    if shows_plots {
+        trajectories = trajectories.until(subject.last_step);
+    }
+    let plots = shows_plots.then(|| subject.plots.clone());
     let (sender, file) = channel();
     let done = Arc::new(AtomicU64::new(0));
     let coming = PendingFigure { file, steps: trajectories.steps(), done: Arc::clone(&done) };
@@ -134,7 +181,11 @@ fn begin(
             trajectories.advance();
             done.store(trajectories.step(), Ordering::Relaxed);
         }
-        let made = paper.file(&Figure::landscape(&trajectories), format).map_err(|error| error.to_string());
+        let figure = match &plots {
+            Some(plots) => Figure::run_plots(&trajectories, plots),
+            None => Figure::landscape(&trajectories),
+        };
+        let made = paper.file(&figure, format).map_err(|error| error.to_string());
         // The dialog may be closed.
         let _ = sender.send(made);
         ctx.request_repaint();

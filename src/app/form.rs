@@ -1,10 +1,13 @@
 //! Rows of a form, with names at the left and aligned controls, and small buttons.
 
 use std::cell::Cell;
+use std::fmt;
+use std::hash::Hash;
 
 use egui::accesskit::{Action, ActionData};
 use egui::emath::Numeric;
-use egui::{Align, Button, DragValue, Label, Layout, Response, RichText, Ui, vec2};
+use egui::style::ScrollStyle;
+use egui::{Align, Button, ComboBox, DragValue, Label, Layout, Response, RichText, ScrollArea, Ui, vec2};
 
 use valleyscope_engine::spacing::Spacing;
 use valleyscope_experiments::view::AxisScale;
@@ -16,10 +19,14 @@ pub(super) const NAME_WIDTH: f32 = 104.0;
 /// The width below which a row has no room for a column of names, in points.
 pub(super) const ONE_LINE_WIDTH: f32 = 268.0;
 
+/// The largest height of the list of a menu, and the room of the window above and below one, in points.
+const TALLEST_LIST: f32 = 480.0;
+const LIST_MARGIN: f32 = 60.0;
+
 /// Shows a row with a name and a control.
 pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     ui.horizontal_wrapped(|ui| {
-        cell(ui, NAME_WIDTH, |ui| ui.add(Label::new(name).truncate()).on_hover_text(help));
+        cell(ui, NAME_WIDTH, |ui| ui.add(Label::new(name).wrap()).on_hover_text(help));
         add(ui);
     });
 }
@@ -30,6 +37,33 @@ pub(super) fn name_of_list(ui: &mut Ui, name: &str) -> Response {
         true => ui.label(name),
         false => cell(ui, NAME_WIDTH, |ui| ui.label(name)),
     }
+}
+
+/// Shows a named field with a list of choices; leaves `reserve` points of the row free.
+pub(super) fn list_field(
+    ui: &mut Ui,
+    name: &str,
+    id: impl Hash + fmt::Debug,
+    chosen: &str,
+    reserve: f32,
+    choices: impl FnOnce(&mut Ui),
+) {
+    let label = name_of_list(ui, name);
+    let width = ui.available_width() - reserve - 8.0;
+    let combo = ComboBox::from_id_salt(id).selected_text(chosen).width(width).truncate().height(f32::INFINITY);
+    // A combo box cuts its text only at the end of the room that it has.
+    let shown = ui.scope(|ui| {
+        ui.set_max_width(width);
+        combo.show_ui(ui, choices)
+    });
+    shown.inner.response.labelled_by(label.id);
+}
+
+/// Shows the entries of a long menu. Where they do not fit, they scroll beside a bar that is always visible.
+pub(super) fn scrolled_list<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
+    ui.spacing_mut().scroll = ScrollStyle { foreground_color: true, ..ScrollStyle::solid() };
+    let height = (ui.ctx().content_rect().height() - 2.0 * LIST_MARGIN).clamp(LIST_MARGIN, TALLEST_LIST);
+    ScrollArea::vertical().max_height(height).show(ui, add).inner
 }
 
 /// Shows a part of a row, of this width in points.
@@ -116,4 +150,22 @@ pub(super) fn owned(owner: &str, name: &str) -> String {
 pub(super) fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, help: &str) -> bool {
     let button = ui.add_enabled(enabled, Button::new(RichText::new(text).small()));
     button.on_hover_text(help).on_disabled_hover_text(help).accessible_name(name).clicked()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TALLEST_LIST, scrolled_list};
+
+    #[test]
+    fn a_list_that_scrolls_has_a_bar_that_is_always_visible() {
+        egui::__run_test_ui(|ui| {
+            let list = ui.scope(|ui| {
+                scrolled_list(ui, |ui| {
+                    assert!(!ui.spacing().scroll.floating, "the bar has room of its own");
+                    (0..100).for_each(|number| drop(ui.label(number.to_string())));
+                });
+            });
+            assert!(list.response.rect.height() <= TALLEST_LIST);
+        });
+    }
 }

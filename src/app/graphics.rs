@@ -69,6 +69,37 @@ fn rank(adapter: &Adapter) -> (u8, u8) {
     (kind, u8::from(info.backend == Backend::Gl))
 }
 
+/// The graphics driver on which pictures are drawn off screen.
+#[derive(Clone)]
+pub struct Graphics {
+    pub(super) instance: wgpu::Instance,
+    pub(super) adapter: Adapter,
+}
+
+impl Graphics {
+    /// Returns the driver that draws the window.
+    pub fn of(window: &RenderState) -> Graphics {
+        Graphics { instance: window.instance.clone(), adapter: window.adapter.clone() }
+    }
+
+    /// Returns the best driver of this machine, without a window.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message where there is none.
+    pub fn without_window() -> Result<Graphics, String> {
+        // OpenGL is asked only where nothing else is there, as some of its drivers complain on the terminal.
+        let found = [wgpu::Backends::PRIMARY, wgpu::Backends::GL].into_iter().find_map(|backends| {
+            let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+            let instance = wgpu::Instance::new(wgpu::InstanceDescriptor { backends, ..descriptor });
+            let adapters = pollster::block_on(instance.enumerate_adapters(backends));
+            let adapter = adapters.into_iter().min_by_key(rank)?;
+            Some(Graphics { instance, adapter })
+        });
+        found.ok_or_else(|| "found no graphics adapter; `valleyscope doctor` shows what is missing".to_owned())
+    }
+}
+
 fn nothing_to_draw_with(adapters: &[Adapter]) -> String {
     if adapters.is_empty() {
         return "found no graphics adapter".to_owned();

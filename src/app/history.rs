@@ -28,6 +28,19 @@ impl<State: Clone + PartialEq> UndoHistory<State> {
         self.undoer.add_undo(state);
     }
 
+    /// Makes `state` the newest one before what follows. The states after it are forgotten; `latest` is the present one.
+    pub(super) fn continue_from(&mut self, state: &State, latest: &State) {
+        let (mut earlier, mut newer) = (self.undoer.clone(), latest.clone());
+        while let Some(older) = earlier.undo(&newer).cloned() {
+            if older == *state {
+                self.undoer = earlier;
+                return;
+            }
+            newer = older;
+        }
+        self.mark(state);
+    }
+
     /// Returns whether a change is still to become an undo point.
     pub(super) fn is_in_flux(&self) -> bool {
         self.undoer.is_in_flux()
@@ -47,5 +60,29 @@ impl<State: Clone + PartialEq> UndoHistory<State> {
 
     pub(super) fn redo(&mut self, state: &State) -> Option<State> {
         self.undoer.redo(state).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UndoHistory;
+
+    #[test]
+    fn a_history_goes_on_from_an_earlier_state() {
+        let mut history = UndoHistory::default();
+        (1..=4).for_each(|state| history.mark(&state));
+        history.continue_from(&2, &4);
+        history.mark(&9);
+        assert_eq!([9, 2].map(|state| history.undo(&state)), [Some(2), Some(1)]);
+        assert_eq!(history.undo(&1), None);
+    }
+
+    #[test]
+    fn an_unknown_state_is_added() {
+        let mut history = UndoHistory::default();
+        (1..=2).for_each(|state| history.mark(&state));
+        history.continue_from(&7, &2);
+        history.mark(&9);
+        assert_eq!([9, 7, 2].map(|state| history.undo(&state)), [Some(7), Some(2), Some(1)]);
     }
 }

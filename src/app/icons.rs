@@ -12,6 +12,12 @@ pub(super) enum Icon {
     Restart,
     Dice,
     Close,
+    /// An arrow that returns.
+    Back,
+    Eye,
+    EyeClosed,
+    /// Three dots, for a menu.
+    More,
     Pin,
     Pinned,
 }
@@ -23,7 +29,8 @@ pub(super) fn icon_button(ui: &mut Ui, icon: Icon, side: f32, name: &str, hint: 
     response.widget_info(|| WidgetInfo::labeled(egui::accesskit::Role::Button, enabled, name));
     if ui.is_rect_visible(rect) {
         let look = ui.style().interact(&response);
-        let is_framed = !matches!(icon, Icon::Close | Icon::Pin | Icon::Pinned);
+        let is_framed =
+            matches!(icon, Icon::Play | Icon::Pause | Icon::Step | Icon::StepBack | Icon::Restart | Icon::Dice);
         if is_framed || response.hovered() || response.has_focus() {
             ui.painter().rect(rect, look.corner_radius, look.weak_bg_fill, look.bg_stroke, egui::StrokeKind::Inside);
         }
@@ -67,6 +74,27 @@ fn shapes(icon: Icon, rect: Rect, color: Color32) -> Vec<Shape> {
             };
             vec![needle, head]
         }
+        Icon::Back => {
+            let arc = (0..=12).map(|step| {
+                let angle = (-90.0 + 180.0 * step as f32 / 12.0).to_radians();
+                at(0.55, 0.6) + 0.4 * rect.width() * vec2(angle.cos(), angle.sin())
+            });
+            let line: Vec<Pos2> = std::iter::once(at(0.2, 0.2)).chain(arc).chain([at(0.2, 1.0)]).collect();
+            vec![Shape::line(line, stroke), fill(vec![at(-0.15, 0.2), at(0.3, -0.15), at(0.3, 0.55)])]
+        }
+        Icon::Eye | Icon::EyeClosed => {
+            let lid = |side: f32| {
+                let point = |step: i32| {
+                    let x = step as f32 / 10.0;
+                    at(1.3 * x - 0.15, 0.5 + side * 0.45 * (std::f32::consts::PI * x).sin())
+                };
+                Shape::line((0..=10).map(point).collect(), Stroke::new(1.2, color))
+            };
+            let pupil = Shape::circle_filled(rect.center(), 0.2 * rect.width(), color);
+            let cross = Shape::line_segment([at(0.0, 1.0), at(1.0, 0.0)], stroke);
+            vec![lid(-1.0), lid(1.0), if icon == Icon::Eye { pupil } else { cross }]
+        }
+        Icon::More => [0.05, 0.5, 0.95].map(|x| Shape::circle_filled(at(x, 0.5), 0.13 * rect.width(), color)).to_vec(),
         Icon::Close => vec![
             Shape::line_segment([at(0.1, 0.1), at(0.9, 0.9)], stroke),
             Shape::line_segment([at(0.9, 0.1), at(0.1, 0.9)], stroke),

@@ -15,21 +15,22 @@ const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S)
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
-/// The keys that show the tabs, in order.
-const DIGITS: [Key; 9] =
+/// The keys of the digits, which show the tabs with Ctrl.
+pub(super) const DIGITS: [Key; 9] =
     [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
 
 /// The shortcuts of the whole window: keys, and their effects.
-const SHORTCUTS: [(&str, &str); 12] = [
+const SHORTCUTS: [(&str, &str); 13] = [
     ("Ctrl O", "Open a preset or a result"),
     ("Ctrl S", "Save the preset"),
     ("Ctrl Shift S", "Save the preset as another file"),
+    ("Ctrl V", "Open the preset whose text is on the clipboard"),
     ("Ctrl Z", "Undo"),
     ("Ctrl Shift Z, Ctrl Y", "Redo"),
     ("F11, F5", "Presentation: a lesson or the landscape for a projector"),
     ("B or . in a presentation", "Blacken the screen and hold the run; any key gives both back"),
     ("P in a presentation", "Show a ring around the pointer, or hide it"),
-    ("Esc", "Leave the presentation, a message or a field"),
+    ("Esc", "End a loop over steps; leave the presentation, a message or a field"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
     ("← and → on a slider", "Change its value"),
@@ -91,20 +92,27 @@ pub(super) fn handle(
     // A clicker starts a presentation with F5, and ends it with Escape.
     ask(presentation.is_none() && keys.pressed_once(Key::F5), Action::TogglePresentation);
     ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
+    tabs.shown_mut().handle_clicker(&keys, requests);
     if typing {
         return;
     }
+    let mut ask = |asked: bool, action: Action| requests.actions.extend(asked.then_some(action));
     ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_ALTERNATIVE), Action::Redo);
     ask(keys.shortcut(&UNDO), Action::Undo);
     let question =
         keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
     ask(question, Action::ShowKeys);
+    if let Some(command) = tabs.shown().ended_by_escape().filter(|_| keys.pressed(Modifiers::NONE, Key::Escape)) {
+        requests.commands.push(command);
+    }
     if !keys.is_control_focused() {
         let escape = presentation.is_some() && keys.pressed(Modifiers::NONE, Key::Escape);
         ask(escape, Action::TogglePresentation);
     }
     if let Some(presentation) = &mut presentation {
-        if keys.pressed_once(Key::B) || keys.pressed_once(Key::Period) {
+        // With Shift, some keyboards have > on the key of the full stop.
+        let is_shifted = ctx.input(|input| input.modifiers.shift);
+        if !is_shifted && (keys.pressed_once(Key::B) || keys.pressed_once(Key::Period)) {
             presentation.blacken(ctx);
         }
         if keys.pressed_once(Key::P) {

@@ -38,6 +38,16 @@ impl Keys<'_> {
         self.pressed(Modifiers::NONE, key) && first
     }
 
+    /// Returns whether a character was typed, on whatever key the keyboard has it, and consumes it.
+    pub(super) fn typed(&self, character: &str) -> bool {
+        let is_typed = |event: &Event| matches!(event, Event::Text(text) if text == character);
+        self.ctx.input_mut(|input| {
+            let before = input.events.len();
+            input.events.retain(|event| !is_typed(event));
+            input.events.len() < before
+        })
+    }
+
     /// Returns whether a shortcut was pressed or is held, and consumes it.
     pub(super) fn shortcut(&self, shortcut: &KeyboardShortcut) -> bool {
         self.ctx.input_mut(|input| input.consume_shortcut(shortcut))

@@ -6,8 +6,10 @@ use egui::{Align, Button, FontSelection, Label, Layout, RichText, ScrollArea, Ui
 use valleyscope_experiments::preset::LessonStep;
 
 use super::live::{Action, LandscapeAction, Requests};
-use super::menu_item::choose;
+use super::menu_item::{choose, item};
 
+/// The entry of menus that shows the editor of the lesson.
+pub(super) const EDIT: &str = "Edit the lesson…";
 /// The width of the contents, in points.
 const CONTENTS_WIDTH: f32 = 380.0;
 /// The largest part of the window's height that the contents take.
@@ -58,7 +60,7 @@ fn text(ui: &Ui, index: usize, lesson: &[LessonStep]) -> LayoutJob {
     job
 }
 
-/// Shows the sections and steps of a lesson. A click goes to a step.
+/// Shows the sections and steps of a lesson, and the way to its editor. A click goes to a step.
 fn contents(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Requests) {
     let height = CONTENTS_HEIGHT * ui.ctx().content_rect().height();
     ui.set_width(CONTENTS_WIDTH);
@@ -74,10 +76,12 @@ fn contents(ui: &mut Ui, index: usize, lesson: &[LessonStep], requests: &mut Req
             }
         }
     });
+    ui.separator();
+    item(ui, EDIT, "", Action::Landscape(LandscapeAction::EditLesson), requests);
 }
 
 /// Returns the text up to the end of its first sentence.
-fn first_sentence(text: &str) -> &str {
+pub(super) fn first_sentence(text: &str) -> &str {
     let line = text.trim().lines().next().unwrap_or_default();
     line.find(". ").map_or(line, |end| &line[..=end])
 }

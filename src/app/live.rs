@@ -5,22 +5,35 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
+use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec, StepTrace};
 use valleyscope_experiments::preset::Preset;
 
+use super::branches::{Branch, Branches};
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
-use super::setting_marks::SettingMarks;
-use crate::player::{EnsembleView, Playback, PlayerCommand, Snapshot};
+use super::run_marks::RunMark;
+use crate::player::{EnsembleView, Playback, PlayerCommand, SessionKind, SessionView, Snapshot};
 use crate::result::RawPlan;
+use crate::setting_marks::SettingMarks;
 
-/// The running simulation: its newest snapshot, and the choices of view that are not part of the document.
+/// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
 #[derive(Default)]
 pub struct Live {
-    /// The newest snapshot. Its `columns` are those since the previous one.
+    /// The newest snapshot of the first simulation. Its `columns` are those since the previous one.
     pub snapshot: Option<Snapshot>,
     /// The marks of the session's changes.
     pub(super) marks: SettingMarks,
+    /// The marks of the run that the lesson's step shows.
+    pub(super) run_marks: Vec<RunMark>,
+    /// The old futures of all sessions, and the sessions without some of their changes.
+    pub(super) branches: Branches,
+    /// The simulations beside the first one.
+    pub(super) beside: Vec<LiveBeside>,
+    /// The place of the simulation that the controls set: the first is 0.
+    pub chosen: usize,
+    /// Whether landscapes side by side have cameras of their own.
+    pub has_own_cameras: bool,
+    /// The selected particle, in all simulations that have it.
     pub selected: Option<ParticleId>,
     /// The ids of optimizers that are simulated but hidden. Legends toggle them.
     pub hidden: BTreeSet<u32>,
@@ -29,13 +42,103 @@ pub struct Live {
     pub frame_secs: Option<f32>,
 }
 
+/// The newest state of a simulation beside the first one.
+#[derive(Default)]
+pub(super) struct LiveBeside {
+    snapshot: Option<Snapshot>,
+    marks: SettingMarks,
+}
+
 impl Live {
-    /// Returns the shown ensembles, in the specification's order.
+    /// Takes the newest snapshot, and from it those of the simulations beside the first one.
+    pub fn take(&mut self, mut snapshot: Snapshot) {
+        self.branches.update(&snapshot);
+        let mut others = std::mem::take(&mut snapshot.others);
+        let is_beside = |view: &mut SessionView| matches!(view.kind, SessionKind::Beside { .. });
+        let beside: Vec<SessionView> = others.extract_if(.., is_beside).collect();
+        let mut branches_of =
+            |place: usize| others.extract_if(.., |view| view.kind.is_branch_of(place)).collect::<Vec<SessionView>>();
+        self.beside.resize_with(beside.len(), LiveBeside::default);
+        for (index, (live, view)) in self.beside.iter_mut().zip(beside).enumerate() {
+            live.marks.update(&view.record);
+            live.snapshot = Some(Snapshot { others: branches_of(1 + index), ..snapshot.of(view) });
+        }
+        snapshot.others = branches_of(0);
+        self.marks.update(&snapshot.record);
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Returns the newest snapshot of the simulation at this place.
+    pub fn snapshot_of(&self, place: usize) -> Option<&Snapshot> {
+        match place.checked_sub(1) {
+            None => self.snapshot.as_ref(),
+            Some(index) => self.beside.get(index)?.snapshot.as_ref(),
+        }
+    }
+
+    /// Returns whether several simulations are shown.
+    pub(super) fn is_side_by_side(&self) -> bool {
+        !self.beside.is_empty()
+    }
+
+    /// Returns the marks of the changes of the simulation at this place.
+    pub(super) fn marks_of(&self, place: usize) -> &SettingMarks {
+        let beside = place.checked_sub(1).and_then(|index| self.beside.get(index));
+        beside.map_or(&self.marks, |beside| &beside.marks)
+    }
+
+    /// Returns the sessions of the simulations beside the first one, up to their last steps.
+    pub(super) fn records_beside(&self) -> Vec<Record> {
+        let snapshots = self.beside.iter().filter_map(|beside| beside.snapshot.as_ref());
+        snapshots.map(|snapshot| Record::clone(&snapshot.record)).collect()
+    }
+
+    /// Returns all sessions side by side, up to their last steps.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let first = self.snapshot.as_ref().map(|snapshot| Record::clone(&snapshot.record));
+        first.into_iter().chain(self.records_beside()).collect()
+    }
+
+    /// Calls `show` while the simulation at this place is in the place of the first one.
+    pub(super) fn with_session<T>(&mut self, place: usize, show: impl FnOnce(&mut Live) -> T) -> T {
+        self.exchange(place);
+        let shown = show(self);
+        self.exchange(place);
+        shown
+    }
+
+    fn exchange(&mut self, place: usize) {
+        if let Some(other) = place.checked_sub(1).and_then(|index| self.beside.get_mut(index)) {
+            std::mem::swap(&mut self.snapshot, &mut other.snapshot);
+            std::mem::swap(&mut self.marks, &mut other.marks);
+        }
+    }
+
+    /// Returns the shown ensembles of the first simulation, in the specification's order.
     pub fn visible(&self) -> impl Iterator<Item = &EnsembleView> {
-        self.snapshot
-            .iter()
-            .flat_map(|snapshot| &snapshot.ensembles)
-            .filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+        self.visible_in(0)
+    }
+
+    /// Returns the shown ensembles of the simulation at this place, in the specification's order.
+    pub fn visible_in(&self, place: usize) -> impl Iterator<Item = &EnsembleView> {
+        let ensembles = self.snapshot_of(place).into_iter().flat_map(|snapshot| &snapshot.ensembles);
+        ensembles.filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+    }
+
+    /// Returns the shown branches of the first session, which are drawn pale.
+    pub(super) fn pale(&self) -> impl Iterator<Item = (&Branch, &SessionView)> {
+        self.pale_in(0)
+    }
+
+    /// Returns the shown branches of the session at this place.
+    pub(super) fn pale_in(&self, place: usize) -> impl Iterator<Item = (&Branch, &SessionView)> {
+        let others = self.snapshot_of(place).into_iter().flat_map(|snapshot| &snapshot.others);
+        others.filter_map(|view| Some((self.branches.shown(view.id)?, view)))
+    }
+
+    /// Returns the ensembles of a pale session whose optimizers are not hidden.
+    pub(super) fn visible_of<'a>(&'a self, view: &'a SessionView) -> impl Iterator<Item = &'a EnsembleView> {
+        view.ensembles.iter().filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
     }
 
     /// Selects a particle, at once here and in the player for its next snapshots.
@@ -114,6 +217,10 @@ pub enum Action {
     Landscape(LandscapeAction),
     Undo,
     Redo,
+    /// Copies the preset of the shown tab to the clipboard, as text.
+    CopyPreset,
+    /// Opens the preset whose text is on the clipboard.
+    PastePreset,
     /// Asks for a file and opens it.
     OpenPreset,
     /// Opens this preset in the tab of its kind.
@@ -146,6 +253,8 @@ pub enum LandscapeAction {
     Restart,
     /// Applies the lesson step of this index, from 0.
     GoToStep(usize),
+    /// Shows the editor of the lesson, or hides it. A preset without a lesson gets one.
+    EditLesson,
     /// Saves the start of the session and every change since, so that it can be repeated exactly.
     SaveSession,
     OpenPictureExport,

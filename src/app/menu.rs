@@ -31,7 +31,10 @@ pub(super) fn bar(
     let editor = tabs.shown().status();
     MenuBar::new().ui(ui, |ui| {
         ui.menu_button("File", |ui| file(ui, catalog, tabs.shown(), requests));
-        ui.menu_button("Edit", |ui| edit(ui, &editor, requests));
+        ui.menu_button("Edit", |ui| {
+            edit(ui, &editor, requests);
+            tabs.shown().edit_menu(ui, requests);
+        });
         let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, tabs.shown_name(), catalog, requests));
         if response.clicked() {
             catalog.refresh(ui.ctx());
@@ -95,6 +98,9 @@ fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
         "Undo settings, lesson steps and opened presets. Camera moves are not undone; Fit shows the particles.",
     );
     ui.add_enabled_ui(editor.can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
+    ui.separator();
+    item(ui, "Copy preset", "", Action::CopyPreset, requests);
+    item(ui, "Paste preset", "Ctrl V", Action::PastePreset, requests);
 }
 
 fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Requests) {

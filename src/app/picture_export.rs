@@ -1,89 +1,67 @@
-//! The dialog that saves a picture of the landscape.
+//! The dialog that saves a picture of the run at its shown step.
 
-use std::sync::Arc;
+use egui::Context;
 
-use egui::{Context, DragValue, Ui};
+use super::dialog;
+use super::exports::{Exported, Exports, Progress};
+use super::graphics::Graphics;
+use super::picture::{PictureOptions, PictureStage, PictureSubject};
 
-use super::landscape::LandscapePanel;
-use super::{Action, Document, Live, PictureSize, dialog};
-
-/// The largest width of a picture, in pixels: the device allows no wider texture.
-const WIDEST: u32 = 8_192;
-/// The initial width: that of a paper's column at 600 dots per inch.
-const FIRST_WIDTH: u32 = 2_000;
-
-/// The dialog of the export, and the last chosen size.
+/// The dialog of the export.
+#[derive(Default)]
 pub(super) struct PictureExport {
-    open: bool,
-    size: PictureSize,
-}
-
-impl Default for PictureExport {
-    fn default() -> Self {
-        PictureExport { open: false, size: PictureSize::Times(1) }
-    }
+    is_open: bool,
 }
 
 impl PictureExport {
     pub(super) fn open(&mut self) {
-        self.open = true;
+        self.is_open = true;
     }
 
-    /// Shows the dialog if it is open; returns the request to save the picture, or to report why it was not drawn.
-    pub(super) fn ui(
-        &mut self,
-        ctx: &Context,
-        panel: &mut LandscapePanel,
-        document: &mut Document,
-        live: &mut Live,
-    ) -> Option<Action> {
-        if !self.open {
-            return None;
+    /// Shows the dialog if it is open; returns whether the picture is asked for.
+    pub(super) fn ui(&mut self, ctx: &Context, options: &mut PictureOptions, in_space: bool) -> bool {
+        if !self.is_open {
+            return false;
         }
         let (mut save, mut cancel) = (false, false);
         let is_closed = dialog::show(ctx, "picture export", "Export a picture", |ui| {
-            ui.weak("The landscape as it is in view, with its axes, colour bar and legend.");
+            ui.weak("The step that is shown, as PNG.");
             ui.add_space(6.0);
-            choose_size(ui, &mut self.size, panel);
+            options.ui(ui);
+            let problem = options.problem(in_space);
+            if let Some(problem) = &problem {
+                ui.colored_label(ui.visuals().error_fg_color, problem);
+            }
             ui.add_space(6.0);
             ui.horizontal(|ui| {
-                save = ui.button("Save…").clicked();
+                save = ui.add_enabled(problem.is_none(), egui::Button::new("Save…")).clicked();
                 cancel = ui.button("Cancel").clicked();
             });
         });
-        self.open = !(save || cancel || is_closed);
-        save.then(|| {
-            let extent = panel.extent(ctx, self.size);
-            let drawn = panel
-                .offscreen(ctx)
-                .and_then(|mut offscreen| offscreen.draw(extent, |ui| panel.picture(ui, document, live)));
-            match drawn {
-                Ok(image) => Action::SaveImage { image: Arc::new(image), suggested_name: "landscape.png".to_owned() },
-                Err(reason) => Action::Report {
-                    title: "The picture was not saved".to_owned(),
-                    text: format!("The landscape cannot be drawn: {reason}."),
-                },
-            }
-        })
+        self.is_open = !(save || cancel || is_closed);
+        save
     }
 }
 
-/// Shows the choice of the picture's size with the resulting number of pixels.
-pub(super) fn choose_size(ui: &mut Ui, size: &mut PictureSize, panel: &LandscapePanel) {
-    ui.horizontal_wrapped(|ui| {
-        ui.radio_value(size, PictureSize::Times(1), "As on the screen");
-        ui.radio_value(size, PictureSize::Times(2), "Twice");
-        let (is_width, mut width) = match *size {
-            PictureSize::Width(width) => (true, width),
-            PictureSize::Times(_) => (false, FIRST_WIDTH),
-        };
-        let chosen = ui.radio(is_width, "Width in pixels");
-        let field = DragValue::new(&mut width).range(16..=WIDEST).speed(10.0);
-        let typed = ui.add_enabled(is_width, field).labelled_by(chosen.id);
-        if chosen.clicked() || typed.changed() {
-            *size = PictureSize::Width(width);
+/// Draws a picture of a session at a step in the background.
+pub(super) fn start(
+    ctx: &Context,
+    exports: &mut Exports,
+    graphics: Graphics,
+    subject: PictureSubject,
+    options: PictureOptions,
+    step: u64,
+) {
+    let name = "landscape.png".to_owned();
+    let suggested_name = name.clone();
+    let work = move |progress: &Progress| {
+        let mut stage = PictureStage::open(&graphics, subject, options, step, 0.0)?;
+        if !stage.go_to(step, || progress.is_cancelled()) {
+            return Ok(None);
         }
-    });
-    let [width, height] = panel.extent(ui.ctx(), *size).pixels();
-    ui.weak(format!("{width} × {height} pixels"));
+        let image = stage.draw()?;
+        progress.add_frame();
+        Ok(Some(Exported::Picture { image, suggested_name }))
+    };
+    exports.start(ctx, name, 1, Box::new(work));
 }

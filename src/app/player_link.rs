@@ -2,16 +2,17 @@
 
 use std::sync::mpsc::{Receiver, channel};
 
-use valleyscope_engine::simulation::{Record, SimulationSpec};
+use valleyscope_engine::simulation::{Record, Setting, SimulationSpec};
 
 use super::document::Document;
 use super::playback::PlaybackPace;
-use crate::player::{Playback, Player, PlayerCommand, Snapshot};
+use crate::player::{Playback, Player, PlayerCommand, SessionKind, Snapshot};
 
 /// The player, and the state that was last sent to it.
 pub(super) struct PlayerLink {
     player: Player,
-    spec: SimulationSpec,
+    /// The simulations in the order of their places.
+    specs: Vec<SimulationSpec>,
     pace: PlaybackPace,
     trail_steps: u32,
     /// True while the player holds at its step.
@@ -23,30 +24,42 @@ pub(super) struct PlayerLink {
 impl PlayerLink {
     /// Starts a paused simulation. Its thread calls `wake` for each new snapshot.
     pub(super) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> PlayerLink {
-        let spec = document.spec.clone();
-        let player = Player::spawn(spec.clone(), wake);
+        let player = Player::spawn(document.spec.clone(), wake);
         player.send(PlayerCommand::Speed(pace.speed()));
         player.send(PlayerCommand::TrailLength(document.view.trail_steps as usize));
-        PlayerLink { player, spec, pace, trail_steps: document.view.trail_steps, is_held: false, settings: 0 }
+        let (specs, trail_steps) = (vec![document.spec.clone()], document.view.trail_steps);
+        let mut link = PlayerLink { player, specs, pace, trail_steps, is_held: false, settings: 0 };
+        if document.count() > 1 {
+            link.load(document);
+        }
+        link
     }
 
     /// Sends the player the changes since the last call: settings act in its next step, other changes restart the run.
     /// Returns the reason for a restart.
     pub(super) fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
         let mut begun_by = None;
-        if self.spec != document.spec {
-            match self.spec.settings_to(&document.spec) {
+        if !self.specs.iter().eq(document.specs()) {
+            let has_same_places = self.specs.len() == document.count();
+            let settings: Option<Vec<Vec<Setting>>> =
+                self.specs.iter().zip(document.specs()).map(|(from, to)| from.settings_to(to)).collect();
+            match settings.filter(|_| has_same_places) {
                 Some(settings) => {
-                    for setting in settings {
-                        self.send(PlayerCommand::Set(0, setting));
+                    for (place, settings) in settings.into_iter().enumerate() {
+                        settings.into_iter().for_each(|setting| self.send(PlayerCommand::Set(place, setting)));
                     }
+                    self.specs = document.specs().cloned().collect();
                 }
                 None => {
-                    begun_by = Some(restart_reason(&self.spec, &document.spec));
-                    self.send(PlayerCommand::load(document.spec.clone()));
+                    let changed = self.specs.iter().zip(document.specs()).find(|(from, to)| from != to);
+                    begun_by = Some(match changed.filter(|_| has_same_places) {
+                        Some((from, to)) => restart_reason(from, to),
+                        None if self.specs.len() < document.count() => "a simulation was added beside it",
+                        None => "a simulation beside it was removed",
+                    });
+                    self.load(document);
                 }
             }
-            self.spec = document.spec.clone();
         }
         if self.pace != pace {
             self.pace = pace;
@@ -59,17 +72,35 @@ impl PlayerLink {
         begun_by
     }
 
-    /// Replays a recorded session; its changes appear in `document` as they happen.
-    pub(super) fn replay(&mut self, document: &mut Document, record: Record) {
-        self.spec = record.spec.clone();
-        document.spec = record.spec.clone();
-        self.send(PlayerCommand::Load(vec![record]));
+    /// Replays recorded sessions side by side; their changes appear in `document` as they happen.
+    pub(super) fn replay(&mut self, document: &mut Document, records: Vec<Record>) {
+        for (spec, record) in document.specs_mut().zip(&records) {
+            spec.clone_from(&record.spec);
+        }
+        self.specs = document.specs().cloned().collect();
+        self.send(PlayerCommand::Load(records));
     }
 
     /// Starts `document` at step 0, even if it is unchanged.
     pub(super) fn load(&mut self, document: &Document) {
-        self.spec = document.spec.clone();
-        self.send(PlayerCommand::load(self.spec.clone()));
+        self.specs = document.specs().cloned().collect();
+        self.send(PlayerCommand::Load(self.specs.iter().map(unchanged).collect()));
+    }
+
+    /// Returns whether a snapshot was made after all settings that were sent.
+    pub(super) fn is_current(&self, snapshot: &Snapshot) -> bool {
+        snapshot.settings >= self.settings
+    }
+
+    /// Returns the settings that the player has at the shown step, or will have.
+    pub(super) fn specs(&self) -> &[SimulationSpec] {
+        &self.specs
+    }
+
+    /// Shows the step of an earlier change, after which `in_force` are the settings.
+    pub(super) fn seek_change(&mut self, step: u64, in_force: Vec<SimulationSpec>) {
+        self.specs = in_force;
+        self.send(PlayerCommand::Seek(step));
     }
 
     /// Holds a playing run at its step, or releases it.
@@ -111,15 +142,24 @@ impl PlayerLink {
     /// Applies the settings in force at the shown step to the document, where they differ from those sent last: recorded
     /// changes were repeated, or another step was sought.
     pub(super) fn show_settings(&mut self, document: &mut Document, snapshot: &Snapshot) {
-        if snapshot.settings < self.settings {
+        if !self.is_current(snapshot) {
             return;
         }
-        for setting in self.spec.settings_to(&snapshot.spec).unwrap_or_default() {
-            if self.spec.apply(&setting).is_err() || document.spec.apply(&setting).is_err() {
-                log::warn!("a recorded change does not fit the document: {setting:?}");
+        let beside = snapshot.others.iter().filter(|other| matches!(other.kind, SessionKind::Beside { .. }));
+        let in_force = std::iter::once(&snapshot.spec).chain(beside.map(|other| &other.spec));
+        for ((sent, shown), in_force) in self.specs.iter_mut().zip(document.specs_mut()).zip(in_force) {
+            for setting in sent.settings_to(in_force).unwrap_or_default() {
+                if sent.apply(&setting).is_err() || shown.apply(&setting).is_err() {
+                    log::warn!("a recorded change does not fit the document: {setting:?}");
+                }
             }
         }
     }
+}
+
+/// Returns the session of a simulation without changes.
+fn unchanged(spec: &SimulationSpec) -> Record {
+    Record { spec: spec.clone(), changes: Vec::new() }
 }
 
 /// Returns a description of the change that requires a restart.

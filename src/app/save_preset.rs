@@ -1,7 +1,7 @@
 //! The dialog that saves a preset: title, description and path.
 
 use egui::{Button, Context, TextEdit, Ui};
-use valleyscope_engine::simulation::SettingError;
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::{Library, Preset};
 
 use super::dialog;
@@ -12,7 +12,7 @@ use super::files::FileContent;
 pub(super) struct SavePreset {
     draft: PresetDraft,
     /// The reason why the lesson is left out, if it is.
-    misfit: Option<SettingError>,
+    misfit: Option<SpecError>,
     /// True once the title has had the focus, so that typing works at once.
     focused: bool,
 }
@@ -33,7 +33,7 @@ pub(super) enum SaveDecision {
 }
 
 impl SavePreset {
-    /// Opens the dialog. A lesson that no longer fits the simulation is left out, as its preset could not be opened.
+    /// Opens the dialog. A lesson with an error is left out, as its preset could not be opened.
     pub(super) fn new(mut draft: PresetDraft) -> SavePreset {
         let mut misfit = None;
         if let Preset::Landscape(preset) = &mut draft.preset {
@@ -47,7 +47,7 @@ impl SavePreset {
 
     /// Returns whether saving omits something that the user must confirm.
     pub(super) fn warns(&self) -> bool {
-        self.misfit.is_some() || self.draft.drops_changes
+        self.misfit.is_some() || self.draft.drops_changes || self.draft.drops_settings
     }
 
     pub(super) fn content(&self) -> FileContent {
@@ -83,10 +83,15 @@ impl SavePreset {
             ui.colored_label(
                 ui.visuals().warn_fg_color,
                 format!(
-                    "Without the lesson, which no longer fits the simulation: {misfit}. To keep the lesson, \
-                     cancel and undo the change."
+                    "Without the lesson, which could not be opened again: {misfit}. To keep the lesson, cancel and \
+                     mend it, or undo the change."
                 ),
             );
+        }
+        if self.draft.drops_settings && self.misfit.is_none() {
+            let text = "Without what was changed since the lesson's step was shown: the lesson sets it. To keep it, cancel, \
+                        and let the step take it over in the editor of the lesson.";
+            ui.colored_label(ui.visuals().warn_fg_color, text);
         }
         if self.draft.drops_changes {
             let text = "Without the recorded changes: this saves the settings as they are now. “Save session for \

@@ -18,6 +18,7 @@ use super::opened::OpenedContent;
 use super::options::AppOptions;
 use super::preset_catalog::PresetCatalog;
 use super::window_layout::WindowLayout;
+use crate::player::PlayerCommand;
 
 /// The description of a tab for menus, keys and the help.
 pub(super) struct TabInfo {
@@ -89,11 +90,22 @@ pub(super) trait Tab {
     /// Returns the area in which its picture was last drawn.
     fn area(&self) -> Option<Rect>;
 
+    /// Returns the command that Escape gives before it leaves a presentation.
+    fn ended_by_escape(&self) -> Option<PlayerCommand> {
+        None
+    }
+
     /// Turns keys into requests while the tab is shown and no text is typed.
     fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
 
     /// Shows its exports in the File menu, with a line below them, while the tab is shown.
     fn export_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
+
+    /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
+    fn edit_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
+
+    /// Turns the keys of a clicker into requests while the tab is shown, also while text is typed.
+    fn handle_clicker(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
 
     /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
     fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}

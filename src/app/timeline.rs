@@ -1,14 +1,25 @@
-//! The timeline: the steps of the run, the shown one, and the marks of changed settings.
+//! The timeline: the steps of the run, the shown one, the marks of changed settings, the branches, and the range that is
+//! played over and over.
 
-use egui::{Align2, Context, Id, Key, Modifiers, Rect, Sense, Slider, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
+mod looping;
+mod menu;
+
+use egui::{
+    Align2, Context, Id, Key, Modifiers, Rect, Sense, Slider, Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+};
 use valleyscope_experiments::view::ticks::grouped;
 
+use super::branch_list;
 use super::document::Document;
+use super::keyboard::DIGITS;
 use super::keys::Keys;
 use super::live::{Action, LandscapeAction, Live, Requests};
-use super::setting_marks::{SettingMark, text};
+use super::mark_menu::{self, MarkedChanges};
+use super::playback::PlaybackPace;
+use super::run_marks::{self, MarkRail};
 use super::theme::text_width;
 use crate::player::{PlayerCommand, Snapshot};
+use crate::setting_marks::{SettingMark, text};
 
 /// The height of the slider, in points.
 const SLIDER: f32 = 16.0;
@@ -17,49 +28,106 @@ const MARKS: f32 = 9.0;
 /// The distance below which marks share a group, in points.
 const NEAR: f32 = 7.0;
 
+/// The height of the line of a branch, in points.
+const BRANCH: f32 = 4.0;
+/// The side of the button of the menu, in points.
+const MENU: f32 = 20.0;
+
 /// The bar with the steps of a landscape's run.
 #[derive(Default)]
 pub(super) struct TimelineBar {
     /// The id of the slider, once it was drawn.
     slider: Option<Id>,
+    /// The range that is being chosen by a drag with Shift: its start, and the step at the pointer.
+    chosen: Option<[u64; 2]>,
+    /// The range typed in the menu.
+    typed: Option<[u64; 2]>,
+}
+
+/// The places of steps along the slider.
+#[derive(Clone, Copy)]
+struct Rail {
+    slider: Rect,
+    /// The step at the right end: the last one of the run and its branches.
+    end: u64,
+}
+
+impl Rail {
+    fn x(&self, step: u64) -> f32 {
+        let share = step as f64 / self.end.max(1) as f64;
+        left(self.slider) + (right(self.slider) - left(self.slider)) * share as f32
+    }
+
+    fn step(&self, x: f32) -> u64 {
+        let share = (x - left(self.slider)) / (right(self.slider) - left(self.slider));
+        (f64::from(share.clamp(0.0, 1.0)) * self.end as f64).round() as u64
+    }
 }
 
 impl TimelineBar {
     /// Shows the timeline over the available width.
-    pub(super) fn ui(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
-        let Some(snapshot) = &live.snapshot else { return };
-        let font = TextStyle::Small.resolve(ui.style());
-        let last = grouped(snapshot.last_step);
-        // At least four digits, so that the slider does not move while the number grows.
-        let widest = grouped(10_u64.pow(snapshot.last_step.max(1000).ilog10()));
-        let label = text_width(ui, &font, &widest.replace('1', "8")).max(text_width(ui, &font, &last)) + 8.0;
-        let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), MARKS + SLIDER), Sense::hover());
-        let rail = Rect::from_min_max(area.min + vec2(0.0, MARKS), pos2(area.right() - label, area.bottom()));
-        let color = ui.visuals().weak_text_color();
-        if snapshot.last_step > 0 {
-            ui.painter().text(pos2(area.right(), rail.center().y), Align2::RIGHT_CENTER, last, font, color);
-        }
-        ui.scope_builder(egui::UiBuilder::new().max_rect(rail), |ui| self.slider(ui, snapshot, requests));
-        marks(ui, rail, snapshot.last_step, document, live, requests);
+    pub(super) fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
+        self.rail(ui, document, live, requests);
+        branch_list::show(ui, document, live, requests);
     }
 
-    fn slider(&mut self, ui: &mut Ui, snapshot: &Snapshot, requests: &mut Requests) {
+    fn rail(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        let Some(snapshot) = &live.snapshot else { return };
+        let font = TextStyle::Small.resolve(ui.style());
+        // Marks of the lesson and a pause that are still to come have room, too.
+        let end = live.run_marks.iter().map(|mark| mark.step).fold(snapshot.last_step, u64::max);
+        let last = grouped(end);
+        // At least four digits, so that the slider does not move while the number grows.
+        let widest = grouped(10_u64.pow(end.max(1000).ilog10()));
+        let label = text_width(ui, &font, &widest.replace('1', "8")).max(text_width(ui, &font, &last)) + 8.0;
+        let lines = BRANCH * live.branches.of(live.chosen).count() as f32;
+        let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), MARKS + SLIDER + lines), Sense::hover());
+        let top = area.top() + MARKS;
+        let right = area.right() - label - MENU - 2.0;
+        let slider = Rect::from_x_y_ranges(area.left()..=right, top..=top + SLIDER);
+        let rail = Rail { slider, end: end.max(live.branches.last_step(live.chosen)) };
+        let color = ui.visuals().weak_text_color();
+        let has_steps = rail.end > 0;
+        if has_steps {
+            let at = pos2(area.right() - MENU - 2.0, slider.center().y);
+            ui.painter().text(at, Align2::RIGHT_CENTER, last, font, color);
+        }
+        ui.scope_builder(egui::UiBuilder::new().max_rect(slider), |ui| self.slider(ui, rail, snapshot, requests));
+        let reached = snapshot.last_step.max(live.branches.last_step(live.chosen));
+        if rail.end > reached {
+            let done = Rect::from_x_y_ranges(rail.x(0)..=rail.x(reached), slider.bottom() - 2.0..=slider.bottom());
+            ui.painter().rect_filled(done, 1.0, color);
+        }
+        branches(ui, rail, document, live);
+        self.loop_band(ui, rail, snapshot, requests);
+        marks(ui, rail, document, live, requests);
+        let (points_per_step, top, bottom) = (rail.x(1) - rail.x(0), top - MARKS + 1.0, top + 2.0);
+        let marks = MarkRail { left: rail.x(0), points_per_step, top, bottom };
+        run_marks::show(ui, &marks, &live.run_marks, [snapshot.step, snapshot.last_step], requests);
+        let button = Rect::from_center_size(pos2(area.right() - 0.5 * MENU, slider.center().y), Vec2::splat(MENU));
+        let button = egui::UiBuilder::new().max_rect(button);
+        ui.scope_builder(button, |ui| self.menu(ui, document, live, requests));
+    }
+
+    /// Shows the slider. Beyond the last step there is nothing to show yet.
+    fn slider(&mut self, ui: &mut Ui, rail: Rail, snapshot: &Snapshot, requests: &mut Requests) {
         ui.spacing_mut().slider_width = ui.available_width();
         ui.spacing_mut().interact_size.y = ui.available_height();
         let mut step = snapshot.step;
-        let slider = Slider::new(&mut step, 0..=snapshot.last_step.max(1)).show_value(false);
+        let slider = Slider::new(&mut step, 0..=rail.end.max(1)).show_value(false);
         let response = ui.add_enabled(snapshot.last_step > 0, slider).accessible_name("Timeline");
         self.slider = Some(response.id);
-        if response.changed() {
+        let is_choosing = self.choose_loop(ui, &response, rail, requests);
+        if response.changed() && !is_choosing {
             requests.commands.push(PlayerCommand::Seek(step));
         }
-        let step_at = |at: f32| {
-            let share = (at - left(response.rect)) / (right(response.rect) - left(response.rect));
-            (f64::from(share.clamp(0.0, 1.0)) * snapshot.last_step as f64).round() as u64
-        };
         if let Some(pointer) = response.hover_pos() {
-            let step = if response.dragged() { step } else { step_at(pointer.x) };
-            response.on_hover_text_at_pointer(format!("Step {}", grouped(step)));
+            let text = match self.chosen {
+                Some(chosen) => looping::words(chosen),
+                None if response.dragged() => format!("Step {}", grouped(step)),
+                None => format!("Step {}", grouped(rail.step(pointer.x))),
+            };
+            response.on_hover_text_at_pointer(text);
         }
     }
 
@@ -70,11 +138,17 @@ impl TimelineBar {
 }
 
 /// The keys of time, and their effects, for the list of keys.
-pub(super) const KEYS: [(&str, &str); 4] = [
+pub(super) const KEYS: [(&str, &str); 7] = [
     ("Space", "Play from the shown step, or pause"),
     ("← and →", "One step back or forth; ten with Shift"),
     ("Home", "Show the start of the run"),
     ("End", "Show the last step of the run"),
+    ("< and >", "Play slower or faster"),
+    (
+        "Alt 1 to Alt 9",
+        "Speed: 1, 2, 5, 10, 30, 60, 200, 1000 steps a second, and as fast as it goes; without Alt on the timeline",
+    ),
+    ("Shift and a drag on the timeline", "Play a range of steps over and over"),
 ];
 
 /// Returns the action of a pressed key of time.
@@ -98,6 +172,20 @@ pub(super) fn pressed(keys: &Keys<'_>) -> Option<LandscapeAction> {
     ends.into_iter().find(|&(key, _)| keys.pressed_once(key)).map(|(_, step)| LandscapeAction::Seek(step))
 }
 
+/// Returns the speed of a pressed key: the next slower or faster one, or that of a digit with Alt, or of a digit alone on
+/// the focused timeline.
+pub(super) fn pressed_speed(keys: &Keys<'_>, pace: PlaybackPace, is_on_timeline: bool) -> Option<PlaybackPace> {
+    let with_alt = DIGITS.iter().position(|&digit| keys.pressed(Modifiers::ALT, digit));
+    let alone = || DIGITS.iter().position(|&digit| is_on_timeline && keys.pressed_once(digit));
+    if let Some(index) = with_alt.or_else(alone) {
+        return Some(pace.of_digit(index));
+    }
+    if keys.typed("<") {
+        return Some(pace.next(false));
+    }
+    keys.typed(">").then(|| pace.next(true))
+}
+
 /// Returns where the slider's handle is at its lowest and highest value.
 fn left(slider: Rect) -> f32 {
     slider.left() + slider.height() / 2.5
@@ -107,27 +195,54 @@ fn right(slider: Rect) -> f32 {
     slider.right() - slider.height() / 2.5
 }
 
-/// Shows the marks of changed settings above the slider. A click on one seeks its step.
-fn marks(ui: &mut Ui, slider: Rect, last_step: u64, document: &Document, live: &Live, requests: &mut Requests) {
-    let points_per_step = (right(slider) - left(slider)) / last_step.max(1) as f32;
+/// Draws a line for each branch below the slider, from the step at which it begins to its last one.
+fn branches(ui: &mut Ui, rail: Rail, document: &Document, live: &Live) {
+    for (index, branch) in live.branches.of(live.chosen).enumerate() {
+        let y = rail.slider.bottom() + BRANCH * (index as f32 + 0.5);
+        let [from, to] = [branch.since, branch.last_step].map(|step| rail.x(step));
+        let opacity = if live.branches.is_hidden(branch.id) { 0.4 } else { 1.0 };
+        let stroke = Stroke::new(2.0, branch_list::pale(ui).gamma_multiply(opacity));
+        ui.painter().hline(from..=to, y, stroke);
+        ui.painter().vline(from, rail.slider.center().y + 4.0..=y + 1.0, stroke);
+        let area = Rect::from_x_y_ranges(from..=to, y - 0.5 * BRANCH..=y + 0.5 * BRANCH);
+        let response = ui.interact(area, ui.scope_id().with(("branch", branch.id)), Sense::hover());
+        let text = format!("{}\nto step {}", branch.label(&live.marks, &document.spec), grouped(branch.last_step));
+        response.on_hover_text(text);
+    }
+}
+
+/// Shows the marks of changed settings above the slider. A click on one seeks its step, a right click opens its menu.
+fn marks(ui: &mut Ui, rail: Rail, document: &Document, live: &Live, requests: &mut Requests) {
+    let slider = rail.slider;
+    let points_per_step = rail.x(1) - rail.x(0);
     let top = slider.top() - MARKS + 1.0;
     let near = f64::from(NEAR / points_per_step);
     for (index, group) in live.marks.groups(|step| step as f64, near).enumerate() {
         let [first, last] = ends(group);
-        let [from, to] = [first, last].map(|step| left(slider) + points_per_step * step as f32);
+        let [from, to] = [first, last].map(|step| rail.x(step));
         let area = Rect::from_x_y_ranges(from - 4.0..=to + 4.0, top..=slider.top() + 2.0);
         // Without the focus of Tab: a session may have very many.
         let response = ui.interact(area, ui.scope_id().with(("mark", index)), Sense::CLICK | Sense::HOVER);
-        let words = words(group, document);
-        response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, words.replace('\n', ", ")));
+        let marked = MarkedChanges::of(group, document, live);
+        let muted = if marked.is_muted() { ", muted" } else { "" };
+        let name = format!("{}{muted}", marked.text.replace('\n', ", "));
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &name));
         let color = if response.hovered() { ui.visuals().strong_text_color() } else { ui.visuals().warn_fg_color };
         let flag = Rect::from_x_y_ranges(from - 2.5..=to + 2.5, top..=top + 4.0);
         ui.painter().vline(from, top..=slider.center().y - 3.0, Stroke::new(1.5, color));
-        ui.painter().rect_filled(flag, 1.5, color);
+        if marked.is_muted() {
+            // Struck out: an empty flag with a line across.
+            ui.painter().rect_stroke(flag, 1.5, Stroke::new(1.0, color), egui::StrokeKind::Inside);
+            let ends = [flag.left_bottom() + vec2(-2.0, 3.0), flag.right_top() + vec2(2.0, -2.0)];
+            ui.painter().line_segment(ends, Stroke::new(1.5, ui.visuals().strong_text_color()));
+        } else {
+            ui.painter().rect_filled(flag, 1.5, color);
+        }
+        mark_menu::show(&response, Some(&marked), requests);
         if response.clicked() {
             requests.actions.push(Action::Landscape(LandscapeAction::Seek(first)));
         }
-        response.on_hover_text(format!("{words}\nClick to go there."));
+        response.on_hover_text(marked.hint());
     }
 }
 

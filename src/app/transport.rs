@@ -82,16 +82,23 @@ fn progress(ui: &mut Ui, live: &Live) {
     response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
 }
 
-/// Shows whether the run plays, its step and the noise in a row, for presentations.
+/// Shows whether the run plays, its step and the noise in a row, for presentations. The titles of simulations side by
+/// side name the noise where it differs.
 pub(super) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
     let Some(snapshot) = &live.snapshot else { return };
     play_button(ui, live, ui.spacing().interact_size.y, requests);
-    ui.label(format!("{} · {}", step_and_noise(snapshot), in_words(snapshot.playback)));
+    let step = if live.is_side_by_side() { step(snapshot) } else { step_and_noise(snapshot) };
+    ui.label(format!("{step} · {}", in_words(snapshot.playback)));
 }
 
 /// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".
 pub(super) fn step_and_noise(snapshot: &Snapshot) -> String {
-    format!("Step {} · {}", grouped(snapshot.step), snapshot.spec.noise.words(number::text))
+    format!("{} · {}", step(snapshot), snapshot.spec.noise.words(number::text))
+}
+
+/// Formats the step of a snapshot, as in "Step 1,200".
+pub(super) fn step(snapshot: &Snapshot) -> String {
+    format!("Step {}", grouped(snapshot.step))
 }
 
 fn in_words(playback: Playback) -> &'static str {

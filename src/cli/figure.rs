@@ -10,11 +10,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use self::plan::{FigureComputer, Plan, Source};
+use super::plots::{LogAxis, log_axis, metric, run_plots};
 use super::{Failure, one_of, say};
-use crate::figure::{FigureError, Format, Options, Svg};
+use crate::figure::{Figure, FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
 pub(super) struct FigureArgs {
@@ -48,6 +50,18 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
     #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<LandscapeView>,
+    /// Draw a landscape beside another: the same preset with settings such as noise=2, several of them separated by
+    /// semicolons, or another preset; may be repeated, for at most four landscapes
+    #[arg(long, value_name = "KEY=VALUE|PRESET", conflicts_with_all = ["all", "runs", "certainty"])]
+    beside: Vec<String>,
+    /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy. Marks show the changes
+    /// of a recorded session
+    #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = metric)]
+    #[arg(conflicts_with_all = ["all", "runs", "certainty", "view"])]
+    plots: Vec<DiagnosticMetric>,
+    /// The plots of --plots with a logarithmic axis, and `steps` for that of the steps [default: abs-v]
+    #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = log_axis, requires = "plots")]
+    log: Option<Vec<LogAxis>>,
     /// Compute a coarse picture: at most 24x25 pixels and 10 replicates, or 10 particles
     #[arg(long)]
     quick: bool,
@@ -98,6 +112,18 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
             name.display()
         )));
     }
+    if !args.plots.is_empty() && !plan.shows_a_landscape() {
+        return Err(Failure::BadInput(anyhow!(
+            "--plots is for landscapes, and {} is none; leave it out",
+            name.display()
+        )));
+    }
+    if !args.beside.is_empty() && !plan.shows_a_landscape() {
+        return Err(Failure::BadInput(anyhow!(
+            "--beside is for landscapes, and {} is none; leave it out",
+            name.display()
+        )));
+    }
     check(&plan, &[format], args)?;
     let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
     let source = match plan {
@@ -116,7 +142,12 @@ fn check(plan: &Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failu
 
 /// Returns a source's figure, laid out.
 fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
-    let figure = source.figure(args.certainty);
+    let figure = match source {
+        Source::Trajectories(trajectories) if !args.plots.is_empty() => {
+            Figure::run_plots(trajectories, &run_plots(&args.plots, args.log.as_deref()))
+        }
+        source => source.figure(args.certainty),
+    };
     let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
     figure.render(&Options { width_mm, ..Options::default() })
 }

@@ -45,12 +45,19 @@ fn list() -> String {
 }
 
 fn summary(kind: LandscapeKind) -> String {
-    let LandscapeInfo { name, formula, about, source, parameters, start, .. } = kind.info();
+    let LandscapeInfo { name, formula, about, source, parameters, metrics, start, .. } = kind.info();
     let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
     let indented = |text: String| text.lines().map(|line| format!("  {line}\n")).collect::<String>();
     let mut text = format!("{name}, in presets {}\n{about}\nSource: {source}\n", kind.key());
     text += &format!("\nThe loss, in the coordinates u and v, which φ turns against x and y:\n  L = {formula}\n");
     text += &format!("\nThe gradient, derived from the loss:\n{}", indented(kind.program().gradient_text(&keys)));
+    if !metrics.is_empty() {
+        text += "\nMetrics besides the loss:\n";
+        text += &table(
+            &metrics.iter().map(|metric| [metric.title(), metric.explanation.to_owned()]).collect::<Vec<_>>(),
+            "  ",
+        );
+    }
     let [x, y] = start.map(number_text);
     text += &format!("\nSweeps start at x = {x}, y = {y}, and so does a landscape chosen in the window. Parameters:\n");
     let head = ["", "in presets", "default", "values", ""].map(str::to_owned);

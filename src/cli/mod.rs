@@ -3,7 +3,9 @@
 //! Results go to files or to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong
 //! usage or bad input, 130 interrupted.
 
+mod animate;
 mod app;
+mod beside;
 mod data;
 pub mod doctor;
 mod figure;
@@ -12,6 +14,7 @@ mod landscapes;
 mod lesson;
 mod optimizers;
 mod output;
+mod plots;
 mod presets;
 mod progress;
 mod regret;
@@ -83,6 +86,11 @@ enum Command {
     /// the existing runs, finished or not: their validation loss over the steps, or over the time of training for
     /// walltime.
     Figure(figure::FigureArgs),
+    /// Write an animation of a landscape and its plots as GIF, APNG, MP4 or WebM, without a window
+    ///
+    /// The changes of a recorded session are repeated at their steps; a lesson's steps are ignored. Frames are drawn by
+    /// the graphics driver, which may be a software driver such as Mesa's; MP4 and WebM need the program ffmpeg.
+    Animate(animate::AnimateArgs),
     /// Write a lesson as one HTML page to hand out
     ///
     /// The page holds the recorded runs of all steps of the lesson, with the landscape, plots, formulas and texts. It
@@ -155,6 +163,7 @@ pub fn run() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),
+        Command::Animate(args) => animate::run(&args),
         Command::Lesson(args) => lesson::run(&args),
         Command::Regret(args) => regret::run(&args),
         Command::Train(args) => train::run(&args),

@@ -19,6 +19,8 @@ pub(super) struct ProgressUnit {
 }
 
 impl ProgressUnit {
+    #[cfg(feature = "app")]
+    pub(super) const FRAMES: ProgressUnit = ProgressUnit { name: "frames", size: 1.0 };
     pub(super) const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
     pub(super) const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
     /// The unit for steps that are bytes.

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use valleyscope_engine::quantity::ParticleCount;
-use valleyscope_engine::simulation::{Simulation, SimulationSpec};
-use valleyscope_experiments::preset::{LandscapePreset, Library, Preset};
+use valleyscope_engine::simulation::{Record, Simulation, SimulationSpec};
+use valleyscope_experiments::preset::{LETTERS, LandscapePreset, Library, Preset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::interrupt::Interrupt;
 use super::output::on_stdout;
 use super::progress::{ProgressLine, ProgressUnit};
-use super::{Failure, say, whole};
+use super::{Failure, one_of, say, whole};
 use crate::export::{TrajectoryArrays, TrajectoryTable};
 
 #[derive(clap::Args)]
@@ -33,6 +33,9 @@ pub(super) struct SimulateArgs {
     /// Set a field of the preset, such as noise=0.5 or optimizers[0].rule.schedule.warmup=100; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
     set: Vec<(String, String)>,
+    /// Simulate another one of a preset of several side by side: A is the preset's own, B the first beside it
+    #[arg(long, value_name = "A|B|C|D", default_value = "A", value_parser = one_of(&[0, 1, 2, 3], letter))]
+    session: usize,
     /// Record the start, every K-th step and the last
     #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = whole(1..=u64::MAX))]
     every: u64,
@@ -89,9 +92,10 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
             "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
         )));
     }
-    let Preset::Landscape(mut preset) = super::changed(&loaded.preset, &args.set)? else {
+    let Preset::Landscape(preset) = super::changed(&loaded.preset, &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
+    let mut preset = of_session(preset, args.session)?;
     // A schedule of the learning rate spans the steps to take. A recorded session keeps its schedule, as it is repeated
     // exactly.
     if preset.changes.is_empty() {
@@ -104,6 +108,29 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
         preset.simulation.seed = seed;
     }
     Ok(preset)
+}
+
+/// Returns the letter of a simulation among those side by side.
+fn letter(session: usize) -> &'static str {
+    LETTERS[session]
+}
+
+/// Returns the preset of one of the simulations side by side.
+fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset, Failure> {
+    if session == 0 {
+        return Ok(preset);
+    }
+    let mut all = preset.records().map_err(Failure::bad_input)?;
+    let count = all.len();
+    if session >= count {
+        return Err(Failure::BadInput(anyhow!(
+            "--session {}: the preset has only {}; its `beside` lists those beside its own",
+            letter(session),
+            LETTERS[..count].join(", ")
+        )));
+    }
+    let Record { spec, changes } = all.swap_remove(session);
+    Ok(LandscapePreset { changes, ..LandscapePreset::new(preset.title, spec) })
 }
 
 /// Returns the number of recorded steps: the start, every `every`-th and the last.

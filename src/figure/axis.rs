@@ -17,16 +17,19 @@ const LABEL_HEIGHT: f64 = 1.8;
 /// Width of a horizontal axis for each of its labels.
 const LABEL_WIDTH: f64 = 4.0;
 
-/// Returns the ticks of an axis from `low` to `high`, at most about `most`.
+/// Returns the ticks of an axis from `low` to `high`, at most about `most`, but at least two wherever values can be
+/// distinguished, as a single one does not show the scale.
 pub(super) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec<Tick> {
-    match scale {
+    let marks = |most: usize| match scale {
         AxisScale::Linear => Ticks::linear(low, high, most).in_full(),
         AxisScale::Percent => Ticks::percent(low, high, most),
         AxisScale::Log => Ticks::log(low, high, most).in_full(),
         AxisScale::LogComplement => Ticks::log_complement(low, high, most).ticks,
         AxisScale::SymLog { .. } => Ticks::placed(scale, [low, high].map(|end| scale.place(end)), most as f64, 1.0),
         AxisScale::Clock => Ticks::clock(low, high, (high - low) / most as f64).ticks,
-    }
+    };
+    let tried = [most, most + 1, 2 * most, 3 * most].into_iter().map(marks);
+    tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(most))
 }
 
 /// Returns 2 to 9 times the powers of ten on a logarithmic axis of some decades, or their complements; none on other

@@ -147,10 +147,10 @@ impl Canvas {
         let (color, width) = (hex(stroke.color), stroke.width);
         let opacity =
             if stroke.opacity < 1.0 { format!(r#" stroke-opacity="{}""#, stroke.opacity) } else { String::new() };
-        let dashes = match stroke.dash {
-            Dash::Solid => String::new(),
-            Dash::Dashed => format!(r#" stroke-dasharray="{} {}""#, 4.0 * width, 3.0 * width),
-            Dash::Dotted => format!(r#" stroke-dasharray="{width} {}""#, 1.5 * width),
+        let lengths: Vec<String> = stroke.dash.lengths().iter().map(|length| (length * width).to_string()).collect();
+        let dashes = match lengths.is_empty() {
+            true => String::new(),
+            false => format!(r#" stroke-dasharray="{}""#, lengths.join(" ")),
         };
         self.push(format_args!(
             r#"<path d="{data}" fill="none" stroke="{color}" stroke-width="{width}" stroke-linejoin="round"{dashes}{opacity}/>"#

@@ -20,6 +20,8 @@ pub(crate) struct Grid<F> {
 /// An edge between two neighbouring corners: the lower or left one, by column and row, and whether it goes upwards.
 type Edge = (usize, usize, bool);
 
+/// The shortest part of a contour line that is shown alone, in smallest distances between lines.
+const SHORTEST: f64 = 10.0;
 /// Bisections of an edge to find the point at the level: to 10⁻⁹ of its length.
 const HALVINGS: usize = 30;
 
@@ -40,8 +42,9 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         self.values[row * (self.cells[0] + 1) + column]
     }
 
-    /// Returns the parts of a landscape's contour line at this level where its neighbours are at least `least` away, in
-    /// units of the plane; closer ones would merge.
+    /// Returns the parts of a landscape's contour line at this level where its neighbours, also its own other side in a
+    /// narrow valley, are at least `least` away, in units of the plane; closer ones would merge. Short parts are left
+    /// out.
     pub(crate) fn separate_lines(
         &self,
         landscape: &Landscape,
@@ -49,18 +52,23 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         level: f64,
         least: f64,
     ) -> Vec<Vec<[f64; 2]>> {
-        let distance = |place: [f64; 2]| {
-            let [x, y] = landscape.gradient(place);
-            1.0 / (f64::from(SymLog::CONTOURS) * scale.slope(level) * x.hypot(y))
+        let is_crowded = |place: &[f64; 2]| {
+            let gradient = landscape.gradient(*place);
+            let steepness = gradient[0].hypot(gradient[1]);
+            let uphill =
+                |distance: f64| (self.function)([0, 1].map(|axis| place[axis] + distance * gradient[axis] / steepness));
+            1.0 / (f64::from(SymLog::CONTOURS) * scale.slope(level) * steepness) < least
+                || uphill(-least) > level
+                || uphill(least) < level
         };
         let lines = self.contour(level);
-        let apart = lines.iter().flat_map(|line| line.split(|place| distance(*place) < least));
-        apart.filter(|piece| piece.len() > 1).map(<[_]>::to_vec).collect()
+        let parts = lines.iter().flat_map(|line| parts_apart(line, is_crowded, SHORTEST * least));
+        parts.map(<[_]>::to_vec).collect()
     }
 
     /// Returns the contour lines at this level, each through its points. Cells with a corner where the function is not
     /// finite have none.
-    pub(super) fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
+    fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
         let mut neighbours: BTreeMap<Edge, Vec<Edge>> = BTreeMap::new();
         for row in 0..self.cells[1] {
             for column in 0..self.cells[0] {
@@ -120,6 +128,20 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
     }
 }
 
+/// Returns the parts of a line that are not crowded and have at least a length, or the whole line.
+fn parts_apart(
+    line: &[[f64; 2]],
+    is_crowded: impl Fn(&[f64; 2]) -> bool,
+    shortest: f64,
+) -> impl Iterator<Item = &[[f64; 2]]> {
+    let length = |part: &[[f64; 2]]| -> f64 {
+        part.windows(2).map(|ends| (ends[1][0] - ends[0][0]).hypot(ends[1][1] - ends[0][1])).sum()
+    };
+    let whole = line.len();
+    let parts = line.split(is_crowded).filter(|part| part.len() > 1);
+    parts.filter(move |part| part.len() == whole || length(part) >= shortest)
+}
+
 /// Removes a line from the joined edges, from one of its edges on.
 fn follow(neighbours: &mut BTreeMap<Edge, Vec<Edge>>, start: Edge) -> Option<Vec<Edge>> {
     let mut line = vec![start];
@@ -131,4 +153,38 @@ fn follow(neighbours: &mut BTreeMap<Edge, Vec<Edge>>, start: Edge) -> Option<Vec
         next = beside.into_iter().find(|other| *other != previous);
     }
     Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+    use valleyscope_experiments::view::{AutoScale, Camera, Viewport};
+
+    use super::*;
+
+    #[test]
+    fn lines_of_bent_valleys_are_not_in_fragments() {
+        const POINTS: f64 = 300.0;
+        for kind in [LandscapeKind::River, LandscapeKind::Rosenbrock, LandscapeKind::Beale] {
+            let spec = LandscapeSpec::new(kind);
+            let (landscape, Camera { center, width }) = (spec.landscape(), Camera::home(&spec));
+            let viewport = Viewport { camera: Camera { center, width }, size_px: [POINTS as f32; 2] };
+            let scale = AutoScale::default().update(&[(&landscape, viewport)]);
+            let [from, to] = [-0.5, 0.5].map(|side| center.map(|center| center + side * width));
+            let grid = Grid::new(|place| landscape.loss(place), from, to, [200; 2]);
+            let least = 2.0 * width / POINTS;
+            let (mut drawn, mut whole) = (0, 0);
+            for level in scale.contour_levels() {
+                let lines = grid.contour(level);
+                for piece in grid.separate_lines(&landscape, &scale, level, least) {
+                    let ends = |[one, other]: [&[f64; 2]; 2]| (one[0] - other[0]).hypot(one[1] - other[1]);
+                    let length: f64 = piece.windows(2).map(|pair| ends([&pair[0], &pair[1]])).sum();
+                    let is_whole = lines.contains(&piece);
+                    assert!(is_whole || length >= SHORTEST * least, "{}: {length} at {level}", kind.key());
+                    (drawn, whole) = (drawn + 1, whole + usize::from(is_whole));
+                }
+            }
+            assert!(drawn >= 10 && whole >= 5, "{}: {drawn} pieces, {whole} whole lines", kind.key());
+        }
+    }
 }

@@ -14,6 +14,8 @@ const ASPECT: f64 = 0.62;
 /// Opacity of the raw curves behind smoothed ones, and of bands.
 const FAINT: f64 = 0.3;
 const BAND: f64 = 0.2;
+/// The colour of marks.
+const MARK: [u8; 3] = [150, 90, 0];
 /// The part of a plot's height by which a curve may rise above it without a mark.
 const ABOVE: f64 = 0.25;
 
@@ -27,6 +29,14 @@ pub struct Curves {
     pub names: Vec<(String, Pen)>,
     pub horizontal: CurveAxis,
     pub plots: Vec<CurvePlot>,
+    pub marks: Vec<CurveMark>,
+}
+
+/// A mark on the horizontal axis: a line through all plots, with a short label above them.
+#[derive(Clone, Debug)]
+pub struct CurveMark {
+    pub place: f64,
+    pub label: String,
 }
 
 /// An axis from one place on its scale to another.
@@ -133,16 +143,26 @@ impl Curves {
         for plots in self.plots.chunks(columns) {
             let area = |column: usize| Area {
                 x: MARGIN * em + column as f64 * (share + GAP * em) + left,
-                y: y + 0.4 * em,
+                y: y + if self.marks.is_empty() { 0.4 * em } else { LINE * em },
                 width,
                 height: height(share, em),
             };
             for (column, plot) in plots.iter().enumerate() {
                 plot.draw(canvas, &self.horizontal, &self.names, area(column), left, em);
+                self.draw_marks(canvas, area(column), em);
             }
             y = area(0).bottom() + (TICK + LABEL_GAP + 0.5) * em + 1.8 * LINE * em;
         }
         Some(y)
+    }
+
+    fn draw_marks(&self, canvas: &mut Canvas, area: Area, em: f64) {
+        for CurveMark { place, label } in &self.marks {
+            let x = area.x + self.horizontal.part(*place) * area.width;
+            let line = vec![[x, area.y], [x, area.bottom()]];
+            canvas.path(&[line], Stroke { color: MARK, width: 0.7, dash: Dash::Dashed, opacity: 1.0 });
+            canvas.text_in(MARK, [x, area.y - 0.5 * LINE * em], label);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpe
 use valleyscope_experiments::preset::{SweepPreset, changed_description, with_changes};
 use valleyscope_experiments::view::ticks::short;
 
-use super::labels::{axis_label, metric};
+use super::labels::axis_label;
 
 /// Returns the settings of `this` that differ from `other`; colours, which change no result, are left out.
 pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
@@ -57,7 +57,7 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         };
         format!("{average} over replicates")
     });
-    add(this.metric != other.metric, &|| format!("by {}", metric(this.metric)));
+    add(this.metric != other.metric, &|| format!("by {}", this.metric.label(&this.landscape)));
     optimizers(&this.optimizers, &other.optimizers, &mut all);
     all
 }

@@ -2,7 +2,7 @@
 
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::sweep::{Axis, Metric, Quantity, SweepSpec};
+use valleyscope_engine::sweep::{Axis, Quantity, SweepSpec};
 
 /// Returns the label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of
 /// those that have it.
@@ -27,13 +27,5 @@ fn hyperparameter_label(name: HyperparameterName) -> String {
         None => LEARNING_RATE.axis_label(),
         Some(of) if of.is_decay_rate() => format!("decay rate {}", of.symbol),
         Some(of) => of.parameter().axis_label(),
-    }
-}
-
-pub(super) fn metric(metric: Metric) -> &'static str {
-    match metric {
-        Metric::FinalLoss => "final loss",
-        Metric::SmallestLoss => "smallest loss",
-        Metric::Depth => "depth",
     }
 }

@@ -1,19 +1,20 @@
 //! The figure of a landscape: the trajectories of its optimizers, and plots of the loss.
 
-use valleyscope_engine::landscape::{Landscape, Uv};
+use valleyscope_engine::landscape::{Coordinate, Landscape, LandscapeMetric, Uv};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::range::{suiting, union, with_margin};
-use valleyscope_experiments::view::{AxisScale, Background, Pen};
+use valleyscope_experiments::view::{AxisScale, Background, Dash, Pen};
 
 use super::axis::{Axis, Side};
 use super::canvas::{Area, Canvas};
 use super::curves::{self, CurveAxis, CurveLines, CurvePlot};
-use super::landscape_plot::{ASPECT, LandscapePlot};
+use super::landscape_plot::{ASPECT, LabelledSides, LandscapePlot};
 use super::map::Swatch;
-use super::style::{GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, WIDE};
+use super::style::{GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, WIDE};
 use super::svg::CREATOR;
-use super::trajectories::{Ensemble, Trajectories};
+use super::trajectories::{Ensemble, TracedRun, Trajectories};
 use super::{Content, Figure, FigureError, FigureMetadata};
 
 /// Height over width of a plot below the landscape.
@@ -24,8 +25,9 @@ const SHARE: f64 = 0.58;
 const AXIS_PIECES: usize = 200;
 /// The depth to which the floor is drawn, over the largest depth of the optimizers.
 const BEYOND: f64 = 1.25;
-/// The colour of the floor's line.
+/// The colour of the floor's line, and of the keys of runs side by side.
 const GREY: [u8; 3] = [120; 3];
+const BLACK: [u8; 3] = [0; 3];
 /// The radius of markers, in font sizes.
 const RADIUS: f64 = 0.3;
 /// The space above a panel, in font sizes.
@@ -34,41 +36,64 @@ const ABOVE: f64 = 0.4;
 /// A landscape with trajectories, and its plots.
 #[derive(Clone, Debug)]
 pub(super) struct LandscapeFigure {
-    ground: LandscapePlot,
-    /// The names of lines with their pens, the optimizers first.
+    panes: Vec<Pane>,
+    /// The names of lines with their pens, the optimizers of all runs first.
     names: Vec<(String, Pen)>,
-    /// The markers of the optimizers, with their colours.
+    /// The markers of the optimizers, with the colours of their fillings.
     markers: Vec<(Marker, [u8; 3])>,
+    /// The legend's entries for lines.
+    keys: Vec<Key>,
     plots: Vec<Plot>,
 }
 
+/// The landscape of a run.
 #[derive(Clone, Debug)]
-struct Plot {
-    horizontal: CurveAxis,
-    curves: CurvePlot,
+pub(super) struct Pane {
+    /// The title above; empty for a single run.
+    pub title: String,
+    pub ground: LandscapePlot,
+}
+
+/// An entry of the legend.
+#[derive(Clone, Debug)]
+struct Key {
+    text: String,
+    pen: Pen,
+    /// The index of an optimizer whose marker is in the middle of the line.
+    marker: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub horizontal: CurveAxis,
+    pub curves: CurvePlot,
     /// The final points of the optimizers.
     ends: Vec<(usize, [f64; 2])>,
 }
 
 impl Figure {
     /// Returns a figure of trajectories on their landscape with its contour lines, and beside it the loss over the
-    /// steps, and the loss on the axis of u with the final positions of the optimizers (the paper's Fig. 1c and its
-    /// figure of saturation).
+    /// steps and, where u is a metric of the landscape, the loss on the axis of u with the final positions of the
+    /// optimizers (the paper's Fig. 1c and its figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles();
-        let ground = LandscapePlot::of(trajectories, &ensembles);
-        let landscape = trajectories.spec().landscape.landscape();
-        let names = names(&landscape, &ensembles);
-        let swatch =
-            |(name, pen): &(String, Pen)| Swatch { color: Some(pen.color_on(Background::Light)), text: name.clone() };
-        let mut legend: Vec<Swatch> = names.iter().map(swatch).collect();
-        let notes = [note_of_particles(trajectories), note_of_run_away(&ground, &ensembles)];
+        let panes = panes(trajectories, &ensembles);
+        let depth = trajectories.spec().landscape.metric(Coordinate::U);
+        let floors = if depth.is_some() { floors(trajectories) } else { Vec::new() };
+        let names = names(&floors, &ensembles);
+        let keys = keys(&panes, &names, &ensembles);
+        let swatch = |key: &Key| Swatch { color: Some(key.pen.color_on(Background::Light)), text: key.text.clone() };
+        let mut legend: Vec<Swatch> = keys.iter().map(swatch).collect();
+        let notes = [note_of_particles(trajectories), note_of_run_away(&panes, &ensembles)];
         legend.extend(notes.into_iter().flatten().map(|text| Swatch { color: None, text }));
         let figure = LandscapeFigure {
             names,
-            markers: ensembles.iter().map(|ensemble| (ensemble.marker, ensemble.spec.rgb())).collect(),
-            plots: vec![over_steps(&ensembles), along_axis(&landscape, &ensembles)],
-            ground,
+            markers: ensembles.iter().map(|ensemble| (ensemble.marker, filling(ensemble))).collect(),
+            keys,
+            plots: std::iter::once(over_steps(&ensembles))
+                .chain(depth.map(|depth| along_axis(&floors, depth, &ensembles)))
+                .collect(),
+            panes,
         };
         let about = FigureMetadata {
             title: trajectories.title().to_owned(),
@@ -79,40 +104,105 @@ impl Figure {
     }
 }
 
-/// Returns the names of lines: the optimizers, each with a pen of its own, and the loss on the axis of u.
-fn names(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
+/// Returns the landscapes of the runs, with titles where there are several.
+fn panes(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<Pane> {
+    let runs = trajectories.runs();
+    let title = |index: usize| if runs.len() > 1 { runs[index].title.clone() } else { String::new() };
+    let grounds = LandscapePlot::of_runs(trajectories, ensembles).into_iter().enumerate();
+    grounds.map(|(index, ground)| Pane { title: title(index), ground }).collect()
+}
+
+/// Returns the landscapes of the runs whose losses on the axis of u are drawn, with the indices of the runs: each
+/// landscape once.
+fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
+    let mut floors: Vec<(usize, Landscape)> = Vec::new();
+    for (index, run) in trajectories.runs().iter().enumerate() {
+        let landscape = run.spec().landscape.landscape();
+        if floors.iter().all(|(_, other)| *other != landscape) {
+            floors.push((index, landscape));
+        }
+    }
+    floors
+}
+
+/// Returns the names of lines: the optimizers, in each run with pens of their own, and the losses on the axis of u.
+fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
-        let color = ensemble.spec.rgb();
-        let before = ensembles[..index].iter().filter(|other| other.spec.rgb() == color).count();
-        (ensemble.name.clone(), Pen::new(color, before))
+        let (run, color) = (ensemble.run, ensemble.spec.rgb());
+        let is_alike = |other: &&Ensemble<'_>| other.run == run && other.spec.rgb() == color;
+        let before = ensembles[..index].iter().filter(is_alike).count();
+        let pen = Pen::new(color, before);
+        (ensemble.name.clone(), if run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[run]) })
     });
-    let axis = match landscape {
-        Landscape::Valley(_) => "floor of the valley, L(u, v = 0) = −cu",
-        Landscape::Program(_) => "loss on the axis of u, L(u, v = 0)",
+    let axis = |(run, landscape): &(usize, Landscape)| {
+        let name = match landscape {
+            Landscape::Valley(_) => "floor of the valley, L(u, v = 0) = −cu",
+            Landscape::Program(_) => "loss on the axis of u, L(u, v = 0)",
+        };
+        (name.to_owned(), Pen::new(GREY, 0).dashed(Dash::SIDE_BY_SIDE[*run]))
     };
-    optimizers.chain([(axis.to_owned(), Pen::new(GREY, 0))]).collect()
+    optimizers.chain(floors.iter().map(axis)).collect()
+}
+
+/// Returns the legend's entries: an optimizer of several runs once, and the line of each run.
+fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> Vec<Key> {
+    let mut keys: Vec<Key> = Vec::new();
+    for (index, ensemble) in ensembles.iter().enumerate() {
+        let (text, pen) = (ensemble.name.clone(), names[index].1);
+        let is_alike = |other: &Ensemble<'_>| {
+            other.run != ensemble.run && (&other.name, other.spec.rgb()) == (&text, ensemble.spec.rgb())
+        };
+        if !ensembles[..index].iter().any(is_alike) {
+            keys.push(Key { text, pen: pen.dashed(Dash::Solid), marker: Some(index) });
+        }
+    }
+    if panes.len() > 1 {
+        let line = |(run, pane): (usize, &Pane)| {
+            let pen = Pen::new(BLACK, 0).dashed(Dash::SIDE_BY_SIDE[run]);
+            Key { text: pane.title.clone(), pen, marker: None }
+        };
+        keys.extend(panes.iter().enumerate().map(line));
+    }
+    if let Some((text, pen)) = names.get(ensembles.len()) {
+        keys.push(Key { text: text.clone(), pen: pen.dashed(Dash::Solid), marker: None });
+    }
+    keys
+}
+
+/// Returns the colour of the filling of an optimizer's marker: its own in the first run, and white in the others.
+fn filling(ensemble: &Ensemble<'_>) -> [u8; 3] {
+    if ensemble.run == 0 { ensemble.spec.rgb() } else { [255; 3] }
 }
 
 fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
-    let particles = trajectories.spec().particles.get();
-    (particles > 1).then(|| format!("means of {particles} particles, ± 1 standard deviation; thin: single particles"))
+    let particles = |run: &TracedRun| run.spec().particles.get();
+    let (first, runs) = (particles(&trajectories.runs()[0]), trajectories.runs());
+    let count = if runs.iter().all(|run| particles(run) == first) { format!("{first} ") } else { String::new() };
+    let deviation = if runs.len() == 1 { ", ± 1 standard deviation" } else { "" };
+    (first > 1).then(|| format!("means of {count}particles{deviation}; thin: single particles"))
 }
 
-fn note_of_run_away(ground: &LandscapePlot, ensembles: &[Ensemble<'_>]) -> Option<String> {
-    let away = ensembles.iter().filter(|ensemble| !ground.holds_end(ensemble));
-    let away: Vec<&str> = away.map(|ensemble| ensemble.name.as_str()).collect();
+fn note_of_run_away(panes: &[Pane], ensembles: &[Ensemble<'_>]) -> Option<String> {
+    let name = |ensemble: &Ensemble<'_>| match panes.len() {
+        1 => ensemble.name.clone(),
+        _ => format!("{} in {}", ensemble.name, LETTERS[ensemble.run]),
+    };
+    let away = ensembles.iter().filter(|ensemble| !panes[ensemble.run].ground.holds_end(ensemble));
+    let away: Vec<String> = away.map(name).collect();
     (!away.is_empty()).then(|| format!("run away, out of view: {}", away.join(", ")))
 }
 
-/// Returns the mean loss over the steps, in a band of a standard deviation over the particles to each side.
+/// Returns the mean loss over the steps, for a single run in a band of a standard deviation over the particles to each
+/// side.
 fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
+    let has_bands = ensembles.iter().all(|ensemble| ensemble.run == 0);
     let (mut curves, mut extents, mut last) = (Vec::new(), Vec::new(), 1);
     for (index, Ensemble { history, .. }) in ensembles.iter().enumerate() {
         let finite: Vec<&Bucket> = history.iter().take_while(|bucket| bucket.loss.mean.is_finite()).collect();
         let line: Vec<[f64; 2]> = finite.iter().map(|bucket| [middle(bucket), bucket.loss.mean]).collect();
         let band: Vec<[f64; 3]> = finite
             .iter()
-            .filter(|bucket| bucket.loss.std.is_finite())
+            .filter(|bucket| has_bands && bucket.loss.std.is_finite())
             .map(|bucket| [middle(bucket), bucket.loss.mean - bucket.loss.std, bucket.loss.mean + bucket.loss.std])
             .collect();
         if let Some(means) = line.iter().map(|[_, loss]| [*loss; 2]).reduce(union) {
@@ -136,16 +226,39 @@ fn middle(bucket: &Bucket) -> f64 {
 }
 
 /// Returns the loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
-fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
+fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles: &[Ensemble<'_>]) -> Plot {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
         let place = [bucket.u.mean, bucket.loss.mean];
         place.iter().all(|value| value.is_finite()).then_some((index, place))
     };
     let ends: Vec<(usize, [f64; 2])> = ensembles.iter().enumerate().filter_map(end).collect();
-    let extents = |side: usize| ends.iter().map(|(_, place)| ([place[side]; 2], None)).collect::<Vec<_>>();
-    let reached = suiting(&extents(0)).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
+    let depths_reached: Vec<_> = ends.iter().map(|(_, [u, _])| ([*u; 2], None)).collect();
+    let reached = suiting(&depths_reached).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
     let depths = if reached[0] < reached[1] { reached.map(|u| BEYOND * u) } else { [0.0, 1.0] };
+    let lines: Vec<Vec<[f64; 2]>> = floors.iter().map(|(_, landscape)| axis_line(landscape, depths)).collect();
+    let in_range = ends.iter().filter(|(_, [u, _])| (depths[0]..=depths[1]).contains(u));
+    let losses: Vec<_> = in_range.map(|(_, [_, loss])| ([*loss; 2], None)).collect();
+    let drawn = lines.iter().flatten().map(|[_, loss]| [*loss; 2]).chain(suiting(&losses)).reduce(union);
+    let range = with_margin(&drawn.map(|extent| (extent, None)).into_iter().collect::<Vec<_>>());
+    let line = |(index, line): (usize, Vec<[f64; 2]>)| CurveLines {
+        index: ensembles.len() + index,
+        raw: Vec::new(),
+        line: vec![line],
+        band: Vec::new(),
+    };
+    Plot {
+        horizontal: axis(&depth.title(), depths),
+        curves: CurvePlot {
+            vertical: axis("loss L", range),
+            curves: lines.into_iter().enumerate().map(line).collect(),
+        },
+        ends,
+    }
+}
+
+/// Returns the loss on the axis of u between two depths.
+fn axis_line(landscape: &Landscape, depths: [f64; 2]) -> Vec<[f64; 2]> {
     let pieces = match landscape {
         // A straight line.
         Landscape::Valley(_) => 1,
@@ -156,38 +269,42 @@ fn along_axis(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
         part => depths[0] + part * (depths[1] - depths[0]),
     };
     let on_axis = |u: f64| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))];
-    let axis_line: Vec<[f64; 2]> =
-        (0..=pieces).map(|index| on_axis(place(index))).filter(|[_, loss]| loss.is_finite()).collect();
-    let mut losses = extents(1);
-    losses.extend(axis_line.iter().map(|[_, loss]| [*loss; 2]).reduce(union).map(|extent| (extent, None)));
-    let line = CurveLines { index: ensembles.len(), raw: Vec::new(), line: vec![axis_line], band: Vec::new() };
-    Plot {
-        horizontal: axis("depth u", depths),
-        curves: CurvePlot { vertical: axis("loss L", with_margin(&losses)), curves: vec![line] },
-        ends,
-    }
+    (0..=pieces).map(|index| on_axis(place(index))).filter(|[_, loss]| loss.is_finite()).collect()
 }
 
 fn axis(label: &str, range: [f64; 2]) -> CurveAxis {
     CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range }
 }
 
-/// The areas of the landscape and of the plots.
-struct Arrangement {
-    ground: Area,
-    plots: Vec<Area>,
-    /// The widths from the left ends of the labels to the frames, of the landscape and of the plots.
-    gutters: [f64; 2],
-    end: f64,
+/// The areas of the landscapes and of the plots.
+pub(super) struct Arrangement {
+    pub grounds: Vec<Area>,
+    /// The labelled sides of the landscapes.
+    pub labels: Vec<LabelledSides>,
+    /// The area beside which the colour bar is.
+    pub barred: Area,
+    pub plots: Vec<Area>,
+    /// The width from the left ends of the plots' labels to their frames.
+    pub gutter: f64,
+    pub end: f64,
 }
 
 impl LandscapeFigure {
     /// Draws the key of the legend's entry with this index.
     pub(super) fn draw_key(&self, canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, index: usize, em: f64) {
-        curves::draw_key(canvas, [x, y], width, self.names[index].1);
-        if index < self.markers.len() {
-            self.draw_marker(canvas, [x + width / 2.0, y], index, em);
+        let key = &self.keys[index];
+        curves::draw_key(canvas, [x, y], width, key.pen);
+        if let Some(marker) = key.marker {
+            self.draw_marker(canvas, [x + width / 2.0, y], marker, em);
         }
+    }
+
+    pub(super) fn panes(&self) -> &[Pane] {
+        &self.panes
+    }
+
+    pub(super) fn plots(&self) -> &[Plot] {
+        &self.plots
     }
 
     fn draw_marker(&self, canvas: &mut Canvas, at: [f64; 2], index: usize, em: f64) {
@@ -198,10 +315,20 @@ impl LandscapeFigure {
     /// Draws landscape and plots from `y` downwards. Returns their lower end, or `None` where there is no room for
     /// them.
     pub(super) fn draw(&self, canvas: &mut Canvas, y: f64, inner: f64, em: f64) -> Result<Option<f64>, FigureError> {
-        let Some(Arrangement { ground, plots, gutters, end }) = self.arrange(y, inner, em) else { return Ok(None) };
-        self.ground.draw(canvas, ground, gutters[0], em)?;
+        let arranged = match self.panes.as_slice() {
+            [single] => self.arrange(&single.ground, y, inner, em),
+            _ => self.arrange_side_by_side(y, inner, em),
+        };
+        let Some(Arrangement { grounds, labels, barred, plots, gutter, end }) = arranged else { return Ok(None) };
+        for ((Pane { title, ground }, area), labels) in self.panes.iter().zip(grounds).zip(labels) {
+            ground.draw(canvas, area, labels, em)?;
+            if !title.is_empty() {
+                canvas.text_within([area.x + area.width / 2.0, area.y - 0.6 * LINE * em], area.width, title);
+            }
+        }
+        self.panes[0].ground.draw_bar(canvas, barred, em);
         for (Plot { horizontal, curves, ends }, area) in self.plots.iter().zip(plots) {
-            curves.draw(canvas, horizontal, &self.names, area, gutters[1], em);
+            curves.draw(canvas, horizontal, &self.names, area, gutter, em);
             for (index, [u, loss]) in ends {
                 let [part, height] = [horizontal.part(*u), curves.vertical.part(*loss)];
                 if [part, height].iter().all(|part| (0.0..=1.0).contains(part)) {
@@ -214,7 +341,7 @@ impl LandscapeFigure {
     }
 
     /// Arranges the plots beside the landscape, with the same total height, if there is room, else below it.
-    fn arrange(&self, y: f64, inner: f64, em: f64) -> Option<Arrangement> {
+    fn arrange(&self, landscape: &LandscapePlot, y: f64, inner: f64, em: f64) -> Option<Arrangement> {
         let is_wide = inner >= WIDE * em;
         let (left, top, between) = (MARGIN * em, y + ABOVE * em, Axis::depth(em) + ABOVE * em);
         let share = if is_wide { SHARE * (inner - GAP * em) } else { inner };
@@ -225,12 +352,12 @@ impl LandscapeFigure {
         let half = |height: f64| (height - (count - 1.0) * between) / count;
         let plot_height = if is_wide { half(guess) } else { (PLOT_ASPECT * room).max(LEAST_HEIGHT * em) };
         let plot_gutters = self.plots.iter().map(|plot| plot.curves.vertical.gutter(plot_height, em));
-        let mut gutters = [self.ground.gutter(guess, em), plot_gutters.fold(0.0, f64::max)];
+        let mut gutters = [landscape.gutter(guess, em), plot_gutters.fold(0.0, f64::max)];
         if !is_wide {
             // The frames are aligned below each other.
             gutters = [gutters[0].max(gutters[1]); 2];
         }
-        let width = share - gutters[0] - self.ground.bar_width(guess, em);
+        let width = share - gutters[0] - landscape.bar_width(guess, em);
         let ground = Area { x: left + gutters[0], y: top, width, height: ASPECT * width };
         let height = if is_wide { half(ground.height) } else { plot_height };
         // The last label extends beyond its plot.
@@ -244,6 +371,13 @@ impl LandscapeFigure {
             |index: usize| Area { x: start + gutters[1], y: first + index as f64 * (height + between), width, height };
         let plots: Vec<Area> = (0..self.plots.len()).map(area).collect();
         let lowest = plots.iter().map(|area| area.bottom()).fold(ground.bottom(), f64::max);
-        Some(Arrangement { ground, plots, gutters, end: lowest + Axis::depth(em) })
+        Some(Arrangement {
+            grounds: vec![ground],
+            labels: vec![LabelledSides { left: Some(gutters[0]), below: true }],
+            barred: ground,
+            plots,
+            gutter: gutters[1],
+            end: lowest + Axis::depth(em),
+        })
     }
 }

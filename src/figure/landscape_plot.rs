@@ -3,7 +3,7 @@
 use valleyscope_engine::landscape::{Landscape, Uv};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_experiments::view::range::{Extent, suiting, union};
-use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Dash, SymLog, ViewSettings, Viewport};
+use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, Colormap, Dash, SymLog, ViewSettings, Viewport};
 
 use super::FigureError;
 use super::axis::{Parts, Side};
@@ -15,7 +15,7 @@ use super::map::MapImage;
 use super::scale::Scale;
 use super::style::{CURVE_WIDTH, LINE};
 use super::surface_plot::SurfacePlot;
-use super::trajectories::{Ensemble, Trajectories};
+use super::trajectories::{Ensemble, TracedRun, Trajectories};
 
 /// The height of the plot over its width.
 pub(crate) const ASPECT: f64 = 0.84;
@@ -44,7 +44,7 @@ const FINEST: f64 = 0.25;
 /// The landscape with trajectories.
 #[derive(Clone, Debug)]
 pub(super) struct LandscapePlot {
-    landscape: Landscape,
+    pub landscape: Landscape,
     pub view: ViewSettings,
     pub scale: SymLog,
     pub horizontal: CurveAxis,
@@ -52,6 +52,14 @@ pub(super) struct LandscapePlot {
     bar: ColorBar,
     pub start: [f64; 2],
     pub tracks: Vec<Track>,
+}
+
+/// The sides of a landscape with labels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LabelledSides {
+    /// The distance from the frame to the left end of the vertical axis' label; `None` without labels there.
+    pub left: Option<f64>,
+    pub below: bool,
 }
 
 /// The paths of an optimizer.
@@ -69,28 +77,56 @@ impl LandscapePlot {
     /// Radius of the marker at an end, in font sizes.
     pub(super) const END: f64 = 0.32;
 
-    pub(super) fn of(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> LandscapePlot {
-        let (spec, view) = (trajectories.spec(), trajectories.view());
-        let landscape = spec.landscape.landscape();
-        let start = [spec.start.x.get(), spec.start.y.get()];
+    /// Returns the landscapes of all runs, in one view and with one colour scale.
+    pub(super) fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<LandscapePlot> {
+        let (start, view) = (trajectories.spec().start, trajectories.view());
+        let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
         // A view that does not follow the particles keeps its camera.
         let camera = view.camera.filter(|_| !view.follow);
-        let camera = camera.unwrap_or_else(|| around(ensembles.iter().map(paths), start, spec.start.spread.get()));
+        let camera = camera.unwrap_or_else(|| around(ensembles.iter().map(paths), start, spread));
+        let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
+        let landscapes: Vec<Landscape> =
+            trajectories.runs().iter().map(|run| run.spec().landscape.landscape()).collect();
+        let views: Vec<(&Landscape, Viewport)> = landscapes.iter().map(|landscape| (landscape, viewport)).collect();
+        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&views));
+        let runs = trajectories.runs().iter().enumerate();
+        let mut plots: Vec<LandscapePlot> = runs
+            .map(|(index, run)| {
+                let of_run: Vec<&Ensemble<'_>> = ensembles.iter().filter(|ensemble| ensemble.run == index).collect();
+                LandscapePlot::of(run, &of_run, view.clone(), camera, scale)
+            })
+            .collect();
+        // Colours beyond the scale in one of the landscapes are marked on the bar that all share.
+        let beyond = plots.iter().map(LandscapePlot::beyond).fold([false; 2], |a, b| [a[0] || b[0], a[1] || b[1]]);
+        for plot in &mut plots {
+            plot.bar.scale = Scale::loss(scale, plot.view.colormap, beyond);
+        }
+        plots
+    }
+
+    fn of(
+        run: &TracedRun,
+        ensembles: &[&Ensemble<'_>],
+        view: ViewSettings,
+        camera: Camera,
+        scale: SymLog,
+    ) -> LandscapePlot {
+        let spec = run.spec();
+        let landscape = spec.landscape.landscape();
+        let start = [spec.start.x.get(), spec.start.y.get()];
         let half = [0.5 * camera.width, 0.5 * ASPECT * camera.width];
         let axis = |label: &str, side: usize| CurveAxis {
             label: label.to_owned(),
             scale: AxisScale::Linear,
             range: [camera.center[side] - half[side], camera.center[side] + half[side]],
         };
-        let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
-        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&landscape, &viewport));
-        let track = |ensemble: &Ensemble<'_>| Track {
+        let track = |ensemble: &&Ensemble<'_>| Track {
             color: ensemble.spec.rgb(),
             marker: ensemble.marker,
             mean: ensemble.mean.to_vec(),
             particles: ensemble.particles.to_vec(),
         };
-        let mut ground = LandscapePlot {
+        LandscapePlot {
             landscape,
             scale,
             horizontal: axis("x", 0),
@@ -99,11 +135,13 @@ impl LandscapePlot {
             start,
             tracks: ensembles.iter().map(track).collect(),
             view,
-        };
-        let losses = ground.losses([48, 48]);
-        let beyond = [losses.iter().any(|loss| *loss < -scale.max), losses.iter().any(|loss| *loss > scale.max)];
-        ground.bar.scale = Scale::loss(scale, ground.view.colormap, beyond);
-        ground
+        }
+    }
+
+    /// Returns whether losses in view lie below and above the colour scale.
+    fn beyond(&self) -> [bool; 2] {
+        let (losses, SymLog { min, max, .. }) = (self.losses([48, 48]), self.scale);
+        [losses.iter().any(|loss| *loss < min), losses.iter().any(|loss| *loss > max)]
     }
 
     /// Returns the width from the left end of the vertical axis' label to the frame.
@@ -136,13 +174,22 @@ impl LandscapePlot {
         tracks
     }
 
-    /// Draws landscape, trajectories, axes and colour bar; the label of the vertical axis begins `left` of the frame.
-    pub(super) fn draw(&self, canvas: &mut Canvas, area: Area, left: f64, em: f64) -> Result<(), FigureError> {
-        if self.view.space {
-            SurfacePlot::new(self, area).draw(canvas, em)?;
-        } else {
-            self.draw_plane(canvas, area, left, em)?;
+    /// Draws landscape, trajectories and axes with the labels of these sides.
+    pub(super) fn draw(
+        &self,
+        canvas: &mut Canvas,
+        area: Area,
+        labels: LabelledSides,
+        em: f64,
+    ) -> Result<(), FigureError> {
+        match self.view.space {
+            true => SurfacePlot::new(self, area).draw(canvas, em),
+            false => self.draw_plane(canvas, area, labels, em),
         }
+    }
+
+    /// Draws the colour bar beside an area.
+    pub(super) fn draw_bar(&self, canvas: &mut Canvas, area: Area, em: f64) {
         let bar = self.bar.draw(canvas, area, em);
         if self.view.contours {
             for level in self.scale.contour_levels() {
@@ -150,10 +197,9 @@ impl LandscapePlot {
                 canvas.path(&[vec![[bar.x, y], [bar.right(), y]]], self.contour_stroke(level));
             }
         }
-        Ok(())
     }
 
-    fn draw_plane(&self, canvas: &mut Canvas, area: Area, left: f64, em: f64) -> Result<(), FigureError> {
+    fn draw_plane(&self, canvas: &mut Canvas, area: Area, labels: LabelledSides, em: f64) -> Result<(), FigureError> {
         canvas.image(area, &self.colors(area))?;
         let frame = Frame { ground: self, area };
         canvas.clipped(area, |canvas| {
@@ -175,12 +221,17 @@ impl LandscapePlot {
             }
         });
         canvas.frame(area);
+        let parts = |is_labelled: bool| if is_labelled { Parts::Both } else { Parts::Ticks };
         let below = self.horizontal.at(Side::Bottom, area.width, em);
-        below.draw_marks(canvas, area, Side::Bottom, Parts::Both, em);
-        below.draw_label_below(canvas, area, em);
+        below.draw_marks(canvas, area, Side::Bottom, parts(labels.below), em);
+        if labels.below {
+            below.draw_label_below(canvas, area, em);
+        }
         let beside = self.vertical.at(Side::Left, area.height, em);
-        beside.draw_marks(canvas, area, Side::Left, Parts::Both, em);
-        beside.draw_label_upright(canvas, area, area.x - left + 0.5 * LINE * em);
+        beside.draw_marks(canvas, area, Side::Left, parts(labels.left.is_some()), em);
+        if let Some(left) = labels.left {
+            beside.draw_label_upright(canvas, area, area.x - left + 0.5 * LINE * em);
+        }
         Ok(())
     }
 
@@ -200,10 +251,8 @@ impl LandscapePlot {
     fn colors(&self, area: Area) -> MapImage {
         let [width, height] = [area.width, area.height].map(|length| (length / PIXEL).ceil() as usize);
         let color = |(index, loss): (usize, f64)| {
-            let [red, green, blue] = match loss.is_nan() {
-                true => hatch([index % width, index / width]),
-                false => self.view.colormap.rgb(self.scale.position(loss)),
-            };
+            let pixel = [index % width, index / width];
+            let [red, green, blue] = pixel_rgb(loss, &self.scale, self.view.colormap, pixel);
             [red, green, blue, u8::MAX]
         };
         MapImage { width, height, rgba: self.losses([width, height]).into_iter().enumerate().flat_map(color).collect() }
@@ -259,6 +308,11 @@ pub(crate) fn around<'a>(ensembles: impl Iterator<Item = Paths<'a>>, start: [f64
     let [width, height] = [x, y].map(|[low, high]| high - low);
     let center = [x, y].map(|[low, high]| 0.5 * (low + high));
     Camera { center, width: (ROOM * width.max(height / ASPECT)).max(LEAST_SPREADS * spread).max(1e-9) }
+}
+
+/// Returns the colour of a pixel with this loss.
+pub(crate) fn pixel_rgb(loss: f64, scale: &SymLog, colormap: Colormap, pixel: [usize; 2]) -> [u8; 3] {
+    if loss.is_nan() { hatch(pixel) } else { colormap.rgb(scale.position(loss)) }
 }
 
 /// Returns the colour of a pixel whose loss is not a number: slanted lines, as in the window.

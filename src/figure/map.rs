@@ -1,9 +1,9 @@
 //! Maps: the quantities by which the cells of a diagram are coloured.
 
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec};
 use valleyscope_experiments::view::distinct_colors;
 
-use super::labels;
 use super::scale::Scale;
 
 /// The quantity that is shown for each cell of a diagram.
@@ -179,9 +179,9 @@ impl Map {
         }
     }
 
-    /// Returns the quantity that the colours show, without the optimizers.
-    pub fn quantity(self, metric: Metric) -> String {
-        let metric_name = labels::metric(metric);
+    /// Returns the quantity that the colours show on this landscape, without the optimizers.
+    pub fn quantity(self, landscape: &LandscapeSpec, metric: Metric) -> String {
+        let metric_name = metric.label(landscape);
         match self {
             Map::Winner { .. } => "winner".to_owned(),
             Map::Score(_) => metric_name.to_owned(),

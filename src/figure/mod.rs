@@ -23,8 +23,10 @@ mod pdf;
 mod plot;
 mod png;
 mod rows;
+mod run_plots;
 mod scale;
 mod scan;
+mod side_by_side;
 mod style;
 mod surface_plot;
 mod surface_raster;
@@ -34,10 +36,11 @@ mod trajectories;
 mod xml;
 
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
-pub use curves::{CurveAxis, CurveLines, CurvePlot, Curves, metric_scale};
+pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
 pub use difference::{as_changed, difference};
 pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch, optimizer_colors};
+pub use run_plots::RunPlots;
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};
 pub use trainings::{TimeAxis, TrainedRun};
@@ -51,7 +54,7 @@ use valleyscope_experiments::view::ticks::short;
 
 pub(crate) use canvas::marker_corners;
 pub(crate) use contour::Grid;
-pub(crate) use landscape_plot::{ASPECT, Paths, against, around};
+pub(crate) use landscape_plot::{ASPECT, Paths, against, around, pixel_rgb};
 pub(crate) use png::encoded;
 pub(crate) use svg::CREATOR;
 pub(crate) use xml::escaped;
@@ -134,7 +137,7 @@ impl Figure {
     }
 
     /// Returns a figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each
-    /// of the three metrics, which then disagree. Paler where less certain, if `certainty` is set.
+    /// metric of the landscape, as these then disagree. Paler where less certain, if `certainty` is set.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
         let is_decay = |of: &Quantity| matches!(of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, _));
@@ -145,13 +148,14 @@ impl Figure {
         }
     }
 
-    /// Returns a figure of the winners by each of the three metrics, side by side.
+    /// Returns a figure of the winners by each metric of the landscape, side by side.
     pub fn winners_by_metric(result: &SweepResult, certainty: bool) -> Figure {
         let map = Map::Winner { certainty };
         let mut row = Row::new(&result.diagram);
         let mut legend = Vec::new();
-        for metric in Metric::ALL {
-            row.add(&result.diagram, map, metric, Some(labels::metric(metric).to_owned()), &mut legend);
+        let landscape = result.diagram.spec().landscape;
+        for metric in Metric::of(&landscape) {
+            row.add(&result.diagram, map, metric, Some(metric.label(&landscape).to_owned()), &mut legend);
         }
         Figure { about: FigureMetadata::of(&[result]), content: Content::Maps(vec![row]), legend }
     }
@@ -192,11 +196,21 @@ impl Figure {
         Figure { about: FigureMetadata::of(&sources), content: Content::Maps(rows), legend }
     }
 
-    /// Returns the default width: a journal's column for one map or plots, its page for several maps side by side or a
-    /// landscape.
+    /// Returns the figure with a point on its maps: its values on the horizontal and on the vertical axis. A point
+    /// outside of the axes is not drawn.
+    pub fn with_point(mut self, point: [f64; 2]) -> Figure {
+        if let Content::Maps(rows) = &mut self.content {
+            rows.iter_mut().for_each(|row| row.mark(point));
+        }
+        self
+    }
+
+    /// Returns the default width: a journal's column for one map, one plot of curves or plots of a scan, its page for
+    /// several maps or plots of curves side by side or a landscape.
     pub fn usual_width_mm(&self) -> f64 {
         match &self.content {
             Content::Maps(rows) if rows.iter().any(|row| row.panel_count() > 1) => PAGE_MM,
+            Content::Curves(curves) if curves.plots.len() > 1 => PAGE_MM,
             Content::Landscape(_) => PAGE_MM,
             Content::Maps(_) | Content::Plots(_) | Content::Curves(_) => COLUMN_MM,
         }

@@ -26,6 +26,8 @@ pub(super) struct Row {
     column_label: String,
     panels: Vec<Panel>,
     bar: Option<ColorBar>,
+    /// A marked point: its values on the horizontal and on the vertical axis.
+    point: Option<[f64; 2]>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +47,7 @@ impl Row {
             column_label: axis_label(spec, &spec.columns),
             panels: Vec::new(),
             bar: None,
+            point: None,
         }
     }
 
@@ -54,7 +57,9 @@ impl Row {
         let mut row = Row::new(diagram);
         for map in maps {
             row.add(diagram, *map, metric, map.subject(diagram), legend);
-            row.bar = map.scale(diagram, metric).map(|scale| ColorBar { scale, label: map.quantity(metric) });
+            row.bar = map
+                .scale(diagram, metric)
+                .map(|scale| ColorBar { scale, label: map.quantity(&diagram.spec().landscape, metric) });
         }
         row
     }
@@ -74,6 +79,11 @@ impl Row {
                 legend.push(swatch);
             }
         }
+    }
+
+    /// Marks a point on each map, unless it is outside of the axes.
+    pub(super) fn mark(&mut self, point: [f64; 2]) {
+        self.point = Some(point);
     }
 
     pub(super) fn panel_count(&self) -> usize {
@@ -116,6 +126,7 @@ impl Row {
         }
         canvas.image(area, &panel.image)?;
         canvas.frame(area);
+        self.draw_point(canvas, area, em);
         let below = self.axis_below(area.width, em);
         below.draw_marks(canvas, area, Side::Bottom, Parts::Both, em);
         below.draw_minor_ticks(canvas, area, Side::Bottom, em);
@@ -129,6 +140,20 @@ impl Row {
             beside.draw_label_upright(canvas, area, x);
         }
         Ok(())
+    }
+}
+
+impl Row {
+    fn draw_point(&self, canvas: &mut Canvas, area: Area, em: f64) {
+        let Some([x, y]) = self.point else { return };
+        let [across, up] = [position(&self.columns, x), position(&self.rows, y)];
+        if !(0.0..=1.0).contains(&across) || !(0.0..=1.0).contains(&up) {
+            return;
+        }
+        let at = [area.x + across * area.width, area.y + (1.0 - up) * area.height];
+        for (radius, color) in [(0.75, [0; 3]), (0.6, [255; 3]), (0.3, [0; 3])] {
+            canvas.dot(at, radius * em, color);
+        }
     }
 }
 

@@ -66,7 +66,7 @@ impl Scale {
         let ([_, high], _) = range(values.iter().map(|value| value.abs()).collect());
         let max = if high > 0.0 { high } else { 1.0 };
         let beyond = [values.iter().any(|value| *value < -max), values.iter().any(|value| *value > max)];
-        Scale { kind: Kind::Diverging(SymLog { linear: max / DIVERGING_RANGE, max }), beyond }
+        Scale { kind: Kind::Diverging(SymLog::symmetric(max / DIVERGING_RANGE, max)), beyond }
     }
 
     /// Returns the scale of the loss on a landscape, in the colours of the window.
@@ -101,7 +101,7 @@ impl Scale {
     pub fn ends(&self) -> [f64; 2] {
         match &self.kind {
             Kind::Linear { low, high } | Kind::Log { low, high } => [*low, *high],
-            Kind::Diverging(scale) | Kind::Loss(scale, _) => [-scale.max, scale.max],
+            Kind::Diverging(scale) | Kind::Loss(scale, _) => [scale.min, scale.max],
         }
     }
 

@@ -2,7 +2,7 @@
 //! vectors. Lines behind the surface are faint.
 
 use valleyscope_experiments::view::{
-    AxisLine, Camera, Dash, HeightField, Orbit, Sight, SpaceAxes, SpaceAxesStyle, SpaceView, SymLog,
+    AxisLine, Camera, Dash, HeightField, Orbit, Sight, SpaceAxes, SpaceAxesStyle, SpaceView,
 };
 
 use super::FigureError;
@@ -43,7 +43,7 @@ impl SurfacePlot<'_> {
         let camera = Camera { center: [0.5 * (left + right), 0.5 * (bottom + top)], width: right - left };
         let orbit = ground.view.orbit.unwrap_or(Orbit::HOME).limited();
         let view = SpaceView { camera, orbit, size_px: [area.width as f32, area.height as f32] };
-        let heights = HeightField::sample(|xy| ground.loss(xy), camera, &ground.scale);
+        let heights = HeightField::of(&ground.landscape, camera, &ground.scale);
         SurfacePlot { ground, area, view, heights }
     }
 
@@ -177,27 +177,12 @@ impl SurfacePlot<'_> {
         let center = self.view.camera.center;
         let [low, high] = [-half, half].map(|half| center.map(|center| center + half));
         let grid = Grid::new(|xy| self.ground.loss(xy), low, high, [CELLS; 2]);
-        let points_per_unit = self.view.px_per_unit() / half;
-        let step = 1e-3 * half;
-        let crowded = |xy: &[f64; 2], level: f64| {
-            let slope = |axis: usize| {
-                let beside = [-step, step].map(|step| {
-                    let mut xy = *xy;
-                    xy[axis] += step;
-                    self.ground.loss(xy)
-                });
-                (beside[1] - beside[0]) / (2.0 * step)
-            };
-            let levels = f64::from(SymLog::CONTOURS) * self.ground.scale.slope(level) * slope(0).hypot(slope(1));
-            points_per_unit / levels < CLOSEST
-        };
+        let least = CLOSEST * half / self.view.px_per_unit();
         for level in self.ground.scale.contour_levels() {
             let mut shown: Vec<Vec<[f64; 2]>> = Vec::new();
-            for line in grid.contour(level) {
-                for apart in line.split(|xy| crowded(xy, level)) {
-                    let pieces = self.pieces(apart).into_iter().filter(|piece| !piece.is_hidden);
-                    shown.extend(pieces.map(|piece| piece.points));
-                }
+            for line in grid.separate_lines(&self.ground.landscape, &self.ground.scale, level, least) {
+                let pieces = self.pieces(&line).into_iter().filter(|piece| !piece.is_hidden);
+                shown.extend(pieces.map(|piece| piece.points));
             }
             if !shown.is_empty() {
                 canvas.path(&shown, self.ground.contour_stroke(level));

@@ -53,6 +53,7 @@ impl Figure {
             names: runs.iter().map(|run| (run.label.clone(), run.pen)).collect(),
             horizontal: CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range: horizontal },
             plots: vec![CurvePlot { vertical, curves: lines.into_iter().map(drawn).collect() }],
+            marks: Vec::new(),
         });
         figure.legend.extend(notes(runs));
         figure

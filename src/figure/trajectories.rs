@@ -1,8 +1,10 @@
 //! The data of the figure of a landscape: a preset's simulation, run step by step.
 
 use valleyscope_engine::optimizer::{Marker, markers};
-use valleyscope_engine::simulation::{Bucket, OptimizerSpec, PlotRequest, Simulation, SimulationSpec};
-use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_engine::simulation::{
+    Bucket, History, OptimizerSpec, PlotRequest, Record, SettingError, Simulation, SimulationSpec,
+};
+use valleyscope_experiments::preset::{LETTERS, LandscapePreset, Preset, planned_steps, titles_side_by_side};
 use valleyscope_experiments::view::ViewSettings;
 
 /// The number of steps of a preset that names none, as in the paper's runs.
@@ -22,12 +24,23 @@ pub enum TrajectoriesError {
          from one of them"
     )]
     NoOptimizer { count: usize },
+    #[error("a simulation beside the preset's own cannot be made: {0}")]
+    Beside(#[from] SettingError),
 }
 
-/// The trajectories of a preset's optimizers on its landscape, as far as they have been run.
+/// The trajectories of a preset's optimizers on its landscape, and of the simulations beside it, as far as they have
+/// been run.
 #[derive(Clone, Debug)]
 pub struct Trajectories {
     preset: LandscapePreset,
+    runs: Vec<TracedRun>,
+}
+
+/// A simulation with the paths of its particles.
+#[derive(Clone, Debug)]
+pub(super) struct TracedRun {
+    /// The title among the runs side by side.
+    pub title: String,
     steps: u64,
     /// The number of steps between the points of the paths.
     stride: u64,
@@ -46,6 +59,8 @@ struct Paths {
 
 /// The data of an optimizer.
 pub(super) struct Ensemble<'a> {
+    /// The index of its run.
+    pub run: usize,
     pub name: String,
     pub spec: &'a OptimizerSpec,
     pub marker: Marker,
@@ -54,48 +69,124 @@ pub(super) struct Ensemble<'a> {
     pub history: Vec<Bucket>,
 }
 
+/// The history of an optimizer, for plots.
+pub(super) struct RunCurve {
+    /// The index of its run.
+    pub run: usize,
+    pub name: String,
+    pub color: [u8; 3],
+    pub history: Vec<Bucket>,
+}
+
 impl Trajectories {
-    /// Returns a preset's simulation at step 0. It runs for the preset's steps, or for 1000 where the preset names
-    /// none.
+    /// Returns a preset's simulations at step 0: its own, and those beside it. Each runs for its steps, or for 1000
+    /// where it names none.
     ///
     /// # Errors
     ///
     /// Returns an error where none of the optimizers is enabled.
     pub fn new(preset: &LandscapePreset) -> Result<Trajectories, TrajectoriesError> {
-        let simulation = Simulation::replay(preset.record());
-        if simulation.ensembles().is_empty() {
-            return Err(TrajectoriesError::NoOptimizer { count: preset.simulation.optimizers.len() });
+        let all = preset.side_by_side()?;
+        let titles = titles_side_by_side(all.iter().map(|one| (one.title.as_deref(), &one.spec)));
+        let runs = preset.records()?.into_iter().zip(titles).map(|(record, title)| TracedRun::new(record, title));
+        Ok(Trajectories { preset: preset.clone(), runs: runs.collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the steps taken.
+    pub fn step(&self) -> u64 {
+        self.runs.iter().map(|run| run.simulation.step()).max().unwrap_or(0)
+    }
+
+    /// Returns the number of steps to take in all.
+    pub fn steps(&self) -> u64 {
+        self.runs.iter().map(|run| run.steps).max().unwrap_or(0)
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.runs.iter().all(TracedRun::is_complete)
+    }
+
+    /// Takes a step with each run that is not complete.
+    pub fn advance(&mut self) {
+        self.runs.iter_mut().filter(|run| !run.is_complete()).for_each(TracedRun::advance);
+    }
+
+    /// Returns the runs: the preset's own, and those beside it.
+    pub(super) fn runs(&self) -> &[TracedRun] {
+        &self.runs
+    }
+
+    /// Returns the specification of the preset's own run, with the settings in force now.
+    pub(super) fn spec(&self) -> &SimulationSpec {
+        self.runs[0].spec()
+    }
+
+    pub(super) fn view(&self) -> ViewSettings {
+        self.preset.view.clone().unwrap_or_default()
+    }
+
+    pub(super) fn title(&self) -> &str {
+        &self.preset.title
+    }
+
+    /// Returns the text of the preset.
+    pub(super) fn text(&self) -> String {
+        Preset::Landscape(self.preset.clone()).to_ron()
+    }
+
+    /// Returns the runs that go to this step, whatever the preset's number of steps.
+    pub fn until(mut self, step: u64) -> Trajectories {
+        for run in &mut self.runs {
+            run.steps = step;
+            run.stride = step.div_ceil(POINTS).max(1);
         }
-        let steps = preset.planned_steps().unwrap_or(DEFAULT_STEPS);
-        let mut trajectories = Trajectories {
-            preset: preset.clone(),
+        self
+    }
+
+    /// Returns the start and the changes of settings so far of the preset's own run.
+    pub(super) fn record(&self) -> Record {
+        self.runs[0].simulation.record().clone()
+    }
+
+    /// Returns the histories of the enabled optimizers of all runs, in their order, in points that are equally far apart
+    /// on an axis of steps, which is logarithmic if `log_steps` is set.
+    pub(super) fn curves(&self, log_steps: bool) -> Vec<RunCurve> {
+        let runs = self.runs.iter().enumerate();
+        runs.flat_map(|(index, run)| run.curves(index, self.runs.len() > 1, log_steps)).collect()
+    }
+
+    /// Returns the enabled optimizers of all runs, in their order.
+    pub(super) fn ensembles(&self) -> Vec<Ensemble<'_>> {
+        self.runs.iter().enumerate().flat_map(|(index, run)| run.ensembles(index)).collect()
+    }
+}
+
+impl TracedRun {
+    /// Returns a session at step 0.
+    fn new(record: Record, title: String) -> Result<TracedRun, TrajectoriesError> {
+        let steps = planned_steps(&record).unwrap_or(DEFAULT_STEPS);
+        let simulation = Simulation::replay(record);
+        if simulation.ensembles().is_empty() {
+            return Err(TrajectoriesError::NoOptimizer { count: simulation.spec().optimizers.len() });
+        }
+        let mut run = TracedRun {
+            title,
             steps,
             stride: steps.div_ceil(POINTS).max(1),
             ensembles: vec![Paths::default(); simulation.ensembles().len()],
             simulation,
         };
-        trajectories.keep();
-        Ok(trajectories)
+        run.keep();
+        Ok(run)
     }
 
-    /// Returns the steps taken.
-    pub fn step(&self) -> u64 {
-        self.simulation.step()
+    fn is_complete(&self) -> bool {
+        self.simulation.step() >= self.steps
     }
 
-    /// Returns the number of steps to take in all.
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    pub fn is_complete(&self) -> bool {
-        self.step() >= self.steps
-    }
-
-    /// Takes a step.
-    pub fn advance(&mut self) {
+    fn advance(&mut self) {
         self.simulation.advance();
-        if self.step().is_multiple_of(self.stride) || self.is_complete() {
+        if self.simulation.step().is_multiple_of(self.stride) || self.is_complete() {
             self.keep();
         }
     }
@@ -116,21 +207,21 @@ impl Trajectories {
         self.simulation.spec()
     }
 
-    pub(super) fn view(&self) -> ViewSettings {
-        self.preset.view.clone().unwrap_or_default()
+    /// Returns the histories of the enabled optimizers, in their order.
+    fn curves(&self, run: usize, is_side_by_side: bool, log_steps: bool) -> Vec<RunCurve> {
+        let enabled = self.spec().optimizers.iter().zip(self.spec().shown_names()).filter(|(spec, _)| spec.enabled);
+        let request = PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() };
+        let curve = |((spec, name), history): ((&OptimizerSpec, String), &History)| RunCurve {
+            run,
+            name: if is_side_by_side { format!("{name} ({})", LETTERS[run]) } else { name },
+            color: spec.rgb(),
+            history: history.view(&request),
+        };
+        enabled.zip(self.simulation.histories()).map(curve).collect()
     }
 
-    pub(super) fn title(&self) -> &str {
-        &self.preset.title
-    }
-
-    /// Returns the text of the preset.
-    pub(super) fn text(&self) -> String {
-        Preset::Landscape(self.preset.clone()).to_ron()
-    }
-
-    /// Returns the enabled optimizers, in their order.
-    pub(super) fn ensembles(&self) -> Vec<Ensemble<'_>> {
+    /// Returns the enabled optimizers of this run, which has this index.
+    fn ensembles(&self, run: usize) -> Vec<Ensemble<'_>> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().shown_names());
         let all = all.zip(markers(optimizers.iter().map(|spec| spec.rule.rule.marker())));
@@ -140,6 +231,7 @@ impl Trajectories {
         enabled
             .zip(known)
             .map(|(((spec, name), marker), (paths, history))| Ensemble {
+                run,
                 name,
                 spec,
                 marker,

@@ -177,6 +177,7 @@ fn ground(scene: &Scene) -> Ground {
     let Scene { viewport, landscape, scale, .. } = scene;
     let units_per_px = viewport.units_per_px();
     let loss = landscape.loss(viewport.camera.center);
+    let [lowest_contour, highest_contour] = scale.contour_range(scene.contours);
     let (level, gap) = nearest_contour(scale, scene.contours, loss);
     let coordinates = Coordinates::of(landscape, viewport.camera.center);
     let [(first_hi, first_lo), (second_hi, second_lo)] = coordinates.center.map(split);
@@ -190,11 +191,15 @@ fn ground(scene: &Scene) -> Ground {
         units_per_px: units_per_px as f32,
         center_loss: loss as f32,
         inv_linear: (1.0 / scale.linear) as f32,
-        half_inv_log: (0.5 / (scale.max / scale.linear).ln_1p()) as f32,
+        inv_length: (1.0 / scale.length()) as f32,
+        zero: scale.zero() as f32,
         contours: scene.contours as f32,
+        lowest_contour: lowest_contour as f32,
+        highest_contour: highest_contour as f32,
         center_level: level as f32,
         center_gap: gap as f32,
         contour_width_px: CONTOUR_WIDTH * scene.pixels_per_point,
+        padding: 0.0,
     }
 }
 
@@ -234,9 +239,11 @@ impl Coordinates {
     }
 }
 
-/// Returns the number of the contour nearest to a loss on the colour bar, and how far the loss is above it.
-fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (f64, f64) {
-    let contours = f64::from(contours);
-    let level = (scale.position(loss) * contours).round().clamp(0.0, contours);
-    (level, loss - scale.value(level / contours.max(1.0)))
+/// Returns the number of the contour nearest to a loss on the colour bar, counted from the one at 0, and how far the loss
+/// is above it.
+fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (i32, f64) {
+    let [lowest, highest] = scale.contour_range(contours);
+    let levels = (scale.position(loss) - scale.zero()) * f64::from(contours);
+    let level = (levels.round() as i32).clamp(lowest, highest);
+    (level, loss - scale.contour_value(contours.max(1), level))
 }

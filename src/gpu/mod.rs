@@ -78,20 +78,32 @@ impl Scene {
     }
 }
 
+/// The name of an ensemble: its session, and its optimizer there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EnsembleKey {
+    /// The number of the session; 0 for the first one.
+    pub session: u64,
+    /// The optimizer's id.
+    pub optimizer: u32,
+}
+
 /// The drawing style of one ensemble.
 #[derive(Clone, Debug)]
 pub struct EnsembleStyle {
-    /// The optimizer's id, under which its positions were added.
-    pub id: u32,
+    /// The name under which its positions were added.
+    pub key: EnsembleKey,
     /// The sRGB colour.
     pub color: [u8; 3],
+    /// The opacity of all its marks, from 0 to 1.
+    pub opacity: f32,
     /// Steps of trail behind each particle; it fades to nothing over its length. 0 for none.
     pub trail_steps: u32,
     /// The width of trails, in points.
     pub trail_width: f32,
     /// The radius of particles, in points.
     pub point_radius: f32,
-    pub mean_path: bool,
+    /// The width of the mean path, in points; 0 for none.
+    pub path_width: f32,
     /// The particle that is drawn with a ring around it.
     pub selected: Option<u32>,
 }
@@ -101,8 +113,7 @@ pub struct EnsembleStyle {
 pub struct Positions<'a> {
     /// The number of the run. A new run, or another number of particles, discards the older positions.
     pub run: u64,
-    /// The optimizer's id.
-    pub ensemble: u32,
+    pub ensemble: EnsembleKey,
     pub particles: usize,
     /// The largest number of columns to keep, fewer if the device cannot hold them. Trails of n steps need n + 1.
     pub capacity: usize,
@@ -123,8 +134,8 @@ pub struct Renderer {
     overlays: Overlays,
     /// The pipelines and textures of the surface in space, while it is drawn.
     space: Option<SpaceRenderer>,
-    positions: HashMap<u32, PositionBuffer>,
-    mean_paths: HashMap<u32, Vec<[f32; 2]>>,
+    positions: HashMap<EnsembleKey, PositionBuffer>,
+    mean_paths: HashMap<EnsembleKey, Vec<[f32; 2]>>,
     /// Whether a scene of at least one pixel is prepared.
     is_prepared: bool,
 }
@@ -164,16 +175,16 @@ impl Renderer {
     }
 
     /// Replaces an ensemble's mean path, a line from its oldest to its newest point.
-    pub fn set_mean_path(&mut self, ensemble: u32, path: &[[f32; 2]]) {
+    pub fn set_mean_path(&mut self, ensemble: EnsembleKey, path: &[[f32; 2]]) {
         let kept = self.mean_paths.entry(ensemble).or_default();
         kept.clear();
         kept.extend_from_slice(path);
     }
 
-    /// Removes every ensemble that is not among `ids`.
-    pub fn retain(&mut self, ids: &[u32]) {
-        self.positions.retain(|id, _| ids.contains(id));
-        self.mean_paths.retain(|id, _| ids.contains(id));
+    /// Removes every ensemble that is not among `keys`.
+    pub fn retain(&mut self, keys: &[EnsembleKey]) {
+        self.positions.retain(|key, _| keys.contains(key));
+        self.mean_paths.retain(|key, _| keys.contains(key));
     }
 
     /// Uploads the data that [`Renderer::paint`] needs to draw `scene`. The returned commands draw the surface in space,
@@ -245,18 +256,18 @@ impl Overlays {
         device: &wgpu::Device,
         queue: &wgpu::Queue,
         scene: &Scene,
-        positions: &HashMap<u32, PositionBuffer>,
-        mean_paths: &HashMap<u32, Vec<[f32; 2]>>,
+        positions: &HashMap<EnsembleKey, PositionBuffer>,
+        mean_paths: &HashMap<EnsembleKey, Vec<[f32; 2]>>,
     ) {
         self.trails.clear();
         self.paths.clear();
         self.points.clear();
         for style in &scene.ensembles {
-            if let Some(positions) = positions.get(&style.id) {
+            if let Some(positions) = positions.get(&style.key) {
                 self.trails.add(scene, style, positions);
                 self.points.add(scene, style, positions);
             }
-            if let Some(path) = mean_paths.get(&style.id).filter(|_| style.mean_path) {
+            if let Some(path) = mean_paths.get(&style.key).filter(|_| style.path_width > 0.0) {
                 self.paths.add(scene, style, path);
             }
         }

@@ -4,8 +4,7 @@ use super::pipeline::{Ground, PATH, POINT_BYTES, Uniforms};
 use super::uniform::{Path, rgb};
 use super::{EnsembleStyle, Scene};
 
-/// Width of the line, and of its casing on each side, in points.
-const WIDTH: f32 = 2.0;
+/// The width of the casing on each side of the line, in points.
 const CASING: f32 = 1.0;
 /// The smallest distance of points on the screen; closer ones are left out, as shorter pieces would spoil the line's
 /// smooth edge.
@@ -58,11 +57,15 @@ impl Paths {
             self.points.truncate(first);
             return;
         };
-        let half_width_px = 0.5 * WIDTH * scene.pixels_per_point;
+        let half_width_px = 0.5 * style.path_width * scene.pixels_per_point;
         let casing_px = CASING * scene.pixels_per_point;
+        let line = Path { color: rgb(style.color), half_width_px, opacity: style.opacity, ..Path::default() };
+        // Through a pale line its casing would be seen, which therefore is much paler.
+        let opacity = style.opacity.powi(4);
+        let casing = Path { color: [0.0; 3], half_width_px: half_width_px + casing_px, opacity, ..line };
         self.draws.push(Draw {
-            casing: self.uniforms.push(Path { color: [0.0; 3], half_width_px: half_width_px + casing_px }),
-            line: self.uniforms.push(Path { color: rgb(style.color), half_width_px }),
+            casing: self.uniforms.push(casing),
+            line: self.uniforms.push(line),
             first: first as u64,
             segments: segments as u32,
         });

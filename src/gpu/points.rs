@@ -90,7 +90,7 @@ fn disc(scene: &Scene, style: &EnsembleStyle, particles: usize) -> Disc {
         radius_px: style.point_radius * scene.pixels_per_point,
         edge_opacity: 0.8 * (particles as f32).powf(-0.1),
         edge_px: EDGE * scene.pixels_per_point,
-        ring_radius_px: 0.0,
-        ring_half_width_px: 0.0,
+        opacity: style.opacity,
+        ..Disc::default()
     }
 }

@@ -275,12 +275,16 @@ fn space(view: &SpaceView) -> Space {
 }
 
 fn surface(scene: &Scene, view: &SpaceView) -> Surface {
+    let [lowest_contour, highest_contour] = scene.scale.contour_range(scene.contours);
     Surface {
         light: view.light().map(|part| part as f32),
         contours: scene.contours as f32,
+        zero: scene.scale.zero() as f32,
+        lowest_contour: lowest_contour as f32,
+        highest_contour: highest_contour as f32,
         contour_width_px: CONTOUR_WIDTH * scene.pixels_per_point,
         ambient: SpaceView::AMBIENT as f32,
         diffuse: SpaceView::DIFFUSE as f32,
-        padding: 0.0,
+        padding: [0.0; 2],
     }
 }

@@ -87,7 +87,7 @@ impl Trails {
 }
 
 fn trail(scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer, segments: Segments) -> Trail {
-    let opacity = opacity(positions.particles);
+    let opacity = style.opacity * opacity(positions.particles);
     let edge = if positions.particles <= MOST_EDGED { EDGE } else { 0.0 };
     Trail {
         color: rgb(style.color),

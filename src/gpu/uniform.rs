@@ -26,11 +26,15 @@ pub struct Ground {
     pub units_per_px: f32,
     pub center_loss: f32,
     pub inv_linear: f32,
-    pub half_inv_log: f32,
+    pub inv_length: f32,
+    pub zero: f32,
     pub contours: f32,
+    pub lowest_contour: f32,
+    pub highest_contour: f32,
     pub center_level: f32,
     pub center_gap: f32,
     pub contour_width_px: f32,
+    pub padding: f32,
 }
 
 /// `Trail` of `trails.wgsl`.
@@ -57,6 +61,8 @@ pub struct Trail {
 pub struct Path {
     pub color: [f32; 3],
     pub half_width_px: f32,
+    pub opacity: f32,
+    pub padding: [f32; 3],
 }
 
 /// `Places` of `curve.wgsl`.
@@ -89,6 +95,8 @@ pub struct Disc {
     pub edge_px: f32,
     pub ring_radius_px: f32,
     pub ring_half_width_px: f32,
+    pub opacity: f32,
+    pub padding: [f32; 3],
 }
 
 /// `Space` of `space.wgsl`.
@@ -109,10 +117,13 @@ pub struct Space {
 pub struct Surface {
     pub light: [f32; 3],
     pub contours: f32,
+    pub zero: f32,
+    pub lowest_contour: f32,
+    pub highest_contour: f32,
     pub contour_width_px: f32,
     pub ambient: f32,
     pub diffuse: f32,
-    pub padding: f32,
+    pub padding: [f32; 2],
 }
 
 /// Returns an sRGB colour with channels from 0 to 1, as in the shaders.

@@ -10,7 +10,7 @@ use valleyscope_experiments::view::{AutoScale, Colormap, SymLog, ViewSettings, V
 
 use super::LessonPageError;
 use super::recording::{EnsembleRecording, Recording};
-use crate::figure::{ASPECT, Grid, against, around, encoded};
+use crate::figure::{ASPECT, Grid, against, around, encoded, pixel_rgb};
 
 /// The width of the picture in pixels. The page draws it larger; colours change gently between pixels.
 const PICTURE: f64 = 440.0;
@@ -88,7 +88,7 @@ impl Ground {
         let [x, y] = [0, 1].map(|side| [camera.center[side] - half[side], camera.center[side] + half[side]]);
         let landscape = spec.landscape();
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
-        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&landscape, &viewport));
+        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&[(&landscape, viewport)]));
         Ok(Ground {
             spec,
             x,
@@ -129,7 +129,7 @@ fn picture(
             middle(x, (f64::from(column) + 0.5) / f64::from(columns)),
             middle(y, 1.0 - (f64::from(row) + 0.5) / f64::from(rows)),
         ];
-        colormap.rgb(scale.position(landscape.loss(place)))
+        pixel_rgb(landscape.loss(place), scale, colormap, [column as usize, row as usize])
     };
     let pixels = (0..rows).flat_map(|row| (0..columns).flat_map(move |column| color(column, row)));
     let png = encoded(&pixels.collect::<Vec<u8>>(), [columns, rows])?;

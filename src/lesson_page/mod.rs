@@ -1,9 +1,10 @@
 //! A lesson as one HTML page that needs neither the program nor a network.
 //!
 //! The page holds recorded trajectories of every step of a lesson, computed with the random numbers of the window, the
-//! landscape as a picture with contour lines, the plots that the steps name, the rules' formulas, and the preset. Its
+//! landscape as a picture with contour lines, the plots and figures that the steps name, the rules' formulas, and the preset. Its
 //! layout and its player are in `assets/lesson/`; equal presets give equal bytes.
 
+mod figures;
 mod ground;
 mod pack;
 mod page;
@@ -12,10 +13,13 @@ mod recording;
 
 use std::collections::VecDeque;
 
-use valleyscope_engine::simulation::{SettingError, Simulation};
+use valleyscope_engine::simulation::Simulation;
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::LandscapePreset;
 
 use crate::figure::FigureError;
+use crate::lesson_picture::LessonPictureError;
+use figures::PageFigure;
 use ground::Ground;
 use plan::{RunPlan, StepPlan, plan};
 use recording::Recording;
@@ -29,9 +33,11 @@ pub enum LessonPageError {
     )]
     NoLesson,
     #[error("the lesson does not fit the simulation: {0}")]
-    Setting(#[from] SettingError),
+    Misfit(SpecError),
     #[error(transparent)]
     Picture(#[from] FigureError),
+    #[error(transparent)]
+    Figure(#[from] LessonPictureError),
 }
 
 /// A lesson's page, as far as its runs have been computed.
@@ -57,7 +63,10 @@ impl LessonPage {
         if preset.lesson.is_empty() {
             return Err(LessonPageError::NoLesson);
         }
-        let (runs, steps) = plan(preset)?;
+        if let Some(misfit) = preset.lesson_misfit() {
+            return Err(LessonPageError::Misfit(misfit));
+        }
+        let (runs, steps) = plan(preset);
         let total = runs.iter().map(|run| run.end).sum();
         let mut page = LessonPage {
             preset: preset.clone(),
@@ -116,9 +125,10 @@ impl LessonPage {
     ///
     /// # Errors
     ///
-    /// Fails if the landscape's picture cannot be made.
+    /// Fails if the landscape's picture or a figure cannot be made.
     pub fn to_html(&self) -> Result<String, LessonPageError> {
         let grounds = Ground::of(&self.preset, &self.done)?;
-        Ok(page::html(&self.preset, &self.steps, &self.done, &grounds))
+        let figures = PageFigure::of(&self.preset.lesson)?;
+        Ok(page::html(&self.preset, &self.steps, &self.done, &grounds, &figures))
     }
 }

@@ -1,16 +1,19 @@
 //! The page as text: its data as JSON, in the template of `assets/lesson/`.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use valleyscope_engine::optimizer::{Marker, markers};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
-use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, marks_at};
 use valleyscope_experiments::view::formula::{GRADIENT_MEANING, gradient_formula};
 use valleyscope_experiments::view::range::{suiting, union};
 use valleyscope_experiments::view::rule_summary::formulas;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Background, Pen};
 
+use super::figures::PageFigure;
 use super::ground::{Ground, css};
 use super::pack::{Packed, range_of};
 use super::plan::StepPlan;
@@ -38,6 +41,7 @@ struct Page<'a> {
     mean_path: bool,
     optimizers: Vec<Look>,
     grounds: &'a [Ground],
+    figures: &'a [PageFigure],
     runs: Vec<Run>,
     steps: Vec<Step<'a>>,
 }
@@ -70,8 +74,8 @@ struct Run {
 
 #[derive(Serialize)]
 struct Metric {
-    title: &'static str,
-    name: &'static str,
+    title: Cow<'static, str>,
+    name: Cow<'static, str>,
     explanation: &'static str,
     /// The ranges of the mean and of the deviation.
     range: [[f64; 2]; 2],
@@ -80,12 +84,20 @@ struct Metric {
 /// A step of the lesson.
 #[derive(Serialize)]
 struct Step<'a> {
+    /// The section that begins with the step.
+    section: Option<&'a str>,
     text: &'a str,
     run: usize,
     from: u64,
     to: u64,
     play: bool,
     show: &'a [usize],
+    /// The steps and the words of the marks in the run.
+    marks: Vec<(u64, &'a str)>,
+    /// The index of the optimizer whose update rule is shown.
+    formula: Option<usize>,
+    /// The index of the figure.
+    figure: Option<usize>,
     landscape: Vec<String>,
     noise: String,
     optimizers: Vec<OptimizerInStep>,
@@ -101,7 +113,13 @@ struct OptimizerInStep {
 }
 
 /// Returns the page of a lesson whose runs are complete.
-pub(super) fn html(preset: &LandscapePreset, steps: &[StepPlan], runs: &[Recording], grounds: &[Ground]) -> String {
+pub(super) fn html(
+    preset: &LandscapePreset,
+    steps: &[StepPlan],
+    runs: &[Recording],
+    grounds: &[Ground],
+    figures: &[PageFigure],
+) -> String {
     let view = preset.view.clone().unwrap_or_default();
     let start = preset.simulation.start;
     let page = Page {
@@ -114,8 +132,9 @@ pub(super) fn html(preset: &LandscapePreset, steps: &[StepPlan], runs: &[Recordi
         mean_path: view.mean_path,
         optimizers: looks(&preset.simulation),
         grounds,
+        figures,
         runs: runs.iter().map(|run| packed(run, grounds)).collect(),
-        steps: preset.lesson.iter().zip(steps).map(|(step, plan)| in_words(step, plan)).collect(),
+        steps: (0..steps.len()).map(|index| in_words(&preset.lesson, index, &steps[index], figures)).collect(),
     };
     // A `<` could end the script that holds the data.
     let data = serde_json::to_string(&page).expect("its keys are texts").replace('<', "\\u003c");
@@ -174,7 +193,7 @@ fn packed(run: &Recording, grounds: &[Ground]) -> Run {
         .iter()
         .enumerate()
         .map(|(index, metric)| {
-            let info = metric.info();
+            let info = metric.info(&run.plan.spec.landscape).expect("the lesson fits its landscapes");
             Metric { title: info.title, name: info.name, explanation: info.explanation, range: ranges(run, index) }
         })
         .collect();
@@ -218,8 +237,8 @@ fn ranges(run: &Recording, metric: usize) -> [[f64; 2]; 2] {
     })
 }
 
-fn in_words<'a>(step: &'a LessonStep, plan: &'a StepPlan) -> Step<'a> {
-    let spec = &plan.spec;
+fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figures: &[PageFigure]) -> Step<'a> {
+    let (step, spec) = (&lesson[index], &plan.spec);
     let kind = spec.landscape.kind();
     let formula = match kind.formula() {
         Some(typed) => typed.text().to_owned(),
@@ -238,13 +257,18 @@ fn in_words<'a>(step: &'a LessonStep, plan: &'a StepPlan) -> Step<'a> {
             formulas: std::iter::once(gradient).chain(of_step).collect(),
         }
     });
+    let enabled = || spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
     Step {
+        section: step.section.as_deref(),
         text: &step.text,
         run: plan.run,
         from: plan.from,
         to: plan.to,
         play: step.play,
         show: &plan.show,
+        marks: marks_at(lesson, index).into_iter().map(|mark| (mark.step, mark.text.as_str())).collect(),
+        formula: step.formula.and_then(|id| enabled().position(|optimizer| optimizer.id == id)),
+        figure: step.figure.as_ref().and_then(|shown| figures.iter().position(|figure| figure.is_of(shown))),
         landscape: [kind.name().to_owned(), formula].into_iter().chain(parameters).collect(),
         noise: spec.noise.words(number_text),
         optimizers: optimizers.collect(),

@@ -1,6 +1,6 @@
 //! The runs that a lesson consists of, and the parts of them that its steps show.
 
-use valleyscope_engine::simulation::{SettingError, SimulationSpec};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::DiagnosticMetric;
 
@@ -40,11 +40,11 @@ pub(super) struct StepPlan {
     pub spec: SimulationSpec,
 }
 
-/// Returns the runs of a lesson and the parts that its steps show.
-pub(super) fn plan(preset: &LandscapePreset) -> Result<(Vec<RunPlan>, Vec<StepPlan>), SettingError> {
+/// Returns the runs of a lesson that fits its simulation, and the parts that its steps show.
+pub(super) fn plan(preset: &LandscapePreset) -> (Vec<RunPlan>, Vec<StepPlan>) {
     let (mut runs, mut steps): (Vec<RunPlan>, Vec<StepPlan>) = (Vec::new(), Vec::new());
     for (index, step) in preset.lesson.iter().enumerate() {
-        let spec = preset.simulation_at(index)?;
+        let spec = preset.simulation_at(index).expect("the lesson fits the simulation");
         let continues = index > 0 && (step.set.is_empty() || step.goes_on());
         let before = steps.last().filter(|_| continues);
         let (from, to) = match before {
@@ -75,7 +75,7 @@ pub(super) fn plan(preset: &LandscapePreset) -> Result<(Vec<RunPlan>, Vec<StepPl
         steps.push(StepPlan { run, from, to, show, spec });
     }
     thin(&mut runs);
-    Ok((runs, steps))
+    (runs, steps)
 }
 
 /// Returns the indices of the plots of a step among the metrics of its run, to which new ones are added. A step that

@@ -36,6 +36,12 @@ pub enum PlayerCommand {
     Without(usize, Vec<Change>),
     /// Removes the session with this id, an old future or one without a change.
     Remove(u64),
+    /// Puts the session with this id, an old future or one without a change, at the place to which it belongs. The
+    /// session there becomes an old future.
+    GoBackTo(u64),
+    /// Plays these steps over and over: at the last of them or later, a playing simulation goes on at the first one.
+    /// `None` ends it, and so does another simulation.
+    Loop(Option<[u64; 2]>),
     /// Begin again at step 0 with the settings in force now.
     Restart,
     Play,
@@ -59,8 +65,18 @@ pub enum PlayerCommand {
     Plot(PlotRequest),
     /// Answers with the first session so far.
     Record(Sender<Record>),
-    /// Answers with each optimizer's id and its history in the first session, in the finest stored buckets.
-    History(Sender<Vec<(u32, Vec<Bucket>)>>),
+    /// Answers with the histories of the sessions side by side, in the finest stored buckets.
+    History(Sender<Vec<OptimizerHistory>>),
+}
+
+/// The history of an optimizer.
+#[derive(Clone, Debug)]
+pub struct OptimizerHistory {
+    /// The place of its session: 0 for the first.
+    pub place: usize,
+    /// The optimizer's id.
+    pub optimizer: u32,
+    pub buckets: Vec<Bucket>,
 }
 
 impl PlayerCommand {
@@ -71,7 +87,7 @@ impl PlayerCommand {
 
     /// Returns whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
     pub fn sets_settings(&self) -> bool {
-        matches!(self, Self::Load(_) | Self::Restart | Self::Set(..))
+        matches!(self, Self::Load(_) | Self::Restart | Self::Set(..) | Self::GoBackTo(_))
     }
 }
 

@@ -124,6 +124,7 @@ impl Pace {
 /// Measures steps per second.
 pub(super) struct Rate {
     since: Instant,
+    /// The step at that time, if all steps since then had been taken forwards.
     from_step: u64,
     steps_per_sec: f64,
     moving: bool,
@@ -134,13 +135,18 @@ impl Rate {
         Rate { since: now, from_step: 0, steps_per_sec: 0.0, moving: false }
     }
 
+    /// Goes on measuring after a move from one step to another that was no step of the simulation.
+    pub(super) fn skip(&mut self, from: u64, to: u64) {
+        self.from_step = self.from_step.wrapping_add(to).wrapping_sub(from);
+    }
+
     /// Measures the rate. A measurement begins when the simulation begins to move: the pause before does not count.
     pub(super) fn measure(&mut self, now: Instant, step: u64, moving: bool) -> f64 {
         if !moving || !self.moving {
             *self = Rate { since: now, from_step: step, steps_per_sec: 0.0, moving };
             return 0.0;
         }
-        let (elapsed, taken) = (now - self.since, step.saturating_sub(self.from_step));
+        let (elapsed, taken) = (now - self.since, step.wrapping_sub(self.from_step).cast_signed().max(0));
         let interval = if self.steps_per_sec == 0.0 { FIRST_RATE_INTERVAL } else { RATE_INTERVAL };
         // At a slow pace the time without a step is not informative: the rate is measured from one step to another.
         if taken > 0 && elapsed >= interval {

@@ -17,6 +17,8 @@ pub struct Snapshot {
     /// The last step that the run has reached.
     pub last_step: u64,
     pub playback: Playback,
+    /// The first and the last of the steps that are played over and over.
+    pub looped: Option<[u64; 2]>,
     /// The specification, with the settings in force.
     pub spec: Arc<SimulationSpec>,
     /// The number of commands so far that set or replaced settings. While it is smaller than the number of those sent,
@@ -33,6 +35,22 @@ pub struct Snapshot {
     pub step_trace: Option<Box<StepTrace>>,
     /// The other sessions on the same clock: first those side by side with the first one, in their order.
     pub others: Vec<SessionView>,
+}
+
+impl Snapshot {
+    /// Returns the snapshot of another session on the same clock.
+    pub fn of(&self, other: SessionView) -> Snapshot {
+        Snapshot {
+            step: other.step,
+            last_step: other.last_step,
+            spec: other.spec,
+            record: other.record,
+            ensembles: other.ensembles,
+            step_trace: other.step_trace,
+            others: Vec::new(),
+            ..*self
+        }
+    }
 }
 
 /// The state of another session than the first.
@@ -65,6 +83,16 @@ pub enum SessionKind {
     OldFuture { of: usize, since: u64 },
     /// The session without some of its changes.
     Without { of: usize, removed: Vec<Change> },
+}
+
+impl SessionKind {
+    /// Returns whether it belongs to the session at this place.
+    pub fn is_branch_of(&self, place: usize) -> bool {
+        match self {
+            SessionKind::Beside { .. } => false,
+            SessionKind::OldFuture { of, .. } | SessionKind::Without { of, .. } => *of == place,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

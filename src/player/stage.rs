@@ -7,6 +7,7 @@ use valleyscope_engine::simulation::{
     Change, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
 };
 
+use super::OptimizerHistory;
 use super::session::Session;
 use super::snapshot::{SessionKind, SessionView};
 
@@ -121,6 +122,14 @@ impl Stage {
         session.apply(setting)?;
         let record = session.record();
         if let Some(old) = old {
+            // Older futures have less in common with the changed session.
+            for branch in &mut self.branches {
+                if let SessionKind::OldFuture { of, since } = &mut branch.kind
+                    && *of == place
+                {
+                    *since = step.min(*since);
+                }
+            }
             self.add_branch(SessionKind::OldFuture { of: place, since: step }, old);
         }
         let session = &self.beside[place].1;
@@ -164,6 +173,37 @@ impl Stage {
         self.branches.push(Branch { id, kind, session });
     }
 
+    /// Puts the branch with this id at the place to which it belongs. The session there becomes an old future.
+    pub(super) fn go_back_to(&mut self, id: u64) {
+        let Some(index) = self.branches.iter().position(|branch| branch.id == id) else { return };
+        let Branch { kind, session, .. } = self.branches.remove(index);
+        let (place, since) = match kind {
+            SessionKind::OldFuture { of, since } => (of, since),
+            SessionKind::Without { of, removed } => {
+                (of, removed.iter().map(|change| change.step).min().unwrap_or_default())
+            }
+            SessionKind::Beside { .. } => return,
+        };
+        let Some((_, present)) = self.beside.get_mut(place) else { return };
+        let old = std::mem::replace(present, session);
+        let record = present.record();
+        let session = &self.beside[place].1;
+        self.branches.retain_mut(|branch| match &branch.kind {
+            SessionKind::Without { of, removed } if *of == place => {
+                let is_of_session = removed.iter().all(|change| record.changes.contains(change));
+                if is_of_session {
+                    branch.session = session.without(removed);
+                }
+                is_of_session
+            }
+            _ => true,
+        });
+        self.add_branch(SessionKind::OldFuture { of: place, since }, old);
+        // The session may have yet to reach the step of the clock, which it becomes at the first place.
+        let step = self.step();
+        self.sessions_mut().for_each(|session| session.seek(step));
+    }
+
     /// Removes the branch with this id.
     pub(super) fn remove(&mut self, id: u64) {
         self.branches.retain(|branch| branch.id != id);
@@ -183,6 +223,21 @@ impl Stage {
     pub(super) fn particles(&self) -> usize {
         let branches = self.branches.iter().map(|branch| branch.session.particles());
         self.beside.iter().map(|(_, session)| session.particles()).chain(branches).sum()
+    }
+
+    /// Returns the histories of the sessions side by side.
+    pub(super) fn histories(&self) -> Vec<OptimizerHistory> {
+        let sessions = self.beside.iter().enumerate();
+        let histories = sessions.flat_map(|(place, (_, session))| {
+            let simulation = session.simulation();
+            let ensembles = simulation.ensembles().iter().zip(simulation.histories());
+            ensembles.map(move |(ensemble, history)| OptimizerHistory {
+                place,
+                optimizer: ensemble.optimizer(),
+                buckets: history.finest(),
+            })
+        });
+        histories.collect()
     }
 
     pub(super) fn first_mut(&mut self) -> &mut Session {

@@ -29,6 +29,8 @@ pub(super) struct Worker {
     settings: u64,
     /// The step to seek, after all other seeks among the waiting messages.
     sought: Option<u64>,
+    /// The first and the last of the steps that are played over and over.
+    looped: Option<[u64; 2]>,
     pace: Pace,
     rate: Rate,
     plot: PlotRequest,
@@ -56,6 +58,7 @@ impl Worker {
             track: 0,
             settings: 0,
             sought: None,
+            looped: None,
             pace: Pace::new(now),
             rate: Rate::new(now),
             plot: PlotRequest::default(),
@@ -137,6 +140,7 @@ impl Worker {
             PlayerCommand::Seek(_) | PlayerCommand::Back(_) => {}
             PlayerCommand::Load(records) if !records.is_empty() => {
                 self.stage.load(records);
+                self.looped = None;
                 self.begin();
             }
             PlayerCommand::Load(_) => {}
@@ -151,6 +155,11 @@ impl Worker {
             }
             PlayerCommand::Without(place, removed) => self.stage.add_without(place, removed),
             PlayerCommand::Remove(id) => self.stage.remove(id),
+            PlayerCommand::GoBackTo(id) => {
+                self.stage.go_back_to(id);
+                self.track += 1;
+            }
+            PlayerCommand::Loop(steps) => self.looped = steps.filter(|[first, last]| first < last),
             PlayerCommand::Play => self.pace.play(),
             PlayerCommand::Pause => self.pace.pause(),
             PlayerCommand::Advance(steps) => self.pace.advance(steps),
@@ -167,10 +176,7 @@ impl Worker {
                 let _ = answer.send(Record::clone(&self.stage.first_mut().record()));
             }
             PlayerCommand::History(answer) => {
-                let simulation = self.stage.simulation();
-                let ensembles = simulation.ensembles().iter().zip(simulation.histories());
-                let histories = ensembles.map(|(ensemble, history)| (ensemble.optimizer(), history.finest()));
-                let _ = answer.send(histories.collect());
+                let _ = answer.send(self.stage.histories());
             }
         }
     }
@@ -206,24 +212,36 @@ impl Worker {
         // Single steps are taken beyond the end too.
         let stops = !self.pace.is_ahead();
         let mut taken = 0;
-        while taken < due
-            && !(stops && self.stage.simulation().is_finished())
-            && (taken == 0 || begin.elapsed() < SLICE)
-        {
+        while taken < due && !(stops && self.is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
+            if let Some([first, _]) = self.looped.filter(|_| stops && self.is_at_loop_end()) {
+                let last = self.stage.step();
+                self.stage.seek(first);
+                self.track += 1;
+                self.rate.skip(last, self.stage.step());
+            }
             self.stage.take_step();
             taken += 1;
         }
         self.pace.took(taken);
-        if stops && self.stage.simulation().is_finished() {
+        if stops && self.is_finished() {
             self.pace.pause();
         }
         self.dirty = true;
     }
 
+    fn is_at_loop_end(&self) -> bool {
+        self.looped.is_some_and(|[_, last]| self.stage.step() >= last)
+    }
+
+    /// Returns whether a playing simulation pauses at its step.
+    fn is_finished(&self) -> bool {
+        self.stage.simulation().is_finished() && !self.is_at_loop_end()
+    }
+
     fn playback(&self) -> Playback {
         if self.pace.is_moving() {
             Playback::Playing
-        } else if self.stage.simulation().is_finished() {
+        } else if self.is_finished() {
             Playback::Finished
         } else {
             Playback::Paused
@@ -246,6 +264,7 @@ impl Worker {
             step,
             last_step: first.last_step(),
             playback,
+            looped: self.looped,
             spec: Arc::new(first.simulation().spec().clone()),
             settings: self.settings,
             record: first.record(),

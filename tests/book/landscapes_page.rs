@@ -16,12 +16,16 @@ pub fn text() -> String {
 }
 
 fn section(kind: LandscapeKind) -> String {
-    let LandscapeInfo { name, formula, about, source, parameters, start, .. } = kind.info();
+    let LandscapeInfo { name, formula, about, source, parameters, metrics, start, .. } = kind.info();
     let [x, y] = start.map(number_text);
     let mut text = format!("## {name}\n\n{about}\n\n{}", block("text", &format!("L = {formula}\n")));
     text += &format!("In presets `{}`. Source: {}. Sweeps start at ({x}, {y}).\n\n", kind.key(), escaped(source));
     let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
     text += &format!("The gradient:\n\n{}", block("text", &kind.program().gradient_text(&keys)));
+    if !metrics.is_empty() {
+        let metrics: Vec<String> = metrics.iter().map(|metric| format!("*{}*", escaped(&metric.title()))).collect();
+        text += &format!("Metrics besides the loss: {}.\n\n", metrics.join(", "));
+    }
     let rows = parameters.iter().map(|of| {
         let [default, low, high] = [of.default, of.range.min, of.range.max].map(number_text);
         let values = format!("{low} to {high}");

@@ -1,5 +1,6 @@
 //! The diagnostics against their definitions, computed plainly from the positions.
 
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::{RatedRule, RuleKind};
 use valleyscope_engine::simulation::{Sample, Setting, Simulation, SimulationSpec, Spread};
 
@@ -94,7 +95,8 @@ fn assert_diagnostics(spec: SimulationSpec, steps: u64) {
             } else {
                 assert!(sample.effective_step.mean.is_nan(), "no step was taken yet");
             }
-            let diverged = positions.iter().filter(|[x, y]| !x.is_finite() || !y.is_finite()).count();
+            let is_finite = |&[x, y]: &[f64; 2]| x.is_finite() && y.is_finite() && landscape.loss([x, y]).is_finite();
+            let diverged = positions.iter().filter(|&position| !is_finite(position)).count();
             assert_eq!(sample.diverged as usize, diverged);
             assert_entropy(sample.entropy, &positions, before.map(|(positions, _)| positions.as_slice()));
         }
@@ -212,6 +214,19 @@ fn diagnostics_of_a_divergence() {
         assert_eq!(ensemble.sample().diverged, 0, "{} takes bounded steps", ensemble.rule().name());
         assert!(ensemble.sample().loss.mean.is_finite());
     }
+}
+
+/// A landscape may have no loss at a finite position.
+#[test]
+fn particles_without_a_loss_have_diverged() {
+    let formula = LandscapeFormula::new("Half a plane", "L = ln(x) + y^2").unwrap();
+    let landscape = LandscapeSpec::new(LandscapeKind::Formula(formula));
+    let of = |x: f64| {
+        let spec =
+            SimulationSpec { landscape, start: start(x, 0.5, 0.0), ..simulation(0.0, 10, &[sgd(0.1, 0.0, 0.0)]) };
+        Simulation::new(spec).ensembles()[0].sample().diverged
+    };
+    assert_eq!([of(-1.0), of(1.0)], [10, 0]);
 }
 
 /// Identical particles have a covariance of 0, and rounding must not count as a spread.

@@ -378,7 +378,7 @@ fn a_divergence_shows_in_every_bucket_that_holds_it() {
         let view = history.view(&PlotRequest { first_step: 0, last_step: None, buckets, log_steps: true });
         for bucket in view.iter().filter(|bucket| bucket.first_step + bucket.steps > gone) {
             assert!(bucket.diverged > 0, "{bucket:?}");
-            assert!(!bucket.loss.mean.is_finite() && !bucket.u.mean.is_finite(), "{bucket:?}");
+            assert!(!bucket.loss.mean.is_finite(), "{bucket:?}");
         }
     }
 }

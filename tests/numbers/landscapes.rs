@@ -38,6 +38,10 @@ fn the_parts_of_a_landscape_agree_with_each_other() {
             let local = landscape.local(at);
             assert!(error(local.loss, landscape.loss(at)) < 1e-14, "{name}");
             assert_eq!(landscape.gradient_at(&local), landscape.gradient(at), "{name}");
+            let beside: Vec<f64> = (0..11).map(|index| at[0] + 0.1 * f64::from(index)).collect();
+            let mut losses = [0.0; 11];
+            landscape.losses_along(&beside, at[1], &mut losses);
+            assert_eq!(losses[..], beside.iter().map(|x| landscape.loss([*x, at[1]])).collect::<Vec<_>>(), "{name}");
             let Uv { u, v } = landscape.uv_from_xy(at);
             assert_eq!(landscape.depth(&local, at), u, "{name}");
             let back = landscape.xy_from_uv(Uv { u, v });

@@ -4,83 +4,31 @@
 //! `landscapes.npz` has for each landscape 20 points (`Beale_at`) and there L, ∂L/∂x, ∂L/∂y, ∂²L/∂x² and ∂²L/∂y²
 //! (`Beale_values`).
 
-use std::f64::consts::PI;
-
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::lanes::Lanes;
-use valleyscope_engine::loss::{BoundLoss, Loss, LossProgram};
-use valleyscope_engine::optimizer::{Algebra, Function};
+use valleyscope_engine::loss::{BoundLoss, LossProgram};
 
 use crate::golden::Golden;
 
-/// Defines a loss by its parameters and its expression of u and v.
-macro_rules! losses {
-    ($($name:ident[$($parameter:ident),*] = |$u:ident, $v:ident| $loss:expr;)*) => {$(
-        struct $name;
-
-        impl Loss for $name {
-            const PARAMETERS: usize = <[&str]>::len(&[$(stringify!($parameter)),*]);
-
-            fn loss<A: Algebra>(parameters: &[A], [$u, $v]: [A; 2]) -> A {
-                let &[$($parameter),*] = parameters else { panic!("the loss has other parameters") };
-                $loss
-            }
-        }
-    )*};
-}
-
-fn n<A: Algebra>(value: f64) -> A {
-    A::splat(value)
-}
-
-fn square<A: Algebra>(of: A) -> A {
-    of * of
-}
-
-losses! {
-    Valley[a, c] = |u, v| n::<A>(0.5) * a * square(u * v) - c * u;
-    PowerValley[a, c, p] = |u, v| n::<A>(0.5) * a * u.abs().power(p) * v * v - c * u;
-    River[a, c, b, size, k] = |u, v| {
-        let bend = v - size * (k * u).function(Function::Sin);
-        n::<A>(0.5) * a * (n::<A>(1.0) + b * u * u) * square(bend) - c * u
-    };
-    TwoValleys[a, c, r, s, d, tau] = |u, v| {
-        let first = n::<A>(0.5) * a * square(v - d) - c * u;
-        let second = n::<A>(0.5) * r * a * square(v + d) - s * c * u;
-        let least = first.minimum(second);
-        let part = |loss: A| ((least - loss) / tau).function(Function::Exp);
-        least - tau * (part(first) + part(second)).function(Function::Ln)
-    };
-    Rosenbrock[b] = |u, v| square(n::<A>(1.0) - u) + b * square(v - u * u);
-    Beale[] = |u, v| {
-        square(n::<A>(1.5) - u + u * v) + square(n::<A>(2.25) - u + u * v * v) + square(n::<A>(2.625) - u + u * v * v * v)
-    };
-    Himmelblau[] = |u, v| square(u * u + v - n(11.0)) + square(u + v * v - n(7.0));
-    Rastrigin[height] = |u, v| {
-        let wave = |u: A| height * (n::<A>(2.0 * PI) * u).function(Function::Cos);
-        n::<A>(2.0) * height + u * u - wave(u) + v * v - wave(v)
-    };
-    Factorization[] = |u, v| n::<A>(0.5) * square(n::<A>(1.0) - u * v);
-}
-
-/// A landscape of the goldens: recorded, as text, and with its parameters and its rotation.
+/// A registered landscape with the defaults of its parameters, which are those of the goldens.
 struct Case {
     name: &'static str,
     program: &'static LossProgram,
-    text: &'static str,
-    parameters: &'static [(&'static str, f64)],
+    /// The names and the values of the parameters, without the rotation.
+    parameters: Vec<(&'static str, f64)>,
     rotation_degrees: f64,
 }
 
 impl Case {
-    fn new<L: Loss>(
-        name: &'static str,
-        rotation_degrees: f64,
-        parameters: &'static [(&'static str, f64)],
-        text: &'static str,
-    ) -> Case {
-        assert_eq!(parameters.len(), L::PARAMETERS);
-        let program = Box::leak(Box::new(LossProgram::record::<L>()));
-        Case { name, program, text, parameters, rotation_degrees }
+    fn new(kind: LandscapeKind) -> Case {
+        let spec = LandscapeSpec::new(kind);
+        let parameters = spec.parameters().map(|(of, value)| (of.key(), value));
+        Case {
+            name: kind.key(),
+            program: kind.program(),
+            parameters: parameters.filter(|(name, _)| *name != "rotation_degrees").collect(),
+            rotation_degrees: spec.rotation_degrees(),
+        }
     }
 
     fn bind(&self, program: &'static LossProgram) -> BoundLoss {
@@ -102,36 +50,28 @@ impl Case {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let of_valley = &[("a", 10.0), ("c", 0.1)];
-    vec![
-        Case::new::<Valley>("Valley", 30.0, of_valley, "L = a/2*u^2*v^2 - c*u"),
-        Case::new::<PowerValley>(
-            "PowerValley",
-            30.0,
-            &[("a", 10.0), ("c", 0.1), ("p", 3.0)],
-            "L = a/2*abs(u)^p*v^2 - c*u",
-        ),
-        Case::new::<River>(
-            "River",
-            0.0,
-            &[("a", 10.0), ("c", 0.1), ("b", 1.0), ("A", 0.5), ("k", 1.5)],
-            "L = a/2*(1 + b*u^2)*(v - A*sin(k*u))^2 - c*u",
-        ),
-        Case::new::<TwoValleys>(
-            "TwoValleys",
-            0.0,
-            &[("a", 1.0), ("c", 0.1), ("r", 20.0), ("s", 2.0), ("d", 0.5), ("tau", 0.05)],
-            "L1 = a/2*(v - d)^2 - c*u\nL2 = r*a/2*(v + d)^2 - s*c*u\nl = min(L1, L2)\n\
-             L = l - tau*ln(exp((l - L1)/tau) + exp((l - L2)/tau))",
-        ),
-        Case::new::<Rosenbrock>("Rosenbrock", 0.0, &[("b", 100.0)], "L = (1 - u)^2 + b*(v - u^2)^2"),
-        Case::new::<Beale>("Beale", 0.0, &[], "L = (1.5 - u + u*v)^2 + (2.25 - u + u*v^2)^2 + (2.625 - u + u*v^3)^2"),
-        Case::new::<Himmelblau>("Himmelblau", 0.0, &[], "L = (u^2 + v - 11)^2 + (u + v^2 - 7)^2"),
-        Case::new::<Rastrigin>("Rastrigin", 0.0, &[("A", 10.0)], "L = 2*A + u^2 - A*cos(2*pi*u) + v^2 - A*cos(2*pi*v)"),
-        Case::new::<Factorization>("Factorization", 0.0, &[], "L = (1 - u*v)^2/2"),
-    ]
+fn cases() -> impl Iterator<Item = Case> {
+    LandscapeKind::ALL.iter().copied().map(Case::new)
 }
+
+/// Landscapes as one would type them.
+const AS_TYPED: &[(LandscapeKind, &str)] = &[
+    (LandscapeKind::Valley, "L = sharpness/2*u^2*v^2 - slope*u"),
+    (LandscapeKind::PowerValley, "L = sharpness/2*abs(u)^exponent*v^2 - slope*u"),
+    (LandscapeKind::River, "L = sharpness/2*(1 + narrowing*u^2)*(v - amplitude*sin(wavenumber*u))^2 - slope*u"),
+    (
+        LandscapeKind::TwoValleys,
+        "L1 = sharpness/2*(v - separation)^2 - slope*u\n\
+         L2 = sharpness_ratio*sharpness/2*(v + separation)^2 - slope_ratio*slope*u\n\
+         l = min(L1, L2)\n\
+         L = l - softness*ln(exp((l - L1)/softness) + exp((l - L2)/softness))",
+    ),
+    (LandscapeKind::Rosenbrock, "L = (1 - u)^2 + b*(v - u^2)^2"),
+    (LandscapeKind::Beale, "L = (1.5 - u + u*v)^2 + (2.25 - u + u*v^2)^2 + (2.625 - u + u*v^3)^2"),
+    (LandscapeKind::Himmelblau, "L = (u^2 + v - 11)^2 + (u + v^2 - 7)^2"),
+    (LandscapeKind::Rastrigin, "L = 2*amplitude + u^2 - amplitude*cos(2*pi*u) + v^2 - amplitude*cos(2*pi*v)"),
+    (LandscapeKind::Factorization, "L = (1 - u*v)^2/2"),
+];
 
 fn values(bound: &BoundLoss, [x, y]: [f64; 2]) -> [f64; 5] {
     let (loss, [by_x, by_y]) = bound.loss_and_gradient([x, y]);
@@ -144,25 +84,33 @@ fn values(bound: &BoundLoss, [x, y]: [f64; 2]) -> [f64; 5] {
 /// from where they meet.
 const LEAST: f64 = 1e-38;
 
+/// Compares a program of a landscape with the goldens.
+fn assert_agrees(case: &Case, program: &'static LossProgram) {
+    let golden = Golden::read("landscapes");
+    let points = golden.array(&format!("{}_at", case.name)).chunks_exact(2);
+    let expected = golden.array(&format!("{}_values", case.name)).chunks_exact(5);
+    assert_eq!((points.len(), expected.len()), (20, 20));
+    let bound = case.bind(program);
+    for (at, expected) in points.zip(expected) {
+        for (found, &expected) in values(&bound, [at[0], at[1]]).into_iter().zip(expected) {
+            assert!(
+                (found - expected).abs() <= 1e-12 * expected.abs() + LEAST,
+                "{} at {at:?}: {found}, expected {expected}",
+                case.name
+            );
+        }
+    }
+}
+
 #[test]
 fn losses_and_their_derivatives_agree_with_40_digits() {
-    let golden = Golden::read("landscapes");
     for case in cases() {
-        let points = golden.array(&format!("{}_at", case.name)).chunks_exact(2);
-        let expected = golden.array(&format!("{}_values", case.name)).chunks_exact(5);
-        assert_eq!((points.len(), expected.len()), (20, 20));
-        let programs = [case.program, case.typed(case.text), case.typed(&case.program.loss_text(&case.names()))];
-        for bound in programs.map(|program| case.bind(program)) {
-            for (at, expected) in points.clone().zip(expected.clone()) {
-                for (found, &expected) in values(&bound, [at[0], at[1]]).into_iter().zip(expected) {
-                    assert!(
-                        (found - expected).abs() <= 1e-12 * expected.abs() + LEAST,
-                        "{} at {at:?}: {found}, expected {expected}",
-                        case.name
-                    );
-                }
-            }
-        }
+        assert_agrees(&case, case.program);
+        assert_agrees(&case, case.typed(&case.program.loss_text(&case.names())));
+    }
+    for (kind, text) in AS_TYPED {
+        let case = Case::new(*kind);
+        assert_agrees(&case, case.typed(text));
     }
 }
 
@@ -322,16 +270,26 @@ fn mistakes_are_reported_with_position_and_expectation() {
 
 #[test]
 fn losses_that_are_too_large_are_refused() {
-    let sum: Vec<String> = (0..300).map(|index| format!("exp(x*{index}.5 + y)")).collect();
-    let powers = "z1 = x*y\n".to_owned()
-        + &(1..12)
-            .map(|index| format!("z{} = where(z{index} > y, z{index}*x, sin(z{index})*y)\n", index + 1))
-            .collect::<String>();
-    for text in [format!("L = {}", sum.join(" + ")), powers + "L = z12^40*z11"] {
-        match LossProgram::new(&text) {
-            Err(error) => assert!(error.to_string().contains("expected"), "{error}"),
-            Ok(program) => assert!(program.wgsl().len() < 1_000_000),
-        }
+    let sum = |count: usize, term: &dyn Fn(usize) -> String| (0..count).map(term).collect::<Vec<_>>().join(" + ");
+    // Each line doubles the expression.
+    let doubled = |count: usize| {
+        let lines: String = (0..count).map(|index| format!("z{} = sin(z{index})*z{index}\n", index + 1)).collect();
+        format!("z0 = x\n{lines}L = z{count}")
+    };
+    let waves = |count: usize| format!("L = {}", sum(count, &|index| format!("exp(x*x*{index}.5)")));
+    let uniform =
+        |count: usize| format!("param k = 1 in 0..9\nL = x*({})", sum(count, &|index| format!("sin(k + {index})^63")));
+    let [long, waves, doubled, uniform] =
+        [[waves(40), waves(300)], [waves(40), waves(120)], [doubled(5), doubled(40)], [uniform(70), uniform(85)]];
+    for ([within, beyond], expected) in [
+        (long, "at most 512 operations"),
+        (doubled, "at most 20000 numbers in an expression, written out"),
+        (waves, "keeps at most 64 numbers at a time"),
+        (uniform, "at most 1024 operations on parameters"),
+    ] {
+        LossProgram::new(&within).unwrap_or_else(|error| panic!("{expected}: {error}"));
+        let error = LossProgram::new(&beyond).expect_err(expected).to_string();
+        assert!(error.contains(expected), "{error} instead of {expected}");
     }
 }
 

@@ -161,3 +161,56 @@ fn a_session_without_a_change_is_computed_beside_the_one_with_it() {
     let anew = shown(&player, 60, 1);
     assert_eq!(anew.others[0].kind, SessionKind::OldFuture { of: 0, since: 60 });
 }
+
+#[test]
+fn an_old_future_becomes_the_session_again() {
+    let player = Player::spawn(spec(), || {});
+    advance_to(&player, 0, 200, 0);
+    player.send(PlayerCommand::Seek(100));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.5))));
+    let branched = advance_to(&player, 100, 150, 1);
+    player.send(PlayerCommand::GoBackTo(branched.others[0].id));
+    let back = shown(&player, 150, 1);
+    assert_eq!((back.last_step, back.record.changes.len()), (200, 0));
+    let old = &back.others[0];
+    assert_eq!(old.kind, SessionKind::OldFuture { of: 0, since: 100 });
+    let changes = vec![Change { step: 100, set: Setting::Noise(noise(0.5)) }];
+    assert_replays(old, &Record { spec: spec(), changes });
+    let later = advance_to(&player, 150, 250, 1);
+    let mut alone = Simulation::new(spec());
+    while alone.step() < 250 {
+        alone.advance();
+    }
+    let samples = later.ensembles.iter().map(|view| format!("{:?}", view.sample));
+    assert!(samples.eq(alone.ensembles().iter().map(|ensemble| format!("{:?}", ensemble.sample()))));
+    // An id that is gone is harmless.
+    player.send(PlayerCommand::GoBackTo(branched.others[0].id));
+    shown(&player, 250, 1);
+}
+
+#[test]
+fn a_loop_repeats_its_steps_until_it_ends() {
+    let player = Player::spawn(SimulationSpec { steps: Some(60), ..spec() }, || {});
+    advance_to(&player, 0, 60, 0);
+    player.send(PlayerCommand::Loop(Some([50, 60])));
+    player.send(PlayerCommand::Speed(Speed::StepsPerSecond(500.0)));
+    player.send(PlayerCommand::Play);
+    let mut restarts = 0;
+    let mut before = 60;
+    while restarts < 3 {
+        let snapshot = player.wait_snapshot(PATIENCE).expect("there is a snapshot within a minute");
+        if snapshot.looped != Some([50, 60]) {
+            continue;
+        }
+        assert!((50..=60).contains(&snapshot.step) && snapshot.last_step == 60, "{}", snapshot.step);
+        restarts += usize::from(snapshot.step < before);
+        before = snapshot.step;
+    }
+    player.send(PlayerCommand::Loop(None));
+    let end = shown(&player, 60, 0);
+    assert_eq!((end.looped, end.playback), (None, Playback::Finished));
+    // An empty range is none.
+    player.send(PlayerCommand::Loop(Some([5, 5])));
+    player.send(PlayerCommand::Seek(10));
+    assert_eq!(shown(&player, 10, 0).looped, None);
+}

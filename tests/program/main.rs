@@ -1,5 +1,7 @@
 //! The command line and the files of the program, without its window.
 
+#[cfg(feature = "app")]
+mod animate;
 mod bytes;
 mod commands;
 mod data_command;

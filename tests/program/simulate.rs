@@ -369,3 +369,41 @@ fn an_interrupted_run_exits_with_130_and_leaves_nothing_half_written() {
         assert_eq!(sandbox.names(), ["small.ron"]);
     }
 }
+
+#[test]
+fn a_session_beside_the_presets_own_is_simulated_like_a_preset_of_its_settings() {
+    let sandbox = Sandbox::new();
+    let beside = SMALL.replace("    changes: [", "    beside: [(set: [Noise(3)])],\n    changes: [");
+    fs::write(sandbox.join("beside.ron"), beside).unwrap();
+    let alone = SMALL.replace("noise: 1", "noise: 3").replace("    changes: [", "    lesson: [], // ");
+    fs::write(sandbox.join("alone.ron"), alone).unwrap();
+    let own = sandbox.csv(&["beside.ron"]);
+    assert_eq!(sandbox.csv(&["beside.ron", "--session", "A"]), own);
+    let other = sandbox.csv(&["beside.ron", "--session", "B"]);
+    assert_eq!(other, sandbox.csv(&["alone.ron"]));
+    assert_ne!(other, own);
+    let refused = sandbox.run(&["simulate", "beside.ron", "--session", "C"]);
+    expect_error(&refused, 2, &["--session C", "only A, B"]);
+}
+
+#[test]
+fn figures_are_drawn_beside_settings_and_other_presets() {
+    let sandbox = Sandbox::new();
+    let figure = |more: &[&str]| sandbox.run(&[&["figure", "fig1c", "--quick", "--out", "f.svg"], more].concat());
+    expect_code(&figure(&["--beside", "noise=2; particles=5", "--beside", "saturation"]), 0);
+    let svg = fs::read_to_string(sandbox.join("f.svg")).unwrap();
+    for title in ["A: σ = 1, 10 particles", "B: σ = 2, 5 particles", "C: Where Adam and FOCUS come to rest"] {
+        assert!(svg.contains(title), "{title}");
+    }
+    for (beside, words) in [
+        ("noise=-1", &["--beside noise=-1", "from 0 to 100"][..]),
+        ("nothing", &["no preset named `nothing`"]),
+        ("fig2a", &["expected settings such as noise=2", "`fig2a` is a Sweep"]),
+        ("=3", &["--beside =3", "expected KEY=VALUE"]),
+    ] {
+        expect_error(&figure(&["--beside", beside]), 2, words);
+    }
+    expect_error(&figure(&["--beside=noise=1"; 4]), 2, &["at most 3 simulations", "found 4"]);
+    let sweep = sandbox.run(&["figure", "fig2a", "--out", "f.svg", "--beside", "noise=2"]);
+    expect_error(&sweep, 2, &["--beside is for landscapes", "fig2a"]);
+}

@@ -3,7 +3,7 @@
 use valleyscope::app::landscape::{
     Bounds, Follower, FramedEnsembles, compressed_length, fitted, limited, panned, zoomed,
 };
-use valleyscope_engine::landscape::{Landscape, NarrowValley};
+use valleyscope_engine::landscape::{Landscape, LandscapeKind, LandscapeSpec, NarrowValley};
 use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope_engine::simulation::{ParticleId, StepTrace};
@@ -87,13 +87,69 @@ fn an_axis_of_decay_rates_is_marked_at_nines() {
 
 #[test]
 fn the_colour_bar_is_marked_at_powers_of_ten_on_both_sides() {
-    let scale = SymLog { linear: 0.01, max: 10.0 };
+    let scale = SymLog::symmetric(0.01, 10.0);
     assert_eq!(labels(&Ticks::symlog(&scale, 20)), ["−10", "−1", "−0.1", "−0.01", "0", "0.01", "0.1", "1", "10"]);
     assert_eq!(labels(&Ticks::symlog(&scale, 5)), ["−10", "−0.1", "0", "0.1", "10"]);
-    let wide = Ticks::symlog(&SymLog { linear: 0.1, max: 1e5 }, 20);
+    let wide = Ticks::symlog(&SymLog::symmetric(0.1, 1e5), 20);
     let wide = labels(&wide);
     assert!(wide.contains(&"10⁴") && wide.contains(&"10⁻¹"), "one way of writing a bar: {wide:?}");
-    assert_eq!(labels(&Ticks::symlog(&SymLog { linear: 3.0, max: 7.0 }, 9)), ["−7", "0", "7"]);
+    assert_eq!(labels(&Ticks::symlog(&SymLog::symmetric(3.0, 7.0), 9)), ["−7", "0", "7"]);
+}
+
+#[test]
+fn the_colour_bar_is_marked_on_its_longer_side_where_its_ends_differ() {
+    let ticks = |min: f64, max: f64, most: usize| {
+        let ticks = Ticks::symlog(&SymLog { linear: 0.01, min, max }, most);
+        ticks.ticks.into_iter().map(|tick| tick.label).collect::<Vec<_>>()
+    };
+    assert_eq!(ticks(0.0, 10.0, 20), ["0", "0.01", "0.1", "1", "10"]);
+    assert_eq!(ticks(0.0, 10.0, 3), ["0", "0.1", "10"]);
+    assert_eq!(ticks(-0.2, 10.0, 20), ["−0.1", "−0.01", "0", "0.01", "0.1", "1", "10"]);
+    assert_eq!(ticks(-10.0, 0.1, 20), ["−10", "−1", "−0.1", "−0.01", "0", "0.01", "0.1"]);
+    // A label at the lower end would touch that of 0.
+    assert_eq!(ticks(-1e-4, 10.0, 20), ["0", "0.01", "0.1", "1", "10"]);
+    assert_eq!(ticks(0.0, 0.005, 9), ["0", "0.005"]);
+}
+
+#[test]
+fn losses_that_are_never_negative_have_all_colours_and_others_keep_0_in_the_middle() {
+    let view = |camera| Viewport { camera, size_px: [900.0, 600.0] };
+    for &kind in LandscapeKind::ALL {
+        let spec = LandscapeSpec::new(kind);
+        let (landscape, home) = (spec.landscape(), view(Camera::home(&spec)));
+        let scale = AutoScale::default().update(&[(&landscape, home)]);
+        let is_negative = (0..=60).flat_map(|x| (0..=40).map(move |y| [x, y])).any(|[x, y]| {
+            let px = [15.0 * x as f32, 15.0 * y as f32];
+            landscape.loss(home.xy_from_px(px)) < 0.0
+        });
+        assert_eq!(scale.min, if is_negative { -scale.max } else { 0.0 }, "{}: {scale:?}", kind.key());
+        assert_eq!(scale.position(0.0), if is_negative { 0.5 } else { 0.0 }, "{}", kind.key());
+        assert_eq!(scale.contour_levels().filter(|level| *level == 0.0).count(), 1, "{}", kind.key());
+    }
+    let rosenbrock = LandscapeSpec::new(LandscapeKind::Rosenbrock).landscape();
+    let valley = Landscape::Valley(NarrowValley::new(10.0, 0.1, 30_f64.to_radians()));
+    let mut auto = AutoScale::default();
+    assert_eq!(auto.update(&[(&rosenbrock, view(Camera::HOME))]).min, 0.0);
+    assert!(auto.update(&[(&valley, view(Camera::HOME))]).min < 0.0);
+    // The upper side of the valley alone: the colours do not jump.
+    let uphill = Camera { center: [-5.0, -3.0], width: 1.0 };
+    assert!(auto.update(&[(&valley, view(uphill))]).min < 0.0);
+    assert_eq!(AutoScale::default().update(&[(&valley, view(uphill))]).min, 0.0);
+}
+
+#[test]
+fn positions_on_the_colour_bar_have_their_values() {
+    for min in [-10.0, -0.05, 0.0] {
+        let scale = SymLog { linear: 0.01, min, max: 10.0 };
+        assert_eq!(scale.position(min), 0.0);
+        assert!((scale.position(10.0) - 1.0).abs() < 1e-15);
+        for value in [-20.0, -0.3, 0.0, 1e-5, 4.0, 30.0] {
+            let position = scale.position(value);
+            assert!((scale.value(position) - value).abs() < 1e-12 * (1.0 + value.abs()), "{value} of {scale:?}");
+            let slope = (scale.position(value + 1e-7) - position) / 1e-7;
+            assert!((scale.slope(value) / slope - 1.0).abs() < 1e-4, "{value} of {scale:?}");
+        }
+    }
 }
 
 #[test]
@@ -234,7 +290,7 @@ fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
     let landscape = Landscape::Valley(NarrowValley::new(10.0, 0.1, 30_f64.to_radians()));
     let mut auto = AutoScale::default();
     let view = Viewport { camera: Camera::HOME, size_px: [900.0, 600.0] };
-    let scale = auto.update(&landscape, &view);
+    let scale = auto.update(&[(&landscape, view)]);
     let floor = landscape.loss([2.0 * 0.866, 2.0 * 0.5]);
     assert!((-0.21..-0.19).contains(&floor));
     let step = 0.5 - scale.position(floor);
@@ -245,7 +301,7 @@ fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
     let mut last = scale;
     for frame in 0..200 {
         let camera = Camera { center: [0.9 + 0.002 * f64::from(frame), 0.5], width: 3.0 + 0.005 * f64::from(frame) };
-        let now = auto.update(&landscape, &Viewport { camera, ..view });
+        let now = auto.update(&[(&landscape, Viewport { camera, ..view })]);
         changes += i32::from(now != last);
         last = now;
     }
@@ -254,7 +310,7 @@ fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
     for (sharpness, slope, width) in [(1000.0, 0.1, 1e9), (10.0, 0.0, 3.0), (1e-6, 100.0, 1e-9), (1e6, -100.0, 1e9)] {
         let landscape = Landscape::Valley(NarrowValley::new(sharpness, slope, 0.3));
         let camera = Camera { center: [0.0, 0.0], width };
-        let scale = AutoScale::default().update(&landscape, &Viewport { camera, ..view });
+        let scale = AutoScale::default().update(&[(&landscape, Viewport { camera, ..view })]);
         assert!(scale.linear > 0.0 && scale.max >= scale.linear && scale.max.is_finite(), "{scale:?}");
     }
 }

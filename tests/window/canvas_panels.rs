@@ -9,7 +9,7 @@ use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::landscape::{Mark, Projection, SpaceProjection};
 use valleyscope::player::PlayerCommand;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
 use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
@@ -147,6 +147,27 @@ fn a_double_click_and_the_button_fit_the_particles() {
             assert!(canvas(&harness).contains(at), "particle of {optimizer} at {at:?}, button: {button}");
         }
     }
+}
+
+#[test]
+fn fitting_before_the_first_step_shows_the_neighbourhood_of_the_landscape() {
+    let mut harness = landscape();
+    harness.state_mut().document.spec.start.x = StartCoordinate::clamped(-4.0);
+    until(&mut harness, "the start", |stage| {
+        stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 0 && snapshot.spec.start.x.get() == -4.0)
+    });
+    harness.get_by_label("Fit").click();
+    harness.run_steps(3);
+    for place in [[-4.0, 0.0], [0.9, 0.5], [2.3, 0.5]] {
+        assert!(canvas(&harness).contains(on_screen(&harness, place)), "{place:?} is in {:?}", viewport(&harness));
+    }
+    harness.state_mut().document.spec.start.x = StartCoordinate::clamped(0.0);
+    until(&mut harness, "the start", |stage| {
+        stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 0 && snapshot.spec.start.x.get() == 0.0)
+    });
+    harness.get_by_label("Fit").click();
+    harness.run_steps(3);
+    assert_eq!(viewport(&harness).camera, Camera::HOME, "the home view has the start");
 }
 
 #[test]
@@ -368,7 +389,7 @@ fn a_picture_has_no_interaction_hints() {
         ..egui::RawInput::default()
     };
     let Stage { landscape, document, live, .. } = harness.state_mut();
-    let mut output = context.run_ui(size, |ui| landscape.picture(ui, document, live));
+    let mut output = context.run_ui(size, |ui| landscape.picture(ui, document, live, true));
     output.textures_delta.clear();
     assert!(says(&output.shapes, "Lengths are logarithmic"));
     assert!(!says(&output.shapes, "zoom in"));
@@ -474,7 +495,7 @@ fn a_drag_in_space_turns_the_surface_and_other_buttons_move_it() {
 #[test]
 fn a_click_in_space_selects_the_particle_there_and_places_the_start_on_the_surface() {
     let mut harness = in_space();
-    harness.state_mut().document.view.scale = Some(SymLog { linear: 0.05, max: 10.0 });
+    harness.state_mut().document.view.scale = Some(SymLog::symmetric(0.05, 10.0));
     advance_to(&mut harness, 130);
     let xy = particle(&harness, 1, 2);
     let mark = on_surface(&harness, xy);
@@ -496,7 +517,7 @@ fn a_click_in_space_selects_the_particle_there_and_places_the_start_on_the_surfa
 #[test]
 fn the_wheel_in_space_keeps_the_point_under_the_pointer() {
     let mut harness = in_space();
-    harness.state_mut().document.view.scale = Some(SymLog { linear: 0.05, max: 10.0 });
+    harness.state_mut().document.view.scale = Some(SymLog::symmetric(0.05, 10.0));
     harness.run_steps(2);
     let xy = [0.4, 0.3];
     let at = canvas(&harness).min + Vec2::from(on_surface(&harness, xy).px);

@@ -8,7 +8,6 @@ use egui::mutex::RwLock;
 use egui::{FontData, FontDefinitions, FontFamily};
 use egui_kittest::Harness;
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
-use valleyscope::app::animation::{AnimationExport, Subject};
 use valleyscope::app::diagnostics::DiagnosticsPanel;
 use valleyscope::app::landscape::{FormulaPanel, LandscapePanel};
 use valleyscope::app::{Action, Document, Live, Requests};
@@ -34,7 +33,6 @@ pub struct Stage {
     pub landscape: LandscapePanel,
     pub formula: FormulaPanel,
     pub diagnostics: DiagnosticsPanel,
-    pub animation: AnimationExport,
     pub player: Player,
     running: SimulationSpec,
     /// The actions that the panels have requested so far.
@@ -52,10 +50,9 @@ impl Stage {
             landscape: LandscapePanel::new(render_state),
             formula: FormulaPanel::default(),
             diagnostics: DiagnosticsPanel::default(),
-            animation: AnimationExport::default(),
             player: Player::spawn(spec.clone(), || {}),
             running: spec.clone(),
-            document: Document { spec, view: ViewSettings::default() },
+            document: Document::new(spec, ViewSettings::default()),
             actions: Vec::new(),
             commands: Vec::new(),
         }
@@ -64,7 +61,7 @@ impl Stage {
     pub fn frame(&mut self, ui: &mut egui::Ui) {
         while let Some(snapshot) = self.player.try_snapshot() {
             self.landscape.absorb(&snapshot);
-            self.live.snapshot = Some(snapshot);
+            self.live.take(snapshot);
         }
         let Stage { document, live, requests, .. } = self;
         match self.shown {
@@ -72,9 +69,6 @@ impl Stage {
             Shown::Formulas => self.formula.ui(ui, document, live, requests),
             Shown::Diagnostics => self.diagnostics.ui(ui, document, live, requests),
         }
-        let ctx = ui.ctx().clone();
-        let subject = Subject { panel: &mut self.landscape, document, live };
-        self.animation.ui(&ctx, subject, requests);
         self.handle_requests();
     }
 

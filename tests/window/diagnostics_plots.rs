@@ -5,6 +5,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use valleyscope::app::Action;
 use valleyscope::app::diagnostics::{Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise};
 use valleyscope_engine::simulation::{Bucket, BucketSpread, OptimizerSpec};
@@ -206,11 +207,40 @@ fn each_plot_has_a_name_and_describes_its_last_values() {
     for metric in
         [DiagnosticMetric::Loss, DiagnosticMetric::Depth, DiagnosticMetric::AbsV, DiagnosticMetric::EffectiveStep]
     {
-        let label = format!("Plot of {}", metric.info().title);
+        let label = format!("Plot of {}", metric.info(&LandscapeSpec::default()).expect("the valley has it").title);
         let value = harness.get_by_label(&label).value().expect("a summary");
         assert!(value.contains("Adam") && value.contains("FOCUS"), "{value}");
     }
     assert!(harness.query_by_label("Plot of free energy F = E − ΘS").is_none());
+}
+
+#[test]
+fn plots_are_those_of_the_landscape_and_come_back_with_it() {
+    let mut harness = at_step(three_optimizers(20), 50);
+    let shown = |harness: &Harness<'_, Stage>, label: &str| harness.query_by_label(label).is_some();
+    assert!(shown(&harness, "Plot of depth u") && shown(&harness, "Spread |v|"));
+    let choose = |harness: &mut Harness<'_, Stage>, kind| {
+        harness.state_mut().document.spec.landscape = LandscapeSpec::new(kind);
+        harness.run_steps(3);
+    };
+    choose(&mut harness, LandscapeKind::Rosenbrock);
+    for label in ["Plot of depth u", "Plot of spread |v|", "Depth u", "Spread |v|"] {
+        assert!(!shown(&harness, label), "Rosenbrock has no {label}");
+    }
+    assert!(shown(&harness, "Plot of loss L") && shown(&harness, "Plot of effective step size"));
+    choose(&mut harness, LandscapeKind::River);
+    assert!(shown(&harness, "Plot of depth u") && shown(&harness, "Plot of distance |v|"));
+    let of_text = LandscapeFormula::new("Bent valley", "L = u^2*v^2 - u").unwrap();
+    choose(&mut harness, LandscapeKind::Formula(of_text));
+    assert!(shown(&harness, "Plot of reach u"));
+    choose(&mut harness, LandscapeKind::Beale);
+    for label in ["Loss", "Effective step"] {
+        harness.get_by_label(label).click();
+        harness.run_steps(3);
+    }
+    assert!(shown(&harness, "Beale has none of the chosen plots. Choose others above."));
+    choose(&mut harness, LandscapeKind::Valley);
+    assert!(shown(&harness, "Plot of depth u") && shown(&harness, "Plot of spread |v|"), "the choice is kept");
 }
 
 #[test]

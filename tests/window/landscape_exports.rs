@@ -1,69 +1,95 @@
-//! Pictures and animations of the landscape.
+//! Pictures and animations of the landscape and its plots.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable as _;
-use image::RgbaImage;
-use valleyscope::app::animation::{AnimationFile, AnimationFormat, Encoder, Settings, Subject};
-use valleyscope::app::{Action, PictureSize};
-use valleyscope::player::{PlayerCommand, Speed};
+use egui::Theme;
+use image::{AnimationDecoder, Rgb, RgbImage};
+use valleyscope::app::Graphics;
+use valleyscope::app::animation::{AnimationError, AnimationFile, AnimationFormat, AnimationJob, Encoder};
+use valleyscope::app::animation::{FrameSteps, Settings};
+use valleyscope::app::diagnostics::{DiagnosticMetric, PlotChoices};
+use valleyscope::app::exports::Progress;
+use valleyscope::app::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::simulation::{Change, Record, Setting};
-use valleyscope_experiments::view::Colormap;
+use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use crate::canvas_stage::{Shown, Stage, advance_to, harness, install_font, render_state, three_optimizers, until};
+use crate::canvas_stage::{render_state, three_optimizers};
 
-/// Returns the state of a session: step, positions and noise.
-fn state(harness: &Harness<'_, Stage>) -> (u64, Vec<[f32; 2]>, f64) {
-    let snapshot = harness.state().live.snapshot.as_ref().expect("there is one");
-    let newest = snapshot.ensembles.iter().flat_map(|view| &view.columns[view.columns.len() - view.particles..]);
-    (snapshot.step, newest.copied().collect(), snapshot.spec.noise.sigma())
+fn graphics() -> Graphics {
+    Graphics::of(&render_state())
 }
 
-fn drawn() -> Harness<'static, Stage> {
-    harness(Stage::new(three_optimizers(5), Shown::Landscape, Some(&render_state())), [520.0, 380.0])
+fn subject() -> PictureSubject {
+    PictureSubject {
+        title: "A narrow valley".to_owned(),
+        records: vec![Record { spec: three_optimizers(5), changes: Vec::new() }],
+        titles: Vec::new(),
+        view: ViewSettings::default(),
+        seen: None,
+        selected: None,
+        hidden: Default::default(),
+        plots: vec![DiagnosticMetric::Loss, DiagnosticMetric::EffectiveStep],
+        choices: PlotChoices::default(),
+    }
 }
 
-fn start(harness: &mut Harness<'_, Stage>, settings: Settings) {
-    let ctx = harness.ctx.clone();
-    let Stage { animation, landscape, document, live, requests, .. } = harness.state_mut();
-    animation.start(settings, &ctx, Subject { panel: landscape, document, live }, requests);
+fn options() -> PictureOptions {
+    PictureOptions { size: [400, 300], ..PictureOptions::new(Theme::Dark) }
 }
 
-fn export(harness: &mut Harness<'_, Stage>, settings: Settings) {
-    start(harness, settings);
-    until(harness, "the export is over", |stage| !stage.animation.is_open());
+/// Draws a picture at a step.
+fn picture(subject: PictureSubject, options: PictureOptions, step: u64) -> RgbImage {
+    let mut stage = PictureStage::open(&graphics(), subject, options, 20, 0.1).expect("there is a device");
+    assert!(stage.go_to(step, || false));
+    stage.draw().expect("it is drawn")
 }
 
-fn settings(target: PathBuf, format: AnimationFormat) -> Settings {
-    let size = PictureSize::Times(1);
-    Settings { from_step: 0, to_step: 20, every: 5, frames_per_sec: 10, size, format, target, replay: false }
+fn job(target: PathBuf, format: AnimationFormat) -> AnimationJob {
+    let steps = FrameSteps { from: 0, to: 20, every: 5, frames_per_sec: 10 };
+    let options = PictureOptions { content: PictureContent::Landscape, ..options() };
+    AnimationJob { subject: subject(), options, steps, format, target, overwrite: Overwrite::No }
 }
 
-/// Draws the landscape as it would be saved.
-fn picture(harness: &mut Harness<'_, Stage>, size: PictureSize) -> egui::ColorImage {
-    let ctx = harness.ctx.clone();
-    let Stage { landscape, document, live, .. } = harness.state_mut();
-    let extent = landscape.extent(&ctx, size);
-    let mut offscreen = landscape.offscreen(&ctx).expect("there is a device");
-    offscreen.draw(extent, |ui| landscape.picture(ui, document, live)).expect("it is drawn")
+fn export(job: AnimationJob) -> Result<Option<PathBuf>, AnimationError> {
+    job.run(&graphics(), &Progress::new(5))
+}
+
+fn saved(job: AnimationJob) {
+    let target = job.target.clone();
+    assert_eq!(export(job).expect("it is saved"), Some(target));
+}
+
+/// Returns the frames of a folder of pictures.
+fn pictures(folder: &Path) -> Vec<RgbImage> {
+    let count = std::fs::read_dir(folder).expect("the folder").count();
+    let name = |number: usize| folder.join(format!("frame_{number:05}.png"));
+    (1..=count).map(|number| image::open(name(number)).expect("a picture").to_rgb8()).collect()
 }
 
 fn frames_of(gif: &Path) -> Vec<image::Frame> {
     let file = std::io::BufReader::new(std::fs::File::open(gif).expect("the file"));
     let decoder = image::codecs::gif::GifDecoder::new(file).expect("a GIF");
-    image::AnimationDecoder::into_frames(decoder).collect_frames().expect("its frames")
+    decoder.into_frames().collect_frames().expect("its frames")
 }
 
-fn rgb(pixel: &image::Rgba<u8>) -> [u8; 3] {
-    [pixel.0[0], pixel.0[1], pixel.0[2]]
+fn frames_of_apng(path: &Path) -> Vec<image::Frame> {
+    let file = std::io::BufReader::new(std::fs::File::open(path).expect("the file"));
+    let decoder = image::codecs::png::PngDecoder::new(file).expect("a PNG").apng().expect("an animated one");
+    decoder.into_frames().collect_frames().expect("its frames")
+}
+
+fn rgb(frame: image::Frame) -> RgbImage {
+    image::DynamicImage::ImageRgba8(frame.into_buffer()).to_rgb8()
 }
 
 /// Draws a heatmap with a line of each colour over it, three pixels wide: the colour, and half of it on both sides.
-fn lines_over_a_heatmap(colors: &[[u8; 3]]) -> RgbaImage {
-    RgbaImage::from_fn(640, 480, |x, y| {
+fn lines_over_a_heatmap(colors: &[[u8; 3]]) -> RgbImage {
+    RgbImage::from_fn(640, 480, |x, y| {
         let level = 0.5 + 0.5 * (f64::from(x) / 90.0).sin() * (f64::from(y) / 130.0).cos();
         let ground = Colormap::Viridis.rgb(level);
         let part = match y % 20 {
@@ -73,31 +99,24 @@ fn lines_over_a_heatmap(colors: &[[u8; 3]]) -> RgbaImage {
         };
         let line = colors.get(y as usize / 20).copied().unwrap_or(ground);
         let mixed = |axis: usize| (part * f64::from(line[axis]) + (1.0 - part) * f64::from(ground[axis])) as u8;
-        image::Rgba([mixed(0), mixed(1), mixed(2), 255])
+        Rgb([mixed(0), mixed(1), mixed(2)])
     })
 }
 
 /// Encodes a frame as a GIF and decodes it.
-fn through_a_gif(frame: &RgbaImage, kept_colors: &[[u8; 3]]) -> RgbaImage {
+fn through_a_gif(frame: &RgbImage, kept_colors: &[[u8; 3]]) -> RgbImage {
     let folder = tempfile::tempdir().expect("a folder");
-    let encoder = Encoder::start(AnimationFile {
+    let mut encoder = Encoder::start(AnimationFile {
         format: AnimationFormat::Gif,
         target: folder.path().join("a.gif"),
+        size: [frame.width(), frame.height()],
+        frames: 1,
         frames_per_sec: 10,
         overwrite: Overwrite::No,
         kept_colors: kept_colors.to_vec(),
     });
-    assert!(encoder.offer(frame.clone()).is_none(), "there is room for a first frame");
-    assert!(encoder.finish());
-    let begin = std::time::Instant::now();
-    let target = loop {
-        assert!(begin.elapsed().as_secs() < 60, "the encoder does not end");
-        match encoder.outcome() {
-            Some(outcome) => break outcome.expect("it is written"),
-            None => std::thread::sleep(std::time::Duration::from_millis(5)),
-        }
-    };
-    frames_of(&target).remove(0).into_buffer()
+    encoder.write(frame.clone()).expect("it is encoded");
+    rgb(frames_of(&encoder.finish().expect("it is written")).remove(0))
 }
 
 #[test]
@@ -119,7 +138,7 @@ fn a_gif_keeps_the_colours_of_all_series() {
     let decoded = through_a_gif(&frame, &colors);
     let mut sum = 0.0;
     for (x, y, pixel) in frame.enumerate_pixels() {
-        let (wanted, found) = (rgb(pixel), rgb(decoded.get_pixel(x, y)));
+        let (wanted, found) = (pixel.0, decoded.get_pixel(x, y).0);
         let apart = (0..3).map(|axis| wanted[axis].abs_diff(found[axis])).max().unwrap_or(0);
         if colors.contains(&wanted) {
             assert_eq!(found, wanted, "at {x}, {y}");
@@ -131,89 +150,154 @@ fn a_gif_keeps_the_colours_of_all_series() {
     assert!(mean < 4.0, "the picture as a whole is off by {mean} levels");
 }
 
-#[test]
-fn an_exported_gif_has_the_colours_that_the_user_chose() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    let chosen = [[245, 170, 205], [244, 111, 67], [130, 90, 50]];
-    for (optimizer, color) in harness.state_mut().document.spec.optimizers.iter_mut().zip(chosen) {
-        optimizer.color = Some(color);
-    }
-    advance_to(&mut harness, 20);
-    let frames = folder.path().join("frames");
-    export(&mut harness, settings(frames.clone(), AnimationFormat::PngFolder));
-    let gif = folder.path().join("a.gif");
-    export(&mut harness, settings(gif.clone(), AnimationFormat::Gif));
-    for (index, frame) in frames_of(&gif).into_iter().enumerate() {
-        let exact = image::open(frames.join(format!("frame_{:05}.png", index + 1))).expect("a picture").to_rgba8();
-        let decoded = frame.into_buffer();
-        for color in chosen {
-            let places: Vec<_> = exact.enumerate_pixels().filter(|(_, _, pixel)| rgb(pixel) == color).collect();
-            assert!(!places.is_empty(), "{color:?} is in frame {index}");
-            for (x, y, _) in places {
-                assert_eq!(rgb(decoded.get_pixel(x, y)), color, "at {x}, {y} of frame {index}");
-            }
-        }
-    }
-}
+/// A change of the options of a picture.
+type Choice = fn(&mut PictureOptions);
 
 #[test]
-fn a_picture_has_the_size_that_is_asked_for_and_no_buttons() {
-    let mut harness = drawn();
-    advance_to(&mut harness, 20);
-    let once = picture(&mut harness, PictureSize::Times(1));
-    let [width, height] = once.size;
-    assert_eq!(width, 520 - 16, "as wide as the panel");
-    assert_eq!(picture(&mut harness, PictureSize::Times(2)).size, [2 * width, 2 * height]);
-    let wide = picture(&mut harness, PictureSize::Width(1200)).size;
-    assert_eq!(wide[0], 1200);
-    assert!(wide[1].abs_diff(1200 * height / width) <= 1, "{wide:?} has other sides than {:?}", once.size);
-
-    let canvas = harness.get_by_label("Landscape").rect();
-    harness.hover_at(canvas.center());
-    harness.get_by_label("Place start").click();
-    harness.run_steps(5);
-    assert!(picture(&mut harness, PictureSize::Times(1)) == once, "tools and pointer do not show");
-    let colors: std::collections::BTreeSet<_> = once.pixels.iter().map(egui::Color32::to_array).collect();
-    for spec in &harness.state().document.spec.optimizers {
-        let [red, green, blue] = spec.rgb();
-        assert!(colors.contains(&[red, green, blue, 255]), "{} is in the legend", spec.label());
+fn a_picture_shows_what_is_chosen_in_its_own_size_and_theme() {
+    let all = picture(subject(), options(), 20);
+    assert_eq!(all.dimensions(), (400, 300));
+    let colors: std::collections::BTreeSet<[u8; 3]> = all.pixels().map(|pixel| pixel.0).collect();
+    for optimizer in &subject().records[0].spec.optimizers {
+        assert!(colors.contains(&optimizer.rgb()), "{} is in the legend", optimizer.label());
     }
     assert!(colors.len() > 200, "the heatmap is drawn");
+    let mut others = vec![("all", all)];
+    let changed: [(&str, Choice); 8] = [
+        ("no title", |options| options.title = false),
+        ("no step", |options| options.step = false),
+        ("no settings", |options| options.settings = false),
+        ("no legend", |options| options.legend = false),
+        ("no colour bar", |options| options.color_bar = false),
+        ("landscape", |options| options.content = PictureContent::Landscape),
+        ("plots", |options| options.content = PictureContent::Plots),
+        ("light", |options| options.theme = Theme::Light),
+    ];
+    for (name, change) in changed {
+        let mut options = options();
+        change(&mut options);
+        let drawn = picture(subject(), options, 20);
+        for (other, pixels) in &others {
+            assert!(*pixels != drawn, "{name} looks like {other}");
+        }
+        if name == "light" {
+            assert_eq!(drawn.get_pixel(2, 2).0, [255; 3]);
+        }
+        others.push((name, drawn));
+    }
+    let large = PictureOptions { size: [1000, 500], ..options() };
+    assert_eq!(picture(subject(), large, 20).dimensions(), (1000, 500));
+    let of_step = |step| picture(subject(), options(), step);
+    assert!(of_step(20) != of_step(19) && of_step(20) == others[0].1, "a step has one picture");
 }
 
 #[test]
-fn a_picture_in_space_shows_the_surface_and_its_axes() {
-    let mut harness = drawn();
-    advance_to(&mut harness, 20);
-    let flat = picture(&mut harness, PictureSize::Times(1));
-    harness.state_mut().document.view.space = true;
-    harness.run_steps(3);
-    let first = picture(&mut harness, PictureSize::Times(1));
-    assert_eq!(first.size, flat.size);
-    assert_ne!(first.pixels, flat.pixels);
-    // The surface covers the middle, and the background the corners of the canvas.
-    let at = |x: usize, y: usize| first.pixels[y * first.size[0] + x];
-    let [width, height] = first.size;
-    let colors: std::collections::BTreeSet<[u8; 4]> =
-        (0..80).map(|step| at(width / 2 - 80 + 2 * step, height / 2).to_array()).collect();
-    assert!(colors.len() > 30, "{} colours across the surface", colors.len());
-    assert_eq!(at(30, 60), at(30, height - 20), "the background is plain");
-    let larger = picture(&mut harness, PictureSize::Times(2));
-    assert_eq!(larger.size, flat.size.map(|side| 2 * side));
+fn a_picture_in_space_shows_the_surface_before_a_plain_background() {
+    let options = PictureOptions { content: PictureContent::Landscape, size: [520, 380], ..options() };
+    let view = ViewSettings { space: true, ..ViewSettings::default() };
+    let drawn = picture(PictureSubject { view, ..subject() }, options, 20);
+    let at = |x: u32, y: u32| drawn.get_pixel(x, y).0;
+    let across: std::collections::BTreeSet<[u8; 3]> = (0..80).map(|step| at(160 + 2 * step, 210)).collect();
+    assert!(across.len() > 30, "{} colours across the surface", across.len());
+    assert_eq!(at(20, 90), at(20, 320), "the background is plain");
 }
 
 #[test]
-fn without_a_graphics_card_the_export_is_refused_with_the_reason() {
+fn animations_of_all_kinds_have_the_same_frames_and_leave_nothing_else_behind() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = harness(Stage::new(three_optimizers(5), Shown::Landscape, None), [520.0, 380.0]);
-    advance_to(&mut harness, 5);
-    start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
-    harness.run_steps(2);
-    let Some(Action::Report { text, .. }) = harness.state().actions.first() else { panic!("the failure is reported") };
-    assert!(text.contains("no graphics adapter"), "{text}");
-    assert!(!harness.state().animation.is_open());
-    assert_eq!(harness.state().live.frame_secs, None);
+    let at = |name: &str| folder.path().join(name);
+    let chosen = [[245, 170, 205], [244, 111, 67], [130, 90, 50]];
+    let of = |name: &str, format| {
+        let mut job = job(at(name), format);
+        for (optimizer, color) in job.subject.records[0].spec.optimizers.iter_mut().zip(chosen) {
+            optimizer.color = Some(color);
+        }
+        job
+    };
+    saved(of("frames", AnimationFormat::PngFolder));
+    saved(of("a.gif", AnimationFormat::Gif));
+    saved(of("a.apng", AnimationFormat::Apng));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 3);
+    let exact = pictures(&at("frames"));
+    assert_eq!(exact.len(), 5);
+    assert!((1..5).all(|index| exact[index - 1] != exact[index]), "the particles move");
+    let gif = frames_of(&at("a.gif"));
+    assert_eq!(gif[0].delay().numer_denom_ms(), (100, 1));
+    for (index, frame) in gif.into_iter().map(rgb).enumerate() {
+        for (x, y, pixel) in exact[index].enumerate_pixels().filter(|(_, _, pixel)| chosen.contains(&pixel.0)) {
+            assert_eq!(frame.get_pixel(x, y), pixel, "at {x}, {y} of frame {index}");
+        }
+    }
+    let apng = frames_of_apng(&at("a.apng"));
+    assert_eq!(apng[0].delay().numer_denom_ms(), (100, 1));
+    let apng: Vec<RgbImage> = apng.into_iter().map(rgb).collect();
+    assert!(apng == exact, "an APNG has all colours");
+}
+
+#[test]
+fn frames_are_differences_to_the_frame_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in [AnimationFormat::Gif, AnimationFormat::Apng] {
+        let size = |to: u64| {
+            let target = folder.path().join(format!("{to}.{}", format.extension()));
+            let job = job(target.clone(), format);
+            saved(AnimationJob { steps: FrameSteps { to, every: 1, ..job.steps }, ..job });
+            std::fs::metadata(&target).expect("it is there").len()
+        };
+        let (first, eleven) = (size(0), size(10));
+        assert!(eleven < 4 * first, "{format:?}: {first} bytes with one frame, {eleven} with eleven");
+    }
+}
+
+#[test]
+fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in [AnimationFormat::Mp4, AnimationFormat::WebM] {
+        let target = folder.path().join(format!("a.{}", format.extension()));
+        let mut job = job(target.clone(), format);
+        // Odd sides, which players do not accept, lose a pixel.
+        job.options.size = [301, 201];
+        if !format.is_available() {
+            let error = export(job).expect_err("there is no ffmpeg").to_string();
+            assert!(error.contains("needs the program ffmpeg") && error.contains("apt-get install"), "{error}");
+            let settings = Settings { target, format, ..settings(folder.path()) };
+            assert!(settings.problem().expect("it cannot be written").contains("ffmpeg"));
+            eprintln!("skipped: ffmpeg is not installed, so {} was not encoded", format.name());
+            continue;
+        }
+        saved(job);
+        let decoded = std::process::Command::new("ffmpeg")
+            .args(["-loglevel", "error", "-i"])
+            .arg(&target)
+            .args(["-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+            .output()
+            .expect("ffmpeg starts");
+        assert_eq!(decoded.stdout.len(), 5 * 300 * 200 * 3, "five frames of 300 × 200 pixels");
+    }
+    assert!(std::fs::read_dir(folder.path()).expect("the folder").count() <= 2, "nothing else is left behind");
+}
+
+#[test]
+fn without_ffmpegs_consent_the_reason_is_reported() {
+    if !AnimationFormat::Mp4.is_available() {
+        return eprintln!("skipped: ffmpeg is not installed");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut encoder = Encoder::start(AnimationFile {
+        format: AnimationFormat::Mp4,
+        target: folder.path().join("a.mp4"),
+        // ffmpeg refuses a video without pixels.
+        size: [0, 0],
+        frames: 1,
+        frames_per_sec: 10,
+        overwrite: Overwrite::No,
+        kept_colors: Vec::new(),
+    });
+    // It may end before or after the frame.
+    let outcome = encoder.write(RgbImage::new(8, 8)).and_then(|()| encoder.finish().map(drop));
+    let error = outcome.expect_err("it is no video").to_string();
+    assert!(error.contains("ffmpeg did not write") && error.contains("a.mp4"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }
 
 #[cfg(unix)]
@@ -226,284 +310,127 @@ fn exported_files_have_the_permissions_of_the_umask() {
     let (plain_file, plain_folder) = (folder.path().join("plain"), folder.path().join("folder"));
     std::fs::write(&plain_file, "").expect("a file");
     std::fs::create_dir(&plain_folder).expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 5);
-    let (gif, frames) = (folder.path().join("a.gif"), folder.path().join("frames"));
-    export(&mut harness, settings(gif.clone(), AnimationFormat::Gif));
-    export(&mut harness, settings(frames.clone(), AnimationFormat::PngFolder));
-    assert_eq!(mode(&gif), mode(&plain_file));
-    assert_eq!(mode(&frames), mode(&plain_folder));
-    assert_eq!(mode(&frames.join("frame_00001.png")), mode(&plain_file));
-}
-
-#[test]
-fn an_animation_is_saved_frame_by_frame_and_the_session_is_restored() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 37);
-    // A change during the session, which restoring it has to repeat.
-    harness.state_mut().document.spec.noise = Noise::clamped(0.5).into();
-    harness.run_steps(2);
-    advance_to(&mut harness, 60);
-    let before = state(&harness);
-    let target = folder.path().join("frames");
-    export(&mut harness, settings(target.clone(), AnimationFormat::PngFolder));
-    let mut names: Vec<_> =
-        std::fs::read_dir(&target).expect("the folder").map(|e| e.expect("an entry").file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["frame_00001.png", "frame_00002.png", "frame_00003.png", "frame_00004.png", "frame_00005.png"]);
-    let picture = image::open(target.join("frame_00001.png")).expect("a picture").to_rgb8();
-    assert_eq!(picture.width(), 520 - 16, "as wide as the panel");
-    let last = image::open(target.join("frame_00005.png")).expect("a picture").to_rgb8();
-    assert_ne!(picture, last, "the particles have moved");
-    assert_eq!(state(&harness), before, "the run is back where it was");
-    assert!(matches!(&harness.state().actions[..], [Action::Notify(text)] if text.contains("5 frames")));
-    assert_eq!(harness.state().live.frame_secs, None);
-
-    let gif = folder.path().join("animation.gif");
-    export(&mut harness, settings(gif.clone(), AnimationFormat::Gif));
-    let frames = frames_of(&gif);
-    assert_eq!(frames.len(), 5);
-    assert_eq!(frames[0].delay().numer_denom_ms(), (100, 1));
-    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 2, "nothing else is left behind");
-}
-
-#[test]
-fn an_animation_in_space_has_the_surface_in_each_frame() {
-    let mut harness = drawn();
-    harness.state_mut().document.view.space = true;
-    advance_to(&mut harness, 4);
-    let expected = picture(&mut harness, PictureSize::Times(1));
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let target = folder.path().join("space.gif");
-    export(&mut harness, Settings { to_step: 10, ..settings(target.clone(), AnimationFormat::Gif) });
-    let frames = frames_of(&target);
-    assert_eq!(frames.len(), 3);
-    let [x, y] = expected.size.map(|side| side / 2);
-    let background = expected.pixels[60 * expected.size[0] + 30].to_array();
-    for frame in &frames {
-        let near = |at: [u32; 2], to: [u8; 4]| {
-            let found = frame.buffer().get_pixel(at[0], at[1]).0;
-            (0..3).all(|channel| found[channel].abs_diff(to[channel]) < 40)
-        };
-        assert!(near([x as u32 - 40, y as u32 + 30], expected.pixels[(y + 30) * expected.size[0] + x - 40].to_array()));
-        assert!(near([30, 60], background));
+    for format in AnimationFormat::ALL.into_iter().filter(|format| format.is_available()) {
+        let target = folder.path().join(format!("a.{}", format.extension()));
+        saved(job(target.clone(), format));
+        let plain = if format == AnimationFormat::PngFolder { &plain_folder } else { &plain_file };
+        assert_eq!(mode(&target), mode(plain), "{format:?}");
     }
+    assert_eq!(mode(&folder.path().join("a.").join("frame_00001.png")), mode(&plain_file));
 }
 
 #[test]
 fn a_cancelled_or_failed_export_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 10);
-    let before = state(&harness);
-    let long = Settings { to_step: 100_000, ..settings(folder.path().join("long.gif"), AnimationFormat::Gif) };
-    start(&mut harness, long);
-    harness.run_steps(10);
-    harness.get_by_label("Cancel the export").click();
-    until(&mut harness, "it has stopped", |stage| !stage.animation.is_open());
-    assert_eq!(state(&harness), before);
-    let begin = std::time::Instant::now();
-    while std::fs::read_dir(folder.path()).expect("the folder").count() > 0 {
-        assert!(begin.elapsed().as_secs() < 60, "the unfinished file stays");
-        std::thread::sleep(std::time::Duration::from_millis(5));
+    for format in AnimationFormat::ALL.into_iter().filter(|format| format.is_available()) {
+        let mut long = job(folder.path().join("long"), format);
+        long.steps.to = 100_000;
+        let progress = Arc::new(Progress::new(long.steps.frames()));
+        let of_thread = Arc::clone(&progress);
+        let thread = std::thread::spawn(move || long.run(&graphics(), &of_thread));
+        let begin = Instant::now();
+        while progress.done() == 0 {
+            assert!(begin.elapsed().as_secs() < 60, "no frame is drawn");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        progress.cancel();
+        assert_eq!(thread.join().expect("it ends").expect("it is cancelled"), None);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0, "{format:?}");
+        let nowhere = export(job(folder.path().join("missing").join("a"), format)).expect_err("there is no folder");
+        assert!(
+            nowhere.to_string().contains("cannot write to") && nowhere.to_string().contains("missing"),
+            "{nowhere}"
+        );
     }
-    assert!(harness.state().actions.is_empty(), "who cancels knows");
-
-    let nowhere = folder.path().join("missing").join("a.gif");
-    export(&mut harness, settings(nowhere, AnimationFormat::Gif));
-    assert_eq!(state(&harness), before);
-    let Some(Action::Report { text, .. }) = harness.state().actions.first() else { panic!("the failure is reported") };
-    assert!(text.contains("cannot write to") && text.contains("missing"), "{text}");
-}
-
-#[test]
-fn a_playing_run_returns_to_its_step_and_plays_on() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for cancels in [false, true] {
-        let mut harness = drawn();
-        harness.state().player.send(PlayerCommand::Speed(Speed::Unlimited));
-        harness.state().player.send(PlayerCommand::Play);
-        let step = |stage: &Stage| stage.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-        until(&mut harness, "it runs", |stage| step(stage) > 0);
-        start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
-        assert_eq!(harness.state().animation.plays_after(), Some(true));
-        // The export continues only in the frame after the pause.
-        while harness.state().live.is_playing() {
-            harness.step();
-        }
-        let paused = state(&harness);
-        if cancels {
-            harness.get_by_label("Cancel the export").click();
-        }
-        // The frame in which the export ends still shows the restored step.
-        while harness.state().animation.is_open() {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            harness.step();
-        }
-        assert_eq!(state(&harness), paused);
-        until(&mut harness, "it plays on", |stage| stage.live.is_playing() && step(stage) > paused.0);
-    }
-    let mut harness = drawn();
-    advance_to(&mut harness, 5);
-    export(&mut harness, settings(folder.path().join("b.gif"), AnimationFormat::Gif));
-    assert!(!harness.state().commands.iter().any(|command| command == "Play"), "a paused run stays paused");
-}
-
-/// Returns the texts on the landscape in a frame of an animation, with the legend.
-fn written(caption: &str) -> Vec<(String, egui::Rect)> {
-    let caption = caption.to_owned();
-    let stage = Stage::new(three_optimizers(5), Shown::Landscape, None);
-    let mut harness = Harness::builder().with_size([520.0, 380.0]).with_context_setup(install_font).build_ui_state(
-        move |ui: &mut egui::Ui, stage: &mut Stage| {
-            let Stage { landscape, document, live, player, .. } = stage;
-            live.snapshot = player.try_snapshot().or(live.snapshot.take());
-            landscape.captioned(ui, document, live, &caption);
-        },
-        stage,
-    );
-    until(&mut harness, "there is a legend", |stage| stage.live.snapshot.is_some());
-    let texts = harness.output().shapes.iter().filter_map(|clipped| match &clipped.shape {
-        egui::Shape::Text(text) => {
-            Some((text.galley.text().to_owned(), text.visual_bounding_rect().intersect(clipped.clip_rect)))
-        }
-        _ => None,
-    });
-    texts.collect()
-}
-
-#[test]
-fn a_caption_is_written_as_a_whole_and_beside_the_legend() {
-    for caption in ["Step 1 280 · σ = 1", "Step 1 280 · σ = 1 · a = 10 · FOCUS: γ = 0.2 · FOCUS: η = 0.005 · c = 0.1"]
-    {
-        let texts = written(caption);
-        assert!(texts.iter().any(|(text, _)| text == "Adam"), "the legend is drawn");
-        let (_, area) = texts.iter().find(|(text, _)| text == caption).expect("the caption is drawn");
-        assert!(area.width() > 100.0 && area.height() > 12.0, "{area}");
-        for (text, other) in texts.iter().filter(|(text, _)| text != caption && text.len() > 1) {
-            assert!(!area.intersects(*other), "{area} is on “{text}”, {other}");
-        }
-    }
-}
-
-/// Returns the pixels of an exported frame below the caption.
-fn below_caption(path: &Path) -> Vec<u8> {
-    const CAPTION: u32 = 64;
-    let picture = image::open(path).expect("a picture").to_rgb8();
-    let (width, height) = picture.dimensions();
-    image::imageops::crop_imm(&picture, 0, CAPTION, width, height - CAPTION).to_image().into_raw()
+    let mine = folder.path().join("mine.gif");
+    std::fs::write(&mine, "precious").expect("a file");
+    let refused = export(job(mine.clone(), AnimationFormat::Gif)).expect_err("it exists").to_string();
+    assert!(refused.contains("already exists"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&mine).expect("it is there"), "precious");
+    saved(AnimationJob { overwrite: Overwrite::Yes, ..job(mine.clone(), AnimationFormat::Gif) });
+    assert_eq!(frames_of(&mine).len(), 5);
 }
 
 #[test]
 fn the_last_frame_is_that_of_the_step_that_was_asked_for() {
+    let steps = |asked: FrameSteps| (0..asked.frames()).map(|frame| asked.step_of(frame)).collect::<Vec<u64>>();
+    let asked = FrameSteps { from: 0, to: 23, every: 5, frames_per_sec: 10 };
+    assert_eq!(steps(asked), [0, 5, 10, 15, 20, 23]);
+    assert_eq!(steps(FrameSteps { from: 3, ..asked }), [3, 8, 13, 18, 23]);
+    assert_eq!(steps(FrameSteps { from: 23, ..asked }), [23]);
     let folder = tempfile::tempdir().expect("a folder");
-    let target = folder.path().join("frames");
-    let asked = Settings { to_step: 23, ..settings(target.clone(), AnimationFormat::PngFolder) };
-    let steps = |settings: &Settings| (0..settings.frames()).map(|frame| settings.step_of(frame)).collect::<Vec<u64>>();
-    assert_eq!(steps(&asked), [0, 5, 10, 15, 20, 23]);
-    assert_eq!(steps(&Settings { from_step: 3, ..asked.clone() }), [3, 8, 13, 18, 23]);
-    assert_eq!(steps(&Settings { from_step: 23, ..asked.clone() }), [23]);
-    let mut harness = drawn();
-    // The recording goes beyond the step at which the run would pause.
-    harness.state_mut().document.spec.steps = Some(12);
-    harness.run_steps(2);
-    advance_to(&mut harness, 2);
-    export(&mut harness, asked);
-    assert_eq!(std::fs::read_dir(&target).expect("the folder").count(), 6);
-    let commands = &harness.state().commands;
-    let advances: Vec<&str> = commands.iter().map(String::as_str).filter(|it| it.starts_with("Advance")).collect();
-    assert_eq!(advances, ["Advance(5)", "Advance(5)", "Advance(5)", "Advance(5)", "Advance(3)", "Advance(2)"]);
-    let frame = |number: u32| below_caption(&target.join(format!("frame_{number:05}.png")));
-    assert!((1..6).all(|number| frame(number) != frame(number + 1)), "each step has a frame of its own");
+    let mut job = job(folder.path().join("frames"), AnimationFormat::PngFolder);
+    // The animation goes beyond the step at which the run would pause.
+    job.subject.records[0].spec.steps = Some(12);
+    // A camera that follows the particles would have come another way.
+    job.subject.view.follow = false;
+    // The place of the settings depends on the number of the last step.
+    job.options.settings = false;
+    job.steps = asked;
+    let (subject, options) = (job.subject.clone(), job.options.clone());
+    saved(job);
+    let frames = pictures(&folder.path().join("frames"));
+    assert_eq!(frames.len(), 6);
+    assert!(frames[5] == picture(subject, options, 23), "the last frame is that of step 23");
 }
 
 #[test]
-fn frames_have_a_caption_with_the_step() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 5);
-    let target = folder.path().join("frames");
-    export(&mut harness, settings(target.clone(), AnimationFormat::PngFolder));
-    let corner = |number: u32| {
-        let picture = image::open(target.join(format!("frame_{number:05}.png"))).expect("a picture").to_rgb8();
-        image::imageops::crop_imm(&picture, 66, 24, 120, 40).to_image()
-    };
-    let [first, second] = [corner(1), corner(2)];
-    let bright =
-        |picture: &image::RgbImage| picture.pixels().filter(|pixel| pixel.0.iter().all(|part| *part > 200)).count();
-    assert!(
-        bright(&first) > 20 && bright(&second) > 20,
-        "{} and {} pixels of letters",
-        bright(&first),
-        bright(&second)
-    );
-    assert_ne!(first, second, "the step is another");
-}
-
-#[test]
-fn a_replayed_session_is_drawn_on_the_landscape_that_it_had() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
+fn a_session_is_drawn_with_its_changes_at_their_steps() {
+    let mut session = subject();
     // One colour scale for all frames.
-    harness.state_mut().document.view.scale = Some(valleyscope_experiments::view::SymLog { linear: 0.01, max: 10.0 });
-    let first_of = |harness: &mut Harness<'_, Stage>, name: &str, replay: bool| {
-        let target = folder.path().join(name);
-        let to_step = 0;
-        export(harness, Settings { replay, to_step, ..settings(target.clone(), AnimationFormat::PngFolder) });
-        below_caption(&target.join("frame_00001.png"))
+    session.view.scale = Some(SymLog::symmetric(0.01, 10.0));
+    let mut steep = LandscapeSpec::default();
+    steep.set("sharpness", 100.0).expect("it is in the range");
+    let changes = vec![
+        Change { step: 10, set: Setting::Landscape(steep) },
+        Change { step: 12, set: Setting::Noise(Noise::clamped(0.0).into()) },
+    ];
+    let changed = PictureSubject { records: vec![Record { changes, ..session.records[0].clone() }], ..session.clone() };
+    let options = PictureOptions { content: PictureContent::Landscape, settings: false, ..options() };
+    let drawn = |subject: &PictureSubject, step| picture(subject.clone(), options.clone(), step);
+    assert!(drawn(&changed, 9) == drawn(&session, 9), "before the first change it is the same run");
+    assert!(drawn(&changed, 11) != drawn(&session, 11), "the landscape is another");
+}
+
+fn settings(folder: &Path) -> Settings {
+    let steps = FrameSteps { from: 0, to: 20, every: 5, frames_per_sec: 10 };
+    Settings { steps, format: AnimationFormat::Gif, target: folder.join("new.gif"), replay: false }
+}
+
+#[test]
+fn sessions_side_by_side_are_drawn_side_by_side() {
+    let one = PictureSubject { view: ViewSettings { follow: false, ..ViewSettings::default() }, ..subject() };
+    let first = &one.records[0];
+    let mut without_noise = first.clone();
+    without_noise.spec.noise = Noise::clamped(0.0).into();
+    let beside = |other: &Record| PictureSubject {
+        records: vec![first.clone(), other.clone()],
+        titles: vec![Some("Another".to_owned())],
+        ..one.clone()
     };
-    advance_to(&mut harness, 10);
-    let before = first_of(&mut harness, "before", false);
-    harness.state_mut().document.spec.landscape.set("sharpness", 100.0).unwrap();
-    harness.run_steps(2);
-    advance_to(&mut harness, 20);
-    assert!(first_of(&mut harness, "replayed", true) == before, "step 0 is on the landscape of step 0");
-    assert!(first_of(&mut harness, "present", false) != before, "with the present settings it is another");
+    let options = PictureOptions { content: PictureContent::Landscape, size: [800, 300], legend: false, ..options() };
+    let drawn = |subject: PictureSubject| picture(subject, options.clone(), 20);
+    let (same, other) = (drawn(beside(first)), drawn(beside(&without_noise)));
+    assert!(same != drawn(one.clone()), "there are two canvases");
+    let differs = |columns: std::ops::Range<u32>| {
+        columns.flat_map(|x| (60..240).map(move |y| (x, y))).any(|(x, y)| same.get_pixel(x, y) != other.get_pixel(x, y))
+    };
+    assert!(differs(420..680), "the second canvas shows the second session");
+    assert!(!differs(80..360), "the first canvas shows the first session");
 }
 
 #[test]
 fn the_export_refuses_to_overwrite_and_invalid_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("mine.txt"), "precious").expect("a file");
-    let into = |format| settings(folder.path().to_owned(), format);
+    let good = settings(folder.path());
+    let into = |format| Settings { format, target: folder.path().to_owned(), ..good.clone() };
     assert!(into(AnimationFormat::PngFolder).problem().expect("it is not empty").contains("exists already"));
     assert!(into(AnimationFormat::Gif).problem().is_some(), "a folder is no GIF");
-    let good = settings(folder.path().join("new.gif"), AnimationFormat::Gif);
     assert_eq!(good.problem(), None);
-    assert_eq!(good.frames(), 5);
-    let backwards = Settings { from_step: 30, ..good.clone() };
+    assert_eq!(good.steps.frames(), 5);
+    let backwards = Settings { steps: FrameSteps { from: 30, ..good.steps }, ..good.clone() };
     assert!(backwards.problem().expect("the end is before the start").contains("before"));
-    assert!(Settings { to_step: 10_000_000, every: 1, ..good }.problem().expect("too many").contains("too many"));
-}
-
-#[test]
-fn the_dialog_does_not_offer_to_replay_a_later_pause() {
-    for (set, is_seen) in [(Setting::Steps(Some(9)), false), (Setting::Noise(Noise::clamped(0.0).into()), true)] {
-        let mut harness = harness(Stage::new(three_optimizers(5), Shown::Landscape, None), [520.0, 480.0]);
-        advance_to(&mut harness, 5);
-        let (answer, session) = std::sync::mpsc::channel();
-        let record = Record { spec: three_optimizers(5), changes: vec![Change { step: 3, set }] };
-        answer.send(record).expect("the receiver is here");
-        let Stage { animation, live, .. } = harness.state_mut();
-        animation.open(live, || session);
-        harness.run_steps(3);
-        let choice = harness.query_by_label("as the session went, with its change");
-        assert_eq!(choice.is_some(), is_seen, "{set:?}");
-    }
-}
-
-#[test]
-fn the_session_can_be_animated_with_its_changes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 10);
-    harness.state().player.send(PlayerCommand::Set(0, Setting::Noise(Noise::clamped(0.0).into())));
-    harness.state_mut().document.spec.noise = Noise::clamped(0.0).into();
-    harness.run_steps(2);
-    advance_to(&mut harness, 20);
-    let before = state(&harness);
-    let replay = Settings { replay: true, ..settings(folder.path().join("a.gif"), AnimationFormat::Gif) };
-    export(&mut harness, replay);
-    assert_eq!(state(&harness), before);
-    assert!(harness.state().commands.iter().filter(|command| command.starts_with("Replay")).count() == 2);
+    let long = FrameSteps { to: 10_000_000, every: 1, ..good.steps };
+    assert!(Settings { steps: long, ..good }.problem().expect("too many").contains("too many"));
 }

@@ -9,6 +9,7 @@ mod gpu;
 mod landscape_exports;
 #[path = "../support/memory_storage.rs"]
 mod memory_storage;
+mod pale;
 #[cfg(unix)]
 #[path = "../support/put_program.rs"]
 mod put_program;

@@ -11,7 +11,8 @@ use valleyscope_engine::simulation::ParticleId;
 
 use crate::canvas_stage::{Shown, Stage, advance_to, install_font, render_state, three_optimizers};
 
-fn harness(shown: Shown, theme: Theme, size: [f32; 2]) -> Harness<'static, Stage> {
+/// Makes panels whose pictures are drawn.
+pub fn harness(shown: Shown, theme: Theme, size: [f32; 2]) -> Harness<'static, Stage> {
     let graphics = render_state();
     let mut stage = Stage::new(three_optimizers(30), shown, Some(&graphics));
     stage.document.view.follow = false;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, ViewAxes};
 
-const SCALE: SymLog = SymLog { linear: 0.5, max: 10.0 };
+const SCALE: SymLog = SymLog::symmetric(0.5, 10.0);
 const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
 
 fn waves([x, y]: [f64; 2]) -> f64 {

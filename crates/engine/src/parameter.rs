@@ -243,9 +243,6 @@ pub const OF_SIMULATION: [(&str, Parameter); 7] = [
     ("simulation.optimizers[0].rule.learning_rate", LEARNING_RATE),
 ];
 
-/// The parameters of the start, which have a symbol.
-pub const WITH_SYMBOL: [Parameter; 3] = [START_X, START_Y, START_SPREAD];
-
 #[cfg(test)]
 mod tests {
     use super::*;

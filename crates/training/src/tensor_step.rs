@@ -124,9 +124,9 @@ impl TensorStep {
     /// Returns whether a number is a product that is used only as a term of the next sum, so that one operation
     /// computes both.
     fn is_fused(&self, index: usize, uses: &[usize]) -> bool {
-        let is_product = matches!(self.nodes[index].operation, Operation::Product(..));
+        let is_product = matches!(self.nodes[index].operation, Operation::Mul(..));
         let next = self.nodes.get(index + 1).map(|next| next.operation);
-        let is_term = matches!(next, Some(Operation::ProductSum(Operand::Constant(..), Operand::Node(_), term))
+        let is_term = matches!(next, Some(Operation::MulAdd(Operand::Constant(..), Operand::Node(_), term))
             if term == Operand::Node(index));
         is_product && is_term && uses[index] == 1
     }
@@ -191,27 +191,27 @@ impl StepValues<'_> {
     fn compute(&mut self, operation: Operation) -> Result<TensorValue, TchError> {
         match operation {
             Operation::Symbol(_) | Operation::GradientAt(_) => unreachable!("it is given"),
-            Operation::Negative(a) => self.take(a).times(TensorValue::Number(-1.0)),
-            Operation::Sum(a, b) => self.take(a).plus(self.take(b)),
-            Operation::Difference(a, b) => self.take(a).minus(self.take(b)),
-            Operation::Product(a, b) => self.take(a).times(self.take(b)),
-            Operation::Quotient(a, b) => self.take(a).over(self.take(b)),
-            Operation::ProductSum(a, b, c) => self.product_sum(a, b, c),
-            Operation::SumProduct(a, b, c) => self.product_sum(b, c, a),
-            Operation::Root(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
-            Operation::Size(a) => self.take(a).map(f64::abs, Tensor::f_abs),
+            Operation::Neg(a) => self.take(a).times(TensorValue::Number(-1.0)),
+            Operation::Add(a, b) => self.take(a).plus(self.take(b)),
+            Operation::Sub(a, b) => self.take(a).minus(self.take(b)),
+            Operation::Mul(a, b) => self.take(a).times(self.take(b)),
+            Operation::Div(a, b) => self.take(a).over(self.take(b)),
+            Operation::MulAdd(a, b, c) => self.product_sum(a, b, c),
+            Operation::AddMul(a, b, c) => self.product_sum(b, c, a),
+            Operation::Sqrt(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
+            Operation::Abs(a) => self.take(a).map(f64::abs, Tensor::f_abs),
             Operation::Sign(a) => self.take(a).map(Real::sign, sign),
             Operation::Larger(a, b) => self.take(a).larger(self.take(b)),
-            Operation::Maximum(a, b) => self.take(a).maximum(self.take(b)),
-            Operation::Minimum(a, b) => self.take(a).minimum(self.take(b)),
-            Operation::Compared(relation, a, b) => self.take(a).compared(relation, self.take(b)),
-            Operation::Choice(condition, then, otherwise) => {
+            Operation::Max(a, b) => self.take(a).maximum(self.take(b)),
+            Operation::Min(a, b) => self.take(a).minimum(self.take(b)),
+            Operation::Compare(relation, a, b) => self.take(a).compared(relation, self.take(b)),
+            Operation::Select(condition, then, otherwise) => {
                 let [condition, then, otherwise] = [condition, then, otherwise].map(|it| self.take(it));
                 condition.choose(then, otherwise)
             }
             Operation::Function(function, a) => self.take(a).function(function),
-            Operation::Power(a, b) => self.take(a).power(self.take(b)),
-            Operation::Total(a) => self.take(a).total(self.layout),
+            Operation::Pow(a, b) => self.take(a).power(self.take(b)),
+            Operation::Sum(a) => self.take(a).total(self.layout),
             Operation::Mean(a) => self.take(a).mean(self.layout),
             Operation::Norm(a) => self.take(a).norm(self.layout),
             Operation::BlockMean(a) => self.take(a).block_mean(self.layout),
@@ -235,7 +235,7 @@ impl StepValues<'_> {
     fn product_sum(&mut self, a: Operand, b: Operand, c: Operand) -> Result<TensorValue, TchError> {
         if let Operand::Node(index) = c
             && matches!(self.values[index], NodeValue::Fused)
-            && let Operation::Product(factor, input) = self.nodes[index].operation
+            && let Operation::Mul(factor, input) = self.nodes[index].operation
         {
             let [kept, average, factor, input] = [a, b, factor, input].map(|it| self.take(it));
             return kept.times_plus_product(average, factor, input);

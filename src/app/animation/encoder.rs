@@ -1,17 +1,17 @@
 //! Encodes pictures to files, on a thread of its own.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
-use image::codecs::gif::{GifEncoder, Repeat};
-use image::codecs::png::PngEncoder;
-use image::{Delay, ExtendedColorType, Frame, ImageEncoder as _, RgbaImage};
-use tempfile::TempDir;
-use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+use image::RgbImage;
+use valleyscope_runs::atomic_file::Overwrite;
 
-use super::palette::reduce;
+use super::apng::ApngWriter;
+use super::folder::FolderWriter;
+use super::gif::GifWriter;
+use super::video::{self, VideoWriter};
 
 /// The format of an animation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,54 @@ pub enum AnimationFormat {
     /// One animated file, with 256 colours a frame.
     #[default]
     Gif,
+    /// One animated file in all colours.
+    Apng,
+    /// A video, which the program ffmpeg encodes.
+    Mp4,
+    WebM,
     /// A folder with frame_00001.png, frame_00002.png, …
     PngFolder,
+}
+
+impl AnimationFormat {
+    pub const ALL: [AnimationFormat; 5] = [
+        AnimationFormat::Gif,
+        AnimationFormat::Apng,
+        AnimationFormat::Mp4,
+        AnimationFormat::WebM,
+        AnimationFormat::PngFolder,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            AnimationFormat::Gif => "GIF",
+            AnimationFormat::Apng => "APNG",
+            AnimationFormat::Mp4 => "MP4",
+            AnimationFormat::WebM => "WebM",
+            AnimationFormat::PngFolder => "PNG folder",
+        }
+    }
+
+    /// Returns the ending of a file's name, which is empty for a folder.
+    pub fn extension(self) -> &'static str {
+        match self {
+            AnimationFormat::Gif => "gif",
+            AnimationFormat::Apng => "apng",
+            AnimationFormat::Mp4 => "mp4",
+            AnimationFormat::WebM => "webm",
+            AnimationFormat::PngFolder => "",
+        }
+    }
+
+    /// Returns whether the format needs the program ffmpeg.
+    pub fn needs_ffmpeg(self) -> bool {
+        matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM)
+    }
+
+    /// Returns whether this machine can write the format.
+    pub fn is_available(self) -> bool {
+        !self.needs_ffmpeg() || video::is_available()
+    }
 }
 
 /// The error of an animation that could not be saved.
@@ -28,12 +74,17 @@ pub enum AnimationFormat {
 pub enum EncodeError {
     #[error("cannot write to {}: {source}. Choose another place, or make room there", path.display())]
     Write { path: PathBuf, source: std::io::Error },
-    #[error("cannot encode {}: {source}", path.display())]
-    Encode { path: PathBuf, source: image::ImageError },
+    #[error("cannot encode {}: {reason}", path.display())]
+    Encode { path: PathBuf, reason: String },
     #[error("{} already exists. Choose another name", .0.display())]
     Exists(PathBuf),
-    #[error("the landscape cannot be drawn: {0}")]
-    NotDrawn(String),
+    #[error(
+        "{0} needs the program ffmpeg, which is not on the PATH. Install it (on Debian and Ubuntu: sudo apt-get install \
+         ffmpeg), or save a GIF or an APNG"
+    )]
+    NoFfmpeg(&'static str),
+    #[error("ffmpeg did not write {}: {reason}", path.display())]
+    Ffmpeg { path: PathBuf, reason: String },
     #[error("the thread that writes the animation ended without an answer")]
     Vanished,
 }
@@ -42,25 +93,56 @@ pub enum EncodeError {
 #[derive(Clone, Debug)]
 pub struct AnimationFile {
     pub format: AnimationFormat,
-    /// The path of the GIF, or of the folder to make.
+    /// The path of the file, or of the folder to make.
     pub target: PathBuf,
+    /// Width and height of the frames, in pixels.
+    pub size: [u32; 2],
+    pub frames: u64,
     pub frames_per_sec: u32,
-    /// Sets whether a GIF replaces an existing file. A folder that is not empty is never changed.
+    /// Sets whether an existing file is replaced. A folder that is not empty is never changed.
     pub overwrite: Overwrite,
     /// The colours that a GIF keeps exactly, at most 128.
     pub kept_colors: Vec<[u8; 3]>,
 }
 
+impl AnimationFile {
+    /// Returns the error of writing to the target.
+    pub(super) fn failed(&self, source: io::Error) -> EncodeError {
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => EncodeError::Exists(self.target.clone()),
+            _ => EncodeError::Write { path: self.target.clone(), source },
+        }
+    }
+}
+
+/// A file that grows frame by frame. One that is dropped before it is finished leaves nothing behind.
+pub(super) trait FrameWriter {
+    fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError>;
+
+    /// Completes the file, which appears at its target.
+    fn finish(self: Box<Self>) -> Result<(), EncodeError>;
+}
+
+fn writer(file: AnimationFile) -> Result<Box<dyn FrameWriter>, EncodeError> {
+    Ok(match file.format {
+        AnimationFormat::Gif => Box::new(GifWriter::begin(file)?),
+        AnimationFormat::Apng => Box::new(ApngWriter::begin(file)?),
+        AnimationFormat::Mp4 | AnimationFormat::WebM => Box::new(VideoWriter::begin(file)?),
+        AnimationFormat::PngFolder => Box::new(FolderWriter::begin(file)?),
+    })
+}
+
 enum Message {
-    Frame(RgbaImage),
+    Frame(RgbImage),
     Finish,
 }
 
 /// A thread that writes frames of one size as they arrive. The target appears when the last frame is written; a dropped
 /// encoder leaves nothing behind.
 pub struct Encoder {
-    messages: SyncSender<Message>,
-    outcome: Receiver<Result<PathBuf, EncodeError>>,
+    messages: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<Result<(), EncodeError>>>,
+    target: PathBuf,
 }
 
 /// The capacity of the thread's queue, in frames.
@@ -68,129 +150,60 @@ const WAITING: usize = 3;
 
 impl Encoder {
     /// Starts the thread.
-    pub fn start(output: AnimationFile) -> Encoder {
+    pub fn start(file: AnimationFile) -> Encoder {
         let (messages, inbox) = sync_channel(WAITING);
-        let (answer, outcome) = channel();
-        std::thread::spawn(move || {
-            let written = match output.format {
-                AnimationFormat::Gif => write_gif(&output, &inbox),
-                AnimationFormat::PngFolder => write_folder(&output.target, &inbox),
-            };
-            // The export may be cancelled.
-            if let Some(result) = written.transpose() {
-                let _ = answer.send(result.map(|()| output.target));
-            }
-        });
-        Encoder { messages, outcome }
+        let target = file.target.clone();
+        let thread = std::thread::spawn(move || encode(file, &inbox));
+        Encoder { messages: Some(messages), thread: Some(thread), target }
     }
 
-    /// Sends a frame, or returns it when the thread's queue is full. A frame for a thread that has ended is dropped;
-    /// [`Encoder::outcome`] has the reason.
-    pub fn offer(&self, frame: RgbaImage) -> Option<RgbaImage> {
-        match self.messages.try_send(Message::Frame(frame)) {
-            Err(TrySendError::Full(Message::Frame(frame))) => Some(frame),
-            _ => None,
-        }
+    /// Sends a frame, once there is room in the thread's queue.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error with which the thread has ended.
+    pub fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
+        self.send(Message::Frame(frame))
     }
 
-    /// Marks the end of the frames. Returns false while the thread's queue is full.
-    pub fn finish(&self) -> bool {
-        !matches!(self.messages.try_send(Message::Finish), Err(TrySendError::Full(_)))
+    /// Waits until the file is complete, and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why it could not be written.
+    pub fn finish(mut self) -> Result<PathBuf, EncodeError> {
+        self.send(Message::Finish)?;
+        self.join()?;
+        Ok(std::mem::take(&mut self.target))
     }
 
-    /// Returns the path of the saved animation or the error, once the thread has ended.
-    pub fn outcome(&self) -> Option<Result<PathBuf, EncodeError>> {
-        match self.outcome.try_recv() {
-            Ok(outcome) => Some(outcome),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(EncodeError::Vanished)),
-        }
+    fn send(&mut self, message: Message) -> Result<(), EncodeError> {
+        let sent = self.messages.as_ref().is_some_and(|messages| messages.send(message).is_ok());
+        if sent { Ok(()) } else { self.join().and(Err(EncodeError::Vanished)) }
+    }
+
+    fn join(&mut self) -> Result<(), EncodeError> {
+        self.messages = None;
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.unwrap_or(Ok(Ok(()))).unwrap_or(Err(EncodeError::Vanished))
     }
 }
 
-/// Handles frames until the last one. Returns `None` when they end without [`Message::Finish`].
-fn each_frame(
-    inbox: &Receiver<Message>,
-    mut write: impl FnMut(u32, RgbaImage) -> Result<(), EncodeError>,
-) -> Result<Option<()>, EncodeError> {
-    for number in 1.. {
+impl Drop for Encoder {
+    fn drop(&mut self) {
+        // Nothing waits for the outcome; the unfinished file is gone after this.
+        let _ = self.join();
+    }
+}
+
+/// Writes frames until the last one. The file is dropped when they end without [`Message::Finish`].
+fn encode(file: AnimationFile, inbox: &Receiver<Message>) -> Result<(), EncodeError> {
+    let mut writer = writer(file)?;
+    loop {
         match inbox.recv() {
-            Ok(Message::Frame(frame)) => write(number, frame)?,
-            Ok(Message::Finish) => return Ok(Some(())),
-            Err(_) => return Ok(None),
+            Ok(Message::Frame(frame)) => writer.write(frame)?,
+            Ok(Message::Finish) => return writer.finish(),
+            Err(_) => return Ok(()),
         }
     }
-    Ok(None)
-}
-
-fn parent_of(target: &Path) -> &Path {
-    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// The encoder's speed, which does not matter: frames already have few enough colours.
-const ANY_SPEED: i32 = 10;
-
-fn write_gif(output: &AnimationFile, inbox: &Receiver<Message>) -> Result<Option<()>, EncodeError> {
-    let target = &output.target;
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::AlreadyExists => EncodeError::Exists(target.clone()),
-        _ => EncodeError::Write { path: target.clone(), source },
-    };
-    let unencoded = |source: image::ImageError| match source {
-        image::ImageError::IoError(source) => failed(source),
-        source => EncodeError::Encode { path: target.clone(), source },
-    };
-    let mut file = AtomicFile::for_target(target).map_err(failed)?;
-    let finished = {
-        let mut encoder = GifEncoder::new_with_speed(&mut file, ANY_SPEED);
-        encoder.set_repeat(Repeat::Infinite).map_err(unencoded)?;
-        // GIF counts in hundredths of a second.
-        let delay = Delay::from_numer_denom_ms(1000, output.frames_per_sec.max(1));
-        each_frame(inbox, |_, mut frame| {
-            reduce(&mut frame, &output.kept_colors);
-            encoder.encode_frame(Frame::from_parts(frame, 0, 0, delay)).map_err(unencoded)
-        })?
-    };
-    if finished.is_some() {
-        file.commit(output.overwrite).map_err(failed)?;
-    }
-    Ok(finished)
-}
-
-fn write_folder(target: &Path, inbox: &Receiver<Message>) -> Result<Option<()>, EncodeError> {
-    let failed = |source| EncodeError::Write { path: target.to_owned(), source };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".animation-");
-    // The user's umask determines who may read it.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    let folder: TempDir = builder.tempdir_in(parent_of(target)).map_err(failed)?;
-    let finished = each_frame(inbox, |number, frame| {
-        let name = format!("frame_{number:05}.png");
-        let written = || -> Result<(), image::ImageError> {
-            let mut writer = BufWriter::new(File::create(folder.path().join(&name))?);
-            let (width, height) = frame.dimensions();
-            PngEncoder::new(&mut writer).write_image(frame.as_raw(), width, height, ExtendedColorType::Rgba8)?;
-            writer.flush()?;
-            Ok(())
-        };
-        written().map_err(|source| {
-            let path = target.join(&name);
-            match source {
-                image::ImageError::IoError(source) => EncodeError::Write { path, source },
-                source => EncodeError::Encode { path, source },
-            }
-        })
-    })?;
-    if finished.is_none() {
-        return Ok(None);
-    }
-    // An empty folder, such as one just made in a file dialog, is replaced; anything else stays.
-    if target.exists() && std::fs::remove_dir(target).is_err() {
-        return Err(EncodeError::Exists(target.to_owned()));
-    }
-    std::fs::rename(folder.path(), target).map_err(failed)?;
-    // It has been renamed, and is not to be removed.
-    let _ = folder.keep();
-    Ok(Some(()))
 }

@@ -1,9 +1,7 @@
 //! Reduces the colours of a GIF's frame to at most 256.
 
-use image::RgbaImage;
-
 /// The largest number of colours of a frame.
-pub(super) const MOST_COLORS: usize = 256;
+const MOST_COLORS: usize = 256;
 /// The number of frequent colours that are kept exactly: backgrounds and text.
 const FREQUENT: usize = 16;
 /// The weights of red, green and blue, roughly by the eye's sensitivity.
@@ -25,16 +23,42 @@ impl Entry {
     }
 }
 
-/// Reduces an opaque picture to at most [`MOST_COLORS`] colours. Pixels of the first 128 colours of `kept` that occur
-/// stay unchanged.
-pub(super) fn reduce(picture: &mut RgbaImage, kept: &[[u8; 3]]) {
-    let mut entries = colors_of(picture);
-    if entries.len() <= MOST_COLORS {
-        return;
-    }
+/// Pixels as indices of a palette.
+#[derive(Debug)]
+pub(super) struct Indexed {
+    pub palette: Vec<[u8; 3]>,
+    /// The index of a pixel without a colour; `None` where each pixel has one. The palette holds a colour there, which is
+    /// never seen.
+    pub transparent: Option<u8>,
+    pub indices: Vec<u8>,
+}
+
+/// Reduces pixels to at most [`MOST_COLORS`] colours, or one less where some pixels have no colour. The first 128
+/// colours of `kept` that occur stay unchanged.
+pub(super) fn indexed(pixels: &[Option<[u8; 3]>], kept: &[[u8; 3]]) -> Indexed {
+    let entries = colors_of(pixels);
+    let has_none = pixels.iter().any(Option::is_none);
     let all: Vec<[u8; 3]> = entries.iter().map(|entry| entry.rgb).collect();
+    let mut palette = suited(entries, kept, MOST_COLORS - usize::from(has_none));
+    let index_of = |rgb: &[u8; 3]| u8::try_from(nearest(&palette, *rgb)).expect("there are at most 256 colours");
+    let known: Vec<u8> = all.iter().map(index_of).collect();
+    let transparent = has_none.then(|| u8::try_from(palette.len()).expect("there are at most 255 colours"));
+    palette.extend(has_none.then_some([0; 3]));
+    let index = |pixel: &Option<[u8; 3]>| {
+        let known = pixel.and_then(|rgb| all.binary_search(&rgb).ok()).map(|index| known[index]);
+        known.or(transparent).unwrap_or_default()
+    };
+    Indexed { indices: pixels.iter().map(index).collect(), palette, transparent }
+}
+
+/// Returns at most `most` colours that suit `entries`, with the first 128 of `kept` that are among them.
+fn suited(mut entries: Vec<Entry>, kept: &[[u8; 3]], most: usize) -> Vec<[u8; 3]> {
+    if entries.len() <= most {
+        return entries.into_iter().map(|entry| entry.rgb).collect();
+    }
     let mut fixed = Vec::new();
-    for rgb in kept.iter().filter(|rgb| all.binary_search(rgb).is_ok()).take(MOST_COLORS / 2) {
+    let is_there = |rgb: &&[u8; 3]| entries.binary_search_by_key(*rgb, |entry| entry.rgb).is_ok();
+    for rgb in kept.iter().filter(is_there).take(MOST_COLORS / 2) {
         if !fixed.contains(rgb) {
             fixed.push(*rgb);
         }
@@ -42,30 +66,22 @@ pub(super) fn reduce(picture: &mut RgbaImage, kept: &[[u8; 3]]) {
     entries.retain(|entry| !fixed.contains(&entry.rgb));
     entries.sort_by_key(|entry| (std::cmp::Reverse(entry.pixels), entry.rgb));
     fixed.extend(entries.drain(..FREQUENT.min(entries.len())).map(|entry| entry.rgb));
-    let palette = palette(&fixed, entries);
-    let nearest: Vec<[u8; 3]> = all.iter().map(|rgb| palette[nearest(&palette, *rgb)]).collect();
-    for pixel in picture.pixels_mut() {
-        let [red, green, blue, _] = pixel.0;
-        if let Ok(index) = all.binary_search(&[red, green, blue]) {
-            let [red, green, blue] = nearest[index];
-            pixel.0 = [red, green, blue, 255];
-        }
-    }
+    palette(&fixed, entries, most)
 }
 
-/// Returns the distinct colours of a picture, in their order.
-fn colors_of(picture: &RgbaImage) -> Vec<Entry> {
-    let mut pixels: Vec<[u8; 3]> = picture.pixels().map(|pixel| [pixel.0[0], pixel.0[1], pixel.0[2]]).collect();
-    pixels.sort_unstable();
-    let runs = pixels.chunk_by(|a, b| a == b);
+/// Returns the distinct colours of pixels, in their order.
+fn colors_of(pixels: &[Option<[u8; 3]>]) -> Vec<Entry> {
+    let mut colors: Vec<[u8; 3]> = pixels.iter().flatten().copied().collect();
+    colors.sort_unstable();
+    let runs = colors.chunk_by(|a, b| a == b);
     runs.map(|run| Entry { rgb: run[0], pixels: u32::try_from(run.len()).unwrap_or(u32::MAX) }).collect()
 }
 
 /// Returns `fixed`, and the colours that suit `entries` best: the box of colours with the largest error is split until
 /// there are enough, and each colour then becomes the mean of the nearest entries.
-fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>) -> Vec<[u8; 3]> {
+fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>, most: usize) -> Vec<[u8; 3]> {
     let mut boxes = vec![ColorBox::new(entries)];
-    while boxes.len() < MOST_COLORS - fixed.len() {
+    while boxes.len() < most - fixed.len() {
         let errors = boxes.iter().map(|colors| colors.error).enumerate();
         let Some((widest, error)) = errors.max_by(|a, b| a.1.total_cmp(&b.1)) else { break };
         if error <= 0.0 {

@@ -1,11 +1,11 @@
 //! The choice of the landscape, with the button that opens it as text.
 
-use egui::{Button, ComboBox, Context, RichText, TextStyle, Ui};
+use egui::{Button, Context, RichText, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 
 use crate::app::form;
 use crate::app::live::{Action, Requests};
-use crate::app::text_editor::{self, TextEditor};
+use crate::app::text_editor::{self, TextEditor, TextTab};
 use crate::app::theme::text_width;
 
 /// The label of the choice of the landscape.
@@ -26,20 +26,17 @@ pub(crate) enum LandscapeChange {
 /// that both have.
 pub(crate) fn landscape_choice(
     ui: &mut Ui,
-    tab: &'static str,
+    tab: TextTab,
     landscape: &mut LandscapeSpec,
     requests: &mut Requests,
 ) -> Option<LandscapeChange> {
     let before = *landscape;
     let mut change = None;
     ui.horizontal(|ui| {
-        let label = form::name_of_list(ui, LANDSCAPE);
         let small = TextStyle::Small.resolve(ui.style());
         let spacing = ui.spacing();
         let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, TEXT);
-        let width = ui.available_width() - button - 8.0;
-        let combo = ComboBox::from_id_salt(("landscape", tab)).selected_text(landscape.kind().name()).width(width);
-        let mut offer = |ui: &mut Ui| {
+        form::list_field(ui, LANDSCAPE, ("landscape", tab.key()), before.kind().name(), button, |ui| {
             let known = LandscapeFormula::latest();
             let chosen = text_editor::choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind());
             if let Some(kind) = chosen {
@@ -49,14 +46,7 @@ pub(crate) fn landscape_choice(
                 }
                 change = Some(LandscapeChange::Chosen);
             }
-        };
-        // A combo box cuts its text only at the end of the room that it has.
-        let shown = ui.scope(|ui| {
-            ui.set_max_width(width);
-            combo.truncate().height(500.0).show_ui(ui, &mut offer)
         });
-        let shown = shown.inner;
-        shown.response.labelled_by(label.id);
         if text_button(ui, tab, landscape) {
             match landscape.kind().formula() {
                 Some(_) => editor(tab, "").open(ui.ctx()),
@@ -75,20 +65,20 @@ pub(crate) fn landscape_choice(
 }
 
 /// Shows the window with the text of a tab's landscape, if it is open.
-pub(crate) fn landscape_editor(ctx: &Context, tab: &'static str, landscape: &mut LandscapeSpec) {
+pub(crate) fn landscape_editor(ctx: &Context, tab: TextTab, landscape: &mut LandscapeSpec) {
     editor(tab, landscape.kind().name()).show(ctx, landscape);
 }
 
-fn editor<'a>(tab: &'static str, owner: &'a str) -> TextEditor<'a, LandscapeKind> {
-    TextEditor::new((tab, 0), owner)
+fn editor(tab: TextTab, owner: &str) -> TextEditor<'_, LandscapeKind> {
+    TextEditor::new(tab, 0, owner)
 }
 
 /// Shows the button; its tooltip has the formulas of the gradient.
-fn text_button(ui: &mut Ui, tab: &'static str, landscape: &LandscapeSpec) -> bool {
+fn text_button(ui: &mut Ui, tab: TextTab, landscape: &LandscapeSpec) -> bool {
     let kind = landscape.kind();
     let has_mistake = editor(tab, "").has_mistake(ui.ctx(), landscape);
     let help = match (kind.formula(), has_mistake) {
-        (Some(_), true) => "The text has a mistake; the last valid landscape is in use",
+        (Some(_), true) => "The name or the text has a mistake; the last valid landscape is in use",
         (Some(_), false) => "Edit the landscape's text",
         (None, _) => "Edit a copy of the landscape as text",
     };

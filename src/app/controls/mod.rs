@@ -1,7 +1,9 @@
 //! The controls panel: landscape, noise and start, and a card for each optimizer.
 
+mod beside;
 mod highlight;
 mod landscape_choice;
+mod motion;
 mod optimizers;
 mod parameter;
 mod schedule;
@@ -12,6 +14,7 @@ mod swatch;
 
 pub(super) use highlight::Highlight;
 pub(super) use landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
+pub(super) use motion::Motion;
 pub(super) use parameter::{Adjustable, Control};
 pub(super) use schedule::schedule;
 pub(super) use settings::{controls_set_by, sliders_set_by};
@@ -39,7 +42,16 @@ pub(super) struct ControlsPanel {
 }
 
 impl ControlsPanel {
-    pub(super) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
+    pub(super) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        beside::switch(ui, document, &mut live.chosen);
+        let place = live.chosen;
+        document.with_session(place, |document| {
+            live.with_session(place, |live| self.settings(ui, document, live, requests));
+        });
+    }
+
+    /// Shows the settings of a simulation.
+    fn settings(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
         if self.last_frame + 1 < frame && self.last_frame > 0 {
             self.held_until = Some(now + HELD_SECS);

@@ -16,7 +16,7 @@ use super::schedule::schedule;
 use super::slider::{Pins, SliderId};
 use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
-use crate::app::text_editor::{self, TextEditor};
+use crate::app::text_editor::{self, TextEditor, TextTab};
 use crate::app::theme;
 
 /// The button pressed on a card.
@@ -90,7 +90,7 @@ fn as_text(ui: &Ui, spec: &mut SimulationSpec, index: usize, requests: &mut Requ
 }
 
 fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {
-    TextEditor::new(("landscape", id), owner)
+    TextEditor::new(TextTab::Simulation, id, owner)
 }
 
 /// The card of an optimizer.
@@ -141,7 +141,7 @@ impl Card<'_> {
             if self.diverged > 0 {
                 let warning = RichText::new(format!("{} diverged", self.diverged)).small();
                 ui.label(warning.color(ui.visuals().warn_fg_color))
-                    .on_hover_text("Number of particles whose position is no longer finite");
+                    .on_hover_text("Number of particles whose position or loss is no longer finite");
             }
             // The hint is the present name, so it looks like text.
             ui.visuals_mut().weak_text_color = Some(ui.visuals().strong_text_color());
@@ -185,7 +185,7 @@ impl Card<'_> {
                 let is_typed = optimizer.rule.rule.kind().typed().is_some();
                 let has_mistake = editor(optimizer.id, "").has_mistake(ui.ctx(), &optimizer.rule.rule);
                 let (label, help) = match (is_typed, has_mistake) {
-                    (true, true) => ("Edit text", "The text has a mistake; the last valid rule runs"),
+                    (true, true) => ("Edit text", "The name or the text has a mistake; the last valid rule runs"),
                     (true, false) => ("Edit text", "Edit the rule's text while it runs"),
                     (false, _) => ("As text", "Edit a copy of the rule as text"),
                 };

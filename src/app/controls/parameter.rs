@@ -12,6 +12,7 @@ use valleyscope_engine::quantity::{
 use valleyscope_engine::spacing::Spacing;
 
 use super::highlight::Highlight;
+use super::motion::Motion;
 use super::slider::{Pins, SliderId};
 use crate::app::form;
 use crate::app::icons::{Icon, icon_button};
@@ -28,7 +29,16 @@ pub(super) enum Look<'a> {
     /// The control has a button that pins it for presentations.
     Pinnable(&'a mut Pins, SliderId),
     /// The control is outside of its owner's card and has the owner's name before its own.
-    Named,
+    Named(SliderId),
+}
+
+impl Look<'_> {
+    fn slider(&self) -> Option<&SliderId> {
+        match self {
+            Look::Plain => None,
+            Look::Pinnable(_, slider) | Look::Named(slider) => Some(slider),
+        }
+    }
 }
 
 /// The largest share of a row's width that the name of a control takes with that of its owner.
@@ -148,20 +158,23 @@ impl Control<'_> {
     /// Shows the control in one of its looks.
     pub(super) fn show_as<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q, look: Look<'_>) {
         let name = form::owned(owner, self.0.label);
-        let label = if matches!(look, Look::Named) { &name } else { self.0.label };
-        let help = Help { text: self.0.explanation(), beside: ui.max_rect().x_range() };
+        let label = if matches!(look, Look::Named(_)) { &name } else { self.0.label };
+        let animated = look.slider().cloned().filter(SliderId::is_live);
+        let motion = animated.as_ref().and_then(|slider| Motion::of(ui.ctx(), slider));
+        let help = Help { text: self.help(animated.is_some(), motion.as_ref()), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < form::ONE_LINE_WIDTH {
-                label_cell(ui, label, ui.available_width(), &help, value, default);
+                label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value, default);
                 ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default, look));
             } else {
                 ui.horizontal(|ui| {
-                    let width = match look {
-                        Look::Named => {
+                    let (label, width) = match look {
+                        Look::Named(_) => {
                             let font = TextStyle::Body.resolve(ui.style());
-                            text_width(ui, &font, label).min(NAME_SHARE * ui.available_width())
+                            let width = text_width(ui, &font, label).min(NAME_SHARE * ui.available_width());
+                            (Label::new(label).truncate(), width)
                         }
-                        _ => form::NAME_WIDTH,
+                        _ => (Label::new(label).wrap(), form::NAME_WIDTH),
                     };
                     label_cell(ui, label, width, &help, value, default);
                     self.inputs(ui, &name, &help, value, default, look);
@@ -169,6 +182,23 @@ impl Control<'_> {
             }
         });
         Highlight::mark(ui, shown.response.rect, &name);
+        if let Some(slider) = animated {
+            shown.response.container_context_menu(|ui| {
+                if ui.button("Animate…").on_hover_text("Move the slider while the run plays").clicked() {
+                    Motion::request(ui.ctx(), slider);
+                }
+            });
+        }
+    }
+
+    /// Returns the explanation of the parameter and of its motion.
+    fn help(&self, is_live: bool, motion: Option<&Motion>) -> String {
+        let text = self.0.explanation();
+        match motion {
+            Some(Motion(words)) => format!("{text}\n\n{words} Drag the slider to stop it."),
+            None if is_live => format!("{text}\n\nRight click: animate it."),
+            None => text,
+        }
     }
 
     /// Explains why a number was refused, with the control's label, as in "Rotation φ must be a number from −360 to
@@ -186,7 +216,19 @@ impl Control<'_> {
         let pin_width = if matches!(look, Look::Pinnable(..)) { PIN_SIDE + gap } else { 0.0 };
         let left = ui.available_width() - FIELD_WIDTH - reset_width - pin_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
-        let slider = self.slider(ui, value).accessible_name(name);
+        let is_moving = look.slider().is_some_and(|slider| Motion::of(ui.ctx(), slider).is_some());
+        let slider = ui.scope(|ui| {
+            if is_moving {
+                let color = ui.visuals().hyperlink_color;
+                let widgets = &mut ui.visuals_mut().widgets;
+                for look in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
+                    look.bg_fill = color;
+                    look.fg_stroke.color = color;
+                }
+            }
+            self.slider(ui, value).accessible_name(name)
+        });
+        let slider = slider.inner;
         help.explain(&slider);
         let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
         let shown = number::text(value.number());
@@ -222,9 +264,9 @@ impl Control<'_> {
 }
 
 /// Shows the name of a control; a double click restores the default.
-fn label_cell<Q: Adjustable>(ui: &mut Ui, label: &str, width: f32, help: &Help, value: &mut Q, default: Q) {
+fn label_cell<Q: Adjustable>(ui: &mut Ui, label: Label, width: f32, help: &Help, value: &mut Q, default: Q) {
     form::cell(ui, width, |ui| {
-        let response = ui.add(Label::new(label).truncate().sense(Sense::CLICK));
+        let response = ui.add(label.sense(Sense::CLICK));
         help.explain(&response);
         if response.double_clicked() {
             *value = default;

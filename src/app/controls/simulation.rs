@@ -1,6 +1,6 @@
 //! The cards of the settings that all optimizers share.
 
-use egui::{ComboBox, Ui};
+use egui::Ui;
 use valleyscope_engine::landscape::{LandscapeSpec, StartPlace};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::parameter::{self, BoundedParameter};
@@ -14,12 +14,13 @@ use super::slider::{Pins, SliderId};
 use crate::app::document::Document;
 use crate::app::form;
 use crate::app::live::Requests;
+use crate::app::text_editor::TextTab;
 use crate::app::theme;
 
 /// The label of the choice of the noise.
 pub(crate) const NOISE: &str = "Noise";
-/// The tab in the identity of the landscape's editor.
-const TAB: &str = "landscape";
+/// The tab of the landscape's editor.
+const TAB: TextTab = TextTab::Simulation;
 /// The initial Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;
 
@@ -37,7 +38,7 @@ pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
 /// Shows the landscape, its parameters and the noise on its gradient.
 pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins, requests: &mut Requests) {
     card(ui, "Landscape", |ui| {
-        let Document { spec, view } = document;
+        let Document { spec, view, .. } = document;
         let before = spec.landscape;
         match landscape_choice(ui, TAB, &mut spec.landscape, requests) {
             // The view of a document belongs to its landscape.
@@ -52,7 +53,7 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pi
             let look = Look::Pinnable(pins, SliderId::Landscape(of.key().into()));
             landscape_parameter(ui, &mut spec.landscape, of, value, look);
         }
-        noise_choice(ui, "noise", &mut spec.noise);
+        noise_choice(ui, TAB, &mut spec.noise);
         for (index, (of, value)) in spec.noise.parameters().enumerate() {
             let look = Look::Pinnable(pins, SliderId::Noise(of.parameter.key.into()));
             noise_parameter(ui, &mut spec.noise, index, of, value, look);
@@ -103,11 +104,9 @@ fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSp
 }
 
 /// Shows the choice of the noise. Another one keeps the parameters that both have.
-pub(crate) fn noise_choice(ui: &mut Ui, id: &str, noise: &mut NoiseSpec) {
+pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
     ui.horizontal(|ui| {
-        let label = form::name_of_list(ui, NOISE);
-        let combo = ComboBox::from_id_salt(id).selected_text(noise.info().name);
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+        form::list_field(ui, NOISE, ("noise", tab.key()), noise.info().name, 0.0, |ui| {
             for &kind in NoiseKind::ALL {
                 let NoiseInfo { name, formula, about, source, .. } = kind.info();
                 let help = format!("{about}\n\nThe noisy gradient: {formula}\n\nSource: {source}.");
@@ -117,7 +116,6 @@ pub(crate) fn noise_choice(ui: &mut Ui, id: &str, noise: &mut NoiseSpec) {
                 }
             }
         });
-        shown.response.labelled_by(label.id);
     });
 }
 

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use egui::Ui;
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::parameter::{LEARNING_RATE, Parameter, TEMPERATURE};
+use valleyscope_engine::quantity::{LearningRate, Temperature};
 use valleyscope_engine::simulation::SimulationSpec;
 
-use super::parameter::Look;
+use super::parameter::{Adjustable as _, HyperparameterValue, Look};
 use super::{optimizers, simulation};
 
 /// The setting of a slider.
@@ -45,9 +47,87 @@ impl SliderId {
         }
     }
 
+    /// Returns the sliders of a simulation whose settings act at once.
+    pub(in crate::app) fn live_ones(spec: &SimulationSpec) -> Vec<SliderId> {
+        let landscape = spec.landscape.parameters().map(|(of, _)| SliderId::Landscape(of.key().into()));
+        let noise = spec.noise.parameters().map(|(of, _)| SliderId::Noise(of.parameter.key.into()));
+        let temperature = spec.temperature.map(|_| SliderId::Temperature);
+        let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).flat_map(|optimizer| {
+            let id = optimizer.id;
+            let others = optimizer.rule.rule.hyperparameters();
+            let others = others.filter(|(of, _)| of.is_axis() && !of.is_for_vectors);
+            let others = others.map(move |(of, _)| SliderId::Hyperparameter(id, of.key.into()));
+            std::iter::once(SliderId::LearningRate(id)).chain(others)
+        });
+        landscape.chain(noise).chain(temperature).chain(optimizers).collect()
+    }
+
+    /// Returns whether a changed value acts at once; otherwise it restarts the run.
+    pub(in crate::app) fn is_live(&self) -> bool {
+        !matches!(self, SliderId::Particles | SliderId::StartX | SliderId::StartY | SliderId::StartSpread)
+    }
+
+    /// Returns the parameter of a live slider, its value, and the name of its owner, which is empty for the simulation.
+    pub(in crate::app) fn setting(&self, spec: &SimulationSpec) -> Option<(Parameter, f64, String)> {
+        let of_all = |parameter: Parameter, value: f64| Some((parameter, value, String::new()));
+        match self {
+            SliderId::Landscape(key) => {
+                let (of, value) = spec.landscape.parameters().find(|(of, _)| of.key() == key)?;
+                of_all(of.parameter, value)
+            }
+            SliderId::Noise(key) => {
+                let (of, value) = spec.noise.parameters().find(|(of, _)| of.parameter.key == key)?;
+                of_all(of.parameter, value)
+            }
+            SliderId::Temperature => of_all(TEMPERATURE, spec.temperature?.get()),
+            SliderId::LearningRate(id) | SliderId::Hyperparameter(id, _) => {
+                let index = spec.optimizers.iter().position(|optimizer| optimizer.id == *id)?;
+                let (rated, owner) = (&spec.optimizers[index].rule, spec.distinct_names().swap_remove(index));
+                let SliderId::Hyperparameter(_, key) = self else {
+                    return Some((LEARNING_RATE, rated.learning_rate.get(), owner));
+                };
+                let (of, value) = rated.rule.hyperparameters().find(|(of, _)| of.key == key)?;
+                Some((of.parameter(), value, owner))
+            }
+            SliderId::Particles | SliderId::StartX | SliderId::StartY | SliderId::StartSpread => None,
+        }
+    }
+
+    /// Sets the value of a live slider, or the nearest valid one.
+    pub(in crate::app) fn set(&self, spec: &mut SimulationSpec, value: f64) {
+        const IN_RANGE: &str = "the nearest valid value is in the range";
+        match self {
+            SliderId::Landscape(key) => {
+                if let Some((of, _)) = spec.landscape.parameters().find(|(of, _)| of.key() == key) {
+                    spec.landscape.set(of.key(), of.nearest(value)).expect(IN_RANGE);
+                }
+            }
+            SliderId::Noise(key) => {
+                let parameter = spec.noise.parameters().enumerate().find(|(_, (of, _))| of.parameter.key == key);
+                if let Some((index, (of, _))) = parameter {
+                    spec.noise.set(index, of.nearest(value)).expect(IN_RANGE);
+                }
+            }
+            SliderId::Temperature => spec.temperature = spec.temperature.map(|_| Temperature::clamped(value)),
+            SliderId::LearningRate(id) | SliderId::Hyperparameter(id, _) => {
+                let Some(optimizer) = spec.optimizers.iter_mut().find(|optimizer| optimizer.id == *id) else { return };
+                let SliderId::Hyperparameter(_, key) = self else {
+                    optimizer.rule.learning_rate = LearningRate::clamped(value);
+                    return;
+                };
+                let rule = &mut optimizer.rule.rule;
+                if let Some((of, _)) = rule.hyperparameters().find(|(of, _)| of.key == key) {
+                    let value = HyperparameterValue { of, value }.nearest(value).value;
+                    rule.set(of.key, if of.is_whole() { value.round() } else { value }).expect(IN_RANGE);
+                }
+            }
+            SliderId::Particles | SliderId::StartX | SliderId::StartY | SliderId::StartSpread => {}
+        }
+    }
+
     /// Shows the slider with its owner's name.
     pub(in crate::app) fn show(&self, ui: &mut Ui, spec: &mut SimulationSpec) {
-        let look = Look::Named;
+        let look = Look::Named(self.clone());
         match self {
             SliderId::Landscape(key) => {
                 if let Some((of, value)) = spec.landscape.parameters().find(|(of, _)| of.key() == key) {

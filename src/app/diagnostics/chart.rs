@@ -1,35 +1,48 @@
 //! The chart of a metric.
 
-use egui::{Color32, Stroke, Ui, vec2};
-use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, VLine};
+use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
+use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, Text, VLine};
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_experiments::view::range::{union, with_margin};
 use valleyscope_experiments::view::ticks::{grouped, significant};
+use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
 use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
-use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashes, line, point, readout};
+use crate::app::branches::PALE;
+use crate::app::mark_menu::MarkedChanges;
+use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashed, dashes, line, point, readout};
 
-/// The width of curves, in points.
+/// The width of curves, and of those of branches, in points.
 const WIDTH: f32 = 1.6;
+const PALE_WIDTH: f32 = 1.1;
 
 /// The distance from a mark within which the pointer is on it, in points.
 const POINTED: f32 = 5.0;
 
 /// The curve of an ensemble in a chart.
 pub(super) struct ChartSeries<'a> {
-    pub name: &'a str,
+    pub name: String,
     pub color: Color32,
+    /// The dash pattern of its simulation among those side by side.
+    pub dash: Dash,
     pub buckets: &'a [Bucket],
     pub curve: &'a DiagnosticCurve,
+}
+
+/// The curves of a branch in a chart.
+pub(super) struct PaleSeries<'a> {
+    pub label: &'a str,
+    pub series: Vec<ChartSeries<'a>>,
 }
 
 /// A chart: its metric, curves and axes, with ranges in places on the axes.
 pub(super) struct Chart<'a> {
     pub metric: DiagnosticMetric,
+    /// The metric's description on the landscape.
+    pub info: &'a DiagnosticInfo,
     pub series: Vec<ChartSeries<'a>>,
+    pub pale: Vec<PaleSeries<'a>>,
     pub scales: [AxisScale; 2],
     pub x: [f64; 2],
     /// The vertical range; `None` fits the curves in view.
@@ -41,12 +54,12 @@ pub(super) struct Chart<'a> {
     pub marks: &'a [ChartMark],
 }
 
-/// The mark of changed settings on the axis of steps.
+/// The mark of changed settings on the axis of steps, or of a step that a lesson names.
 pub(super) struct ChartMark {
-    pub step: u64,
     pub place: f64,
-    /// The step and the changes.
-    pub text: String,
+    /// The lesson's words, which stand beside the line.
+    pub label: Option<String>,
+    pub marked: MarkedChanges,
 }
 
 /// Returns the mark at the pointer of a plot.
@@ -64,8 +77,9 @@ impl Chart<'_> {
     /// the others.
     fn y_in_view(&self) -> [f64; 2] {
         let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
-        let any_goes_on = self.series.iter().any(|series| goes_on(&series));
-        let counting = self.series.iter().filter(|series| !any_goes_on || goes_on(series));
+        let all = || self.series.iter().chain(self.pale.iter().flat_map(|pale| &pale.series));
+        let any_goes_on = all().any(|series| goes_on(&series));
+        let counting = all().filter(|series| !any_goes_on || goes_on(series));
         let [from, to] = self.x;
         let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
         let extents: Vec<_> = counting
@@ -91,12 +105,21 @@ impl Chart<'_> {
         // A line's width, in places.
         let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
-        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.info().key)), |plot| {
-            for ChartMark { place, .. } in self.marks {
-                let line = VLine::new("change", *place).color(mark.gamma_multiply(0.8)).width(1.0);
+        let named = ui.visuals().hyperlink_color;
+        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
+            for ChartMark { place, label, marked } in self.marks {
+                let color = if label.is_some() { named } else { mark.gamma_multiply(0.8) };
+                let line = VLine::new("change", *place).color(color).width(1.0);
                 plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
+                if marked.is_muted() {
+                    // Struck out.
+                    let high = y[1] - 0.06 * (y[1] - y[0]);
+                    point(plot, [*place, high], MarkerShape::Cross, 5.0, cursor, y);
+                }
             }
+            self.draw_pale(plot, y);
             self.draw(plot, y, near);
+            self.labels(plot, y[1], cursor);
             if let Some(place) = self.cursor {
                 plot.vline(VLine::new("shown step", place).color(cursor).width(1.5).allow_hover(false));
             }
@@ -109,7 +132,7 @@ impl Chart<'_> {
             let text = match self.metric {
                 _ if self.series.is_empty() => "No optimizer is shown",
                 DiagnosticMetric::FreeEnergy => "Needs 3 particles or more,\nnot all on a line",
-                DiagnosticMetric::EffectiveStep if !has_steps => "No step was taken yet",
+                DiagnosticMetric::EffectiveStep if !has_steps => "No step\nwas taken yet",
                 _ => "No finite values",
             };
             shown.note(ui, text);
@@ -117,13 +140,30 @@ impl Chart<'_> {
         if let Some([pointer, _]) = shown.pointer {
             self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks));
         }
-        shown.describe(&format!("Plot of {}", self.metric.info().title), || self.summary());
+        shown.describe(&format!("Plot of {}", self.info.title), || self.summary());
         shown
+    }
+
+    /// Writes the words of marks beside their lines, on the side with more room. Neighbours are in different lines.
+    fn labels(&self, plot: &mut PlotUi<'_>, top: f64, color: Color32) {
+        let middle = 0.5 * (self.x[0] + self.x[1]);
+        let labels = self.marks.iter().filter_map(|mark| Some((mark.place, mark.label.as_ref()?)));
+        for (index, (place, label)) in labels.enumerate() {
+            let lines = "\n".repeat(index % 3);
+            let (anchor, words) = match place > middle {
+                true => (Align2::RIGHT_TOP, format!("{lines}{label} ")),
+                false => (Align2::LEFT_TOP, format!("{lines} {label}")),
+            };
+            let text = RichText::new(words).text_style(TextStyle::Small);
+            let text = Text::new("mark", PlotPoint::new(place, top), text).anchor(anchor).color(color);
+            plot.text(text.allow_hover(false));
+        }
     }
 
     /// Draws the curves; one within `near` of another is dashed there.
     fn draw(&self, plot: &mut PlotUi<'_>, y: [f64; 2], near: f64) {
-        for series in &self.series {
+        // Bands of several simulations would cover each other.
+        for series in self.series.iter().filter(|series| series.dash == Dash::Solid) {
             for run in &series.curve.runs {
                 let ends = |of: fn(&CurvePoint) -> Option<[f64; 2]>| {
                     run.iter().filter_map(move |point| of(point).map(|[low, high]| [point.x, low, high]))
@@ -132,13 +172,20 @@ impl Chart<'_> {
                 band(plot, ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35), y);
             }
         }
-        let curves: Vec<&DiagnosticCurve> = self.series.iter().map(|series| series.curve).collect();
-        for (index, ChartSeries { name, color, curve, .. }) in self.series.iter().enumerate() {
+        for (index, ChartSeries { name, color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
+            // Curves of the same simulation: those of others differ by their dashes.
+            let below = self.series[..index].iter().filter(|other| other.dash == *own_dash);
+            let below: Vec<&DiagnosticCurve> = below.map(|series| series.curve).collect();
             for run in &curve.runs {
                 if let [only] = run.as_slice() {
                     point(plot, [only.x, only.y], MarkerShape::Circle, 2.5, *color, y);
                 }
-                for Part { points, dash } in parts(run, &curves[..index], near) {
+                if *own_dash != Dash::Solid {
+                    let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                    dashed(plot, name, &places, WIDTH, *own_dash, *color, y);
+                    continue;
+                }
+                for Part { points, dash } in parts(run, &below, near) {
                     let places: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
                     match dash {
                         None => line(plot, name, &places, WIDTH, *color, y),
@@ -157,20 +204,34 @@ impl Chart<'_> {
         }
     }
 
+    /// Draws the curves of the branches.
+    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2]) {
+        for ChartSeries { name, color, curve, .. } in self.pale.iter().flat_map(|pale| &pale.series) {
+            let color = color.gamma_multiply(PALE);
+            for run in &curve.runs {
+                let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                line(plot, name, &places, PALE_WIDTH, color, y);
+            }
+            if let Some(at) = self.hover.or(self.cursor).and_then(|place| nearest(curve, place)) {
+                point(plot, at, MarkerShape::Circle, 2.0, color, y);
+            }
+        }
+    }
+
     /// Returns the point where a curve leaves the view, if it does.
     fn leaving(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<LeavingCurve> {
         let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
         let first = in_view.find(|point| !(bottom..=top).contains(&point.y))?;
-        Some(LeavingCurve { name: series.name.to_owned(), color: series.color, first: [first.x, first.y] })
+        Some(LeavingCurve { name: series.name.clone(), color: series.color, first: [first.x, first.y] })
     }
 
     /// Shows all optimizers' values at the pointer's step, and the changes of a mark at the pointer.
     fn tooltip(&self, response: &egui::Response, hover: f64, mark: Option<&ChartMark>) {
         let step = self.scales[0].value(hover).max(0.0);
-        let title = format!("{}, step {}", self.metric.info().title, grouped(step.round() as u64));
+        let title = format!("{}, step {}", self.info.title, grouped(step.round() as u64));
         let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
         let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
-        let changes = mark.map(|mark| format!("{}\nClick to go there.", mark.text));
+        let changes = mark.map(|mark| mark.marked.hint());
         let notes: Vec<String> = changes.into_iter().chain(averaged).collect();
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
         readout(response, &title, note.as_deref(), |ui| {
@@ -179,26 +240,39 @@ impl Chart<'_> {
                 ui.weak(heading);
             }
             ui.end_row();
-            for series in &self.series {
-                let Some(bucket) = nearest_bucket(series.buckets, step) else { continue };
-                let value = self.metric.value(bucket);
-                ui.horizontal(|ui| {
-                    let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
-                    let middle = rect.center().y;
-                    ui.painter().hline(rect.x_range(), middle, Stroke::new(3.0, series.color));
-                    ui.label(series.name);
-                });
-                let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
-                ui.label(text(value.mean));
-                ui.label(text(value.std));
-                let ends = format!("{} … {}", text(value.min), text(value.max));
-                ui.label(if value.min.is_nan() { "—".to_owned() } else { ends });
-                if bucket.diverged > 0 {
-                    ui.label(format!("✗ {}", bucket.diverged));
+            self.series.iter().for_each(|series| self.tooltip_row(ui, series, series.color, step));
+            for PaleSeries { label, series } in &self.pale {
+                // As many rows as optimizers; the branch has no values before the step at which it begins.
+                let reaches =
+                    |series: &ChartSeries<'_>| series.buckets.first().is_some_and(|it| it.first_step as f64 <= step);
+                if series.iter().any(reaches) {
+                    ui.weak(*label);
+                    ui.end_row();
+                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(PALE);
+                    series.iter().for_each(|series| self.tooltip_row(ui, series, pale(series), step));
                 }
-                ui.end_row();
             }
         });
+    }
+
+    /// Shows an optimizer's values at a step.
+    fn tooltip_row(&self, ui: &mut Ui, series: &ChartSeries<'_>, color: Color32, step: f64) {
+        let Some(bucket) = nearest_bucket(series.buckets, step) else { return };
+        let value = self.metric.value(bucket);
+        ui.horizontal(|ui| {
+            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
+            ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
+            ui.label(&series.name);
+        });
+        let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
+        ui.label(text(value.mean));
+        ui.label(text(value.std));
+        let ends = format!("{} … {}", text(value.min), text(value.max));
+        ui.label(if value.min.is_nan() { "—".to_owned() } else { ends });
+        if bucket.diverged > 0 {
+            ui.label(format!("✗ {}", bucket.diverged));
+        }
+        ui.end_row();
     }
 
     fn summary(&self) -> String {
@@ -210,7 +284,9 @@ impl Chart<'_> {
             };
             format!("{} {text}", series.name)
         };
-        self.series.iter().map(last).collect::<Vec<_>>().join(", ")
+        let list = |series: &[ChartSeries<'_>]| series.iter().map(last).collect::<Vec<_>>().join(", ");
+        let pale = self.pale.iter().map(|pale| format!("{}: {}", pale.label, list(&pale.series)));
+        std::iter::once(list(&self.series)).chain(pale).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -36,7 +36,7 @@ pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[DiagnosticMetric]) -> Strin
                     CsvCell::Whole(bucket.first_step),
                     CsvCell::Whole(bucket.first_step + bucket.steps.saturating_sub(1)),
                     CsvCell::Text(name),
-                    CsvCell::Text(metric.info().key),
+                    CsvCell::Text(metric.key()),
                     CsvCell::Number(value.mean),
                     CsvCell::Number(value.mean_low),
                     CsvCell::Number(value.mean_high),

@@ -8,12 +8,12 @@ use valleyscope_experiments::view::DiagnosticMetric;
 
 use super::csv::csv_of;
 use crate::app::{Action, Requests};
-use crate::player::PlayerCommand;
+use crate::player::{OptimizerHistory, PlayerCommand};
 
 /// The contents of the table.
 pub(super) struct TableContents {
-    /// The shown optimizers, by id and name.
-    pub optimizers: Vec<(u32, String)>,
+    /// The shown optimizers: the places of their simulations, their ids and their names.
+    pub optimizers: Vec<(usize, u32, String)>,
     pub metrics: Vec<DiagnosticMetric>,
     /// The first and the last step, both included.
     pub steps: [u64; 2],
@@ -26,11 +26,11 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of the player's whole history.
+    /// Begins a table of `frozen`, or else of the player's whole history.
     pub(super) fn begin(
         ctx: &Context,
         contents: TableContents,
-        frozen: Option<Vec<(u32, Vec<Bucket>)>>,
+        frozen: Option<Vec<OptimizerHistory>>,
         requests: &mut Requests,
     ) -> Table {
         let (answer, histories) = channel();
@@ -60,16 +60,18 @@ impl Table {
 }
 
 impl TableContents {
-    fn table(&self, histories: &[(u32, Vec<Bucket>)]) -> String {
+    fn table(&self, histories: &[OptimizerHistory]) -> String {
         let [from, to] = self.steps;
         let asked_for = |bucket: &Bucket| bucket.first_step <= to && bucket.first_step + bucket.steps > from;
-        let of = |(id, name)| -> Option<(&str, &[Bucket])> {
-            let (_, buckets) = histories.iter().find(|(optimizer, _)| optimizer == id)?;
+        let of = |(place, id, name)| -> Option<(&str, &[Bucket])> {
+            let OptimizerHistory { buckets, .. } =
+                histories.iter().find(|history| (&history.place, &history.optimizer) == (place, id))?;
             let first = buckets.iter().position(asked_for)?;
             let last = buckets.iter().rposition(asked_for)?;
             Some((name, &buckets[first..=last]))
         };
-        let ensembles: Vec<_> = self.optimizers.iter().filter_map(|(id, name)| of((id, name.as_str()))).collect();
+        let ensembles: Vec<_> =
+            self.optimizers.iter().filter_map(|(place, id, name)| of((place, id, name.as_str()))).collect();
         csv_of(&ensembles, &self.metrics)
     }
 }

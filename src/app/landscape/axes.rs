@@ -13,7 +13,7 @@ const SPACING_Y: f32 = 38.0;
 const TICK: f32 = 4.0;
 
 /// Returns the ticks of both axes for the view.
-pub(super) fn ticks(viewport: &Viewport) -> [Ticks; 2] {
+fn ticks(viewport: &Viewport) -> [Ticks; 2] {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]);
     let [right, top] = viewport.xy_from_px([width, 0.0]);
@@ -23,15 +23,23 @@ pub(super) fn ticks(viewport: &Viewport) -> [Ticks; 2] {
     ]
 }
 
+/// The sides of a canvas with the labels of ticks and the name of the axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LabelledSides {
+    pub left: bool,
+    pub below: bool,
+}
+
 /// Draws the frame with ticks and labels outside of it, and the axes' names.
 pub(super) fn draw(
     painter: &Painter,
     canvas: Rect,
     viewport: &Viewport,
-    [x, y]: &[Ticks; 2],
+    labelled: LabelledSides,
     font: &FontId,
     visuals: &Visuals,
 ) {
+    let [x, y] = ticks(viewport);
     let (text_color, faint) = (visuals.text_color(), visuals.weak_text_color());
     let stroke = Stroke::new(1.0, faint);
     painter.rect_stroke(canvas, 0.0, stroke, egui::StrokeKind::Outside);
@@ -40,6 +48,9 @@ pub(super) fn draw(
     for tick in &x.ticks {
         let at = on_canvas(canvas, viewport, [tick.value, viewport.camera.center[1]]).x;
         painter.vline(at, canvas.bottom()..=canvas.bottom() + TICK, stroke);
+        if !labelled.below {
+            continue;
+        }
         let label = painter.text(pos2(at, below), Align2::CENTER_TOP, &tick.label, font.clone(), text_color);
         // Digits do not reach down to the end of their row.
         name_top = name_top.max(label.bottom() - 0.5);
@@ -47,14 +58,22 @@ pub(super) fn draw(
     for tick in &y.ticks {
         let at = on_canvas(canvas, viewport, [viewport.camera.center[0], tick.value]).y;
         painter.hline(canvas.left() - TICK..=canvas.left(), at, stroke);
+        if !labelled.left {
+            continue;
+        }
         painter.text(pos2(canvas.left() - TICK - 3.0, at), Align2::RIGHT_CENTER, &tick.label, font.clone(), text_color);
     }
     let with_note = |name: &str, ticks: &Ticks| match &ticks.note {
         Some(note) => format!("{name}   ({note})"),
         None => name.to_owned(),
     };
-    let name_x = pos2(canvas.center().x, name_top);
-    painter.text(name_x, Align2::CENTER_TOP, with_note("x", x), font.clone(), text_color);
+    if labelled.below {
+        let name_x = pos2(canvas.center().x, name_top);
+        painter.text(name_x, Align2::CENTER_TOP, with_note("x", &x), font.clone(), text_color);
+    }
+    if !labelled.left {
+        return;
+    }
     // Above the axis, so that the text is upright.
     painter.text(canvas.left_top() - vec2(3.0, 3.0), Align2::RIGHT_BOTTOM, "y", font.clone(), text_color);
     if let Some(note) = &y.note {

@@ -41,8 +41,9 @@ pub(super) fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSetti
     let response = ui.interact(strip.expand2(vec2(2.0, 0.0)), id, Sense::click());
     let kind = if view.scale.is_some() { "fixed" } else { "automatic" };
     let summary = format!(
-        "{:?}, {kind}: −{max} to {max}, linear below {linear}",
+        "{:?}, {kind}: {min} to {max}, linear below {linear}",
         view.colormap,
+        min = significant(scale.min, 3),
         max = significant(scale.max, 3),
         linear = significant(scale.linear, 3)
     );

@@ -38,11 +38,15 @@ const SCALE_LINEAR: Parameter = Parameter::new("linear", "Linear below", Extent:
     .paper("no such setting");
 
 const SCALE_MAX: Parameter = Parameter::new("max", "Largest loss", Extent::logarithmic(1e-2, 1e6))
-    .help("The loss at the end of the colour bar.")
+    .help("The loss at the upper end of the colour bar.")
+    .paper("no such setting");
+
+const SCALE_DEPTH: Parameter = Parameter::new("depth", "Depth below 0", Extent::logarithmic(1e-2, 1e6))
+    .help("How far the lower end of the colour bar is below 0.")
     .paper("no such setting");
 
 /// The usual scale, when it is first fixed from a menu and when its controls are reset.
-pub(in crate::app) const FIRST_SCALE: SymLog = SymLog { linear: 0.01, max: 10.0 };
+pub(in crate::app) const FIRST_SCALE: SymLog = SymLog::symmetric(0.01, 10.0);
 
 /// Shows the controls of the colour scale; `first` is the scale when it is first fixed.
 pub(in crate::app) fn color_scale(ui: &mut Ui, scale: &mut Option<SymLog>, first: SymLog) {
@@ -54,8 +58,17 @@ pub(in crate::app) fn color_scale(ui: &mut Ui, scale: &mut Option<SymLog>, first
         let (mut linear, mut max) = (ScaleEnd(scale.linear), ScaleEnd(scale.max));
         Control(&SCALE_LINEAR).show(ui, "", &mut linear, ScaleEnd(FIRST_SCALE.linear));
         Control(&SCALE_MAX).show(ui, "", &mut max, ScaleEnd(FIRST_SCALE.max));
+        let mut has_negative = scale.min < 0.0;
+        if ui.checkbox(&mut has_negative, "Colours for losses below 0").changed() {
+            scale.min = if has_negative { -max.0 } else { 0.0 };
+        }
+        if has_negative {
+            let mut depth = ScaleEnd(-scale.min);
+            Control(&SCALE_DEPTH).show(ui, "", &mut depth, ScaleEnd(-FIRST_SCALE.min));
+            scale.min = -depth.0;
+        }
         // The linear part lies inside the scale.
-        *scale = SymLog { linear: linear.0.min(max.0), max: max.0 };
+        *scale = SymLog { linear: linear.0.min(max.0), max: max.0, ..*scale };
     }
 }
 

@@ -2,6 +2,7 @@
 //! particles.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use egui::Ui;
 use valleyscope_experiments::view::{Camera, Orbit};
@@ -30,8 +31,8 @@ pub(super) struct Framing {
     /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
     bounds: Option<Bounds>,
     gathered: Option<BoundsInputs>,
-    /// The shown optimizers that have run away, and are not followed.
-    left_out: Vec<u32>,
+    /// The shown optimizers that have run away, and are not followed, with the places of their simulations.
+    left_out: Vec<(usize, u32)>,
 }
 
 /// The place and the direction from which a document is first looked at.
@@ -62,6 +63,7 @@ impl FirstLook {
 #[derive(Debug, PartialEq)]
 struct BoundsInputs {
     run_and_step: Option<(u64, u64)>,
+    places: Range<usize>,
     hidden: BTreeSet<u32>,
     start: [f64; 2],
 }
@@ -81,8 +83,9 @@ impl Framing {
         self.orbit = Some(orbit.limited());
     }
 
-    pub(super) fn left_out(&self) -> &[u32] {
-        &self.left_out
+    /// Returns the shown optimizers of the simulation at this place that have run away, and are not followed.
+    pub(super) fn left_out(&self, place: usize) -> Vec<u32> {
+        self.left_out.iter().filter(|(of, _)| *of == place).map(|(_, id)| *id).collect()
     }
 
     /// Makes the next document start with its own initial camera.
@@ -117,15 +120,13 @@ impl Framing {
         self.first = Some(first);
     }
 
-    /// Moves the camera to fit or to follow the particles. `aspect` is the width of the canvas over its height.
-    pub(super) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
-        self.gather(document, live);
+    /// Moves the camera to fit or to follow the particles of the simulations at these places. `aspect` is the width of
+    /// the canvas over its height.
+    pub(super) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, places: Range<usize>, aspect: f64) {
+        self.gather(document, live, places);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
-            // If all have run away, the view shows the start.
-            let bounds = bounds.unwrap_or(Bounds::of_point(start_xy(document)));
-            let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
-            self.camera = Some(fitted(&bounds, aspect, least));
+            self.camera = Some(self.fit(document, live, aspect));
             self.follower.stop();
         }
         if document.view.follow {
@@ -135,19 +136,36 @@ impl Framing {
         }
     }
 
+    /// Returns the camera that fits the shown particles and the start. Before the first step, when all particles are in
+    /// one place, it shows the landscape's home view and the start.
+    fn fit(&self, document: &Document, live: &Live, aspect: f64) -> Camera {
+        let start = Bounds::of_point(start_xy(document));
+        if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) {
+            let home = Camera::home(&document.spec.landscape);
+            let view = Bounds::of_view(home, aspect);
+            let with_start = view.union(start);
+            return if with_start == view { home } else { fitted(&with_start, aspect, 0.0) };
+        }
+        let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
+        // If all have run away, the view shows the start.
+        fitted(&self.bounds.unwrap_or(start), aspect, least)
+    }
+
     /// Determines the ensembles that belong in the view.
-    fn gather(&mut self, document: &Document, live: &Live) {
+    fn gather(&mut self, document: &Document, live: &Live, places: Range<usize>) {
         let start = start_xy(document);
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
-        let gathered = Some(BoundsInputs { run_and_step, hidden: live.hidden.clone(), start });
+        let hidden = live.hidden.clone();
+        let gathered = Some(BoundsInputs { run_and_step, places: places.clone(), hidden, start });
         if self.gathered == gathered {
             return;
         }
         self.gathered = gathered;
-        let boxes: Vec<Option<Bounds>> = live.visible().map(|view| bounds_of(view, start)).collect();
+        let visible = || places.clone().flat_map(|place| live.visible_in(place).map(move |view| (place, view)));
+        let boxes: Vec<Option<Bounds>> = visible().map(|(_, view)| bounds_of(view, start)).collect();
         let framed = FramedEnsembles::select(start, &boxes);
-        let outside = live.visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
-        self.left_out = outside.map(|(view, _)| view.optimizer).collect();
+        let outside = visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
+        self.left_out = outside.map(|((place, view), _)| (place, view.optimizer)).collect();
         self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { framed.bounds };
     }
 

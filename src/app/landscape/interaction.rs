@@ -39,8 +39,10 @@ enum Drag {
     Start,
 }
 
+/// The state of pointer actions on a canvas.
 #[derive(Debug, Default)]
 pub(super) struct Interaction {
+    /// The tool, which all canvases share.
     pub tool: Tool,
     drag: Drag,
 }

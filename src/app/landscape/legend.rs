@@ -2,13 +2,15 @@
 
 use egui::{Align2, Color32, FontId, Painter, Rect, Response, Sense, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
 use valleyscope_engine::optimizer::Marker;
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::significant;
 
 use super::layout::CanvasLayout;
 use super::marker::{color_of, draw_marker, marker_of};
+use crate::app::branches::{Branch, PALE};
 use crate::app::theme::text_width;
 use crate::app::{Document, Live};
-use crate::player::EnsembleView;
+use crate::player::{EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;
 /// The parts of the padding outside and inside of a row.
@@ -17,6 +19,8 @@ const ROW_PADDING: f32 = PADDING - ROW_MARGIN;
 const MARKER: f32 = 18.0;
 const GAP: f32 = 14.0;
 const HEADING: &str = "mean L";
+/// The text between the values of simulations side by side.
+const SEPARATOR: &str = " | ";
 const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
@@ -44,12 +48,13 @@ impl Row {
     }
 }
 
-fn rows(document: &Document, live: &Live) -> Vec<Row> {
-    let Some(snapshot) = &live.snapshot else { return Vec::new() };
-    let names = document.spec.shown_names();
+/// Returns the rows of the simulation `simulation` at a place.
+fn rows(simulation: &SimulationSpec, place: usize, live: &Live) -> Vec<Row> {
+    let Some(snapshot) = live.snapshot_of(place) else { return Vec::new() };
+    let names = simulation.shown_names();
     let row = |view: &EnsembleView| {
-        let index = document.spec.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
-        let spec = &document.spec.optimizers[index];
+        let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
+        let spec = &simulation.optimizers[index];
         let diverged = match view.sample.diverged {
             0 => String::new(),
             all if all as usize == view.particles => "all diverged".to_owned(),
@@ -67,12 +72,70 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
             },
             loss: significant(view.sample.loss.mean, 4),
             diverged,
-            marker: marker_of(&document.spec.optimizers, view.optimizer),
+            marker: marker_of(&simulation.optimizers, view.optimizer),
             color: color_of(spec),
             shown: !live.hidden.contains(&view.optimizer),
         })
     };
     snapshot.ensembles.iter().filter_map(row).collect()
+}
+
+/// The entry of a branch, whose particles are pale.
+struct Note {
+    /// The id of the branch.
+    id: u64,
+    label: String,
+    /// The label as it is drawn.
+    drawn: String,
+    /// The mean loss of each shown optimizer.
+    losses: String,
+}
+
+fn notes(document: &Document, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
+    let note = |(branch, session): (&Branch, &SessionView)| {
+        let label = branch.label(&live.marks, &document.spec);
+        let drawn = elided(&label, &width_of, [most; 2]);
+        Note { id: branch.id, drawn, losses: mean_losses(document, live, session), label }
+    };
+    live.pale().map(note).collect()
+}
+
+/// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".
+pub(super) fn mean_losses(document: &Document, live: &Live, session: &SessionView) -> String {
+    let loss = |view: &EnsembleView| {
+        let name = document.spec.name_of(view.optimizer)?;
+        Some(format!("{name} {}", significant(view.sample.loss.mean, 4)))
+    };
+    live.visible_of(session).filter_map(loss).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the rows of all simulations side by side: an optimizer of several simulations once, with its values in all
+/// of them.
+fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
+    const NOTHING: &str = "–";
+    let count = document.count();
+    let mut merged: Vec<(Row, Vec<String>, Vec<String>)> = Vec::new();
+    for (place, simulation) in document.specs().enumerate() {
+        for row in rows(simulation, place, live) {
+            let known = merged.iter().position(|(known, ..)| (known.id, &known.name) == (row.id, &row.name));
+            let index = known.unwrap_or(merged.len());
+            let [value, loss] = [row.value.clone(), row.loss.clone()];
+            if known.is_none() {
+                let nothing = || vec![NOTHING.to_owned(); count];
+                merged.push((row, nothing(), nothing()));
+            } else if merged[index].0.diverged.is_empty() {
+                merged[index].0.diverged = row.diverged;
+            }
+            merged[index].1[place] = value;
+            merged[index].2[place] = loss;
+        }
+    }
+    let joined = |(row, values, losses): (Row, Vec<String>, Vec<String>)| Row {
+        value: values.join(SEPARATOR),
+        loss: losses.join(SEPARATOR),
+        ..row
+    };
+    merged.into_iter().map(joined).collect()
 }
 
 /// Omits settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the first
@@ -94,6 +157,7 @@ pub(super) struct Legend {
     /// The area of the legend; empty without entries.
     pub area: Rect,
     rows: Vec<Row>,
+    notes: Vec<Note>,
     font: FontId,
     /// The height of a row, in points.
     line: f32,
@@ -105,11 +169,15 @@ impl Legend {
     pub(super) fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let mut rows = if layout.has_legend { rows(document, live) } else { Vec::new() };
+        let mut rows = if layout.has_legend { rows(&document.spec, 0, live) } else { Vec::new() };
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
         }
+        let notes = match layout.has_legend {
+            true => notes(document, live, width_of, NAME_SHARES[1] * canvas.width()),
+            false => Vec::new(),
+        };
         let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
         let names = widest(&|row| &row.drawn_name);
         let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
@@ -118,14 +186,15 @@ impl Legend {
             && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
         let shows_values = !compact || roomy;
         let values = if shows_values { values } else { widest(&|row| row.shown_value(false)) };
-        let width = MARKER + names + if values > 0.0 { GAP + values } else { 0.0 };
-        let lines = rows.len() + usize::from(shows_values);
+        let width = names + if values > 0.0 { GAP + values } else { 0.0 };
+        let width = MARKER + notes.iter().map(|note| width_of(&note.drawn)).fold(width, f32::max);
+        let lines = rows.len() + notes.len() + usize::from(shows_values);
         let size = vec2(width + 2.0 * PADDING, line * lines as f32 + 2.0 * PADDING - 4.0);
         let area = match rows.is_empty() {
             true => Rect::NOTHING,
             false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
         };
-        Legend { area, rows, font, line, shows_values }
+        Legend { area, rows, notes, font, line, shows_values }
     }
 
     /// Draws the legend. A click on a row hides or shows its ensemble.
@@ -149,6 +218,29 @@ impl Legend {
             row.show(&painter, response, row.shown_value(self.shows_values), &self.font, colors, live);
             top += self.line;
         }
+        for note in &self.notes {
+            let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
+            let response = ui.interact(area, ui.scope_id().with(("branch in legend", note.id)), Sense::hover());
+            note.show(&painter, response, &self.font);
+            top += self.line;
+        }
+    }
+}
+
+impl Note {
+    /// Draws the entry into the area of `response`.
+    fn show(&self, painter: &Painter, response: Response, font: &FontId) {
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, format!("Pale: {}", self.label)));
+        let (left, middle) = (response.rect.left() + ROW_PADDING, response.rect.center().y);
+        painter.circle_filled(pos2(left + 6.0, middle), 3.5, TEXT.gamma_multiply(PALE));
+        painter.text(
+            pos2(left + MARKER, middle),
+            Align2::LEFT_CENTER,
+            &self.drawn,
+            font.clone(),
+            Color32::from_gray(190),
+        );
+        response.on_hover_text(format!("{}\nMean loss: {}", self.label, self.losses));
     }
 }
 
@@ -196,20 +288,30 @@ impl Row {
     }
 }
 
-/// Shows the legend in rows above the canvas, for presentations.
-pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live) {
+/// The ensembles of a legend in rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// All, of which a click hides or shows one.
+    All,
+    Shown,
+}
+
+/// Shows the legend in rows above the canvas, for presentations, pictures, and landscapes side by side.
+pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) {
     let font = TextStyle::Body.resolve(ui.style());
     let visuals = ui.visuals();
     let colors = [visuals.text_color(), visuals.warn_fg_color, visuals.strong_text_color()];
     let line = (1.45 * font.size).round();
-    egui::Frame::NONE.inner_margin(egui::Margin { left: 8, right: 8, top: 4, bottom: 0 }).show(ui, |ui| {
+    let side = if which == Rows::All { 8 } else { 0 };
+    egui::Frame::NONE.inner_margin(egui::Margin { left: side, right: side, top: 4, bottom: 0 }).show(ui, |ui| {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
             ui.weak(HEADING);
             let most = ui.max_rect().width();
             // The widest usual value, so that entries stay where they are while the run goes on.
-            let reserved = text_width(ui, &font, WIDEST_VALUE);
-            for mut row in rows(document, live) {
+            let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
+            let rows = rows_side_by_side(document, live).into_iter();
+            for mut row in rows.filter(|row| row.shown || which == Rows::All) {
                 let width_of = |text: &str| text_width(ui, &font, text);
                 row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * most));
                 let names_and_value = width_of(&row.drawn_name) + GAP + width_of(&row.value).max(reserved);

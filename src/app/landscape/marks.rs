@@ -4,7 +4,8 @@ use super::interaction::start_xy;
 use super::layout::CanvasLayout;
 use super::projection::Projection;
 use crate::app::Document;
-use egui::{Color32, FontId, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
+use egui::text::{LayoutJob, TextWrapping};
+use egui::{Color32, Painter, Rect, Stroke, TextStyle, Ui, Vec2, pos2, vec2};
 
 /// The corners of a circle that lies on the surface in space.
 const CIRCLE: usize = 64;
@@ -43,45 +44,38 @@ pub(super) fn draw_start(painter: &Painter, canvas: Rect, projection: &Projectio
     }
 }
 
-/// Draws a caption onto the canvas.
-pub(super) fn draw_caption(ui: &Ui, layout: &CanvasLayout, text: &str, legend: Rect) {
-    let painter = ui.painter().with_clip_rect(layout.canvas);
-    let galley = painter.layout(text.to_owned(), layout.body.clone(), Color32::WHITE, layout.canvas.width() - 32.0);
-    let back = caption_area(layout.canvas, galley.size() + vec2(16.0, 10.0), legend);
-    painter.rect_filled(back, 5.0, Color32::from_black_alpha(165));
-    painter.galley(back.min + vec2(8.0, 5.0), galley, Color32::WHITE);
-}
-
-/// Returns the area of a caption: the upper left corner of the canvas, below the legend where that overlaps, or over
-/// the legend where there is no room below.
-fn caption_area(canvas: Rect, size: Vec2, legend: Rect) -> Rect {
-    let area = Rect::from_min_size(canvas.min + vec2(8.0, 8.0), size);
-    if !area.intersects(legend) {
-        return area;
-    }
-    let lowest = (canvas.bottom() - 8.0 - size.y).max(area.top());
-    let top = (legend.bottom() + 4.0).min(lowest);
-    area.translate(vec2(0.0, top - area.top()))
-}
-
-/// Names the ensembles that have run away out of view.
-pub(super) fn draw_run_away_note(
-    painter: &Painter,
-    canvas: Rect,
-    document: &Document,
-    left_out: &[u32],
-    font: &FontId,
-) {
+/// Names the ensembles that have run away out of view: above the canvas, where the note covers nothing, or at the lower
+/// end of a canvas that has no room around it.
+pub(super) fn draw_run_away_note(ui: &Ui, layout: &CanvasLayout, document: &Document, left_out: &[u32]) {
     let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
     if names.is_empty() {
         return;
     }
-    let text = format!("Run away, out of view: {}", names.join(", "));
-    let galley = painter.layout(text, font.clone(), Color32::from_rgb(255, 170, 120), canvas.width() - 24.0);
-    let at = pos2(canvas.left() + 12.0, canvas.bottom() - galley.size().y - 10.0);
-    let back = Rect::from_min_size(at, galley.size()).expand(4.0);
-    painter.rect_filled(back, 4.0, Color32::from_black_alpha(165));
-    painter.galley(at, galley, Color32::WHITE);
+    let text = format!("Run away: {}", names.join(", "));
+    let (painter, canvas) = (ui.painter(), layout.canvas);
+    let is_above = layout.has_axes;
+    let color = if is_above { ui.visuals().warn_fg_color } else { Color32::from_rgb(255, 170, 120) };
+    let mut job = LayoutJob::simple_singleline(text, layout.font.clone(), color);
+    job.wrap =
+        TextWrapping::truncate_at_width(if is_above { ABOVE_SHARE * canvas.width() } else { canvas.width() - 24.0 });
+    let galley = painter.layout_job(job);
+    let area = run_away_area(canvas, galley.size(), is_above);
+    if !is_above {
+        painter.rect_filled(area.expand(4.0), 4.0, Color32::from_black_alpha(165));
+    }
+    painter.galley(area.min, galley, color);
+}
+
+/// The share of the canvas's width that a note above it may take. The rest is left to the notes of the axes.
+const ABOVE_SHARE: f32 = 0.7;
+
+/// Returns the area of the note about ensembles that have run away.
+fn run_away_area(canvas: Rect, size: Vec2, is_above: bool) -> Rect {
+    let min = match is_above {
+        true => pos2(canvas.right() - 24.0 - size.x, canvas.top() - 3.0 - size.y),
+        false => pos2(canvas.left() + 12.0, canvas.bottom() - size.y - 10.0),
+    };
+    Rect::from_min_size(min, size)
 }
 
 /// Explains why there is no picture.
@@ -100,22 +94,13 @@ pub(super) fn no_gpu(ui: &Ui, canvas: Rect) {
 mod tests {
     use egui::{Rect, pos2, vec2};
 
-    use super::caption_area;
+    use super::run_away_area;
 
     #[test]
-    fn a_caption_stays_on_the_canvas_also_below_a_tall_legend() {
-        let canvas = Rect::from_min_size(pos2(10.0, 20.0), vec2(200.0, 150.0));
-        let size = vec2(180.0, 30.0);
-        let top = |legend_height: f32| {
-            let legend = Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, legend_height));
-            let area = caption_area(canvas, size, legend);
-            assert!(canvas.contains_rect(area), "{area}");
-            area.top()
-        };
-        assert_eq!(top(40.0), 28.0 + 40.0 + 4.0);
-        assert_eq!(top(400.0), 170.0 - 8.0 - 30.0);
-        assert_eq!(caption_area(canvas, size, Rect::NOTHING).min, pos2(18.0, 28.0));
-        let high = caption_area(canvas, vec2(180.0, 300.0), Rect::from_min_size(pos2(120.0, 28.0), vec2(82.0, 400.0)));
-        assert_eq!(high.top(), 28.0, "the beginning of a long caption is seen");
+    fn the_note_about_ensembles_out_of_view_covers_nothing_of_a_canvas_with_room_around_it() {
+        let canvas = Rect::from_min_size(pos2(60.0, 20.0), vec2(140.0, 110.0));
+        let area = run_away_area(canvas, vec2(98.0, 12.0), true);
+        assert!(!area.intersects(canvas) && area.left() > canvas.left() && area.right() < canvas.right(), "{area:?}");
+        assert!(canvas.contains_rect(run_away_area(canvas, vec2(98.0, 12.0), false)));
     }
 }

@@ -4,10 +4,13 @@ use egui::{Color32, Pos2, Rect, Ui, Vec2};
 
 use super::marker::{color_of, draw_marker, marker_of};
 use super::projection::Projection;
+use crate::app::branches::PALE;
 use crate::app::{Document, Live};
 
 /// The radius of the marker of a mean, in points.
 const RADIUS: f32 = 4.5;
+/// The factor of the radius for branches.
+const PALE_RADIUS: f32 = 0.8;
 /// The distance between means, in points, from which ensembles do not hide each other.
 const APART: f32 = 8.0;
 /// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same place.
@@ -63,6 +66,22 @@ pub(super) fn draw(ui: &Ui, canvas: Rect, document: &Document, means: &[Ensemble
         let marker = marker_of(&document.spec.optimizers, mean.id);
         let [fill, outline] = [color_of(spec), Color32::BLACK].map(|color| color.gamma_multiply(mean.opacity));
         painter.add(draw_marker(marker, mean.at, mean.scale * RADIUS, fill, outline));
+    }
+}
+
+/// Draws the markers of the means of branches, paler and smaller.
+pub(super) fn draw_pale(ui: &Ui, canvas: Rect, projection: &Projection, document: &Document, live: &Live) {
+    let painter = ui.painter().with_clip_rect(canvas);
+    for view in live.pale().flat_map(|(_, session)| live.visible_of(session)) {
+        let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer) else { continue };
+        let last = view.mean_path.last().map(|place| place.map(f64::from));
+        let Some(mark) = last.and_then(|xy| projection.mark(xy)).filter(|mark| mark.on(canvas).is_finite()) else {
+            continue;
+        };
+        let marker = marker_of(&document.spec.optimizers, spec.id);
+        let opacity = (1.5 * PALE).min(1.0) * mark.opacity();
+        let [fill, outline] = [color_of(spec), Color32::BLACK].map(|color| color.gamma_multiply(opacity));
+        painter.add(draw_marker(marker, mark.on(canvas), PALE_RADIUS * RADIUS, fill, outline));
     }
 }
 

@@ -21,6 +21,7 @@ mod projection;
 mod readout;
 mod space_axes;
 mod summary;
+mod titles;
 
 pub(super) use color_settings::{FIRST_SCALE, color_scale, colormap_name};
 pub use formula_panel::FormulaPanel;

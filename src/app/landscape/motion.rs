@@ -23,6 +23,13 @@ impl Bounds {
         Bounds { min: point, max: point }
     }
 
+    /// Returns the part of the plane that a camera shows with this aspect, width over height.
+    pub fn of_view(camera: Camera, aspect: f64) -> Self {
+        let half = [0.5 * camera.width, 0.5 * camera.width / aspect];
+        let [x, y] = camera.center;
+        Bounds { min: [x - half[0], y - half[1]], max: [x + half[0], y + half[1]] }
+    }
+
     pub fn union(self, other: Bounds) -> Self {
         Bounds {
             min: [self.min[0].min(other.min[0]), self.min[1].min(other.min[1])],

@@ -1,20 +1,44 @@
 //! Passes scenes and positions to the renderer on the GPU.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
 
-use crate::gpu::{Positions, Renderer, Scene};
-use crate::player::{EnsembleView, Snapshot};
+use crate::gpu::{EnsembleKey, Positions, Renderer, Scene};
+use crate::player::{EnsembleView, SessionView};
 
 /// The data that wait for their upload to the GPU. They are kept until the landscape is next painted, however long the
 /// window is hidden.
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
-    ensembles: BTreeMap<u32, Upload>,
-    /// The largest number of useful columns of each ensemble.
+    ensembles: BTreeMap<EnsembleKey, Upload>,
+    /// The largest number of useful columns of each ensemble that has trails.
     capacity: usize,
+}
+
+/// The number of a pane's own session in the names of ensembles.
+pub(super) const FIRST_SESSION: u64 = 0;
+
+/// The new data of a session that a pane shows.
+pub(super) struct SessionData<'a> {
+    /// The number of the session in the names of ensembles.
+    session: u64,
+    step: u64,
+    has_trails: bool,
+    ensembles: &'a [EnsembleView],
+}
+
+impl<'a> SessionData<'a> {
+    /// Returns the data of the pane's own session.
+    pub(super) fn own(step: u64, ensembles: &'a [EnsembleView]) -> SessionData<'a> {
+        SessionData { session: FIRST_SESSION, step, has_trails: true, ensembles }
+    }
+
+    /// Returns the data of a branch.
+    pub(super) fn branch(view: &'a SessionView) -> SessionData<'a> {
+        SessionData { session: view.id, step: view.step, has_trails: false, ensembles: &view.ensembles }
+    }
 }
 
 #[derive(Debug)]
@@ -22,6 +46,8 @@ struct Upload {
     /// The snapshot's track, on which the columns follow each other.
     track: u64,
     particles: usize,
+    /// Whether its particles have trails.
+    has_trails: bool,
     /// The columns of each snapshot, and the step of its last one.
     chunks: VecDeque<(u64, Arc<Vec<[f32; 2]>>)>,
     /// The number of positions in all chunks.
@@ -30,23 +56,16 @@ struct Upload {
 }
 
 impl Uploads {
-    /// Adds the new data of a snapshot, and removes ensembles that it does not have.
-    pub(super) fn absorb(&mut self, snapshot: &Snapshot) {
-        self.ensembles.retain(|id, _| snapshot.ensembles.iter().any(|view| view.optimizer == *id));
-        for view in &snapshot.ensembles {
-            let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(snapshot.track, view));
-            if (upload.track, upload.particles) != (snapshot.track, view.particles) {
-                *upload = Upload::empty(snapshot.track, view);
-            }
-            upload.mean_path = Arc::clone(&view.mean_path);
-            upload.waiting += view.columns.len();
-            upload.chunks.push_back((snapshot.step, Arc::clone(&view.columns)));
-            let most = self.capacity.max(1) * view.particles;
-            while let Some((_, oldest)) = upload.chunks.front()
-                && upload.waiting - oldest.len() >= most
-            {
-                upload.waiting -= oldest.len();
-                upload.chunks.pop_front();
+    /// Adds the new data of sessions on a track, and removes ensembles that they do not have.
+    pub(super) fn absorb<'a>(&mut self, track: u64, sessions: impl IntoIterator<Item = SessionData<'a>>) {
+        let mut before = std::mem::take(&mut self.ensembles);
+        for SessionData { session, step, has_trails, ensembles } in sessions {
+            for view in ensembles {
+                let key = EnsembleKey { session, optimizer: view.optimizer };
+                let known = before.remove(&key).filter(|it| (it.track, it.particles) == (track, view.particles));
+                let mut upload = known.unwrap_or_else(|| Upload::empty(track, has_trails, view));
+                upload.absorb(step, view, upload.columns(self.capacity));
+                self.ensembles.insert(key, upload);
             }
         }
     }
@@ -56,13 +75,13 @@ impl Uploads {
     }
 
     fn hand_over(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, renderer: &mut Renderer) {
-        let ids: Vec<u32> = self.ensembles.keys().copied().collect();
-        renderer.retain(&ids);
+        let keys: Vec<EnsembleKey> = self.ensembles.keys().copied().collect();
+        renderer.retain(&keys);
         for (&ensemble, upload) in &mut self.ensembles {
             if upload.chunks.is_empty() {
                 continue;
             }
-            let (run, particles, capacity) = (upload.track, upload.particles, self.capacity);
+            let (run, particles, capacity) = (upload.track, upload.particles, upload.columns(self.capacity));
             for (step, columns) in upload.chunks.drain(..) {
                 let positions = Positions { run, ensemble, particles, capacity, step, columns: &columns };
                 renderer.push_positions(device, queue, positions);
@@ -74,13 +93,33 @@ impl Uploads {
 }
 
 impl Upload {
-    fn empty(track: u64, view: &EnsembleView) -> Self {
+    fn empty(track: u64, has_trails: bool, view: &EnsembleView) -> Self {
         Upload {
             track,
             particles: view.particles,
+            has_trails,
             chunks: VecDeque::new(),
             waiting: 0,
             mean_path: Arc::clone(&view.mean_path),
+        }
+    }
+
+    /// Returns the number of useful columns; `capacity` is that of an ensemble with trails.
+    fn columns(&self, capacity: usize) -> usize {
+        if self.has_trails { capacity } else { capacity.min(1) }
+    }
+
+    /// Adds the data of an ensemble at this step, and drops the oldest ones beyond `columns`.
+    fn absorb(&mut self, step: u64, view: &EnsembleView, columns: usize) {
+        self.mean_path = Arc::clone(&view.mean_path);
+        self.waiting += view.columns.len();
+        self.chunks.push_back((step, Arc::clone(&view.columns)));
+        let most = columns.max(1) * view.particles;
+        while let Some((_, oldest)) = self.chunks.front()
+            && self.waiting - oldest.len() >= most
+        {
+            self.waiting -= oldest.len();
+            self.chunks.pop_front();
         }
     }
 }
@@ -93,14 +132,37 @@ pub(super) fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads
     uploads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Creates the renderer for the window's device, once.
+/// The renderers of the window's device, one for each pane: the first is made at the start, others when a pane is first
+/// drawn.
+struct Renderers {
+    format: wgpu::TextureFormat,
+    panes: HashMap<usize, Renderer>,
+}
+
+impl Renderers {
+    fn of_pane(&mut self, device: &wgpu::Device, pane: usize) -> &mut Renderer {
+        self.panes.entry(pane).or_insert_with(|| Renderer::new(device, self.format, 1))
+    }
+}
+
+/// Creates the renderers for the window's device, once.
 pub(super) fn install(render_state: &RenderState) {
-    let renderer = Renderer::new(&render_state.device, render_state.target_format, 1);
-    render_state.renderer.write().callback_resources.insert(renderer);
+    let mut renderers = Renderers { format: render_state.target_format, panes: HashMap::new() };
+    renderers.of_pane(&render_state.device, 0);
+    render_state.renderer.write().callback_resources.insert(renderers);
+}
+
+/// Removes the renderers of the panes from this one on, with their buffers.
+pub(super) fn remove_from(render_state: &RenderState, pane: usize) {
+    if let Some(renderers) = render_state.renderer.write().callback_resources.get_mut::<Renderers>() {
+        renderers.panes.retain(|other, _| *other < pane);
+    }
 }
 
 /// The paint callback of one frame's landscape.
 pub(super) struct LandscapeCallback {
+    /// The number of the pane.
+    pub pane: usize,
     pub scene: Scene,
     pub uploads: SharedUploads,
 }
@@ -114,7 +176,8 @@ impl CallbackTrait for LandscapeCallback {
         _encoder: &mut wgpu::CommandEncoder,
         resources: &mut CallbackResources,
     ) -> Vec<wgpu::CommandBuffer> {
-        if let Some(renderer) = resources.get_mut::<Renderer>() {
+        if let Some(renderers) = resources.get_mut::<Renderers>() {
+            let renderer = renderers.of_pane(device, self.pane);
             lock(&self.uploads).hand_over(device, queue, renderer);
             return renderer.prepare(device, queue, &self.scene).into_iter().collect();
         }
@@ -127,7 +190,7 @@ impl CallbackTrait for LandscapeCallback {
         pass: &mut wgpu::RenderPass<'static>,
         resources: &CallbackResources,
     ) {
-        if let Some(renderer) = resources.get::<Renderer>() {
+        if let Some(renderer) = resources.get::<Renderers>().and_then(|renderers| renderers.panes.get(&self.pane)) {
             renderer.paint(pass);
         }
     }
@@ -136,7 +199,7 @@ impl CallbackTrait for LandscapeCallback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::player::Player;
+    use crate::player::{Player, Snapshot};
     use valleyscope_engine::landscape::LandscapeSpec;
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
     use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults};
@@ -157,6 +220,10 @@ mod tests {
         player.wait_snapshot(std::time::Duration::from_secs(60)).expect("a first snapshot")
     }
 
+    fn absorb(uploads: &mut Uploads, Snapshot { track, step, ensembles, .. }: &Snapshot) {
+        uploads.absorb(*track, [SessionData::own(*step, ensembles)]);
+    }
+
     #[test]
     fn a_hidden_window_keeps_the_newest_columns_and_no_more() {
         let mut uploads = Uploads::default();
@@ -165,20 +232,21 @@ mod tests {
         for step in 0..1000 {
             snapshot.step = step;
             snapshot.ensembles[0].columns = Arc::new(vec![[step as f32, 0.0]; 10]);
-            uploads.absorb(&snapshot);
+            absorb(&mut uploads, &snapshot);
         }
-        let upload = &uploads.ensembles[&4];
+        let key = EnsembleKey { session: FIRST_SESSION, optimizer: 4 };
+        let upload = &uploads.ensembles[&key];
         assert_eq!(upload.waiting, 20 * 10);
         let steps: Vec<u64> = upload.chunks.iter().map(|(step, _)| *step).collect();
         assert_eq!(steps, (980..1000).collect::<Vec<_>>());
 
         snapshot.track += 1;
         snapshot.step = 0;
-        uploads.absorb(&snapshot);
-        assert_eq!(uploads.ensembles[&4].waiting, 10, "a new run or a seek discards the columns of the old one");
+        absorb(&mut uploads, &snapshot);
+        assert_eq!(uploads.ensembles[&key].waiting, 10, "a new run or a seek discards the columns of the old one");
 
         snapshot.ensembles.clear();
-        uploads.absorb(&snapshot);
+        absorb(&mut uploads, &snapshot);
         assert!(uploads.ensembles.is_empty(), "an ensemble that is gone is forgotten");
     }
 }

@@ -147,8 +147,7 @@ impl SurfaceCache {
         let heights = match self.sampled.as_ref().filter(is_same) {
             Some((.., heights)) => Arc::clone(heights),
             None => {
-                let loss = |xy| landscape.loss(xy);
-                let heights = Arc::new(HeightField::sample(loss, camera, scale));
+                let heights = Arc::new(HeightField::of(landscape, camera, scale));
                 self.sampled = Some((landscape.clone(), camera, *scale, Arc::clone(&heights)));
                 heights
             }

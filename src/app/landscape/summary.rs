@@ -2,6 +2,7 @@
 
 use valleyscope_experiments::view::ticks::{grouped, significant};
 
+use super::legend::mean_losses;
 use super::projection::Projection;
 use crate::app::{Document, Live};
 use crate::player::Playback;
@@ -39,6 +40,10 @@ pub(super) fn summary(document: &Document, live: &Live, projection: &Projection,
             text += ", run away and not followed";
         }
         text += ".";
+    }
+    for (branch, session) in live.pale() {
+        let label = branch.label(&live.marks, &document.spec);
+        text += &format!(" Pale: {label}, mean loss {}.", mean_losses(document, live, session));
     }
     if let Some(particle) = live.selected {
         text += &format!(" Particle {} is selected.", particle.particle + 1);

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use valleyscope_experiments::preset::{LandscapePreset, Preset};
-use valleyscope_experiments::view::{Camera, Orbit};
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::{Beside, LandscapePreset, LessonDraft, LessonStep, Preset};
+use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
 
 use super::editor::LandscapeEditor;
 use crate::app::controls::Pins;
@@ -22,9 +23,22 @@ pub(super) struct LandscapeMemory {
     origin: String,
     current: String,
     file: Option<PathBuf>,
+    /// The lesson, if it was edited. It need not be valid yet.
+    #[serde(default)]
+    lesson: Option<EditedLesson>,
     lesson_step: usize,
     pace: PlaybackPace,
     view: ViewState,
+}
+
+/// A lesson with unsaved changes, and what its steps change.
+#[derive(Debug, Serialize, Deserialize)]
+struct EditedLesson {
+    simulation: SimulationSpec,
+    view: Option<ViewSettings>,
+    #[serde(default)]
+    beside: Vec<Beside>,
+    steps: Vec<LessonStep>,
 }
 
 /// The view of the landscape.
@@ -38,6 +52,12 @@ pub(super) struct ViewState {
     pub selected: Option<(u32, usize)>,
     /// The ids of hidden optimizers.
     pub hidden: BTreeSet<u32>,
+    /// The place of the simulation that the controls set.
+    #[serde(default)]
+    pub chosen: usize,
+    /// Whether landscapes side by side have cameras of their own.
+    #[serde(default)]
+    pub has_own_cameras: bool,
     pub plots: PlotChoices,
     /// The sliders that presentations show.
     #[serde(default)]
@@ -54,11 +74,17 @@ pub(super) struct Restored {
 impl LandscapeMemory {
     pub(super) fn new(editor: &LandscapeEditor, pace: PlaybackPace, view: ViewState) -> LandscapeMemory {
         let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
+        let saved = &editor.saved_state().preset;
+        let lesson = (editor.draft.lesson.steps != saved.lesson).then(|| {
+            let LessonDraft { simulation, view, beside, steps } = editor.draft.lesson.clone();
+            EditedLesson { simulation, view, beside, steps }
+        });
         LandscapeMemory {
-            origin: text(editor.saved_state().preset.clone()),
-            // Without the lesson, which belongs to the saved preset and need not fit any more.
-            current: text(LandscapePreset { lesson: Vec::new(), ..editor.preset() }),
+            origin: text(saved.clone()),
+            // Without the lesson, which need not be valid.
+            current: text(editor.present_preset()),
             file: editor.file().map(Path::to_owned),
+            lesson,
             lesson_step: editor.lesson_step(),
             pace,
             view,
@@ -71,8 +97,15 @@ impl LandscapeMemory {
         let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
         let origin = preset(&self.origin, "the preset of the last session")?;
         let current = preset(&self.current, "the last session")?;
-        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
-        let editor = LandscapeEditor::restored(origin, self.file, document, self.lesson_step);
+        let beside = current.beside_at(0, &current.simulation).map_err(|error| error.to_string())?;
+        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default(), beside };
+        let lesson = self.lesson.map(|EditedLesson { simulation, view, beside, steps }| LessonDraft {
+            simulation,
+            view,
+            beside,
+            steps,
+        });
+        let editor = LandscapeEditor::restored(origin, self.file, document, lesson, self.lesson_step);
         let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
         Ok(Restored { editor, pace, view: self.view })
     }

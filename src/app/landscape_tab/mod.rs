@@ -3,7 +3,10 @@
 mod actions;
 mod draw;
 mod editor;
+mod export;
+mod lesson_editor;
 mod memory;
+mod past;
 mod presentation;
 mod view_menu;
 
@@ -16,25 +19,31 @@ use valleyscope_engine::simulation::{ParticleId, Record};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::ViewSettings;
 
-use super::animation::{AnimationExport, Subject};
+use super::animation::AnimationExport;
 use super::controls::ControlsPanel;
 use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::exports::Exports;
 use super::figure_export::FigureExport;
 use super::keys::Keys;
 use super::landscape::{FormulaPanel, LandscapePanel};
+use super::lesson;
+use super::lesson_stage::LessonStage;
 use super::live::{Action, LandscapeAction, Live, Requests};
 use super::menu_item;
 use super::opened::OpenedContent;
+use super::picture::PictureOptions;
 use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
 use super::player_link::PlayerLink;
+use super::setting_animation::SettingAnimations;
 use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow};
 use super::timeline::{self, TimelineBar};
 use super::wake::Wake;
 use crate::player::PlayerCommand;
 use editor::LandscapeEditor;
+use lesson_editor::LessonEditor;
 use memory::{LandscapeMemory, Restored, ViewState};
 
 /// The time between two snapshots of a player whose landscape is not shown.
@@ -57,7 +66,14 @@ pub(super) struct LandscapeTab {
     picture_export: PictureExport,
     figure_export: FigureExport,
     animation: AnimationExport,
+    /// What pictures and animations show; that of the window's theme before the first.
+    picture_options: Option<PictureOptions>,
+    exports: Exports,
     timeline: TimelineBar,
+    stage: LessonStage,
+    lesson_editor: LessonEditor,
+    /// The settings that move by themselves.
+    animated: SettingAnimations,
     /// The pending record of a session to be saved.
     recording: Option<Receiver<Record>>,
     /// The area in which the landscape was last drawn.
@@ -75,6 +91,9 @@ impl RegisteredTab for LandscapeTab {
             timeline::KEYS[1],
             timeline::KEYS[2],
             timeline::KEYS[3],
+            timeline::KEYS[4],
+            timeline::KEYS[5],
+            timeline::KEYS[6],
             ("R", "Restart at step 0"),
             ("F", "Follow the particles, or stop following"),
             ("3", "Show the landscape as a surface in space, or from above"),
@@ -116,7 +135,12 @@ impl RegisteredTab for LandscapeTab {
             picture_export: PictureExport::default(),
             figure_export: FigureExport::default(),
             animation: AnimationExport::default(),
+            picture_options: None,
+            exports: Exports::default(),
             timeline: TimelineBar::default(),
+            stage: LessonStage::default(),
+            lesson_editor: LessonEditor::default(),
+            animated: SettingAnimations::default(),
             recording: None,
             area: None,
         };
@@ -149,8 +173,11 @@ impl Tab for LandscapeTab {
         let mut preset = self.preset();
         if self.editor.file().is_none() && self.editor.is_dirty() {
             let mut before = self.editor.saved_state().preset.clone();
-            // The settings of the present lesson step are no change.
-            before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+            if preset.lesson_misfit().is_some() {
+                // It is saved without the lesson, with the settings of the present step, which are no change.
+                preset.simulation = self.editor.present_preset().simulation;
+                before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+            }
             let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
             preset.title = titled.title().to_owned();
             preset.description = titled.description().to_owned();
@@ -161,7 +188,7 @@ impl Tab for LandscapeTab {
     /// Undoes or redoes. A restored lesson step starts its run as when it was first shown.
     fn undo_or_redo(&mut self, step: HistoryStep) {
         let lesson_step = self.editor.lesson_step();
-        self.editor.undo_or_redo(step);
+        self.undo_or_redo_in_time(step);
         if self.editor.lesson_step() != lesson_step {
             self.begin_document();
             self.play_lesson_step();
@@ -186,11 +213,13 @@ impl Tab for LandscapeTab {
 
     fn to_memory(&self) -> Memory {
         let view = ViewState {
-            playing: self.animation.plays_after().unwrap_or(self.live.is_playing()),
+            playing: self.live.is_playing(),
             camera: Some(self.landscape.camera()),
             orbit: self.landscape.orbit(),
             selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
             hidden: self.live.hidden.clone(),
+            chosen: self.live.chosen,
+            has_own_cameras: self.live.has_own_cameras,
             plots: self.diagnostics.choices(),
             pins: self.controls.pins.clone(),
         };
@@ -199,11 +228,14 @@ impl Tab for LandscapeTab {
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
+        self.animated.begin_frame(&self.editor.draft.document.spec);
         if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
-            requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(record))));
+            requests
+                .actions
+                .push(Action::AskToSave(Box::new(self.editor.session_draft(record, self.live.records_beside()))));
         }
-        self.player.hold(!(frame.is_window_visible && self.is_drawn(frame.is_shown)));
+        self.player.hold(!(frame.is_window_visible && frame.is_shown));
     }
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
@@ -211,40 +243,45 @@ impl Tab for LandscapeTab {
     }
 
     fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
-        let document = &mut self.editor.draft.document;
-        requests.actions.extend(self.picture_export.ui(ctx, &mut self.landscape, document, &mut self.live));
-        if self.figure_export.is_open() {
-            let preset = self.preset();
-            requests.actions.extend(self.figure_export.ui(ctx, &preset));
+        self.show_exports(ctx, requests);
+        if self.figure_export.is_open()
+            && let Some(subject) = self.figure_subject()
+        {
+            requests.actions.extend(self.figure_export.ui(ctx, &subject));
         }
-        let document = &mut self.editor.draft.document;
-        let subject = Subject { panel: &mut self.landscape, document, live: &mut self.live };
-        self.animation.ui(ctx, subject, requests);
     }
 
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
-        self.wake.show(self.is_drawn(is_shown));
-        if !self.animation.is_recording() {
-            let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
-            let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
-            if let Some(reason) = begun_by.filter(|_| under_way) {
-                requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
-            }
+        self.wake.show(is_shown);
+        self.animated.advance(ctx, &mut self.editor.draft.document.spec, &self.live);
+        self.begin_future();
+        let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
+        let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
+        if let Some(reason) = begun_by.filter(|_| under_way) {
+            requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
         }
-        let spec = &self.editor.draft.document.spec;
+        let document = &self.editor.draft.document;
+        self.live.chosen = self.live.chosen.min(document.count() - 1);
         let is_simulated = |selected: ParticleId| {
-            selected.particle < spec.particles.get()
-                && spec.optimizers.iter().any(|optimizer| optimizer.id == selected.optimizer && optimizer.enabled)
+            document.specs().any(|spec| {
+                selected.particle < spec.particles.get()
+                    && spec.optimizers.iter().any(|optimizer| optimizer.id == selected.optimizer && optimizer.enabled)
+            })
         };
         if self.live.selected.is_some_and(|selected| !is_simulated(selected)) {
             self.live.selected = None;
             self.player.send(PlayerCommand::Select(None));
         }
-        self.editor.record_for_undo(ctx);
+        self.record_for_undo(ctx);
     }
 
     fn area(&self) -> Option<Rect> {
         self.area
+    }
+
+    fn ended_by_escape(&self) -> Option<PlayerCommand> {
+        let looped = self.live.snapshot.as_ref().and_then(|snapshot| snapshot.looped);
+        looped.map(|_| PlayerCommand::Loop(None))
     }
 
     fn handle_keys(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
@@ -252,13 +289,12 @@ impl Tab for LandscapeTab {
             requests.actions.extend(is_asked.then_some(Action::Landscape(action)));
         };
         ask(keys.pressed_once(Key::R), LandscapeAction::Restart);
-        if let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) {
-            let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
-            ask(next, LandscapeAction::GoToStep(step + 1));
-            let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
-            ask(back, LandscapeAction::GoToStep(step.saturating_sub(1)));
+        let is_on_timeline = self.timeline.has_focus(keys.ctx());
+        if let Some(pace) = timeline::pressed_speed(keys, self.pace, is_on_timeline) {
+            self.pace = pace;
+            requests.actions.push(Action::Notify(format!("Speed: {}", pace.words())));
         }
-        if !keys.is_control_focused() || self.timeline.has_focus(keys.ctx()) {
+        if !keys.is_control_focused() || is_on_timeline {
             requests.actions.extend(timeline::pressed(keys).map(Action::Landscape));
         }
         if keys.pressed_once(Key::F) {
@@ -271,6 +307,28 @@ impl Tab for LandscapeTab {
         }
     }
 
+    /// Goes through the lesson. A field in which text is typed loses the focus, so that its value is taken first.
+    fn handle_clicker(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+        let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) else { return };
+        let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
+        let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
+        if !next && !back {
+            return;
+        }
+        let to = if next { step + 1 } else { step - 1 };
+        requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(to)));
+        let ctx = keys.ctx();
+        if let Some(field) = ctx.memory(|memory| memory.focused()).filter(|_| ctx.text_edit_focused()) {
+            ctx.memory_mut(|memory| memory.surrender_focus(field));
+        }
+    }
+
+    fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
+        ui.separator();
+        let text = if self.editor.lesson().is_some() { lesson::EDIT } else { "Begin a lesson…" };
+        menu_item::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
+    }
+
     fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
         let mut item = |text, action| menu_item::item(ui, text, "", Action::Landscape(action), requests);
         item("Export picture…", LandscapeAction::OpenPictureExport);
@@ -281,7 +339,13 @@ impl Tab for LandscapeTab {
 
     fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {
         // They have no effect on other tabs.
-        ui.add_enabled_ui(is_shown, |ui| view_menu::show(ui, &mut self.editor.draft.document.view));
+        ui.add_enabled_ui(is_shown, |ui| {
+            view_menu::show(ui, &mut self.editor.draft.document.view);
+            if ui.button("Animate settings…").clicked() {
+                self.animated.open();
+                ui.close();
+            }
+        });
         ui.separator();
     }
 }
@@ -297,24 +361,27 @@ impl LandscapeTab {
         &self.live
     }
 
-    /// Returns whether the landscape is drawn, in the shown tab or for an animation.
-    fn is_drawn(&self, is_shown: bool) -> bool {
-        is_shown || self.animation.is_recording()
-    }
-
     /// Returns the landscape as a preset. Its view is kept while it does not follow the particles, and the direction from
     /// which it is seen in space.
     fn preset(&self) -> LandscapePreset {
         let mut preset = self.editor.preset();
-        if let Some(view) = preset.view.as_mut() {
-            if !view.follow {
-                view.camera = Some(self.landscape.camera());
-            }
-            if view.space {
-                view.orbit = Some(self.landscape.orbit());
-            }
+        if preset.view.as_ref() == Some(&self.editor.draft.document.view) {
+            preset.view = Some(self.view());
         }
         preset
+    }
+
+    /// Returns the view with its camera while it does not follow the particles, and the direction from which it is seen
+    /// in space.
+    fn view(&self) -> ViewSettings {
+        let mut view = self.editor.draft.document.view.clone();
+        if !view.follow {
+            view.camera = Some(self.landscape.camera());
+        }
+        if view.space {
+            view.orbit = Some(self.landscape.orbit());
+        }
+        view
     }
 
     /// Restores the view of the last session.
@@ -323,6 +390,8 @@ impl LandscapeTab {
             self.landscape.restore_view(&self.editor.draft.document, camera, view.orbit);
         }
         self.live.hidden = view.hidden;
+        self.live.has_own_cameras = view.has_own_cameras;
+        self.live.chosen = view.chosen.min(self.editor.draft.document.count() - 1);
         self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
         self.player.send(PlayerCommand::Select(self.live.selected));
     }
@@ -331,11 +400,8 @@ impl LandscapeTab {
         let begin = Instant::now();
         while let Some(snapshot) = self.player.next_snapshot() {
             self.landscape.absorb(&snapshot);
-            if !self.animation.is_recording() {
-                self.player.show_settings(&mut self.editor.draft.document, &snapshot);
-            }
-            self.live.marks.update(&snapshot.record);
-            self.live.snapshot = Some(snapshot);
+            self.player.show_settings(&mut self.editor.draft.document, &snapshot);
+            self.live.take(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {
                 break;
             }

@@ -4,8 +4,9 @@ use egui::{Align, Layout, Panel, Ui, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
 
 use super::LandscapeTab;
-use super::draw::ROOM_FOR_PLOTS;
+use super::draw::{ROOM_FOR_PLOTS, chosen};
 use crate::app::controls::SliderId;
+use crate::app::lesson_stage::LessonStage;
 use crate::app::live::Requests;
 use crate::app::transport;
 use crate::app::window_layout::WindowLayout;
@@ -20,16 +21,32 @@ impl LandscapeTab {
     pub(super) fn draw_presentation(&mut self, ui: &mut Ui, layout: &WindowLayout, requests: &mut Requests) {
         Panel::bottom("presentation bar").show(ui, |ui| {
             ui.add_space(2.0);
-            self.timeline.ui(ui, &self.editor.draft.document, &self.live, requests);
+            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+            live.chosen = live.chosen.min(document.count() - 1);
+            chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
             self.bar(ui, requests);
             ui.add_space(1.0);
         });
         let has_room = ui.available_width() >= ROOM_FOR_PLOTS;
-        if has_room && self.diagnostics.is_presented(layout.plots) {
+        let staged = self.staged();
+        let landscape = &self.editor.draft.document.spec.landscape;
+        let has_plots = self.diagnostics.is_presented(landscape, layout.plots);
+        if has_room && (has_plots || staged.is_some()) {
             let width = PLOTS * ui.available_width();
             let (document, live) = (&mut self.editor.draft.document, &mut self.live);
             Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
-                self.diagnostics.presentation(ui, document, live, requests);
+                match &staged {
+                    Some(step) if has_plots => {
+                        let height = LessonStage::share(step) * ui.available_height();
+                        let panel = Panel::top("presented stage").resizable(false).exact_size(height);
+                        panel.show(ui, |ui| self.stage.ui(ui, step, &document.spec, true));
+                    }
+                    Some(step) => self.stage.ui(ui, step, &document.spec, true),
+                    None => {}
+                }
+                if has_plots {
+                    self.diagnostics.presentation(ui, document, live, requests);
+                }
             });
         }
         self.draw_landscape(ui, true, requests);
@@ -39,7 +56,8 @@ impl LandscapeTab {
     /// the row of the state.
     fn bar(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let of_lesson = self.editor.lesson_sliders();
-        let spec = &mut self.editor.draft.document.spec;
+        let place = self.live.chosen;
+        let Some(spec) = self.editor.draft.document.specs_mut().nth(place) else { return };
         let sliders = self.controls.pins.sliders(of_lesson, spec);
         if let [slider] = sliders.as_slice() {
             ui.horizontal(|ui| {

@@ -2,6 +2,7 @@
 
 use egui::{ComboBox, Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
+use valleyscope_engine::noise::NoiseParameterName;
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::parameter::Extent;
 use valleyscope_engine::quantity::PointCount;
@@ -103,7 +104,9 @@ fn optimizers_with(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl
 /// Returns the quantities that an axis can vary.
 fn choices(spec: &SweepSpec) -> Vec<Quantity> {
     let parameters = LandscapeParameterName::of(&spec.landscape).map(Quantity::Landscape);
-    let mut choices: Vec<Quantity> = parameters.chain([Quantity::Noise, Quantity::Steps]).collect();
+    let of_noise = NoiseParameterName::of(&spec.noise).map(Quantity::NoiseParameter);
+    let mut choices: Vec<Quantity> = parameters.chain([Quantity::Noise]).chain(of_noise).collect();
+    choices.push(Quantity::Steps);
     if spec.landscape.kind() == LandscapeKind::Valley {
         choices.push(Quantity::Dimension);
     }

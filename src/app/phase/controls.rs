@@ -4,10 +4,11 @@ use std::ops::RangeInclusive;
 
 use egui::{Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
+use valleyscope_engine::noise::NoiseParameterName;
 use valleyscope_engine::parameter::{self, Parameter};
 use valleyscope_engine::quantity::{Dimension, Range, Replicates, StartCoordinate, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
-use valleyscope_engine::sweep::{Average, Quantity, SweepSpec};
+use valleyscope_engine::sweep::{Average, Metric, Quantity, SweepSpec};
 
 use super::axis_controls::{axis, axis_of};
 use super::optimizer_controls::optimizers;
@@ -15,6 +16,7 @@ use crate::app::controls::{LandscapeChange, landscape_choice, landscape_editor, 
 use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
+use crate::app::text_editor::TextTab;
 use crate::app::typed::TypedField;
 
 /// Shows the controls of a sweep, and a fault beside its field.
@@ -102,7 +104,7 @@ fn number_field(ui: &mut Ui, of: &Parameter, mut value: f64, range: RangeInclusi
 fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
     let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
     let before = spec.landscape;
-    match landscape_choice(ui, "sweep", &mut spec.landscape, requests) {
+    match landscape_choice(ui, TextTab::Sweep, &mut spec.landscape, requests) {
         Some(LandscapeChange::Chosen) => {
             spec.start = None;
             keep_axes(spec, &before);
@@ -114,13 +116,16 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) 
         None => {}
     }
     // The axis of a parameter that a new text lacks stays until the text has it again.
-    landscape_editor(ui.ctx(), "sweep", &mut spec.landscape);
+    landscape_editor(ui.ctx(), TextTab::Sweep, &mut spec.landscape);
+    if !spec.metric.is_of(&spec.landscape) {
+        spec.metric = Metric::default();
+    }
     for name in LandscapeParameterName::of(&spec.landscape) {
         if !is_axis(spec, Quantity::Landscape(name)) {
             landscape_parameter(ui, name, &mut spec.landscape);
         }
     }
-    noise(ui, spec, is_axis(spec, Quantity::Noise));
+    noise(ui, spec);
     let has_dimensions = spec.landscape.valley().is_some();
     if has_dimensions && !is_axis(spec, Quantity::Dimension) {
         number!(ui, parameter::DIMENSION, spec.dimension, Dimension);
@@ -147,10 +152,17 @@ fn start(ui: &mut Ui, spec: &mut SweepSpec) {
     }
 }
 
-/// Shows the choice of the noise, and fields for its parameters; without one for σ if an axis varies it.
-fn noise(ui: &mut Ui, spec: &mut SweepSpec, is_axis: bool) {
-    noise_choice(ui, "noise of the sweep", &mut spec.noise);
-    for (index, (of, value)) in spec.noise.parameters().enumerate().skip(usize::from(is_axis)) {
+/// Shows the choice of the noise, and fields for the parameters that no axis varies.
+fn noise(ui: &mut Ui, spec: &mut SweepSpec) {
+    noise_choice(ui, TextTab::Sweep, &mut spec.noise);
+    let landscape = spec.landscape;
+    keep_axes(spec, &landscape);
+    let quantities =
+        [Quantity::Noise].into_iter().chain(NoiseParameterName::of(&spec.noise).map(Quantity::NoiseParameter));
+    for ((index, (of, value)), quantity) in spec.noise.parameters().enumerate().zip(quantities) {
+        if [&spec.rows.of, &spec.columns.of].contains(&&quantity) {
+            continue;
+        }
         if let Some(number) = number_field(ui, &of.parameter, value, of.range.min..=of.range.max) {
             spec.noise.set(index, of.nearest(number)).expect("it was brought into the range");
         }
@@ -166,15 +178,18 @@ fn landscape_parameter(ui: &mut Ui, name: LandscapeParameterName, landscape: &mu
     }
 }
 
-/// Replaces the axes of parameters that only the landscape before had, and the dimension that only the valley has.
+/// Replaces the axes of parameters that only the landscape before had or that the noise lacks, and the dimension that only
+/// the valley has.
 fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
     if spec.landscape.kind() != LandscapeKind::Valley {
         spec.dimension = Dimension::of::<2>();
     }
-    let (landscape, others) = (spec.landscape, [spec.columns.of.clone(), spec.rows.of.clone()]);
+    let (landscape, noise) = (spec.landscape, spec.noise);
+    let others = [spec.columns.of.clone(), spec.rows.of.clone()];
     for (axis, other) in [&mut spec.rows, &mut spec.columns].into_iter().zip(others) {
         let is_lost = match &axis.of {
             Quantity::Landscape(name) => before.get(name.key()).is_some() && landscape.get(name.key()).is_none(),
+            Quantity::NoiseParameter(name) => noise.get(name.key()).is_none(),
             Quantity::Dimension => landscape.kind() != LandscapeKind::Valley,
             _ => false,
         };

@@ -7,7 +7,6 @@ use egui::{Button, Color32, ComboBox, DragValue, Galley, Label, RichText, TextFo
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::export::ExportKind;
-use super::metric_names::METRICS;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
 use super::titled_diagram::TitledDiagram;
@@ -21,10 +20,14 @@ const MENU_LINE: f32 = 360.0;
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
         ui.add_space(4.0);
+        if !self.metrics().contains(&self.look.metric) {
+            self.look.metric = Metric::default();
+        }
         self.map_choice(ui);
         ui.horizontal_wrapped(|ui| {
             ui.label("By");
-            for (metric, name) in METRICS {
+            for metric in self.metrics() {
+                let name = metric.label(&self.diagrams.present.spec().landscape);
                 ui.selectable_value(&mut self.look.metric, metric, name);
             }
         });
@@ -43,6 +46,12 @@ impl PhasePanel {
                 }
             });
         }
+    }
+
+    /// Returns the metrics that the landscapes of the displayed diagram and of the controls have.
+    fn metrics(&self) -> Vec<Metric> {
+        let draft = self.preset().sweep.landscape;
+        Metric::of(&self.diagrams.present.spec().landscape).filter(|metric| metric.is_of(&draft)).collect()
     }
 
     fn map_choice(&mut self, ui: &mut Ui) {
@@ -255,7 +264,7 @@ fn maps(diagram: &Diagram) -> Vec<Map> {
 /// Returns the name of a map.
 pub(super) fn name_of(map: Map, diagram: &Diagram, metric: Metric) -> String {
     match map.subject(diagram) {
-        Some(subject) => format!("{subject}: {}", map.quantity(metric)),
+        Some(subject) => format!("{subject}: {}", map.quantity(&diagram.spec().landscape, metric)),
         None if map == (Map::Winner { certainty: true }) => "Winner, paler where less certain".to_owned(),
         None => "Winner".to_owned(),
     }

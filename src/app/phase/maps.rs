@@ -51,7 +51,7 @@ impl PhasePanel {
         let Some(beside) = self.diagrams.kept(number) else { return };
         let look = MapLook { map: self.look.map.within(&beside.diagram), ..self.look };
         self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
-        let marker = pixel_landscape::marker(simulation, beside.spec());
+        let marker = pixel_landscape::position_of(simulation, beside.spec());
         let picture = &self.picture_beside;
         let view = MapView { name: "Diagram beside", diagram: &beside.diagram, picture, bar, is_stale: false };
         let pointed = map_view::show(ui, &view, marker, None);
@@ -65,7 +65,7 @@ impl PhasePanel {
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, bar, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), bar);
-        let pointed = map_view::show(ui, &view, pixel_landscape::marker(simulation, spec), self.chosen);
+        let pointed = map_view::show(ui, &view, pixel_landscape::position_of(simulation, spec), self.chosen);
         let MapResponse { hovered, clicked, kept, moved, dragged } = pointed;
         // In a coarse picture, the pixel that represents the place.
         let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));

@@ -9,7 +9,6 @@ mod export;
 mod map_options;
 mod map_view;
 mod maps;
-mod metric_names;
 mod optimizer_controls;
 mod panel;
 mod picture;
@@ -21,4 +20,5 @@ mod tab;
 mod titled_diagram;
 
 pub(super) use panel::PhasePanel;
+pub(super) use pixel_landscape::position_of;
 pub(super) use titled_diagram::ExportedDiagram;

@@ -12,7 +12,7 @@ use super::axis_controls::{count, unswept_note};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::live::{Action, Requests};
-use crate::app::text_editor::{self, TextEditor};
+use crate::app::text_editor::{self, TextEditor, TextTab};
 use crate::app::theme::legible;
 use crate::figure::optimizer_colors;
 
@@ -90,7 +90,7 @@ fn usual_color(spec: &SweepSpec, colors: &[[u8; 3]], index: usize) -> [u8; 3] {
 }
 
 fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {
-    TextEditor::new(("sweep", id), owner)
+    TextEditor::new(TextTab::Sweep, id, owner)
 }
 
 /// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it; returns its id.

@@ -233,7 +233,7 @@ impl PhasePanel {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, simulation, requests);
         });
-        self.editor.record_for_undo(ui.ctx());
+        self.editor.record_for_undo(ui.ctx(), |_| ());
     }
 
     /// Starts the diagram of the settings under the controls, if they have changed.

@@ -92,7 +92,7 @@ impl MapPicture {
             let color_key = ColorKey {
                 scale: look.map.scale(&filled, look.metric),
                 legend: look.map.legend_with(&filled, look.metric, unknown),
-                label: look.map.quantity(look.metric),
+                label: look.map.quantity(&diagram.spec().landscape, look.metric),
             };
             let image = look.map.image_with(&filled, look.metric, unknown);
             // The panel may be gone.

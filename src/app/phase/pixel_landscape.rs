@@ -5,7 +5,7 @@ use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RatedRul
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
-use valleyscope_experiments::preset::{FormatVersion, LandscapePreset};
+use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::ticks::significant;
 
 use crate::figure::{axis_label, optimizer_colors};
@@ -27,13 +27,8 @@ pub(super) fn landscape(
     let row = value(&spec.rows, diagram.rows()[pixel[0]]);
     let column = value(&spec.columns, diagram.columns()[pixel[1]]);
     Some(LandscapePreset {
-        version: FormatVersion,
-        title: format!("{row}, {column}"),
         description: format!("A pixel of the diagram \"{title}\", each optimizer at its best learning rate there."),
-        simulation: simulation(diagram, pixel, cell, metric)?,
-        view: None,
-        lesson: Vec::new(),
-        changes: Vec::new(),
+        ..LandscapePreset::new(format!("{row}, {column}"), simulation(diagram, pixel, cell, metric)?)
     })
 }
 
@@ -77,6 +72,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
     match of {
         Quantity::Landscape(name) => simulation.landscape.get(name.key()),
         Quantity::Noise => Some(simulation.noise.sigma()),
+        Quantity::NoiseParameter(name) => simulation.noise.get(name.key()),
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
         Quantity::Of(hyperparameter, ids) => {
@@ -87,7 +83,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
 }
 
 /// Returns the position of the landscape's settings on a diagram: values of row and column.
-pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
+pub(crate) fn position_of(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
     let is_axis = [&sweep.rows.of, &sweep.columns.of].contains(&&Quantity::Dimension);
     if simulation.landscape.kind() != sweep.landscape.kind() || (sweep.dimension.get() > 2 && !is_axis) {
         return None;
@@ -106,6 +102,12 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
             }
         }
         Quantity::Noise => simulation.noise = simulation.noise.with_sigma(Noise::clamped(value)),
+        Quantity::NoiseParameter(name) => {
+            if let Some(index) = simulation.noise.index(name.key()) {
+                let nearest = simulation.noise.info().parameters[index].nearest(value);
+                simulation.noise.set(index, nearest).expect("it was brought into the range");
+            }
+        }
         Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
         Quantity::Dimension => {}
         Quantity::Of(hyperparameter, ids) => {

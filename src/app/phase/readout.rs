@@ -10,7 +10,6 @@ use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::{beyond, fixed, significant};
 
-use super::metric_names::METRICS;
 use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::app::theme::legible;
 use crate::figure::{axis_label, optimizer_colors};
@@ -42,7 +41,11 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
 fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     let comparison = cell.comparison(metric);
     let Some(winner) = comparison.winner else {
-        ui.label("No winner: the best scores are equal.");
+        let mut scores = (0..cell.averages.len()).map(|index| cell.score(index, metric).value);
+        ui.label(match scores.any(f64::is_finite) {
+            true => "No winner: the best scores are equal.",
+            false => "No winner: every optimizer diverged.",
+        });
         return;
     };
     let names = diagram.spec().shown_names();
@@ -162,7 +165,7 @@ fn number(value: f64) -> String {
 
 /// Shows the average over learning rates, with standard errors.
 fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    let (_, name) = METRICS[metric as usize];
+    let name = metric.label(&diagram.spec().landscape);
     let average = match diagram.spec().average {
         Average::Mean => "Mean",
         Average::Median => "Median",

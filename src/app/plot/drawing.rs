@@ -1,7 +1,10 @@
 //! The drawing of a curve in a plot: its line, its band, error bars and single points.
 
-use egui::Color32;
+use egui::{Color32, Stroke};
 use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, PlotPoints, PlotUi, Points};
+use valleyscope_experiments::view::Dash;
+
+use super::dashed_line::DashedLine;
 
 /// Clamps a place far outside of the view, whose exact distance does not matter and would overflow pixels.
 fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
@@ -52,6 +55,19 @@ pub(in crate::app) fn dashes(
 ) {
     let line = Line::new(name, PlotPoints::from(near_line(places, view))).style(LineStyle::Dashed { length });
     plot.line(line.color(color).width(width).allow_hover(false));
+}
+
+/// Draws a line with a dash pattern.
+pub(in crate::app) fn dashed(
+    plot: &mut PlotUi<'_>,
+    name: &str,
+    places: &[[f64; 2]],
+    width: f32,
+    dash: Dash,
+    color: Color32,
+    view: [f64; 2],
+) {
+    plot.add(DashedLine::new(name, near_line(places, view), Stroke::new(width, color), dash));
 }
 
 /// Fills the area between the low and the high ends `[x, low, high]`.

@@ -5,13 +5,15 @@
 //! screen readers.
 
 mod curve_item;
+mod dashed_line;
 mod drawing;
 mod frame;
 mod readout;
 mod zoom;
 
 pub(super) use curve_item::{CurveItem, install as install_curves};
-pub(super) use drawing::{band, dashes, error_bar, line, near_line, point};
+pub(super) use dashed_line::lengths as dash_lengths;
+pub(super) use drawing::{band, dashed, dashes, error_bar, line, near_line, point};
 pub(super) use frame::{PlotAxis, PlotFrame, ShownPlot};
 pub(super) use readout::{LeavingCurve, readout};
 pub(super) use zoom::Zoom;

@@ -52,6 +52,8 @@ impl Valleyscope {
             }
             Action::Undo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Undo),
             Action::Redo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Redo),
+            Action::CopyPreset => self.copy_preset(ctx),
+            Action::PastePreset => self.ask_paste(ctx),
             Action::OpenPreset => self.dialogs.files.ask_open(),
             Action::Open(preset) => self.open(ctx, OpenedContent::Preset(preset), None),
             Action::OpenFile(path) => self.dialogs.files.open(path),

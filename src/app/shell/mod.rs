@@ -1,6 +1,7 @@
 //! The app as a whole, which connects the tabs, the dialogs and the files.
 
 mod actions;
+mod clipboard;
 mod closing;
 mod draw;
 mod events;
@@ -63,6 +64,8 @@ pub struct Valleyscope {
     device_lost: bool,
     exit_state: ExitState,
     quitting: Quitting,
+    /// The time, by egui's clock, at which the clipboard's text was asked for.
+    paste_asked: Option<f64>,
     /// The computing time from which dropping a diagram needs a question.
     worth_asking: Duration,
     /// The window's title as it was last set.
@@ -110,6 +113,7 @@ impl Valleyscope {
             device_lost: false,
             exit_state,
             quitting: Quitting::No,
+            paste_asked: None,
             worth_asking,
             title: String::new(),
             unreadable,
@@ -213,6 +217,7 @@ impl eframe::App for Valleyscope {
         }
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
+        self.take_paste(ui.ctx());
         keyboard::handle(ui.ctx(), self.layout.presentation.as_mut(), &mut self.tabs, &mut requests);
         if !self.is_black() {
             self.panels(ui, &mut requests);

@@ -21,6 +21,35 @@ const LANGUAGE: &[(&str, &str)] = &[
     ("# …", "a comment"),
 ];
 
+/// The tab whose settings a text is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::app) enum TextTab {
+    Simulation,
+    Sweep,
+    Training,
+    Scan,
+}
+
+impl TextTab {
+    /// Returns the tab's part of the identity of widgets.
+    pub(in crate::app) fn key(self) -> &'static str {
+        match self {
+            TextTab::Simulation => "landscape",
+            TextTab::Sweep => "sweep",
+            TextTab::Training => "training",
+            TextTab::Scan => "scan",
+        }
+    }
+
+    /// Returns when a changed text takes effect.
+    fn effect(self) -> &'static str {
+        match self {
+            TextTab::Simulation => "in the next step",
+            TextTab::Sweep | TextTab::Training | TextTab::Scan => "at the next start",
+        }
+    }
+}
+
 /// The text being typed; kept when the program ends, as a preset holds no text with a mistake.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -32,24 +61,36 @@ struct Draft {
     of: (String, String),
     #[serde(skip)]
     mistake: Option<Mistake>,
+    /// Whether the name and the text were read since the program started.
+    #[serde(skip)]
+    is_read: bool,
+}
+
+impl Draft {
+    /// Returns whether the name or the text was refused. A name is read once it is entered, a text as it is typed.
+    fn is_refused(&self) -> bool {
+        let Draft { name, text, of, mistake, is_read, .. } = self;
+        mistake.is_some() || (!is_read && (name, text) != (&of.0, &of.1))
+    }
 }
 
 /// The editor of the text of an optimizer's rule or of a landscape, in a tab.
 pub(in crate::app) struct TextEditor<'a, K> {
-    /// Identifies the edited rule or landscape: the tab, and the optimizer in it.
-    of: (&'static str, u32),
+    tab: TextTab,
+    /// The id of the edited optimizer; 0 for a landscape.
+    optimizer: u32,
     /// The owner of the text in names of fields.
     owner: &'a str,
     kind: PhantomData<K>,
 }
 
 impl<'a, K: TypedKind> TextEditor<'a, K> {
-    pub(in crate::app) fn new(of: (&'static str, u32), owner: &'a str) -> TextEditor<'a, K> {
-        TextEditor { of, owner, kind: PhantomData }
+    pub(in crate::app) fn new(tab: TextTab, optimizer: u32, owner: &'a str) -> TextEditor<'a, K> {
+        TextEditor { tab, optimizer, owner, kind: PhantomData }
     }
 
     fn id(&self) -> Id {
-        Id::unique((K::WORDS.noun, "text", self.of))
+        Id::unique((K::WORDS.noun, "text", (self.tab.key(), self.optimizer)))
     }
 
     /// Opens the window, or raises it.
@@ -57,12 +98,10 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         ctx.data_mut(|data| data.get_persisted_mut_or_default::<Draft>(self.id()).is_open = true);
     }
 
-    /// Returns whether the typed text has a mistake, so that `spec` differs from it.
+    /// Returns whether the typed name or text has a mistake, so that `spec` differs from it.
     pub(in crate::app) fn has_mistake(&self, ctx: &Context, spec: &K::Spec) -> bool {
         let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
-        in_force(K::of(spec))
-            .zip(draft)
-            .is_some_and(|(in_force, draft)| in_force == draft.of && draft.text != draft.of.1)
+        in_force(K::of(spec)).zip(draft).is_some_and(|(in_force, draft)| in_force == draft.of && draft.is_refused())
     }
 
     /// Shows the window if it is open, and applies the typed text as soon as it has no mistake.
@@ -73,10 +112,10 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
         if draft.of != in_force {
             let (name, text) = in_force.clone();
-            draft = Draft { is_open: true, name, text, of: in_force, mistake: None };
+            draft = Draft { is_open: true, name, text, of: in_force, mistake: None, is_read: true };
         }
-        // A mistake is not kept with its text.
-        let is_back = draft.text != draft.of.1 && draft.mistake.is_none();
+        // A mistake is not kept with its name and text.
+        let is_unread = !std::mem::replace(&mut draft.is_read, true);
         let screen = ctx.content_rect();
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
         let title = format!("{}: {}", self.owner, K::WORDS.noun);
@@ -86,7 +125,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let window = window.default_size(size).default_pos(screen.max - size - vec2(16.0, 110.0));
         let is_changed = window.show(ctx, |ui| self.fields(ui, kind, &mut draft)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
-        if is_back || is_changed == Some(true) {
+        if is_unread || is_changed == Some(true) {
             match K::read(&draft.name, &draft.text) {
                 Ok(kind) => {
                     kind.make_latest();
@@ -136,7 +175,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let noun = K::WORDS.noun;
         let text = match mistake {
             None => {
-                let when = if self.of.0 == "landscape" { "in the next step" } else { "at the next start" };
+                let when = self.tab.effect();
                 RichText::new(format!("The {noun} is valid. Changes take effect {when}.")).weak()
             }
             Some(Mistake { message, .. }) => {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use egui::{CollapsingHeader, Label, RichText, Ui};
-use valleyscope_engine::landscape::{FormulaError, LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::parameter::BoundedParameter;
 
 use super::{Mistake, TypedKind, Words, read_as};
@@ -37,10 +37,7 @@ impl TypedKind for LandscapeKind {
     const LONGEST_NAME: usize = LandscapeFormula::LONGEST_NAME;
 
     fn read(name: &str, text: &str) -> Result<LandscapeKind, Mistake> {
-        LandscapeFormula::new(name, text).map(LandscapeKind::Formula).map_err(|error| match error {
-            FormulaError::Text(error) => Mistake { message: format!("In {error}"), range: Some(error.range) },
-            other => Mistake { message: other.to_string(), range: None },
-        })
+        Ok(LandscapeKind::Formula(LandscapeFormula::new(name, text)?))
     }
 
     fn latest() -> Vec<LandscapeKind> {

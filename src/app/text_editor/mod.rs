@@ -5,13 +5,16 @@ mod editor;
 mod landscape;
 mod rule;
 
-pub(super) use editor::TextEditor;
+pub(super) use editor::{TextEditor, TextTab};
 pub(super) use landscape::{gradient, landscape_as_text};
 pub(super) use rule::{replace_rule, rule_as_text};
 
 use std::ops::Range;
 
 use egui::Ui;
+use valleyscope_engine::typed_text::TypedError;
+
+use super::form;
 
 /// Update rules or landscapes: the built-in ones and the typed ones.
 pub(super) trait TypedKind: Copy + PartialEq + 'static {
@@ -76,8 +79,23 @@ pub(super) struct Mistake {
     pub range: Option<Range<usize>>,
 }
 
+impl From<TypedError> for Mistake {
+    fn from(error: TypedError) -> Mistake {
+        match error {
+            TypedError::Text { mistake, .. } => {
+                Mistake { message: format!("In {mistake}"), range: Some(mistake.range) }
+            }
+            other => Mistake { message: other.to_string(), range: None },
+        }
+    }
+}
+
 /// Shows the entries of a menu: built in, typed before, or new; returns the chosen one.
 pub(super) fn choices<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
+    form::scrolled_list(ui, |ui| entries(ui, chosen))
+}
+
+fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     let mut choice = None;
     let mut offer = |ui: &mut Ui, kind: K| {
         let mut entry = ui.selectable_label(chosen == Some(kind), kind.title());

@@ -2,7 +2,7 @@
 
 use egui::{ComboBox, Ui};
 use valleyscope_engine::optimizer::program::text_of;
-use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule, TypedRuleError};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 
 use super::{Mistake, TypedKind, Words, choices, read_as};
 
@@ -37,10 +37,7 @@ impl TypedKind for RuleKind {
     const LONGEST_NAME: usize = TypedRule::LONGEST_NAME;
 
     fn read(name: &str, text: &str) -> Result<RuleKind, Mistake> {
-        TypedRule::new(name, text).map(RuleKind::Typed).map_err(|error| match error {
-            TypedRuleError::Text(error) => Mistake { message: format!("In {error}"), range: Some(error.range) },
-            other => Mistake { message: other.to_string(), range: None },
-        })
+        Ok(RuleKind::Typed(TypedRule::new(name, text)?))
     }
 
     fn latest() -> Vec<RuleKind> {
@@ -85,7 +82,7 @@ pub(in crate::app) fn replace_rule(
     usual: fn(RuleKind) -> RuleSpec,
 ) -> Option<String> {
     let before = *rule;
-    let combo = ComboBox::from_id_salt(("rule", name)).selected_text(rule.name()).height(500.0);
+    let combo = ComboBox::from_id_salt(("rule", name)).selected_text(rule.name()).height(f32::INFINITY);
     let shown = combo.show_ui(ui, |ui| {
         if let Some(kind) = choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind()) {
             *rule = usual(kind).in_place_of(&before);

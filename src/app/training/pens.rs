@@ -86,6 +86,6 @@ pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
     match pen.dash {
         Dash::Solid => None,
         Dash::Dashed => Some([5.0, 2.5]),
-        Dash::Dotted => Some([2.0, 2.5]),
+        Dash::Dotted | Dash::DashDotted => Some([2.0, 2.5]),
     }
 }

@@ -53,6 +53,7 @@ impl CurvesExport {
             names,
             horizontal,
             plots: self.plots.iter().map(|plot| plot.plot(&drawn)).collect(),
+            marks: Vec::new(),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::app::form;
 use crate::app::live::{Action, Requests};
 use crate::app::number;
 use crate::app::preset_catalog::PresetCatalog;
-use crate::app::text_editor::{self, TextEditor};
+use crate::app::text_editor::{self, TextEditor, TextTab};
 use crate::app::typed::TypedField;
 
 const FIELD_WIDTH: f32 = 84.0;
@@ -156,7 +156,7 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
 fn rules(ui: &mut Ui, value: &mut RuleSpec, requests: &mut Requests) {
     let notice = text_editor::replace_rule(ui, "Optimizer", value, RuleSpec::in_training);
     requests.actions.extend(notice.map(Action::Notify));
-    let editor = TextEditor::<RuleKind>::new(("training", 0), value.name());
+    let editor = TextEditor::<RuleKind>::new(TextTab::Training, 0, value.name());
     if value.kind().typed().is_some()
         && form::small_button(ui, true, "Edit text", "Text of the optimizer", "The rule as text")
     {
@@ -279,7 +279,7 @@ fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
 
 /// Makes the editor of the text of a scan's optimizer.
 fn scanned(index: usize, owner: &str) -> TextEditor<'_, RuleKind> {
-    TextEditor::new(("scan", index as u32), owner)
+    TextEditor::new(TextTab::Scan, index as u32, owner)
 }
 
 fn batch_sizes(text: &str) -> Result<Vec<BatchSize>, String> {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use valleyscope_engine::quantity::ParticleCount;
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
 
 use super::{FigureArgs, LandscapeView, trainings};
+use crate::cli::beside::with_beside;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::runs::find::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
@@ -142,10 +144,13 @@ impl Plan {
         }
     }
 
-    fn of_landscape(mut preset: LandscapePreset, args: &FigureArgs) -> Result<Plan, Failure> {
-        let particles = &mut preset.simulation.particles;
-        if args.quick && particles.get() > QUICK_PARTICLES as usize {
-            *particles = ParticleCount::new(QUICK_PARTICLES).expect("within the range");
+    fn of_landscape(preset: LandscapePreset, args: &FigureArgs) -> Result<Plan, Failure> {
+        let mut preset = with_beside(preset, &args.beside)?;
+        let others = preset.beside.iter_mut().filter_map(|beside| beside.simulation.as_mut());
+        for SimulationSpec { particles, .. } in std::iter::once(&mut preset.simulation).chain(others) {
+            if args.quick && particles.get() > QUICK_PARTICLES as usize {
+                *particles = ParticleCount::new(QUICK_PARTICLES).expect("within the range");
+            }
         }
         let is_in_space = preset.view.as_ref().is_some_and(|view| view.space);
         if let Some(view) = args.view.filter(|view| (*view == LandscapeView::Space) != is_in_space) {

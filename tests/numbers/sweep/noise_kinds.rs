@@ -2,10 +2,12 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use valleyscope::sweep_pool::{Pool, Sweep};
-use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
+use valleyscope_engine::noise::{NoiseKind, NoiseParameterName, NoiseSpec};
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::quantity::{StartSpread, StepCount};
-use valleyscope_engine::sweep::{Backend, LearningRates, PixelOrder, Precision, SweepJob, SweepOptimizer, SweepSpec};
+use valleyscope_engine::sweep::{
+    Axis, Backend, LearningRates, PixelOrder, Precision, Quantity, Spacing, SweepJob, SweepOptimizer, SweepSpec,
+};
 
 use super::specs::{backends, bits, count, odd, only, optimizer, rules_of_whole_parameters, runs, runs_with, sgd};
 use crate::noise_kinds::{heavy_tailed, of_kind};
@@ -64,6 +66,24 @@ fn each_kind_of_noise_gives_the_same_diagram_on_any_number_of_threads() {
         let paper = SweepSpec { noise: NoiseKind::Multiplicative.into(), ..spec.clone() };
         let [here, there] = [&spec, &paper].map(|spec| bits(&runs(Precision::Single, spec, [1, 2], 0..11)));
         assert!(here != there, "{:?}", spec.noise);
+    }
+}
+
+#[test]
+fn an_axis_of_the_tails_gives_the_runs_of_each_noise() {
+    let noise = heavy_tailed(1.0, 3.0);
+    let of = Quantity::NoiseParameter(NoiseParameterName::of(&noise).next().expect("it has ν"));
+    assert_eq!((of.name(), of.parameter(&odd(2).landscape).label), ("degrees_of_freedom", "Degrees of freedom ν"));
+    let freedoms = [2.5, 20.0];
+    let columns = Axis { of, from: freedoms[0], to: freedoms[1], count: count(2), spacing: Spacing::Linear };
+    let swept = SweepSpec { noise, columns, ..odd(2) };
+    for (column, freedom) in freedoms.into_iter().enumerate() {
+        // σ is 1 in this column.
+        let sigma =
+            Axis { of: Quantity::Noise, from: 1.0 - column as f64, to: 2.0 - column as f64, ..swept.columns.clone() };
+        let fixed = SweepSpec { noise: heavy_tailed(1.0, freedom), columns: sigma, ..odd(2) };
+        let [found, expected] = [&swept, &fixed].map(|spec| bits(&runs(Precision::Double, spec, [1, column], 0..11)));
+        assert!(found == expected, "ν = {freedom}");
     }
 }
 

@@ -44,6 +44,7 @@ fn curves() -> Curves {
                 curves: vec![CurveLines { index: 0, raw: Vec::new(), line: vec![vec![[50.0, 0.9]]], band: Vec::new() }],
             },
         ],
+        marks: Vec::new(),
     }
 }
 

@@ -1,12 +1,15 @@
 //! The figure of a landscape.
 
+use std::collections::BTreeSet;
+
+use base64::Engine;
 use resvg::usvg::roxmltree::Document;
 use valleyscope::figure::{Figure, FigureError, Format, Options, PAGE_MM, Trajectories, TrajectoriesError};
-use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
-use valleyscope_engine::simulation::Simulation;
-use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_engine::quantity::{LearningRate, Noise, StartCoordinate};
+use valleyscope_engine::simulation::{Setting, Simulation};
+use valleyscope_experiments::preset::{Beside, LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, ViewSettings};
 
 use super::scan_pictures::{frames, near, paths, texts};
@@ -104,11 +107,102 @@ fn the_file_describes_its_content() {
 }
 
 #[test]
-fn only_the_papers_valley_has_the_papers_floor() {
+fn the_loss_along_a_depth_is_drawn_inside_its_panel() {
     let mut preset = short();
-    preset.simulation.landscape = LandscapeSpec::new(LandscapeKind::River);
+    for (kind, has_depth) in [
+        (LandscapeKind::PowerValley, true),
+        (LandscapeKind::BoundedValley, true),
+        (LandscapeKind::Quadratic, false),
+        (LandscapeKind::Rosenbrock, false),
+        (LandscapeKind::Beale, false),
+    ] {
+        preset.simulation.landscape = LandscapeSpec::new(kind);
+        let svg = drawn(&preset, PAGE_MM);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        let texts = texts(&document);
+        let is_there = |part: &str| texts.iter().any(|(text, ..)| text.contains(part));
+        assert!(!is_there("−cu"), "{}", kind.key());
+        assert_eq!(is_there("loss on the axis of u, L(u, v = 0)"), has_depth, "{}", kind.key());
+        assert_eq!(is_there("depth u"), has_depth, "{}", kind.key());
+        if has_depth {
+            // The floor lies inside its panel, whatever the losses of the optimizers.
+            let [left, top, right, bottom] = frames(&document)[ALONG_FLOOR];
+            let floor = &paths(&document, "#787878", MEAN)[0];
+            let is_inside =
+                |[x, y]: &[f64; 2]| (left - 0.1..=right + 0.1).contains(x) && (top - 0.1..=bottom + 0.1).contains(y);
+            assert!(floor.len() > 1 && floor.iter().all(is_inside), "{}: {floor:?}", kind.key());
+        }
+    }
+}
+
+/// Returns the picture of the landscape.
+fn picture(document: &Document<'_>) -> image::RgbImage {
+    let image = document.descendants().find(|node| node.has_tag_name("image")).expect("a picture");
+    let link = image.attribute(("http://www.w3.org/1999/xlink", "href")).expect("an address");
+    let data = link.strip_prefix("data:image/png;base64,").expect("an embedded PNG file");
+    let png = base64::engine::general_purpose::STANDARD.decode(data).expect("base64");
+    image::load_from_memory(&png).expect("a PNG file").to_rgb8()
+}
+
+#[test]
+fn losses_that_are_no_numbers_are_hatched() {
+    let mut preset = short();
+    let formula = LandscapeFormula::new("Half a plane", "L = ln(x) + y^2").expect("a loss");
+    preset.simulation.landscape = LandscapeSpec::new(LandscapeKind::Formula(formula));
+    preset.simulation.start.x = StartCoordinate::clamped(1.0);
+    let camera = Camera { center: [0.0, 0.0], width: 4.0 };
+    preset.view = Some(ViewSettings { camera: Some(camera), follow: false, ..ViewSettings::default() });
     let svg = drawn(&preset, PAGE_MM);
-    assert!(svg.contains("loss on the axis of u, L(u, v = 0)") && !svg.contains("−cu"), "{svg}");
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let picture = picture(&document);
+    let [lines, between] = [[56; 3], [107; 3]];
+    for y in (0..picture.height()).step_by(7) {
+        let row: Vec<[u8; 3]> = (0..picture.width()).map(|x| picture.get_pixel(x, y).0).collect();
+        let (left, right) = row.split_at(row.len() / 2);
+        assert!(left.contains(&lines) && left.contains(&between), "row {y}");
+        assert!(left.iter().all(|rgb| [lines, between].contains(rgb)), "row {y}");
+        assert!(right.iter().all(|rgb| ![lines, between].contains(rgb)), "row {y}");
+    }
+    // The lines are slanted.
+    let first = |y: u32| (0..picture.width()).position(|x| picture.get_pixel(x, y).0 == between);
+    assert_ne!(first(0), first(1));
+}
+
+#[test]
+fn the_axis_of_losses_has_at_least_two_labels() {
+    let mut preset = short();
+    for slope in [0.1, 0.137, 0.7, 3.3] {
+        preset.simulation.landscape.set("slope", slope).expect("a slope");
+        for width_mm in [85.0, 120.0, PAGE_MM] {
+            let svg = drawn(&preset, width_mm);
+            let document = Document::parse(&svg).expect("well-formed XML");
+            for frame in [OVER_STEPS, ALONG_FLOOR] {
+                // Two labels with different values are expected there.
+                axes(&document, frame);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_name_of_the_losses_axis_in_space_touches_no_label() {
+    for (min, max) in [(-5.0, 5.0), (0.0, 10.0)] {
+        let mut preset = short();
+        preset.view = Some(ViewSettings {
+            space: true,
+            scale: Some(SymLog { linear: 0.01, min, max }),
+            ..ViewSettings::default()
+        });
+        for width_mm in [85.0, PAGE_MM] {
+            let svg = drawn(&preset, width_mm);
+            let document = Document::parse(&svg).expect("well-formed XML");
+            let texts = texts(&document);
+            let (_, x, y) = texts.iter().find(|(text, ..)| *text == "loss L").expect("the axis");
+            let nearest = texts.iter().filter(|(text, at, _)| *text != "loss L" && (at - x).abs() < 30.0);
+            let distance = nearest.map(|(.., height)| (height - y).abs()).fold(f64::INFINITY, f64::min);
+            assert!(distance > 7.0, "{distance} points at {width_mm} mm with {max}");
+        }
+    }
 }
 
 #[test]
@@ -136,23 +230,27 @@ fn trajectories_lead_from_the_start_to_where_the_simulation_ends() {
 
 #[test]
 fn contour_lines_have_the_losses_of_their_levels() {
-    let scale = SymLog { linear: 0.01, max: 0.5 };
+    contours_have_their_levels(SymLog::symmetric(0.01, 0.5));
+    contours_have_their_levels(SymLog { linear: 0.01, min: -0.03, max: 0.5 });
+}
+
+fn contours_have_their_levels(scale: SymLog) {
     let mut preset = short();
     preset.view = Some(ViewSettings { scale: Some(scale), ..ViewSettings::default() });
     let svg = drawn(&preset, PAGE_MM);
     let document = Document::parse(&svg).expect("well-formed XML");
     let ([x, y], [left, _, right, _]) = (axes(&document, GROUND), frames(&document)[GROUND]);
     let landscape = preset.simulation.landscape.landscape();
-    let mut levels = std::collections::BTreeSet::new();
+    let mut levels = BTreeSet::new();
     let lines = ["#000000", "#ffffff"].map(|color| paths(&document, color, CONTOUR)).concat();
     for [at_x, at_y] in lines.into_iter().flatten().filter(|[x, _]| (left..=right).contains(x)) {
         let loss = landscape.loss([x.value(at_x), y.value(at_y)]);
-        let level = scale.position(loss) * f64::from(SymLog::CONTOURS);
+        let level = (scale.position(loss) - scale.position(0.0)) * f64::from(SymLog::CONTOURS);
         assert!((level - level.round()).abs() < 0.01, "a contour line at the loss {loss}, level {level}");
         levels.insert(level.round() as i64);
     }
     assert!(levels.len() >= 8, "{levels:?}");
-    assert!(levels.contains(&12), "the loss 0, in the middle of the colours: {levels:?}");
+    assert!(levels.contains(&0), "the loss 0: {levels:?}");
 }
 
 #[test]
@@ -168,7 +266,7 @@ fn without_contours_and_axes_of_the_valley_there_are_none() {
 #[test]
 fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
     let mut preset = short();
-    let (camera, scale) = (Camera { center: [0.5, 0.2], width: 2.0 }, SymLog { linear: 0.02, max: 5.0 });
+    let (camera, scale) = (Camera { center: [0.5, 0.2], width: 2.0 }, SymLog::symmetric(0.02, 5.0));
     let orbit = Orbit { azimuth: -60.0, elevation: 50.0 };
     preset.view = Some(ViewSettings {
         space: true,
@@ -307,4 +405,56 @@ fn a_landscape_is_drawn_in_every_format_and_width_or_refused() {
     }
     let narrow = figure.render(&Options { width_mm: 25.0, font_size: 20.0, title: false });
     assert!(matches!(narrow, Err(FigureError::TooNarrow { .. })));
+}
+
+/// Returns the short preset with further noises beside its own.
+fn beside(noises: &[f64]) -> LandscapePreset {
+    let set = |noise: &f64| Beside { set: vec![Setting::Noise(Noise::clamped(*noise).into())], ..Beside::default() };
+    LandscapePreset { beside: noises.iter().map(set).collect(), ..short() }
+}
+
+#[test]
+fn simulations_side_by_side_share_axes_and_one_colour_bar() {
+    for noises in [&[3.0][..], &[2.0, 3.0], &[2.0, 3.0, 4.0]] {
+        let preset = beside(noises);
+        let svg = drawn(&preset, PAGE_MM);
+        let document = Document::parse(&svg).expect("well-formed XML");
+        let count = 1 + noises.len();
+        assert_eq!(document.descendants().filter(|node| node.has_tag_name("image")).count(), count);
+        // The frames of the landscapes, of the bar and of two plots.
+        let frames = frames(&document);
+        assert_eq!(frames.len(), count + 3, "{frames:?}");
+        let size = |[left, top, right, bottom]: [f64; 4]| [right - left, bottom - top];
+        for frame in &frames[..count] {
+            (0..2).for_each(|side| near(size(*frame)[side], size(frames[0])[side]));
+        }
+        near(frames[1][1], frames[0][1]);
+        assert!(frames[1][0] > frames[0][2], "the second is at the right of the first");
+        let texts = texts(&document);
+        let titles = texts.iter().filter(|(text, ..)| text.contains(": σ = "));
+        let expected = [1.0].iter().chain(noises).zip(["A", "B", "C", "D"]);
+        let expected: Vec<String> = expected.map(|(noise, letter)| format!("{letter}: σ = {noise}")).collect();
+        let found: Vec<&str> = titles.map(|(text, ..)| *text).collect();
+        // Above the landscapes, and in the legend.
+        assert_eq!(found[..count], expected);
+        assert_eq!(found[count..], expected);
+        for name in ["loss L", "Adam", "Signum"] {
+            assert!(texts.iter().any(|(text, ..)| *text == name), "{name}");
+        }
+        assert_eq!(texts.iter().filter(|(text, ..)| *text == "Adam").count(), 1, "one entry for all simulations");
+        assert_eq!(texts.iter().filter(|(text, ..)| *text == "y").count(), count.div_ceil(2), "a label for each row");
+    }
+}
+
+#[test]
+fn plots_of_simulations_side_by_side_are_whole_and_dashed() {
+    let svg = drawn(&beside(&[2.0, 3.0, 4.0]), PAGE_MM);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let curves = document
+        .descendants()
+        .filter(|node| node.has_tag_name("path") && node.attribute("stroke-width") == Some("1.1"));
+    let patterns: BTreeSet<Option<&str>> = curves.map(|node| node.attribute("stroke-dasharray")).collect();
+    let lengths: Vec<usize> = patterns.iter().map(|pattern| pattern.map_or(0, |it| it.split(' ').count())).collect();
+    assert_eq!(lengths.iter().sum::<usize>(), 2 + 2 + 4, "whole, dashed, dotted and dash-dotted: {patterns:?}");
+    assert_eq!(patterns.len(), 4);
 }

@@ -7,6 +7,7 @@ mod files;
 mod landscape_pictures;
 mod pictures;
 mod raw;
+mod run_plots;
 mod scan_files;
 mod scan_pictures;
 mod titles;

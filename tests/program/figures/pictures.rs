@@ -5,7 +5,8 @@ use std::sync::Arc;
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Format, Map, Options, optimizer_colors};
-use valleyscope_engine::sweep::{Cell, Diagram, Metric, Runs};
+use valleyscope::result::SweepResult;
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, Metrics, Runs};
 use valleyscope_experiments::view::color_distance;
 
 use super::data::{COLUMNS, DIVERGED, ROWS, TIE, UNKNOWN, result, result_of, spec};
@@ -131,6 +132,27 @@ fn images_have_a_pixel_for_each_cell() {
     let scale = difference.scale(&result.diagram, LOSS).expect("differences have a scale");
     assert_eq!(scale.position(0.0), 0.5);
     assert_eq!(difference.image(&result.diagram, LOSS).cell(row, column), scale.rgb(f64::NEG_INFINITY));
+}
+
+#[test]
+fn a_pixel_in_which_every_run_diverged_is_named_so_in_map_legend_and_figure() {
+    let mut result = result();
+    let map = Map::Winner { certainty: false };
+    let name = |result: &SweepResult| map.legend(&result.diagram, LOSS).into_iter().find(|it| it.text == "diverged");
+    assert!(name(&result).is_none(), "one optimizer alone has diverged");
+    let unknown = map.image(&result.diagram, LOSS).cell(UNKNOWN[0], UNKNOWN[1]);
+    let spec = result.diagram.spec().clone();
+    let mut runs = super::data::runs(&spec, UNKNOWN);
+    for metrics in runs.iter_mut().flat_map(|runs| &mut runs.metrics) {
+        *metrics = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
+    }
+    result.diagram.insert(UNKNOWN, Cell::new(&runs, spec.average, spec.common_random_numbers));
+    let color = name(&result).expect("a swatch").color.expect("a colour");
+    let [found, tie] = [UNKNOWN, TIE].map(|[row, column]| map.image(&result.diagram, LOSS).cell(row, column));
+    assert_eq!(found, color);
+    assert!(![tie, unknown].contains(&color));
+    let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
+    assert!(texts(&svg).iter().any(|text| text == "diverged"));
 }
 
 #[test]

@@ -126,3 +126,80 @@ fn a_page_of_diverging_runs_opens() {
     assert_eq!(browser.text("#title"), "</script><b>Wild</b> & \"odd\"");
     browser.expect_no_failures();
 }
+
+/// A lesson whose steps have sections, marks, a formula and a figure.
+const MARKED: &str = r#"
+Landscape(
+    version: 1,
+    title: "Marked",
+    simulation: (
+        noise: 1.0,
+        particles: 4,
+        optimizers: [
+            (id: 0, enabled: false, rule: Lion(learning_rate: 0.01)),
+            (id: 1, rule: Adam(learning_rate: 0.01)),
+            (id: 2, rule: Signum(learning_rate: 0.01)),
+        ],
+    ),
+    lesson: [
+        (section: "Noise", text: "First.", set: [Steps(40)], marks: [(step: 10, text: "ten")], formula: 2),
+        (text: "It goes on.", set: [Steps(80)], marks: [(step: 60, text: "<b>sixty</b>")]),
+        (section: "A map", text: "Look.", set: [Noise(2.0)], figure: (name: "fig2a", point: (2.0, 10.0))),
+    ],
+)"#;
+
+#[test]
+fn sections_marks_formulas_and_figures_are_shown() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.write("marked.ron", MARKED);
+    sandbox.lesson_page("marked.ron", "page.html");
+    browser.open(&sandbox.join("page.html"), "");
+    assert_eq!((browser.text("#section"), browser.text("#rule h3")), ("Noise".to_owned(), "Signum".to_owned()));
+    assert!(browser.text("#rule").contains("m ← β₁ m + (1 − β₁) g"));
+    let figure = "document.getElementById('figure')";
+    assert_eq!(browser.value(&format!("{figure}.hidden")), true);
+    browser.press("PageDown", false);
+    assert_eq!((browser.text("#section"), browser.text("#rule")), ("Noise".to_owned(), String::new()));
+    let names = "[...document.querySelectorAll('#marks button')].map((mark) => mark.ariaLabel)";
+    assert_eq!(browser.value(names), json!(["Step 10: ten", "Step 60: <b>sixty</b>"]));
+    browser.click("#marks button:last-child");
+    assert_eq!(browser.step(), "step 60 of 80");
+    browser.press("PageDown", false);
+    assert_eq!(browser.text("#section"), "A map");
+    let shown = format!(
+        "{figure}.querySelector('img').decode().then(() => [{figure}.hidden, {figure}.querySelector('img').alt,
+        {figure}.querySelector('img').naturalWidth > 300])"
+    );
+    assert_eq!(browser.value(&shown), json!([false, "Figure fig2a, with a marked point", true]));
+    assert!(browser.text("#figure figcaption").contains("Phase diagram"));
+    browser.click("#contents-button");
+    let sections = "[...document.querySelectorAll('#list h3')].map((section) => section.textContent)";
+    assert_eq!(browser.value(sections), json!(["Noise", "A map"]));
+    browser.expect_no_failures();
+}
+
+#[test]
+fn the_address_names_the_step_of_the_lesson_and_of_the_run() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.write("marked.ron", MARKED);
+    sandbox.lesson_page("marked.ron", "page.html");
+    let expect = |browser: &mut Chromium, address: &str| {
+        wait_until("the address", || {
+            thread::sleep(Duration::from_millis(50));
+            browser.value("location.hash") == address
+        });
+    };
+    browser.open(&sandbox.join("page.html"), "#2:60");
+    assert_eq!((browser.text("#number"), browser.step()), ("2 / 3".to_owned(), "step 60 of 80".to_owned()));
+    thread::sleep(Duration::from_millis(400));
+    expect(&mut browser, "#2:60");
+    browser.press("ArrowRight", false);
+    expect(&mut browser, "#2:61");
+    browser.press("PageUp", false);
+    expect(&mut browser, "#1");
+    browser.press("End", false);
+    expect(&mut browser, "#1:40");
+    browser.expect_no_failures();
+}

@@ -6,10 +6,12 @@ mod browser;
 mod chromium;
 mod decoded;
 
+use std::borrow::Cow;
 use std::fs;
 
 use valleyscope_engine::simulation::{Setting, Simulation};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_experiments::view::DiagnosticMetric;
 
 use self::decoded::Page;
 use crate::sandbox::{Sandbox, expect_code, expect_error};
@@ -71,10 +73,12 @@ fn the_page_holds_the_steps_with_their_texts_plots_and_formulas() {
     assert_eq!(page.steps.len(), preset.lesson.len());
     for (shown, step) in page.steps.iter().zip(&preset.lesson) {
         assert_eq!((&shown.text, shown.play), (&step.text, step.play));
-        let plots: Vec<&str> =
-            shown.show.iter().map(|metric| page.runs[shown.run].metrics[*metric].title.as_str()).collect();
-        let named: Vec<&str> = step.show.iter().map(|metric| metric.info().title).collect();
-        assert_eq!(plots, if named.is_empty() { vec!["loss L"] } else { named });
+        let plots: Vec<Cow<'_, str>> =
+            shown.show.iter().map(|metric| page.runs[shown.run].metrics[*metric].title.as_str().into()).collect();
+        let landscape = &preset.simulation.landscape;
+        let info = |metric: &DiagnosticMetric| metric.info(landscape).expect("the landscape has it");
+        let named: Vec<_> = step.show.iter().map(|metric| info(metric).title).collect();
+        assert_eq!(plots, if named.is_empty() { vec!["loss L".into()] } else { named });
     }
     let parts: Vec<(usize, u64, u64)> = page.steps.iter().map(|step| (step.run, step.from, step.to)).collect();
     let expected = [(0, 0, 500), (1, 0, 500), (2, 0, 500), (2, 500, 2000), (3, 0, 2000), (4, 0, 1000), (5, 0, 2000)];

@@ -1,5 +1,6 @@
 //! Presets: the built-in ones, reading and writing, errors, and the user's own.
 
+mod beside;
 mod builtin;
 mod fault;
 mod lessons;
@@ -9,3 +10,4 @@ mod noise;
 mod refusals;
 mod round_trip;
 mod sweep_refusals;
+mod typed_refusals;

@@ -38,6 +38,19 @@ fn the_good_preset_is_good() {
 }
 
 #[test]
+fn a_lesson_names_only_metrics_that_its_landscape_has() {
+    let lesson = r#"[(text: "See.", set: [Noise(0.0)])]"#;
+    let lacks = "which the landscape Beale lacks; it has `Loss`, `EffectiveStep`, `FreeEnergy`";
+    let shown = r#"[(text: "See.", set: [Landscape(Beale())], show: [Loss, Depth])]"#;
+    refused(lesson, shown, "Depth", &["`lesson[0].show[1]` is `Depth`", lacks]);
+    let claim = r#"[(text: "See."), (text: "So.", set: [Landscape(Beale())], claims: [(words: "1", metric: AbsV, optimizer: 3, step: 5)])]"#;
+    refused(lesson, claim, "AbsV", &["`lesson[1].claims[0].metric` is `AbsV`", lacks]);
+    // The claim is about the run of the first step, which is on the valley.
+    let of_valley = claim.replace("metric: AbsV,", "metric: AbsV, run_of: 1,");
+    Preset::parse(&GOOD.replace(lesson, &of_valley), "good.ron").unwrap();
+}
+
+#[test]
 fn quantities_out_of_range_are_refused_with_their_position() {
     refused("noise: 1.0", "noise: -0.5", "-0.5", &["noise", "from 0 to 100", "-0.5"]);
     refused("noise: 1.0", "noise:   1e3 // much", "1e3", &["noise", "1000"]);
@@ -178,6 +191,25 @@ fn impossible_steps_of_a_lesson_are_refused() {
     refused(lesson, &unknown, "Speed", &["`Loss`", "`EffectiveStep`", "`Speed`"]);
     refused(lesson, &with("(text: \"Go.\", play: yes)"), "yes", &["`true` or `false`"]);
     refused(lesson, &with("(section: \"\", text: \"Go.\")"), "\"\"", &["`lesson[1].section`", "empty"]);
+    let more = |fields: &str| with(&format!("(text: \"Look.\", {fields})"));
+    let good = "marks: [(step: 60, text: \"here\")], formula: 3, figure: (name: \"fig2a\", point: (1.0, 10.0)), \
+                view: (space: true)";
+    Preset::parse(&GOOD.replace(lesson, &more(good)), "good.ron").unwrap();
+    refused(lesson, &more("marks: [(step: 9, text: \"\")]"), "\"\"", &["`lesson[1].marks[0].text`", "empty"]);
+    let words = ["`lesson[1].marks[0].step`", "101", "after the pause at step 100"];
+    refused(lesson, &more("marks: [(step: 101, text: \"late\")]"), "101", &words);
+    refused(
+        lesson,
+        &more("formula: 4"),
+        "4",
+        &["`lesson[1].formula`", "id of an optimizer that is enabled", "found 4"],
+    );
+    let names = ["`lesson[1].figure.name`", "fig1c, saturation, fig2a", "`fig9`"];
+    refused(lesson, &more("figure: (name: \"fig9\")"), "\"fig9\"", &names);
+    let words = ["`lesson[1].figure.point`", "left out", "fig1c has no such axes", "fig2a"];
+    refused(lesson, &more("figure: (name: \"fig1c\", point: (1.0, 2.0))"), "(1.0, 2.0)", &words);
+    let words = ["`lesson[1].view.trail_width`", "0 to 100"];
+    refused(lesson, &more("view: (trail_width: 200.0)"), "200.0", &words);
     let claim = |fields: &str| {
         with(&format!("(text: \"Go.\", claims: [(words: \"Go\", metric: Loss, optimizer: 3, step: 9, {fields})])"))
     };

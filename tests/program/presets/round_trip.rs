@@ -6,7 +6,9 @@ use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
-use valleyscope_experiments::preset::{Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins};
+use valleyscope_experiments::preset::{
+    Beside, Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, built_ins,
+};
 use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
 
 use super::refusals::GOOD;
@@ -132,7 +134,8 @@ fn setting() -> impl Strategy<Value = Setting> {
 }
 
 fn view() -> impl Strategy<Value = ViewSettings> {
-    let scale = (1e-300..1.0_f64, 1.0..1e300_f64).prop_map(|(linear, max)| SymLog { linear, max });
+    let scale = (1e-300..1.0_f64, 0.0..1e300_f64, 1.0..1e300_f64);
+    let scale = scale.prop_map(|(linear, below, max)| SymLog { linear, min: -below, max });
     let camera =
         (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera { center: [x, y], width });
     let orbit = (-180.0..180.0_f64, 5.0..90.0_f64).prop_map(|(azimuth, elevation)| Orbit { azimuth, elevation });
@@ -213,14 +216,34 @@ fn claim() -> impl Strategy<Value = Claim> {
     )
 }
 
+/// Returns what a step may show beside its plots, and its marks.
+fn shown_by_step() -> impl Strategy<Value = LessonStep> {
+    let mark = (any::<u64>(), "[a-zé ]{0,30}x").prop_map(|(step, text)| LessonMark { step, text });
+    let name = prop::sample::select(LessonFigure::NAMES.to_vec());
+    let figure = (name, proptest::option::of([-1e300..1e300, -1e300..1e300])).prop_map(|(name, point)| {
+        let figure = LessonFigure { name: name.to_owned(), point };
+        let point = point.filter(|_| figure.is_diagram());
+        LessonFigure { point, ..figure }
+    });
+    let (view, figure) = (proptest::option::of(view()), proptest::option::of(figure));
+    (view, prop::collection::vec(mark, 0..3), proptest::option::of(0..4_u32), figure)
+        .prop_map(|(view, marks, formula, figure)| LessonStep { view, marks, formula, figure, ..LessonStep::default() })
+}
+
 fn preset() -> impl Strategy<Value = LandscapePreset> {
     let show = prop::sample::subsequence(DiagnosticMetric::ALL.to_vec(), 0..=DiagnosticMetric::ALL.len());
     let section = proptest::option::of("[a-zé ]{0,20}x");
     let claims = prop::collection::vec(claim(), 0..3);
     let text = r#"[a-z"\\ \nωé]{1,30}x"#;
-    let step = (section, text, prop::collection::vec(setting(), 0..4), any::<bool>(), show, claims);
-    let step = step.prop_map(|(section, text, set, play, show, claims)| {
-        let mut step = LessonStep { section, text, set, play, show, claims };
+    let settings = || prop::collection::vec(setting(), 0..4);
+    let beside = prop::collection::vec(settings(), 0..3);
+    let step = (section, text, settings(), beside, any::<bool>(), show, claims, shown_by_step());
+    let step = step.prop_map(|(section, text, set, beside, play, show, claims, shown)| {
+        let mut step = LessonStep { section, text, set, beside, play, show, claims, ..shown };
+        if !step.marks.is_empty() {
+            // Otherwise the run would have to pause at the last of them or later.
+            step.set.push(Setting::Steps(None));
+        }
         if step.goes_on() {
             // Otherwise the run would have to pause later than that of the previous step.
             step.set.push(Setting::Noise(Noise::clamped(1.0).into()));
@@ -231,16 +254,44 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
         changes.sort_by_key(|&(step, _)| step);
         changes.into_iter().map(|(step, set)| Change { step, set }).collect::<Vec<_>>()
     });
+    let beside = (proptest::option::of("[a-zσ ]{0,20}x"), settings(), settings());
+    let beside = beside.prop_map(|(name, set, changes)| {
+        let changes = changes.into_iter().enumerate().map(|(step, set)| Change { step: step as u64, set });
+        Beside { name, simulation: None, set, changes: changes.collect() }
+    });
+    let beside = prop::collection::vec(beside, 0..=Beside::MOST);
     let texts = (r#"[ -~αβ]{0,40}x"#, r#"[ -~\n]{0,60}"#);
-    (texts, simulation(), proptest::option::of(view()), prop::collection::vec(step, 0..4), changes).prop_map(
-        |((title, description), simulation, view, lesson, changes)| LandscapePreset {
-            description,
-            view,
-            lesson,
-            changes,
-            ..LandscapePreset::new(title, simulation)
+    (texts, simulation(), proptest::option::of(view()), beside, prop::collection::vec(step, 0..4), changes).prop_map(
+        |((title, description), simulation, view, beside, mut lesson, changes)| {
+            let is_run = |id: &u32| simulation.optimizers.iter().any(|it| it.id == *id && it.enabled);
+            for step in &mut lesson {
+                step.formula = step.formula.filter(is_run);
+            }
+            with_metrics_that_exist(LandscapePreset {
+                description,
+                view,
+                beside,
+                lesson,
+                changes,
+                ..LandscapePreset::new(title, simulation)
+            })
         },
     )
+}
+
+/// Leaves out the metrics that the landscapes of a lesson lack.
+fn with_metrics_that_exist(mut preset: LandscapePreset) -> LandscapePreset {
+    let landscape = |index| preset.simulation_at(index).expect("the settings fit").landscape;
+    let landscapes: Vec<LandscapeSpec> = (0..preset.lesson.len()).map(landscape).collect();
+    for (index, step) in preset.lesson.iter_mut().enumerate() {
+        let of_run = |claim: &Claim| match claim.run_of {
+            Some(number) if (1..=index).contains(&number) => &landscapes[number - 1],
+            _ => &landscapes[index],
+        };
+        step.show.retain(|metric| metric.info(&landscapes[index]).is_some());
+        step.claims.retain(|claim| claim.metric.info(of_run(claim)).is_some());
+    }
+    preset
 }
 
 proptest! {

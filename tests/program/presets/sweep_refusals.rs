@@ -51,6 +51,48 @@ fn axes_without_extent_or_end_are_refused() {
 }
 
 #[test]
+fn a_metric_that_the_landscape_lacks_is_refused() {
+    let axis = "rows: (of: Landscape(Sharpness), from: 0.1, to: 1000.0, count: 96, spacing: Log)";
+    let on = |landscape: &str| {
+        let text =
+            GOOD.replace("landscape: Valley(sharpness: 10.0)", &format!("metric: Depth, landscape: {landscape}"));
+        text.replace(axis, "rows: (of: Landscape(RotationDegrees), from: 0, to: 90, count: 3, spacing: Linear)")
+    };
+    let fault = fault_of(&on("Rosenbrock()"));
+    let words = "`sweep.metric` is `Depth`, which Rosenbrock lacks; it has `FinalLoss` and `SmallestLoss`";
+    assert!(fault.message == words && fault.to_string().contains("metric: Depth"), "{fault}");
+    let typed = |text: &str| on(&format!("Formula(text: \"{text}\")"));
+    assert!(fault_of(&typed("L = x^2 + y^2")).message.contains("which Formula lacks"));
+    for landscape in ["Valley()", "River()", "TwoValleys()"].map(on).into_iter().chain([typed("L = v^2 - u")]) {
+        Preset::parse(&landscape, "good.ron").unwrap();
+    }
+}
+
+#[test]
+fn an_axis_varies_any_parameter_of_the_noise() {
+    let axis = "of: NoiseParameter(DegreesOfFreedom), from: 2.1, to: 100, count: 5, spacing: Log";
+    let columns = "of: Of(WeightDecay, [3, 5]), from: 0.0, to: 0.5, count: 100, spacing: Linear";
+    let text = GOOD.replace(columns, axis).replace("noise: 1.0", "noise: HeavyTailed(1.0, 3.0)");
+    let preset = Preset::parse(&text, "good.ron").unwrap();
+    assert_eq!(Preset::parse(&preset.to_ron(), "written").unwrap(), preset);
+    let words = &["`sweep.columns.of` varies degrees_of_freedom, which multiplicative noise lacks"];
+    refused(columns, axis, "NoiseParameter", words);
+    let low = text.replace("from: 2.1", "from: 1.5");
+    assert!(
+        fault_of(&low).message.contains("beyond the range of degrees of freedom: expected a number from 2.01"),
+        "{}",
+        fault_of(&low)
+    );
+}
+
+#[test]
+fn a_hyperparameter_is_an_axis_together_with_its_optimizers() {
+    let wanted = &["found `Beta2`; write `Of(Beta2, [0])` with the ids of its optimizers"];
+    refused("Of(WeightDecay, [3, 5])", "Beta2", "Beta2", wanted);
+    refused("Of(WeightDecay, [3, 5])", "Of(Beta2)", ")", &["`Of(Beta2, [0])`"]);
+}
+
+#[test]
 fn logarithmic_axes_are_positive() {
     let log = &["logarithmic", "positive", "`spacing: Linear`"];
     refused("from: 0.1", "from: 0.0", "0.0", &[&["`sweep.rows.from`", "0"], &log[..]].concat());

@@ -88,6 +88,8 @@ fn a_preset_is_saved_to_the_users_own_and_listed() {
 fn the_view_is_saved_unless_it_follows() {
     let mut app = App::plain();
     app.button("Follow");
+    app.button("Single step");
+    app.until("the step", |app| app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 1));
     app.button("Fit");
     app.menu("File", "Save");
     app.button("Save to my presets");

@@ -1,15 +1,17 @@
-//! The app without a window and without a GPU.
+//! The app without a window, and without a GPU unless a test asks for one.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
+use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node};
 use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
 use valleyscope_machine::WorkerFolder;
 
+use crate::canvas_stage::render_state;
 pub use crate::memory_storage::MemoryStorage;
 
 /// A preset with two optimizers and no lesson.
@@ -57,6 +59,8 @@ pub struct Begin<'a> {
     pub install: Option<InstallCommand>,
     /// The computing time from which dropping a phase diagram needs a question; `None` for the default.
     pub worth_asking: Option<Duration>,
+    /// Has a graphics driver if true.
+    pub draws: bool,
     /// Starts playing if true, as the program does unless the session was paused.
     pub play: bool,
 }
@@ -71,6 +75,7 @@ impl Default for Begin<'_> {
             runs: None,
             install: None,
             worth_asking: None,
+            draws: false,
             play: false,
         }
     }
@@ -119,7 +124,11 @@ impl App {
         };
         // The storage is only read while the app is made.
         let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));
-        let harness = Harness::builder()
+        let builder = match begin.draws {
+            true => Harness::builder().renderer(WgpuTestRenderer::from_render_state(render_state())),
+            false => Harness::builder(),
+        };
+        let harness = builder
             .with_size(begin.size)
             .with_pixels_per_point(begin.pixels_per_point)
             .with_max_steps(40)

@@ -2,8 +2,9 @@
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable as _;
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
-use valleyscope_engine::sweep::Quantity;
+use valleyscope_engine::sweep::{Metric, Quantity};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::Camera;
 
@@ -160,6 +161,66 @@ fn a_copy_as_text_is_swept_from_the_start_of_the_landscape() {
     app.settle();
     assert!(sweep(&app).landscape.kind().formula().is_some());
     assert_eq!(sweep(&app).start(), start);
+}
+
+#[test]
+fn a_refused_name_is_shown_like_a_mistake() {
+    let mut app = App::plain();
+    begin_own(&mut app);
+    let owner = landscape(&app).kind().name();
+    let field = format!("{owner}: name of the landscape");
+    let rename = |app: &mut App, name: &str| {
+        app.replace(&field, Role::TextInput, name);
+        app.harness.key_press(Key::Enter);
+        app.harness.run_steps(3);
+    };
+    rename(&mut app, "Beale");
+    assert!(app.shows("the name `Beale` is that of another landscape"));
+    assert_eq!(landscape(&app).kind().name(), owner);
+    let has_mistake = |app: &mut App| {
+        app.harness.get_by_label("Landscape: text").hover();
+        app.harness.run_steps(60);
+        app.shows("The name or the text has a mistake; the last valid landscape is in use")
+    };
+    assert!(has_mistake(&mut app));
+    // The field is named after the landscape in force.
+    rename(&mut app, "Bowl");
+    app.settle();
+    assert_eq!(landscape(&app).kind().name(), "Bowl");
+    assert!(!has_mistake(&mut app));
+}
+
+#[test]
+fn a_sweep_is_compared_by_metrics_of_its_landscape_and_its_noise_has_axes() {
+    let mut app = computed(SMALL);
+    let sweep = |app: &App| app.state().phase().draft().sweep;
+    app.button("depth");
+    assert_eq!(sweep(&app).metric, Metric::Depth);
+    app.choose("Landscape L", "Rosenbrock");
+    assert!(app.harness.query_by_role_and_label(Role::Button, "depth").is_none(), "Rosenbrock has no depth");
+    assert_eq!(sweep(&app).metric, Metric::FinalLoss);
+    assert_eq!(sweep(&app).check(), Ok(()));
+
+    app.choose("Noise", "Heavy-tailed");
+    app.choose("Columns: what varies", "degrees of freedom ν");
+    let Quantity::NoiseParameter(name) = sweep(&app).columns.of else { panic!("{:?}", sweep(&app).columns) };
+    assert_eq!(name.key(), "degrees_of_freedom");
+    assert!(app.harness.query_by_role_and_label(Role::SpinButton, "Degrees of freedom ν").is_none());
+    app.choose("Noise", "Additive");
+    assert!(matches!(sweep(&app).columns.of, Quantity::Landscape(_) | Quantity::Noise), "additive noise has no ν");
+    assert_eq!(sweep(&app).check(), Ok(()));
+}
+
+#[test]
+fn long_names_of_controls_are_whole() {
+    let mut app = App::plain();
+    app.choose("Landscape L", "Two valleys");
+    app.choose("Noise", "Heavy-tailed");
+    let height = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::Label, name).rect().height();
+    let line = height(&app, "Slope c");
+    for name in ["Sharpness ratio r", "Degrees of freedom ν"] {
+        assert!(height(&app, name) > 1.5 * line, "{name} has two lines");
+    }
 }
 
 #[test]

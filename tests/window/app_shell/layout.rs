@@ -96,7 +96,12 @@ fn the_view_menu_changes_how_the_landscape_is_drawn() {
     let view = &app.state().document().view;
     assert_eq!((view.contours, view.uv_frame), (!before.contours, !before.uv_frame));
     assert_eq!(view.trail_steps, 123);
-    assert_eq!(view.scale.map(|scale| scale.max), Some(50.0));
+    assert_eq!(view.scale.map(|scale| (scale.min, scale.max)), Some((-10.0, 50.0)));
+    app.click(Role::CheckBox, "Colours for losses below 0");
+    assert_eq!(app.state().document().view.scale.map(|scale| (scale.min, scale.max)), Some((0.0, 50.0)));
+    app.click(Role::CheckBox, "Colours for losses below 0");
+    app.set_slider("Depth below 0", 2.0);
+    assert_eq!(app.state().document().view.scale.map(|scale| (scale.min, scale.max)), Some((-2.0, 50.0)));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Drives the app like a user: tests find everything by its accessible name, and the player is the real one.
 
+mod branches;
+mod clipboard;
 mod controls;
 mod figure_export;
 mod files;
@@ -9,6 +11,7 @@ mod keyboard;
 mod landscape_text;
 mod layout;
 mod legibility;
+mod lesson_editor;
 mod phase;
 mod phase_changes;
 mod presentation;
@@ -18,6 +21,8 @@ mod queue;
 mod raw;
 mod rule_text;
 mod session;
+mod setting_animation;
+mod side_by_side;
 mod timeline;
 mod training;
 mod training_exports;

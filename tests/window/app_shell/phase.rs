@@ -207,6 +207,35 @@ fn a_click_plays_the_pixels_landscape() {
 }
 
 #[test]
+fn a_pixels_landscape_starts_where_the_sweep_does() {
+    let rosenbrock = SMALL.replace("noise: 1.0,", "noise: 1.0, landscape: Rosenbrock(),");
+    let rosenbrock = rosenbrock.replace("Landscape(Sharpness)", "Landscape(B)");
+    let typed = SMALL.replace("noise: 1.0,", "noise: 1.0, start: (x: 0.4, y: -0.3), start_spread: 0.02,");
+    for (preset, start, spread) in [(typed, [0.4, -0.3], Some(0.02)), (rosenbrock, [-1.2, 1.0], None)] {
+        let mut app = computed(&preset);
+        let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
+        let corner = map.left_bottom() + egui::vec2(10.0, -10.0);
+        drag(&mut app, corner, corner);
+        app.settle();
+        let found = &app.state().document().spec.start;
+        assert_eq!([found.x.get(), found.y.get()], start);
+        assert!(spread.is_none_or(|spread| found.spread.get() == spread), "{found:?}");
+    }
+}
+
+#[test]
+fn a_pixel_in_which_every_run_diverged_is_named_so() {
+    assert!(!computed(SMALL).shows("diverged"));
+    let steep = SMALL.replace("from: 1.0, to: 100.0", "from: 1e5, to: 1e6");
+    let steep = steep.replace("noise: 1.0,", "noise: 1.0, start: (x: 1.0, y: 1.0),");
+    let steep = steep.replace("(from: 0.001, to: 1.0, count: 3)", "(from: 5.0, to: 10.0, count: 3)");
+    let mut app = computed(&steep.replace("Adam()", "Sgd()").replace("Signum()", "Sgd()"));
+    app.until("the legend of the map", |app| app.shows("diverged"));
+    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
+    app.until("the results of the pixel", |app| app.shows("No winner: every optimizer diverged."));
+}
+
+#[test]
 fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
     let mut app = computed(SMALL);
     let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();

@@ -213,6 +213,18 @@ fn an_opened_lesson_plays_when_its_first_step_does() {
 }
 
 #[test]
+fn a_lesson_from_the_command_line_waits_at_the_start_for_its_first_step() {
+    for plays in [false, true] {
+        let step = format!("(text: \"See.\", set: [Steps(20)], play: {plays})");
+        let preset = PAUSING.replace("(text: \"See.\")", &step);
+        let mut app = App::begin(Begin { preset: Some(&preset), play: true, ..Begin::default() });
+        app.settle();
+        let playback = if plays { Playback::Finished } else { Playback::Paused };
+        app.until("the playback", |app| run_of(app).2 == playback);
+    }
+}
+
+#[test]
 fn the_contents_of_each_lesson_fit_into_a_small_window() {
     for built_in in built_ins() {
         let Preset::Landscape(preset) = &built_in.preset else { continue };

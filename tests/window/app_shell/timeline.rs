@@ -7,21 +7,21 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use super::harness::{App, Begin};
 
 /// Returns the shown step and the last one.
-fn steps(app: &App) -> [u64; 2] {
+pub(super) fn steps(app: &App) -> [u64; 2] {
     app.state().live().snapshot.as_ref().map_or([0, 0], |snapshot| [snapshot.step, snapshot.last_step])
 }
 
-fn noise(app: &App) -> f64 {
+pub(super) fn noise(app: &App) -> f64 {
     app.state().document().spec.noise.sigma()
 }
 
-fn press(app: &mut App, modifiers: Modifiers, key: Key) {
+pub(super) fn press(app: &mut App, modifiers: Modifiers, key: Key) {
     app.harness.key_press_modifiers(modifiers, key);
     app.harness.run_steps(3);
 }
 
 /// Takes ten steps at a time by Shift →.
-fn take_tens(app: &mut App, tens: u64) {
+pub(super) fn take_tens(app: &mut App, tens: u64) {
     for _ in 0..tens {
         let [_, last] = steps(app);
         press(app, Modifiers::SHIFT, Key::ArrowRight);
@@ -30,7 +30,7 @@ fn take_tens(app: &mut App, tens: u64) {
 }
 
 /// Runs to step 40, with a change of σ from 1 to 2 at step 20.
-fn with_a_change() -> App {
+pub(super) fn with_a_change() -> App {
     let mut app = App::plain();
     take_tens(&mut app, 2);
     app.set_slider("Noise σ", 2.0);
@@ -38,7 +38,7 @@ fn with_a_change() -> App {
     app
 }
 
-fn seek(app: &mut App, step: u64) {
+pub(super) fn seek(app: &mut App, step: u64) {
     app.set_slider("Timeline", step as f64);
     app.until("the sought step", |app| steps(app)[0] == step);
 }
@@ -206,7 +206,7 @@ fn a_change_at_an_earlier_step_begins_a_new_future() {
     app.until("the later steps are gone", |app| steps(app) == [5, 5]);
     take_tens(&mut app, 1);
     assert!(app.shows("Step 5: σ 1 → 3"));
-    assert!(!app.shows("σ 1 → 2"));
+    assert!(!app.shows("Step 20: σ 1 → 2"));
     assert_eq!(noise(&app), 3.0);
 }
 
@@ -220,4 +220,50 @@ fn a_restart_takes_the_settings_of_the_shown_step_and_drops_the_marks() {
     assert_eq!(noise(&app), 2.0);
     assert!(!app.shows("σ 1 → 2"));
     assert!(app.slider("Timeline").accesskit_node().is_disabled(), "there is no other step yet");
+}
+
+fn undo(app: &mut App) {
+    app.settle();
+    press(app, Modifiers::COMMAND, Key::Z);
+}
+
+#[test]
+fn undo_while_looking_back_returns_to_the_step_of_the_change() {
+    for shown in [30, 10] {
+        let mut app = with_a_change();
+        seek(&mut app, shown);
+        undo(&mut app);
+        app.until("the step of the change, without its future", |app| steps(app) == [20, 20]);
+        assert_eq!(noise(&app), 1.0, "the settings before the change, seen from step {shown}");
+        app.settle();
+        assert!(!app.shows("Step 20: σ 1 → 2"), "the mark of the change is still there");
+        undo(&mut app);
+        assert_ne!(noise(&app), 2.0, "the change is undone once");
+    }
+}
+
+#[test]
+fn looking_back_is_no_change_to_undo() {
+    let mut app = with_a_change();
+    seek(&mut app, 10);
+    app.until("the noise of that step", |app| noise(app) == 1.0);
+    app.settle();
+    press(&mut app, Modifiers::NONE, Key::End);
+    app.until("the noise at the end", |app| noise(app) == 2.0);
+    undo(&mut app);
+    assert_eq!(noise(&app), 1.0, "the change is undone, not the way back");
+}
+
+#[test]
+fn undo_of_a_change_in_the_past_restores_the_settings_of_that_step() {
+    let mut app = with_a_change();
+    seek(&mut app, 5);
+    app.until("the noise of that step", |app| noise(app) == 1.0);
+    app.set_slider("Noise σ", 3.0);
+    app.until("the later steps are gone", |app| steps(app) == [5, 5]);
+    undo(&mut app);
+    app.settle();
+    assert_eq!((noise(&app), steps(&app)), (1.0, [5, 5]));
+    undo(&mut app);
+    assert_ne!(noise(&app), 2.0, "the later setting is gone with its steps");
 }

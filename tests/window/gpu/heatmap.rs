@@ -10,6 +10,12 @@ use valleyscope_experiments::view::{Camera, Colormap, SymLog};
 use super::offscreen::{PLAIN, draw, renderer, scene};
 
 const SIZE: [u32; 2] = [160, 120];
+/// A scale symmetric about 0, one from 0 on, and one that is shorter below 0.
+const SCALES: [SymLog; 3] = [
+    SymLog::symmetric(0.02, 20.0),
+    SymLog { linear: 0.02, min: 0.0, max: 20.0 },
+    SymLog { linear: 0.02, min: -0.3, max: 20.0 },
+];
 
 fn loss_at(scene: &Scene, x_px: u32, y_px: u32) -> f64 {
     let xy = scene.viewport.xy_from_px([x_px as f32 + 0.5, y_px as f32 + 0.5]);
@@ -48,10 +54,13 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
                 let mut scene = scene(SIZE, Camera { center, width });
                 scene.colormap = colormap;
                 scene.landscape = Landscape::Valley(NarrowValley::new(sharpness, slope, rotation));
-                scene.scale = SymLog { linear: 0.02, max: 20.0 };
-                let image = draw(&mut renderer, PLAIN, &scene);
-                let what = format!("{colormap:?}, a {sharpness}, c {slope}, φ {rotation}, width {width}");
-                assert_colors_are_right(&scene, &image, &what);
+                for scale in SCALES {
+                    scene.scale = scale;
+                    let image = draw(&mut renderer, PLAIN, &scene);
+                    let what =
+                        format!("{colormap:?}, a {sharpness}, c {slope}, φ {rotation}, width {width}, {scale:?}");
+                    assert_colors_are_right(&scene, &image, &what);
+                }
             }
         }
     }
@@ -75,7 +84,7 @@ fn deep_zooms_are_smooth() {
             let highest = 0.5 * width * dx.hypot(dy);
             let mut scene = scene(SIZE, Camera { center, width });
             scene.landscape = landscape;
-            scene.scale = SymLog { linear: 0.1 * highest, max: highest };
+            scene.scale = SymLog::symmetric(0.1 * highest, highest);
             let image = draw(&mut renderer, PLAIN, &scene);
             let colors = assert_colors_are_right(&scene, &image, &format!("a {sharpness}, width {width}"));
             assert!(colors > 100, "{colors} colours at width {width}");
@@ -99,9 +108,10 @@ fn extreme_views_have_colors() {
 fn contour_distance_px(scene: &Scene, x: u32, y: u32) -> f64 {
     let xy = scene.viewport.xy_from_px([x as f32 + 0.5, y as f32 + 0.5]);
     let [dx, dy] = scene.landscape.gradient(xy);
-    let contours = f64::from(scene.contours);
-    let level = (scene.scale.position(scene.landscape.loss(xy)) * contours).round().clamp(0.0, contours);
-    let gap = scene.landscape.loss(xy) - scene.scale.value(level / contours);
+    let [lowest, highest] = scene.scale.contour_range(scene.contours);
+    let above_zero = scene.scale.position(scene.landscape.loss(xy)) - scene.scale.position(0.0);
+    let level = ((above_zero * f64::from(scene.contours)).round() as i32).clamp(lowest, highest);
+    let gap = scene.landscape.loss(xy) - scene.scale.contour_value(scene.contours, level);
     (gap / dx.hypot(dy)).abs() / scene.viewport.units_per_px()
 }
 
@@ -129,8 +139,10 @@ fn assert_contours_are_right(scene: &Scene) {
 fn contours_are_at_the_values_of_the_scale() {
     let mut scene = scene([300, 200], Camera { center: [0.2, 0.1], width: 1.0 });
     scene.contours = 16;
-    scene.scale = SymLog { linear: 0.05, max: 2.0 };
-    assert_contours_are_right(&scene);
+    for min in [-2.0, -0.1, 0.0] {
+        scene.scale = SymLog { linear: 0.05, min, max: 2.0 };
+        assert_contours_are_right(&scene);
+    }
 }
 
 #[test]
@@ -140,7 +152,7 @@ fn contours_are_sharp_at_deep_zooms() {
         let landscape = Landscape::Valley(NarrowValley::new(10.0, 0.1, FRAC_PI_6));
         let mut scene = scene(SIZE, Camera { center: zero_of_loss(&landscape, 3.0), width });
         scene.contours = 16;
-        scene.scale = SymLog { linear: 0.05, max: 20.0 };
+        scene.scale = SymLog::symmetric(0.05, 20.0);
         assert_contours_are_right(&scene);
     }
 }
@@ -149,7 +161,7 @@ fn contours_are_sharp_at_deep_zooms() {
 fn contours_fade_where_they_would_crowd() {
     let mut scene = scene(SIZE, Camera { center: [3.0, 3.0], width: 4.0 });
     scene.landscape = Landscape::Valley(NarrowValley::new(1000.0, 0.1, FRAC_PI_6));
-    scene.scale = SymLog { linear: 0.01, max: 1e6 };
+    scene.scale = SymLog::symmetric(0.01, 1e6);
     let mut renderer = renderer(PLAIN);
     let plain = draw(&mut renderer, PLAIN, &scene);
     scene.contours = 2000;

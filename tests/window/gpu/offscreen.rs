@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use image::RgbaImage;
-use valleyscope::gpu::{EnsembleStyle, Positions, Renderer, Scene};
+use valleyscope::gpu::{EnsembleKey, EnsembleStyle, Positions, Renderer, Scene};
 use valleyscope_engine::landscape::{Landscape, NarrowValley};
 use valleyscope_experiments::view::{Camera, Colormap, SymLog, Viewport};
 
@@ -51,7 +51,7 @@ pub fn scene(size_px: [u32; 2], camera: Camera) -> Scene {
     Scene {
         viewport: Viewport { camera, size_px: size_px.map(|size| size as f32) },
         landscape: Landscape::Valley(NarrowValley::new(10.0, 0.1, std::f64::consts::FRAC_PI_6)),
-        scale: SymLog { linear: 0.01, max: 10.0 },
+        scale: SymLog::symmetric(0.01, 10.0),
         colormap: Colormap::Viridis,
         contours: 0,
         pixels_per_point: 1.0,
@@ -62,15 +62,21 @@ pub fn scene(size_px: [u32; 2], camera: Camera) -> Scene {
 
 pub const RED: [u8; 3] = [255, 0, 0];
 
+/// Returns the name of an optimizer's ensemble in the first session.
+pub fn key(optimizer: u32) -> EnsembleKey {
+    EnsembleKey { session: 0, optimizer }
+}
+
 /// Returns the style of points without trails.
-pub fn points(id: u32) -> EnsembleStyle {
+pub fn points(optimizer: u32) -> EnsembleStyle {
     EnsembleStyle {
-        id,
+        key: key(optimizer),
         color: RED,
+        opacity: 1.0,
         trail_steps: 0,
         trail_width: 1.0,
         point_radius: 4.0,
-        mean_path: false,
+        path_width: 0.0,
         selected: None,
     }
 }

@@ -1,15 +1,15 @@
 //! Particles, trails and mean paths are at the positions of the viewport, and nowhere else.
 
 use image::RgbaImage;
-use valleyscope::gpu::{EnsembleStyle, Positions, Renderer, Scene};
+use valleyscope::gpu::{EnsembleKey, EnsembleStyle, Positions, Renderer, Scene};
 use valleyscope_experiments::view::{Camera, Colormap, SymLog};
 
-use super::offscreen::{PLAIN, RED, draw, gpu, points, push, renderer, scene};
+use super::offscreen::{PLAIN, RED, draw, gpu, key, points, push, renderer, scene};
 
 /// Returns a flat ground of one colour, so that every change is an overlay's. Units are 100 pixels.
 fn flat() -> Scene {
     let mut scene = scene([400, 300], Camera { center: [2.0, 1.5], width: 4.0 });
-    scene.scale = SymLog { linear: 1e9, max: 1e12 };
+    scene.scale = SymLog::symmetric(1e9, 1e12);
     scene
 }
 
@@ -39,7 +39,7 @@ fn changed_pixels(image: &RgbaImage) -> Vec<(u32, u32)> {
 /// Adds a particle that moves along `xs` at height `y`, one place a step, ending at `step`.
 fn walk(renderer: &mut Renderer, run: u64, capacity: usize, step: u64, y: f32, xs: &[f32]) {
     let columns: Vec<_> = xs.iter().map(|x| [*x, y]).collect();
-    push(renderer, Positions { run, ensemble: 1, particles: 1, capacity, step, columns: &columns });
+    push(renderer, Positions { run, ensemble: key(1), particles: 1, capacity, step, columns: &columns });
 }
 
 /// Returns the style of a trail without its particle.
@@ -55,7 +55,7 @@ fn with(styles: &[EnsembleStyle]) -> Scene {
 fn points_are_discs_at_their_pixels() {
     let mut renderer = renderer(PLAIN);
     let columns = [[0.505, 0.505], [3.005, 2.405], [f32::NAN, 1.0], [1.0, f32::INFINITY], [2.0, 9.0]];
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles: 5, capacity: 1, step: 0, columns: &columns });
+    push(&mut renderer, Positions { run: 1, ensemble: key(1), particles: 5, capacity: 1, step: 0, columns: &columns });
     let scene = with(&[points(1)]);
     let image = draw(&mut renderer, PLAIN, &scene);
     let centers: Vec<_> = columns[..2].iter().map(|xy| scene.viewport.px_from_xy(xy.map(f64::from))).collect();
@@ -75,7 +75,7 @@ fn points_are_discs_at_their_pixels() {
 fn the_selected_particle_has_a_ring() {
     let mut renderer = renderer(PLAIN);
     let columns = [[1.005, 1.005], [3.005, 1.005]];
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles: 2, capacity: 1, step: 0, columns: &columns });
+    push(&mut renderer, Positions { run: 1, ensemble: key(1), particles: 2, capacity: 1, step: 0, columns: &columns });
     let plain = draw(&mut renderer, PLAIN, &with(&[points(1)]));
     let missing = draw(&mut renderer, PLAIN, &with(&[EnsembleStyle { selected: Some(2), ..points(1) }]));
     assert!(plain == missing, "there is no particle of that number");
@@ -181,9 +181,9 @@ fn a_new_number_of_particles_clears_the_trails() {
     let mut renderer = renderer(PLAIN);
     walk(&mut renderer, 1, 9, 1, 1.505, &[0.5, 3.0]);
     let columns = [[1.0, 0.5], [1.0, 2.5]];
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles: 2, capacity: 9, step: 2, columns: &columns });
+    push(&mut renderer, Positions { run: 1, ensemble: key(1), particles: 2, capacity: 9, step: 2, columns: &columns });
     assert!(redness(&draw(&mut renderer, PLAIN, &with(&[trail(4)])), [200.0, 149.5]).abs() < 0.02);
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles: 0, capacity: 9, step: 3, columns: &[] });
+    push(&mut renderer, Positions { run: 1, ensemble: key(1), particles: 0, capacity: 9, step: 3, columns: &[] });
     assert_eq!(changed_pixels(&draw(&mut renderer, PLAIN, &with(&[points(1)]))), []);
 }
 
@@ -221,7 +221,7 @@ fn every_particle_has_its_own_trail() {
     let height = |particle: usize| 3.0 * particle as f32 / particles as f32;
     let columns: Vec<_> =
         [1.0, 2.0, 3.0].iter().flat_map(|x| (0..particles).map(move |particle| [*x, height(particle)])).collect();
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles, capacity: 3, step: 2, columns: &columns });
+    push(&mut renderer, Positions { run: 1, ensemble: key(1), particles, capacity: 3, step: 2, columns: &columns });
     let image = draw(&mut renderer, PLAIN, &with(&[trail(100)]));
     for y in [5.0, 100.0, 150.0, 295.0] {
         let row: Vec<_> = [50.0, 150.0, 250.0, 350.0].iter().map(|x| redness(&image, [*x, y]) > 0.5).collect();
@@ -234,7 +234,10 @@ fn more_columns_than_the_device_holds_are_not_kept() {
     let mut renderer = renderer(PLAIN);
     let columns = [[[0.5, 1.505]; 10_000], [[3.0, 1.505]; 10_000]].concat();
     let capacity = usize::MAX;
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles: 10_000, capacity, step: 1, columns: &columns });
+    push(
+        &mut renderer,
+        Positions { run: 1, ensemble: key(1), particles: 10_000, capacity, step: 1, columns: &columns },
+    );
     assert!(redness(&draw(&mut renderer, PLAIN, &with(&[trail(100)])), [200.0, 149.5]) > 0.9);
 }
 
@@ -242,11 +245,14 @@ fn more_columns_than_the_device_holds_are_not_kept() {
 fn the_mean_path_is_a_line_with_a_dark_casing() {
     let mut renderer = renderer(PLAIN);
     let path: Vec<_> = (0..500).map(|index| [0.5 + 0.004 * index as f32, 1.505]).collect();
-    renderer.set_mean_path(1, &path);
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles: 1, capacity: 1, step: 0, columns: &[[9.0, 9.0]] });
+    renderer.set_mean_path(key(1), &path);
+    push(
+        &mut renderer,
+        Positions { run: 1, ensemble: key(1), particles: 1, capacity: 1, step: 0, columns: &[[9.0, 9.0]] },
+    );
     assert_eq!(changed_pixels(&draw(&mut renderer, PLAIN, &with(&[points(1)]))), [], "it is not asked for");
 
-    let mut scene = with(&[EnsembleStyle { mean_path: true, ..points(1) }]);
+    let mut scene = with(&[EnsembleStyle { path_width: 2.0, ..points(1) }]);
     scene.pixels_per_point = 2.0;
     let image = draw(&mut renderer, PLAIN, &scene);
     for x in [52.0, 100.0, 200.0, 248.0] {
@@ -256,19 +262,48 @@ fn the_mean_path_is_a_line_with_a_dark_casing() {
     }
     assert!(changed_pixels(&image).iter().all(|(x, _)| (45..255).contains(x)));
 
-    renderer.set_mean_path(1, &[[0.5, 1.505], [f32::NAN, 1.5], [2.0, 1.505], [3.0, 1.505]]);
+    renderer.set_mean_path(key(1), &[[0.5, 1.505], [f32::NAN, 1.5], [2.0, 1.505], [3.0, 1.505]]);
     let broken = draw(&mut renderer, PLAIN, &scene);
     assert_eq!((rgb(&broken, [100.0, 149.5]), rgb(&broken, [250.0, 149.5])), (ground(), RED));
 }
 
 #[test]
+fn sessions_have_ensembles_of_their_own_and_pale_ones_keep_their_hue() {
+    let mut renderer = renderer(PLAIN);
+    let other = EnsembleKey { session: 7, optimizer: 1 };
+    push(
+        &mut renderer,
+        Positions { run: 1, ensemble: key(1), particles: 1, capacity: 1, step: 0, columns: &[[1.0, 1.0]] },
+    );
+    push(
+        &mut renderer,
+        Positions { run: 1, ensemble: other, particles: 1, capacity: 1, step: 0, columns: &[[3.0, 1.0]] },
+    );
+    renderer.set_mean_path(other, &[[0.5, 2.005], [3.5, 2.005]]);
+    let pale = EnsembleStyle { key: other, opacity: 0.5, path_width: 2.0, ..points(1) };
+    let image = draw(&mut renderer, PLAIN, &with(&[pale, points(1)]));
+    let [own, others, path] = [[100.0, 199.5], [300.0, 199.5], [200.0, 99.0]].map(|px| redness(&image, px));
+    assert!(own > 0.95, "{own}");
+    assert!((0.4..0.65).contains(&others), "{others}");
+    assert!((0.4..0.65).contains(&path), "{path}");
+    let edge = rgb(&image, [200.0, 101.0]);
+    assert!(edge.iter().zip(ground()).all(|(edge, ground)| edge.abs_diff(ground) < 20), "a pale casing: {edge:?}");
+}
+
+#[test]
 fn forgotten_ensembles_are_not_drawn() {
     let mut renderer = renderer(PLAIN);
-    let styles = [points(1), EnsembleStyle { mean_path: true, ..points(2) }];
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles: 1, capacity: 1, step: 0, columns: &[[1.0, 1.0]] });
-    push(&mut renderer, Positions { run: 1, ensemble: 2, particles: 1, capacity: 1, step: 0, columns: &[[3.0, 1.0]] });
-    renderer.set_mean_path(2, &[[1.0, 2.0], [3.0, 2.0]]);
-    renderer.retain(&[1]);
+    let styles = [points(1), EnsembleStyle { path_width: 2.0, ..points(2) }];
+    push(
+        &mut renderer,
+        Positions { run: 1, ensemble: key(1), particles: 1, capacity: 1, step: 0, columns: &[[1.0, 1.0]] },
+    );
+    push(
+        &mut renderer,
+        Positions { run: 1, ensemble: key(2), particles: 1, capacity: 1, step: 0, columns: &[[3.0, 1.0]] },
+    );
+    renderer.set_mean_path(key(2), &[[1.0, 2.0], [3.0, 2.0]]);
+    renderer.retain(&[key(1)]);
     let left = changed_pixels(&draw(&mut renderer, PLAIN, &with(&styles)));
     assert!(!left.is_empty() && left.iter().all(|(x, y)| (90..110).contains(x) && (190..210).contains(y)));
 }

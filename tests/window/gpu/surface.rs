@@ -6,7 +6,7 @@ use image::RgbaImage;
 use valleyscope::gpu::{BEHIND, EnsembleStyle, Positions, Scene, SpaceScene};
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog};
 
-use super::offscreen::{PLAIN, RED, draw, points, push, renderer, scene};
+use super::offscreen::{PLAIN, RED, draw, key, points, push, renderer, scene};
 
 const SIZE: [u32; 2] = [600, 450];
 const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
@@ -21,8 +21,12 @@ fn waves([x, y]: [f64; 2]) -> f64 {
 }
 
 fn surface(loss: impl Fn([f64; 2]) -> f64, orbit: Orbit) -> (Scene, SpaceView, Arc<HeightField>) {
+    surface_by(SymLog::symmetric(0.5, 20.0), loss, orbit)
+}
+
+fn surface_by(scale: SymLog, loss: impl Fn([f64; 2]) -> f64, orbit: Orbit) -> (Scene, SpaceView, Arc<HeightField>) {
     let mut scene = scene(SIZE, CAMERA);
-    scene.scale = SymLog { linear: 0.5, max: 20.0 };
+    scene.scale = scale;
     let heights = Arc::new(HeightField::sample(loss, CAMERA, &scene.scale));
     scene.space = Some(SpaceScene { orbit, heights: Arc::clone(&heights) });
     (scene, SpaceView { camera: CAMERA, orbit, size_px: SIZE.map(|size| size as f32) }, heights)
@@ -46,8 +50,10 @@ fn expected(scene: &Scene, view: &SpaceView, heights: &HeightField, place: [f64;
 
 #[test]
 fn the_surface_has_the_place_the_colour_and_the_light_of_each_point() {
-    for orbit in [Orbit::HOME, Orbit { azimuth: 30.0, elevation: 60.0 }, Orbit { azimuth: 160.0, elevation: 90.0 }] {
-        let (scene, view, heights) = surface(waves, orbit);
+    let scales = [SymLog::symmetric(0.5, 20.0), SymLog { linear: 0.5, min: -2.5, max: 20.0 }];
+    let orbits = [Orbit::HOME, Orbit { azimuth: 30.0, elevation: 60.0 }, Orbit { azimuth: 160.0, elevation: 90.0 }];
+    for (scale, orbit) in scales.into_iter().flat_map(|scale| orbits.map(|orbit| (scale, orbit))) {
+        let (scene, view, heights) = surface_by(scale, waves, orbit);
         let image = draw(&mut renderer(PLAIN), PLAIN, &scene);
         let place = |x: f32, y: f32| heights.hit(&view.ray([x, y]));
         let mut compared = 0;
@@ -95,7 +101,7 @@ fn with_points(scene: &Scene, style: EnsembleStyle, columns: &[[f32; 2]], partic
     let mut renderer = renderer(PLAIN);
     let capacity = columns.len() / particles;
     let step = capacity as u64 - 1;
-    push(&mut renderer, Positions { run: 1, ensemble: 1, particles, capacity, step, columns });
+    push(&mut renderer, Positions { run: 1, ensemble: key(1), particles, capacity, step, columns });
     let without = draw(&mut renderer, PLAIN, scene);
     [without, draw(&mut renderer, PLAIN, &Scene { ensembles: vec![style], ..scene.clone() })]
 }

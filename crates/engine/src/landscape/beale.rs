@@ -13,6 +13,7 @@ impl Definition for Beale {
         about: "Flat arms with steep corners; the minimum is at (3, 0.5).",
         source: "Beale, Technical Report 25, Princeton University (1958)",
         parameters: &[ROTATION],
+        metrics: &[],
         start: [1.0, 1.0],
         home: HomeView { center: [0.5, 0.5], width: 12.0 },
     };

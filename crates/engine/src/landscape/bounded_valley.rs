@@ -1,3 +1,4 @@
+use super::metric::{DEPTH, SPREAD};
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
 use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
@@ -21,6 +22,7 @@ impl Definition for BoundedValley {
                 .help("The place of the minimum, u = U on the floor."),
             ROTATION.default(30.0),
         ],
+        metrics: &[DEPTH, SPREAD],
         start: [0.0, 0.0],
         home: HomeView { center: [1.0, 0.5], width: 7.5 },
     };

@@ -1,3 +1,4 @@
+use super::metric::{DEPTH, SPREAD};
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
 use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
@@ -24,6 +25,7 @@ impl Definition for BumpyValley {
                 .help("How dense the barriers are: one each 2π/k of u."),
             ROTATION.default(30.0),
         ],
+        metrics: &[DEPTH, SPREAD],
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
     };

@@ -2,8 +2,8 @@
 
 use super::NarrowValley;
 use super::rotation::{Rotation, Uv};
-use crate::instructions::{OfSet, OwnFunction, VectorSet};
-use crate::lanes::Real;
+use crate::instructions::{OfSet, OwnFunction, VectorSet, vectorized};
+use crate::lanes::{Lanes, Real, Vector};
 use crate::loss::BoundLoss;
 
 /// A landscape with values of its parameters, which evaluates losses and derivatives.
@@ -80,6 +80,16 @@ impl Landscape {
         }
     }
 
+    /// Computes the losses at points of one y, in vectors, with the bits of [`Landscape::loss`].
+    ///
+    /// # Panics
+    ///
+    /// Panics unless there is room for a loss for each x.
+    pub fn losses_along(&self, x: &[f64], y: f64, losses: &mut [f64]) {
+        assert_eq!(x.len(), losses.len(), "a loss for each point");
+        losses_along(self, x, y, losses);
+    }
+
     /// Computes the gradient with respect to (x, y) at (x, y).
     #[inline(always)]
     pub fn gradient<R: Real + OfSet>(&self, at: [R; 2]) -> [R; 2] {
@@ -114,6 +124,20 @@ impl Landscape {
         match self {
             Landscape::Valley(valley) => valley.rotation(),
             Landscape::Program(program) => &program.rotation,
+        }
+    }
+}
+
+vectorized! {
+    fn losses_along<>(landscape: &Landscape, x: &[f64], y: f64, losses: &mut [f64]) {
+        const LENGTH: usize = 8;
+        for (x, losses) in x.chunks(LENGTH).zip(losses.chunks_mut(LENGTH)) {
+            // The last vector may have lanes that are not used.
+            let mut lanes = [x[0]; LENGTH];
+            lanes[..x.len()].copy_from_slice(x);
+            let x = <Vectors as VectorSet>::Doubles::from_lanes(Lanes(lanes));
+            let found = landscape.loss([x, <Vectors as VectorSet>::Doubles::splat(y)]).to_lanes();
+            losses.copy_from_slice(&found.0[..losses.len()]);
         }
     }
 }

@@ -13,6 +13,7 @@ impl Definition for Factorization {
         about: "Flat and sharp minima on one curve, uv = 1.",
         source: "matrix factorization with one entry",
         parameters: &[ROTATION],
+        metrics: &[],
         start: [2.0, 0.1],
         home: HomeView { center: [0.0, 0.0], width: 9.0 },
     };

@@ -13,6 +13,7 @@ impl Definition for Himmelblau {
         about: "Four minima of equal depth.",
         source: "Himmelblau, Applied Nonlinear Programming (1972)",
         parameters: &[ROTATION],
+        metrics: &[],
         start: [0.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 16.5 },
     };

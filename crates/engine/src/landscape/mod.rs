@@ -10,6 +10,7 @@
 
 mod evaluate;
 mod formula;
+mod metric;
 mod name;
 mod narrow_valley;
 mod parameter;
@@ -19,7 +20,8 @@ mod spec;
 mod write;
 
 pub use evaluate::{Landscape, Local, ProgramLandscape};
-pub use formula::{FormulaError, LandscapeFormula};
+pub use formula::{CompiledLandscape, LandscapeFormula};
+pub use metric::{Coordinate, LandscapeMetric};
 pub use name::LandscapeParameterName;
 pub use narrow_valley::{NarrowValley, Slopes, ValleyInSpace, ValleyTerms};
 pub use rotation::Uv;
@@ -48,6 +50,8 @@ pub struct LandscapeInfo {
     pub source: &'static str,
     /// The parameters of the loss in the order in which it takes them, then the rotation φ.
     pub parameters: &'static [BoundedParameter],
+    /// The metrics of particles besides the loss.
+    pub metrics: &'static [LandscapeMetric],
     /// The start of particles, (x, y).
     pub start: [f64; 2],
     /// The view before the user moves it.

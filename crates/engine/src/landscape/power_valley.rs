@@ -1,3 +1,4 @@
+use super::metric::{DEPTH, SPREAD};
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
 use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
@@ -22,6 +23,7 @@ impl Definition for PowerValley {
                 .help("How fast the valley narrows: its curvature grows as |u|ᵖ."),
             ROTATION.default(30.0),
         ],
+        metrics: &[DEPTH, SPREAD],
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
     };

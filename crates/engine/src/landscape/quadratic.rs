@@ -25,6 +25,7 @@ impl Definition for Quadratic {
             .help("The quotient of the curvatures across and along."),
             ROTATION.default(30.0),
         ],
+        metrics: &[],
         start: [1.5, 0.5],
         home: HomeView { center: [0.0, 0.0], width: 6.0 },
     };

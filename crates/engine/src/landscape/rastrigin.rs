@@ -21,6 +21,7 @@ impl Definition for Rastrigin {
                 .help("How high the barriers between the minima are."),
             ROTATION,
         ],
+        metrics: &[],
         start: [2.6, 1.8],
         home: HomeView { center: [0.0, 0.0], width: 12.0 },
     };

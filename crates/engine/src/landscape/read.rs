@@ -7,11 +7,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, Vari
 
 use super::{BoundedParameter, LandscapeFormula, LandscapeKind, LandscapeSpec, MOST_PARAMETERS};
 use crate::identifier::{Identifier, lasting};
-
-/// The name of a typed landscape.
-pub(super) const NAME: &str = "name";
-/// The text of a typed landscape.
-pub(super) const TEXT: &str = "text";
+use crate::typed_fields::{NAME, TEXT, TypedFields};
 
 impl LandscapeKind {
     /// Lists the names in presets.
@@ -91,37 +87,19 @@ impl<'de> Visitor<'de> for FormulaReader {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LandscapeSpec, A::Error> {
-        let (mut name, mut text) = (None::<String>, None::<String>);
-        // The names of parameters are known once the text is read.
-        let mut values: Vec<(String, f64)> = Vec::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let field = match key.as_str() {
-                NAME => Some((NAME, &mut name)),
-                TEXT => Some((TEXT, &mut text)),
-                _ => None,
-            };
-            match field {
-                Some((key, Some(_))) => return Err(de::Error::duplicate_field(key)),
-                Some((_, field)) => *field = Some(map.next_value()?),
-                None => values.push((key, map.next_value()?)),
-            }
+        let mut fields = TypedFields::default();
+        while let Some(key) = map.next_key()? {
+            fields.read(key, &mut map)?;
         }
-        let text = text.ok_or_else(|| de::Error::missing_field(TEXT))?;
-        let name = name.unwrap_or_else(|| LandscapeFormula::UNNAMED.to_owned());
-        let formula = LandscapeFormula::new(&name, &text).map_err(de::Error::custom)?;
+        let name = fields.name.as_deref().unwrap_or(LandscapeFormula::UNNAMED);
+        let formula = LandscapeFormula::new(name, fields.text()?).map_err(de::Error::custom)?;
         let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
-        for (place, (key, value)) in values.iter().enumerate() {
-            let known = || {
-                let keys = spec.info().parameters.iter().map(BoundedParameter::key);
-                lasting([NAME, TEXT].into_iter().chain(keys).collect())
-            };
-            let index = spec.index(key).ok_or_else(|| de::Error::unknown_field(key, known()))?;
-            let of = &spec.info().parameters[index];
-            if values[..place].iter().any(|(before, _)| before == key) {
-                return Err(de::Error::duplicate_field(of.key()));
-            }
-            spec.set_checked(index, of.checked(*value).map_err(de::Error::custom)?);
-        }
+        let parameters = spec.info().parameters;
+        let keys: Vec<&str> = parameters.iter().map(BoundedParameter::key).collect();
+        fields.set_parameters(&[], &keys, |index, value| {
+            spec.set_checked(index, parameters[index].checked(value)?);
+            Ok(())
+        })?;
         Ok(spec)
     }
 }

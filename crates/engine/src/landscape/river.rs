@@ -1,5 +1,6 @@
+use super::metric::DEPTH;
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
+use super::{BoundedParameter, Coordinate, Definition, HomeView, LandscapeInfo, LandscapeMetric};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function};
 use crate::parameter::Extent;
@@ -27,6 +28,14 @@ impl Definition for River {
                 .default(1.5)
                 .help("How many bends there are: one turn each 2π/k of u."),
             ROTATION,
+        ],
+        metrics: &[
+            DEPTH,
+            LandscapeMetric {
+                coordinate: Coordinate::AbsV,
+                name: "distance",
+                explanation: "How far from the straight line v = 0, about which the river bends, the particles are.",
+            },
         ],
         start: [0.0, 0.0],
         home: HomeView { center: [2.0, 0.0], width: 7.5 },

@@ -20,6 +20,7 @@ impl Definition for Rosenbrock {
                 .help("How steep the walls of the curved valley are."),
             ROTATION,
         ],
+        metrics: &[],
         start: [-1.2, 1.0],
         home: HomeView { center: [0.0, 1.0], width: 6.0 },
     };

@@ -13,6 +13,7 @@ impl Definition for Saddle {
         about: "A saddle at 0 between minima at v = ±1: how fast is it left?",
         source: "a double well along v",
         parameters: &[ROTATION],
+        metrics: &[],
         start: [1.0, 0.0],
         home: HomeView { center: [0.0, 0.0], width: 6.0 },
     };

@@ -1,5 +1,6 @@
+use super::metric::DEPTH;
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
+use super::{BoundedParameter, Coordinate, Definition, HomeView, LandscapeInfo, LandscapeMetric};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function, Relation};
 use crate::parameter::Extent;
@@ -36,6 +37,14 @@ impl Definition for TwoValleys {
                 .default(0.05)
                 .help("How smoothly one valley passes into the other."),
             ROTATION,
+        ],
+        metrics: &[
+            DEPTH,
+            LandscapeMetric {
+                coordinate: Coordinate::AbsV,
+                name: "distance",
+                explanation: "How far from the middle between the two valleys, v = 0, the particles are.",
+            },
         ],
         start: [0.0, 0.0],
         home: HomeView { center: [2.0, 0.0], width: 6.0 },

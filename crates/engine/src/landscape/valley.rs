@@ -1,3 +1,4 @@
+use super::metric::{DEPTH, SPREAD};
 use super::parameter::{ROTATION, SHARPNESS, SLOPE};
 use super::{Definition, HomeView, LandscapeInfo};
 use crate::loss::Loss;
@@ -13,6 +14,7 @@ impl Definition for Valley {
         about: "A valley that falls along u and narrows as it falls, without a minimum.",
         source: "the FOCUS paper, equation 1",
         parameters: &[SHARPNESS, SLOPE, ROTATION.default(30.0)],
+        metrics: &[DEPTH, SPREAD],
         start: [0.0, 0.0],
         home: HomeView { center: [0.9, 0.5], width: 3.0 },
     };

@@ -3,8 +3,8 @@
 use serde::ser::SerializeStructVariant;
 use serde::{Serialize, Serializer};
 
-use super::read::{NAME, TEXT};
 use super::{LandscapeKind, LandscapeSpec};
+use crate::typed_fields::{NAME, TEXT};
 
 impl Serialize for LandscapeSpec {
     /// Writes a landscape as a variant of an enum with its parameters as fields.

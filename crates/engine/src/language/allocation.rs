@@ -1,10 +1,11 @@
-//! The places of a program's numbers: registers for those of an element, coefficients for those that are the same for
-//! all elements. A product and the sum that it belongs to are computed in one instruction.
+//! This module allocates registers and coefficients and emits a program's instructions. Numbers of an element are kept
+//! in registers; numbers that are the same for all elements are coefficients. A product and the sum that it belongs to
+//! are computed in one instruction.
 
-use super::calculation::{Calculation, Operation};
 use super::graph::{Dependence, Graph, Input, Node, NodeId};
+use super::op::{Op, Opcode};
 
-/// The place of a number.
+/// The storage of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Slot {
     /// The register of one of an element's numbers.
@@ -19,7 +20,7 @@ pub(crate) enum Slot {
 pub(crate) const FIRST_STATE: usize = 4;
 
 impl Slot {
-    /// The place of an input of an element.
+    /// Returns the slot of an input of an element.
     pub(crate) fn of_input(input: Input) -> Slot {
         match input {
             Input::Theta | Input::X => Slot::Given(0),
@@ -34,10 +35,10 @@ impl Slot {
     }
 }
 
-/// An operation, where its operands are and its result goes; its name as an index of the program's.
+/// An operation with the slots of its operands, the register of its result, and the index of its name in the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Instruction {
-    pub operation: Operation,
+    pub operation: Opcode,
     pub operands: [Slot; 3],
     pub to: u8,
     pub name: Option<u8>,
@@ -49,7 +50,7 @@ pub(crate) struct Instruction {
 pub(crate) enum UniformNumber {
     Constant(f64),
     Input(Input),
-    Of { operation: Operation, operands: [u16; 3], name: Option<u8> },
+    Of { operation: Opcode, operands: [u16; 3], name: Option<u8> },
 }
 
 /// The resource of which a program needs too much.
@@ -65,35 +66,31 @@ pub(crate) fn uses(nodes: &[Node], results: &[NodeId]) -> Vec<usize> {
     let mut uses = vec![0; nodes.len()];
     results.iter().for_each(|id| uses[id.0] += 1);
     for index in (0..nodes.len()).rev() {
-        if let (Node::Of(calculation), true) = (nodes[index], uses[index] > 0) {
-            calculation.operands().into_iter().for_each(|operand| uses[operand.0] += 1);
+        if let (Node::Of(op), true) = (nodes[index], uses[index] > 0) {
+            op.operands().into_iter().for_each(|operand| uses[operand.0] += 1);
         }
     }
     uses
 }
 
-/// The nodes with products that are only used in one sum computed together with that.
+/// Returns the nodes, in which a product that only one sum uses is fused with that sum.
 pub(crate) fn fused(graph: &Graph, results: &[NodeId], is_named: impl Fn(NodeId) -> bool) -> Vec<Node> {
     let mut nodes: Vec<Node> = (0..graph.len()).map(|index| graph.node(NodeId(index))).collect();
     let uses = uses(&nodes, results);
     let product = |nodes: &[Node], id: NodeId| match nodes[id.0] {
-        Node::Of(Calculation::Product(a, b))
-            if uses[id.0] == 1 && !is_named(id) && graph.dependence(id) > Dependence::Uniform =>
-        {
+        Node::Of(Op::Mul(a, b)) if uses[id.0] == 1 && !is_named(id) && graph.dependence(id) > Dependence::Uniform => {
             Some((a, b))
         }
         _ => None,
     };
     for index in 0..nodes.len() {
         let together = match nodes[index] {
-            Node::Of(Calculation::Sum(a, b)) => match (product(&nodes, a), product(&nodes, b)) {
-                (Some((x, y)), _) => Some(Calculation::ProductSum(x, y, b)),
-                (None, Some((x, y))) => Some(Calculation::ProductSum(x, y, a)),
+            Node::Of(Op::Add(a, b)) => match (product(&nodes, a), product(&nodes, b)) {
+                (Some((x, y)), _) => Some(Op::MulAdd(x, y, b)),
+                (None, Some((x, y))) => Some(Op::MulAdd(x, y, a)),
                 (None, None) => None,
             },
-            Node::Of(Calculation::Difference(a, b)) => {
-                product(&nodes, b).map(|(x, y)| Calculation::MinusProduct(x, y, a))
-            }
+            Node::Of(Op::Sub(a, b)) => product(&nodes, b).map(|(x, y)| Op::NegMulAdd(x, y, a)),
             _ => None,
         };
         if let Some(together) = together {
@@ -103,24 +100,24 @@ pub(crate) fn fused(graph: &Graph, results: &[NodeId], is_named: impl Fn(NodeId)
     nodes
 }
 
-/// How many places there are for numbers.
+/// The resources that a program may use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
-    /// Numbers of an element that are kept at the same time.
+pub(crate) struct Limits {
+    /// The largest number of values of an element that are kept at the same time.
     pub registers: usize,
-    /// Uniform numbers that the instructions for elements use.
+    /// The largest number of uniform numbers that the instructions for elements use.
     pub coefficients: usize,
-    /// Numbers that are the same for all elements.
+    /// The largest number of values that are the same for all elements.
     pub uniform_numbers: usize,
 }
 
-/// Gives the numbers their places.
-pub(crate) struct Coder {
-    most: Places,
+/// Emits instructions and allocates the slots of their operands and results.
+pub(crate) struct CodeGenerator {
+    most: Limits,
     /// The number of remaining uses of each node.
     uses: Vec<usize>,
-    /// The place of each node that has one; of a number of the step, only once an element needs it.
-    places: Vec<Option<Slot>>,
+    /// The slot of each node that has one. A uniform number gets its slot only when an element needs it.
+    slots: Vec<Option<Slot>>,
     /// The index of each node among the uniform numbers.
     uniform: Vec<Option<u16>>,
     is_free: Vec<bool>,
@@ -129,12 +126,12 @@ pub(crate) struct Coder {
     pub instructions: Vec<Instruction>,
 }
 
-impl Coder {
-    pub(crate) fn new(nodes: &[Node], results: &[NodeId], most: Places) -> Coder {
-        Coder {
+impl CodeGenerator {
+    pub(crate) fn new(nodes: &[Node], results: &[NodeId], most: Limits) -> CodeGenerator {
+        CodeGenerator {
             most,
             uses: uses(nodes, results),
-            places: vec![None; nodes.len()],
+            slots: vec![None; nodes.len()],
             uniform: vec![None; nodes.len()],
             is_free: vec![true; most.registers],
             numbers: Vec::new(),
@@ -143,7 +140,7 @@ impl Coder {
         }
     }
 
-    /// Adds a number that is the same for all elements.
+    /// Emits a number that is the same for all elements.
     pub(crate) fn number(&mut self, id: NodeId, node: Node, name: Option<u8>) -> Result<(), Excess> {
         if self.numbers.len() == self.most.uniform_numbers {
             return Err(Excess::UniformNumbers);
@@ -151,9 +148,9 @@ impl Coder {
         let number = match node {
             Node::Constant(value) => UniformNumber::Constant(value),
             Node::Input(input) => UniformNumber::Input(input),
-            Node::Of(calculation) => {
+            Node::Of(op) => {
                 let of = |operand: NodeId| self.uniform[operand.0].expect("it is computed of numbers before it");
-                let (operation, operands) = calculation.map(of).apart();
+                let (operation, operands) = op.map(of).split();
                 UniformNumber::Of { operation, operands, name }
             }
         };
@@ -162,41 +159,41 @@ impl Coder {
         Ok(())
     }
 
-    /// Adds a number of an element.
+    /// Emits a number of an element.
     pub(crate) fn element(&mut self, id: NodeId, node: Node, name: Option<u8>) -> Result<(), Excess> {
-        let place = match node {
+        let slot = match node {
             Node::Constant(_) => unreachable!("a constant is a number of the step"),
             Node::Input(input) => Slot::of_input(input),
-            Node::Of(calculation) => {
-                let operands = calculation.operands();
+            Node::Of(op) => {
+                let operands = op.operands();
                 for operand in &operands {
-                    self.place(*operand)?;
+                    self.slot(*operand)?;
                 }
-                let place = |operand: NodeId| self.places[operand.0].expect("it has its place");
-                let (operation, places) = calculation.map(place).apart();
+                let slot = |operand: NodeId| self.slots[operand.0].expect("it has its slot");
+                let (operation, slots) = op.map(slot).split();
                 operands.into_iter().for_each(|operand| self.release(operand));
                 let to = self.register()?;
-                self.instructions.push(Instruction { operation, operands: places, to, name });
+                self.instructions.push(Instruction { operation, operands: slots, to, name });
                 Slot::Register(to)
             }
         };
-        self.places[id.0] = Some(place);
+        self.slots[id.0] = Some(slot);
         Ok(())
     }
 
-    /// Returns the place of an operand or a result.
-    pub(crate) fn place(&mut self, id: NodeId) -> Result<Slot, Excess> {
-        if let Some(place) = self.places[id.0] {
-            return Ok(place);
+    /// Returns the slot of an operand or a result.
+    pub(crate) fn slot(&mut self, id: NodeId) -> Result<Slot, Excess> {
+        if let Some(slot) = self.slots[id.0] {
+            return Ok(slot);
         }
         let number = self.uniform[id.0].expect("a number is computed before it is used");
         if self.coefficients.len() == self.most.coefficients {
             return Err(Excess::Coefficients);
         }
-        let place = Slot::Coefficient(self.coefficients.len() as u8);
+        let slot = Slot::Coefficient(self.coefficients.len() as u8);
         self.coefficients.push(number);
-        self.places[id.0] = Some(place);
-        Ok(place)
+        self.slots[id.0] = Some(slot);
+        Ok(slot)
     }
 
     pub(crate) fn register(&mut self) -> Result<u8, Excess> {
@@ -205,10 +202,10 @@ impl Coder {
         Ok(register as u8)
     }
 
-    /// Counts a use of a number; after the last its register is free.
+    /// Counts a use of a number, and frees its register after the last one.
     fn release(&mut self, id: NodeId) {
         self.uses[id.0] -= 1;
-        if let (0, Some(Slot::Register(register))) = (self.uses[id.0], self.places[id.0]) {
+        if let (0, Some(Slot::Register(register))) = (self.uses[id.0], self.slots[id.0]) {
             self.is_free[usize::from(register)] = true;
         }
     }

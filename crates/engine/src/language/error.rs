@@ -1,9 +1,9 @@
-//! Errors in a program's text.
+//! This module describes mistakes in a program's text.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A mistake and where it stands.
+/// A mistake in a text and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramError {
     /// The range in bytes of the text; empty at its end.

@@ -1,10 +1,10 @@
-//! The numbers of a program and how each is computed of others.
+//! This module keeps the numbers of a program and how each is computed from others.
 
 use std::collections::HashMap;
 
-use super::calculation::Calculation;
+use super::op::Op;
 
-/// A number that is given: of a step, or of a point of a landscape.
+/// A given number of a step or of a point of a landscape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Input {
     Theta,
@@ -15,15 +15,15 @@ pub(crate) enum Input {
     Parameter(usize),
     /// The product of a parameter over the steps, βᵗ.
     Power(usize),
-    /// t
+    /// The number t of the step.
     Step,
     X,
     Y,
     /// φ, the angle of a landscape's rotation, in radians.
     Angle,
-    /// cos φ
+    /// The cosine of φ.
     Cosine,
-    /// sin φ
+    /// The sine of φ.
     Sine,
 }
 
@@ -32,27 +32,27 @@ pub(crate) enum Input {
 pub(crate) enum Node {
     Constant(f64),
     Input(Input),
-    Of(Calculation<NodeId>),
+    Of(Op<NodeId>),
 }
 
-/// The place of a node in the graph; it is computed of nodes before it.
+/// The index of a node in the graph. A node is computed from nodes with smaller indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeId(pub usize);
 
-/// The inputs on which a number depends.
+/// The kind of inputs on which a number depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dependence {
-    /// Parameters, t and φ only: it is computed once a step, or once a landscape.
+    /// The number depends on parameters, t and φ only, and is computed once a step, or once a landscape.
     Uniform,
-    /// The rates in addition, which may differ between parameters.
+    /// The number also depends on the rates, which may differ between parameters.
     Rates,
-    /// A parameter's elements together; it is the same for all of them.
+    /// The number depends on a parameter's elements together, and is the same for all of them.
     Whole,
-    /// The element, or the point of a landscape.
+    /// The number depends on the element, or on the point of a landscape.
     Element,
 }
 
-/// Nodes, each once.
+/// An expression graph in which each node is kept once.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,
@@ -61,12 +61,12 @@ pub(crate) struct Graph {
     most_nodes: usize,
 }
 
-/// A node with constants by their bits, for a map; 0 and −0 have the same.
+/// The key of a node in a map. Constants are compared by their bits; 0 and −0 are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Constant(u64),
     Input(Input),
-    Of(Calculation<NodeId>),
+    Of(Op<NodeId>),
 }
 
 impl Key {
@@ -74,14 +74,14 @@ impl Key {
         match node {
             Node::Constant(value) => Key::Constant((value + 0.0).to_bits()),
             Node::Input(input) => Key::Input(input),
-            Node::Of(calculation) => Key::Of(calculation),
+            Node::Of(op) => Key::Of(op),
         }
     }
 }
 
 impl Graph {
-    /// The most numbers of an expression that is written out: formulas are, and an expression whose numbers are used
-    /// again and again would never end.
+    /// The largest number of nodes of an expression that is written out as a formula. Where each number is used twice, the
+    /// formula doubles with each level.
     pub(crate) const LARGEST_EXPRESSION: usize = 20_000;
 
     /// Creates a graph with room for so many nodes.
@@ -89,12 +89,12 @@ impl Graph {
         Graph { nodes: Vec::new(), dependences: Vec::new(), ids: HashMap::new(), most_nodes }
     }
 
-    /// The node if it is there.
+    /// Returns the node if the graph has it.
     pub(crate) fn find(&self, node: Node) -> Option<NodeId> {
         self.ids.get(&Key::of(node)).copied()
     }
 
-    /// Interns a node. None where there is no room for another.
+    /// Interns a node; returns `None` if the graph is full.
     pub(crate) fn add(&mut self, node: Node) -> Option<NodeId> {
         let key = Key::of(node);
         if let Some(known) = self.ids.get(&key) {
@@ -114,14 +114,14 @@ impl Graph {
         self.add(Node::Constant(value))
     }
 
-    /// The coordinates `u = x cos φ + y sin φ` and `v = −x sin φ + y cos φ`.
+    /// Interns the coordinates `u = x cos φ + y sin φ` and `v = −x sin φ + y cos φ`.
     pub(crate) fn axes(&mut self) -> Option<[NodeId; 2]> {
         let [x, y] = [self.add(Node::Input(Input::X))?, self.add(Node::Input(Input::Y))?];
         let [cos, sin] = [self.add(Node::Input(Input::Cosine))?, self.add(Node::Input(Input::Sine))?];
-        let mut of = |calculation| self.add(Node::Of(calculation));
-        let [x_cos, y_sin] = [of(Calculation::Product(x, cos))?, of(Calculation::Product(y, sin))?];
-        let [y_cos, x_sin] = [of(Calculation::Product(y, cos))?, of(Calculation::Product(x, sin))?];
-        Some([of(Calculation::Sum(x_cos, y_sin))?, of(Calculation::Difference(y_cos, x_sin))?])
+        let mut of = |op| self.add(Node::Of(op));
+        let [x_cos, y_sin] = [of(Op::Mul(x, cos))?, of(Op::Mul(y, sin))?];
+        let [y_cos, x_sin] = [of(Op::Mul(y, cos))?, of(Op::Mul(x, sin))?];
+        Some([of(Op::Add(x_cos, y_sin))?, of(Op::Sub(y_cos, x_sin))?])
     }
 
     pub(crate) fn most_nodes(&self) -> usize {
@@ -140,7 +140,7 @@ impl Graph {
         self.dependences[id.0]
     }
 
-    /// Whether a number differs between the elements of a parameter.
+    /// Returns whether a number differs between the elements of a parameter.
     pub(crate) fn is_of_element(&self, id: NodeId) -> bool {
         self.dependence(id) == Dependence::Element
     }
@@ -154,22 +154,22 @@ impl Graph {
                 Input::LearningRate | Input::WeightDecay => Dependence::Rates,
                 Input::Theta | Input::Gradient | Input::State(_) | Input::X | Input::Y => Dependence::Element,
             },
-            Node::Of(calculation) if calculation.is_of_whole() => Dependence::Whole,
-            Node::Of(calculation) => {
-                let all = calculation.operands().into_iter().map(|operand| self.dependence(operand));
+            Node::Of(op) if op.is_reduction() => Dependence::Whole,
+            Node::Of(op) => {
+                let all = op.operands().into_iter().map(|operand| self.dependence(operand));
                 all.max().unwrap_or(Dependence::Uniform)
             }
         }
     }
 
-    /// The most numbers that the expression of a node has when it is written out without names.
+    /// Returns the size of the largest expression of a node, written out without names.
     pub(crate) fn largest_expression(&self) -> usize {
         let mut sizes: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             sizes.push(match node {
                 Node::Constant(_) | Node::Input(_) => 1,
-                Node::Of(calculation) => {
-                    calculation.operands().into_iter().fold(1, |size, operand| size.saturating_add(sizes[operand.0]))
+                Node::Of(op) => {
+                    op.operands().into_iter().fold(1, |size, operand| size.saturating_add(sizes[operand.0]))
                 }
             });
         }

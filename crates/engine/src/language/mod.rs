@@ -1,25 +1,27 @@
-//! The small language in which update rules and losses are typed.
+//! This module reads and compiles the small language in which update rules and losses are typed.
 //!
-//! A text becomes a graph of numbers ([`parse`]), and that a list of instructions over registers ([`Coder`]). A
+//! A text becomes a graph of numbers ([`parse`]), and that a list of instructions over registers ([`CodeGenerator`]). A
 //! [`Dialect`] has the names that are given, and the one that a text assigns to: a rule is read by
 //! [`program`](crate::optimizer::program), a loss by [`loss`](crate::loss). Sizes are bounded, as texts come with presets
 //! from anywhere.
 
 mod allocation;
-mod calculation;
 mod error;
 mod graph;
 mod memory;
+mod op;
 mod parser;
 mod token;
 
 pub use error::ProgramError;
 pub use token::{Token, TokenKind, tokens};
 
-pub(crate) use allocation::{Coder, Excess, FIRST_STATE, Instruction, Places, Slot, UniformNumber, fused, uses};
-pub(crate) use calculation::{Calculation, Operation};
+pub(crate) use allocation::{
+    CodeGenerator, Excess, FIRST_STATE, Instruction, Limits, Slot, UniformNumber, fused, uses,
+};
 pub(crate) use graph::{Dependence, Graph, Input, Node, NodeId};
 pub(crate) use memory::Memory;
+pub(crate) use op::{Op, Opcode};
 pub(crate) use parser::{Dialect, Parsed, parse};
 
 /// A parameter that a text declares.
@@ -29,6 +31,6 @@ pub struct Parameter {
     pub default: f64,
     /// The smallest and the largest value.
     pub range: [f64; 2],
-    /// Whether its product over the steps is used.
+    /// Whether the text uses its product over the steps, βᵗ.
     pub is_decay_rate: bool,
 }

@@ -1,4 +1,4 @@
-//! The words of a program's text.
+//! This module splits a program's text into words.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub enum TokenKind {
     Unknown,
 }
 
-/// A word and where it stands, in bytes. Spaces are no words.
+/// A word and its range in bytes. Spaces are not words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,
@@ -26,10 +26,10 @@ pub struct Token {
 }
 
 const KEYWORDS: [&str; 3] = ["state", "param", "in"];
-/// Longer ones before what they begin with.
+/// The signs; a longer one stands before its own beginning.
 const SIGNS: [&str; 17] = ["..", "<=", ">=", "==", "!=", "+", "-", "−", "*", "/", "^", "(", ")", ",", "=", "<", ">"];
 
-/// The words of a text, in their order.
+/// Returns the words of a text in their order.
 pub fn tokens(text: &str) -> Vec<Token> {
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(first) = text[at..].chars().next() {
@@ -61,7 +61,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The length of the number that a text begins with: digits, a point that is not the first of two, an exponent.
+/// Returns the length of the number that a text begins with: digits, a point that is not the first of two, an exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -1,17 +1,17 @@
-//! Instructions for a loss or its derivatives, and their execution.
+//! This module compiles a loss and its derivatives to instructions over registers, and runs these.
 
 use std::mem::MaybeUninit;
 
 use super::expressions::{Expressions, LARGEST_EXPONENT};
 use crate::lanes::{Real, array};
 use crate::language::{
-    Calculation, Coder, Excess, Input, Instruction, Memory, Node, NodeId, Places, Slot, UniformNumber, fused, uses,
+    CodeGenerator, Excess, Input, Instruction, Limits, Memory, Node, NodeId, Op, Slot, UniformNumber, fused, uses,
 };
 
-/// Numbers of a point that are kept at the same time.
+/// The largest number of values of a point that are kept at the same time.
 pub(super) const REGISTERS: usize = 64;
 
-pub(super) const PLACES: Places = Places { registers: REGISTERS, coefficients: 256, uniform_numbers: 1024 };
+pub(super) const LIMITS: Limits = Limits { registers: REGISTERS, coefficients: 256, uniform_numbers: 1024 };
 
 /// The instructions for some results.
 #[derive(Clone, Debug)]
@@ -34,14 +34,14 @@ pub(super) struct UniformInputs<'a> {
     pub sin: f64,
 }
 
-/// The nodes with products that only one sum uses computed together with that. `results` are those of all codes, so that
-/// a number has the same bits in each.
+/// Returns the nodes, in which a product that only one sum uses is fused with that sum. `results` are those of all codes,
+/// so that a number has the same bits in each.
 pub(super) fn fused_nodes(expressions: &Expressions, results: &[NodeId]) -> Vec<Node> {
     fused(expressions.graph(), results, |_| false)
 }
 
 impl<const RESULTS: usize> LossCode<RESULTS> {
-    /// The instructions for results in a graph whose nodes were [fused](fused_nodes).
+    /// Compiles the results of a graph whose nodes were [fused](fused_nodes).
     ///
     /// # Errors
     ///
@@ -52,21 +52,21 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
         results: [NodeId; RESULTS],
     ) -> Result<LossCode<RESULTS>, Excess> {
         let uses = uses(nodes, &results);
-        let mut coder = Coder::new(nodes, &results, PLACES);
+        let mut generator = CodeGenerator::new(nodes, &results, LIMITS);
         for (index, node) in nodes.iter().enumerate().filter(|(index, _)| uses[*index] > 0) {
             let id = NodeId(index);
             if expressions.is_uniform(id) {
-                coder.number(id, *node, None)?;
+                generator.number(id, *node, None)?;
             } else {
-                coder.element(id, *node, None)?;
+                generator.element(id, *node, None)?;
             }
         }
-        let mut places = [Slot::Given(0); RESULTS];
-        for (place, id) in places.iter_mut().zip(results) {
-            *place = coder.place(id)?;
+        let mut slots = [Slot::Given(0); RESULTS];
+        for (slot, id) in slots.iter_mut().zip(results) {
+            *slot = generator.slot(id)?;
         }
-        let Coder { numbers, coefficients, instructions, .. } = coder;
-        Ok(LossCode { numbers, coefficients, instructions, results: places })
+        let CodeGenerator { numbers, coefficients, instructions, .. } = generator;
+        Ok(LossCode { numbers, coefficients, instructions, results: slots })
     }
 
     /// Computes the coefficients of the instructions.
@@ -95,14 +95,12 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
         let mut registers = Memory::<V, REGISTERS>::new();
         for instruction in &self.instructions {
             let Instruction { operation, operands: [a, b, c], to, .. } = *instruction;
-            // References, so that only what an operation needs is loaded.
+            // Operands are references, so that only those that the operation needs are loaded.
             let mut uniform = [const { MaybeUninit::uninit() }; 3];
             let [for_a, for_b, for_c] = &mut uniform;
             let of_a = operand(a, &registers, coefficients, at, for_a);
             let value = match (operation, b) {
-                (Calculation::Power((), ()), Slot::Coefficient(exponent)) => {
-                    power(*of_a, coefficients[usize::from(exponent)])
-                }
+                (Op::Pow((), ()), Slot::Coefficient(exponent)) => power(*of_a, coefficients[usize::from(exponent)]),
                 _ => {
                     let of_b = operand(b, &registers, coefficients, at, for_b);
                     let of_c = operand(c, &registers, coefficients, at, for_c);
@@ -115,16 +113,16 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
     }
 }
 
-/// Returns the number at a place; one that is the same for all points is written to `uniform` first.
+/// Returns the number at a slot; one that is the same for all points is written to `uniform` first.
 #[inline(always)]
 fn operand<'a, V: Real>(
-    place: Slot,
+    slot: Slot,
     registers: &'a Memory<V, REGISTERS>,
     coefficients: &[f64],
     at: &'a [V; 2],
     uniform: &'a mut MaybeUninit<V>,
 ) -> &'a V {
-    match place {
+    match slot {
         Slot::Register(index) => registers.at(index),
         Slot::Coefficient(index) => uniform.write(V::splat(coefficients[usize::from(index)])),
         Slot::Given(index) => &at[usize::from(index) % 2],

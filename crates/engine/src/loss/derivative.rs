@@ -1,26 +1,27 @@
-//! Derivatives of expressions, by reverse mode: from a number down to those that it is computed of.
+//! This module derives expressions by reverse mode: from a number down to those that it is computed from.
 //!
 //! `abs`, `max`, `min`, `where` and comparisons have the derivative of the branch taken, and 0 at the corner of a tie.
-//! The branches are derived for themselves, so that what is not finite in the one that is not taken does no harm.
+//! Each branch is derived separately, so that an infinite derivative of the branch not taken has no effect.
+//!
+//! `abs(x)^p` and `sign(x)*abs(x)^p` have the derivative 0 at x = 0 also where p < 1: there it has no finite value, and a
+//! point exactly at 0 should not diverge.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::expressions::Expressions;
-use crate::language::{Calculation, Node, NodeId};
+use crate::language::{Node, NodeId, Op};
 use crate::optimizer::{Function, Relation};
 
 /// Returns the derivatives of a number with respect to two others, in which those are not derived further.
 pub(super) fn gradient(expressions: &mut Expressions, of: NodeId, by: [NodeId; 2]) -> [NodeId; 2] {
     let mut branches = BTreeSet::new();
     for id in reachable(expressions, of) {
-        if let Node::Of(Calculation::Choice(_, a, b) | Calculation::Maximum(a, b) | Calculation::Minimum(a, b)) =
-            expressions.node(id)
-        {
+        if let Node::Of(Op::Select(_, a, b) | Op::Max(a, b) | Op::Min(a, b)) = expressions.node(id) {
             branches.extend([a, b]);
         }
     }
     let mut pass = Pass { expressions, by, known: HashMap::new() };
-    // Branches inside of a branch stand before it.
+    // A branch inside of another has a smaller index and is derived first.
     for branch in branches {
         let gradient = pass.run(branch);
         pass.known.insert(branch, gradient);
@@ -28,15 +29,15 @@ pub(super) fn gradient(expressions: &mut Expressions, of: NodeId, by: [NodeId; 2
     pass.run(of)
 }
 
-/// The numbers that differ between points and that a number is computed of, and that itself.
+/// Returns a number and those that it is computed from, as far as they differ between points.
 fn reachable(expressions: &Expressions, of: NodeId) -> BTreeSet<NodeId> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![of]);
     while let Some(id) = open.pop() {
         if !expressions.is_uniform(id)
             && reached.insert(id)
-            && let Node::Of(calculation) = expressions.node(id)
+            && let Node::Of(op) = expressions.node(id)
         {
-            open.extend(calculation.operands());
+            open.extend(op.operands());
         }
     }
     reached
@@ -62,8 +63,8 @@ impl Pass<'_> {
         while let Some((id, adjoint)) = adjoints.pop_last() {
             if let Some(index) = self.by.iter().position(|by| *by == id) {
                 result[index] = adjoint;
-            } else if let Node::Of(calculation) = self.expressions.node(id) {
-                self.pass_on(&mut adjoints, id, calculation, adjoint);
+            } else if let Node::Of(op) = self.expressions.node(id) {
+                self.pass_on(&mut adjoints, id, op, adjoint);
             }
             if self.expressions.is_full() {
                 break;
@@ -72,12 +73,12 @@ impl Pass<'_> {
         result
     }
 
-    fn of(&mut self, calculation: Calculation<NodeId>) -> NodeId {
-        self.expressions.of(calculation)
+    fn of(&mut self, op: Op<NodeId>) -> NodeId {
+        self.expressions.of(op)
     }
 
     fn product(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        self.of(Calculation::Product(a, b))
+        self.of(Op::Mul(a, b))
     }
 
     fn add(&mut self, adjoints: &mut Adjoints, to: NodeId, term: NodeId) {
@@ -85,7 +86,7 @@ impl Pass<'_> {
             return;
         }
         let sum = match adjoints.get(&to) {
-            Some(sum) => self.of(Calculation::Sum(*sum, term)),
+            Some(sum) => self.of(Op::Add(*sum, term)),
             None => term,
         };
         adjoints.insert(to, sum);
@@ -93,73 +94,72 @@ impl Pass<'_> {
 
     /// Applies the chain rule: adds `adjoint`, the derivative of the result by a number, to the derivatives by the
     /// operands of that number.
-    fn pass_on(&mut self, adjoints: &mut Adjoints, id: NodeId, calculation: Calculation<NodeId>, adjoint: NodeId) {
-        match calculation {
-            Calculation::Negative(a) => {
-                let term = self.of(Calculation::Negative(adjoint));
+    fn pass_on(&mut self, adjoints: &mut Adjoints, id: NodeId, op: Op<NodeId>, adjoint: NodeId) {
+        match op {
+            Op::Neg(a) => {
+                let term = self.of(Op::Neg(adjoint));
                 self.add(adjoints, a, term);
             }
-            Calculation::Sum(a, b) => {
+            Op::Add(a, b) => {
                 self.add(adjoints, a, adjoint);
                 self.add(adjoints, b, adjoint);
             }
-            Calculation::Difference(a, b) => {
+            Op::Sub(a, b) => {
                 self.add(adjoints, a, adjoint);
-                let term = self.of(Calculation::Negative(adjoint));
+                let term = self.of(Op::Neg(adjoint));
                 self.add(adjoints, b, term);
             }
-            Calculation::Product(a, b) => self.pass_on_product(adjoints, [a, b], adjoint),
-            Calculation::Quotient(a, b) => {
-                let by_a = self.of(Calculation::Quotient(adjoint, b));
+            Op::Mul(a, b) => self.pass_on_product(adjoints, [a, b], adjoint),
+            Op::Div(a, b) => {
+                let by_a = self.of(Op::Div(adjoint, b));
                 self.add(adjoints, a, by_a);
                 if !self.expressions.is_uniform(b) {
                     let product = self.product(by_a, id);
-                    let term = self.of(Calculation::Negative(product));
+                    let term = self.of(Op::Neg(product));
                     self.add(adjoints, b, term);
                 }
             }
-            Calculation::Power(a, b) => self.pass_on_power(adjoints, id, [a, b], adjoint),
-            Calculation::Size(a) => {
-                let sign = self.of(Calculation::Sign(a));
+            Op::Pow(a, b) => self.pass_on_power(adjoints, id, [a, b], adjoint),
+            Op::Abs(a) => {
+                let sign = self.of(Op::Sign(a));
                 let term = self.product(adjoint, sign);
                 self.add(adjoints, a, term);
             }
-            Calculation::Root(a) => {
+            Op::Sqrt(a) if matches!(self.expressions.node(a), Node::Of(Op::Abs(_))) => {
+                let half = self.expressions.constant(0.5);
+                self.pass_on_power(adjoints, id, [a, half], adjoint);
+            }
+            Op::Sqrt(a) => {
                 let two = self.expressions.constant(2.0);
                 let twice = self.product(two, id);
-                let term = self.of(Calculation::Quotient(adjoint, twice));
+                let term = self.of(Op::Div(adjoint, twice));
                 self.add(adjoints, a, term);
             }
-            Calculation::Function(function, a) => {
+            Op::Function(function, a) => {
                 let term = self.of_function(function, a, id, adjoint);
                 self.add(adjoints, a, term);
             }
-            Calculation::Choice(condition, a, b) => {
-                self.pass_on_branches(adjoints, [a, b], adjoint, |pass, [a, b]| {
-                    pass.of(Calculation::Choice(condition, a, b))
-                });
+            Op::Select(condition, a, b) => {
+                self.pass_on_branches(adjoints, [a, b], adjoint, |pass, [a, b]| pass.of(Op::Select(condition, a, b)));
             }
-            Calculation::Maximum(a, b) => self.pass_on_larger(adjoints, [a, b], [a, b], adjoint),
-            Calculation::Minimum(a, b) => self.pass_on_larger(adjoints, [b, a], [a, b], adjoint),
-            Calculation::Sign(_) | Calculation::Compared(..) => {}
-            Calculation::Norm(_) | Calculation::Mean(_) | Calculation::Total(_) => {
+            Op::Max(a, b) => self.pass_on_larger(adjoints, [a, b], [a, b], adjoint),
+            Op::Min(a, b) => self.pass_on_larger(adjoints, [b, a], [a, b], adjoint),
+            Op::Sign(_) | Op::Compare(..) => {}
+            Op::Norm(_) | Op::Mean(_) | Op::Sum(_) => {
                 unreachable!("a loss is of one point")
             }
-            Calculation::ProductSum(..) | Calculation::MinusProduct(..) => {
+            Op::MulAdd(..) | Op::NegMulAdd(..) => {
                 unreachable!("products and sums are put together later")
             }
         }
     }
 
     fn pass_on_product(&mut self, adjoints: &mut Adjoints, [a, b]: [NodeId; 2], adjoint: NodeId) {
-        // d sign(x)|x|ᵖ is p|x|ᵖ⁻¹ dx, also at 0.
-        if let (Node::Of(Calculation::Sign(of)), Node::Of(Calculation::Power(size, exponent))) =
-            (self.expressions.node(a), self.expressions.node(b))
-            && self.expressions.node(size) == Node::Of(Calculation::Size(of))
-            && self.expressions.is_uniform(exponent)
+        // The derivative of sign(x)|x|ᵖ is p|x|ᵖ⁻¹, also at 0.
+        if let Node::Of(Op::Sign(of)) = self.expressions.node(a)
+            && let Some(exponent) = self.exponent_of_size(b, of)
         {
-            let lowered = self.lowered(exponent);
-            let power = self.of(Calculation::Power(size, lowered));
+            let power = self.lowered_power_of_size(of, exponent);
             let slope = self.product(exponent, power);
             let term = self.product(adjoint, slope);
             return self.add(adjoints, of, term);
@@ -172,27 +172,56 @@ impl Pass<'_> {
         self.add(adjoints, b, term);
     }
 
-    /// `p − 1`, and 0 where p is 0, so that `p xᵖ⁻¹` is 0 there, also at x = 0.
+    /// Returns `p − 1`, and 0 where p is 0, so that `p xᵖ⁻¹` is 0 there, also at x = 0.
     fn lowered(&mut self, exponent: NodeId) -> NodeId {
         let one = self.expressions.constant(1.0);
-        let less = self.of(Calculation::Difference(exponent, one));
+        let less = self.of(Op::Sub(exponent, one));
         let zero = self.expressions.constant(0.0);
-        self.of(Calculation::Choice(exponent, less, zero))
+        self.of(Op::Select(exponent, less, zero))
+    }
+
+    /// Returns p of `|x|ᵖ`, also where that is chosen at x ≠ 0 only.
+    fn exponent_of_size(&mut self, power: NodeId, x: NodeId) -> Option<NodeId> {
+        let power = match self.expressions.node(power) {
+            Node::Of(Op::Select(condition, power, _)) if condition == x => power,
+            _ => power,
+        };
+        let (size, exponent) = match self.expressions.node(power) {
+            Node::Of(Op::Pow(size, exponent)) if self.expressions.is_uniform(exponent) => (size, exponent),
+            Node::Of(Op::Sqrt(size)) => (size, self.expressions.constant(0.5)),
+            Node::Of(Op::Abs(_)) => (power, self.expressions.constant(1.0)),
+            _ => return None,
+        };
+        (self.expressions.node(size) == Node::Of(Op::Abs(x))).then_some(exponent)
+    }
+
+    /// Returns `|x|ᵖ⁻¹`; at x = 0 it is 1 for p = 1 and else 0, not infinite where p < 1.
+    fn lowered_power_of_size(&mut self, x: NodeId, exponent: NodeId) -> NodeId {
+        let lowered = self.lowered(exponent);
+        let size = self.of(Op::Abs(x));
+        let power = self.of(Op::Pow(size, lowered));
+        if self.expressions.value(lowered).is_some_and(|lowered| lowered >= 0.0) {
+            return power;
+        }
+        let one = self.expressions.constant(1.0);
+        let at_zero = self.of(Op::Compare(Relation::Equal, exponent, one));
+        self.of(Op::Select(x, power, at_zero))
     }
 
     fn pass_on_power(&mut self, adjoints: &mut Adjoints, id: NodeId, [a, b]: [NodeId; 2], adjoint: NodeId) {
         if !self.expressions.is_uniform(a) {
-            let lowered = self.lowered(b);
-            let power = self.of(Calculation::Power(a, lowered));
             match self.expressions.node(a) {
-                Node::Of(Calculation::Size(of)) if self.expressions.is_uniform(b) => {
-                    let sign = self.of(Calculation::Sign(of));
+                Node::Of(Op::Abs(of)) if self.expressions.is_uniform(b) => {
+                    let sign = self.of(Op::Sign(of));
+                    let power = self.lowered_power_of_size(of, b);
                     let signed = self.product(sign, power);
                     let slope = self.product(b, signed);
                     let term = self.product(adjoint, slope);
                     self.add(adjoints, of, term);
                 }
                 _ => {
+                    let lowered = self.lowered(b);
+                    let power = self.of(Op::Pow(a, lowered));
                     let slope = self.product(b, power);
                     let term = self.product(adjoint, slope);
                     self.add(adjoints, a, term);
@@ -200,10 +229,10 @@ impl Pass<'_> {
             }
         }
         if !self.expressions.is_uniform(b) {
-            let logarithm = self.of(Calculation::Function(Function::Ln, a));
+            let logarithm = self.of(Op::Function(Function::Ln, a));
             let slope = self.product(id, logarithm);
-            // 0ᵇ stays 0.
-            let slope = self.of(Calculation::Choice(a, slope, a));
+            // The derivative of 0ᵇ by b is 0.
+            let slope = self.of(Op::Select(a, slope, a));
             let term = self.product(adjoint, slope);
             self.add(adjoints, b, term);
         }
@@ -212,21 +241,21 @@ impl Pass<'_> {
     fn of_function(&mut self, function: Function, a: NodeId, id: NodeId, adjoint: NodeId) -> NodeId {
         match function {
             Function::Exp => self.product(adjoint, id),
-            Function::Ln => self.of(Calculation::Quotient(adjoint, a)),
+            Function::Ln => self.of(Op::Div(adjoint, a)),
             Function::Tanh => {
                 let square = self.product(id, id);
                 let one = self.expressions.constant(1.0);
-                let slope = self.of(Calculation::Difference(one, square));
+                let slope = self.of(Op::Sub(one, square));
                 self.product(adjoint, slope)
             }
             Function::Sin => {
-                let cos = self.of(Calculation::Function(Function::Cos, a));
+                let cos = self.of(Op::Function(Function::Cos, a));
                 self.product(adjoint, cos)
             }
             Function::Cos => {
-                let sin = self.of(Calculation::Function(Function::Sin, a));
+                let sin = self.of(Op::Function(Function::Sin, a));
                 let product = self.product(adjoint, sin);
-                self.of(Calculation::Negative(product))
+                self.of(Op::Neg(product))
             }
         }
     }
@@ -239,12 +268,12 @@ impl Pass<'_> {
         branches: [NodeId; 2],
         adjoint: NodeId,
     ) {
-        let first = self.of(Calculation::Compared(Relation::Less, smaller, larger));
-        let second = self.of(Calculation::Compared(Relation::Less, larger, smaller));
+        let first = self.of(Op::Compare(Relation::Less, smaller, larger));
+        let second = self.of(Op::Compare(Relation::Less, larger, smaller));
         self.pass_on_branches(adjoints, branches, adjoint, |pass, [a, b]| {
             let zero = pass.expressions.constant(0.0);
-            let otherwise = pass.of(Calculation::Choice(second, b, zero));
-            pass.of(Calculation::Choice(first, a, otherwise))
+            let otherwise = pass.of(Op::Select(second, b, zero));
+            pass.of(Op::Select(first, a, otherwise))
         });
     }
 

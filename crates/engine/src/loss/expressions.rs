@@ -1,8 +1,8 @@
-//! Expressions that are simplified as they are made: constants are folded, zeros and ones dropped, whole powers
-//! multiplied out, and factors that are the same at all points collected.
+//! This module simplifies expressions as they are made: it folds constants, drops zeros and ones, multiplies whole
+//! powers out, and collects factors that are the same at all points.
 
 use super::MOST_PARAMETERS;
-use crate::language::{Calculation, Dependence, Graph, Input, Node, NodeId};
+use crate::language::{Dependence, Graph, Input, Node, NodeId, Op};
 use crate::optimizer::Function;
 
 /// A graph of simplified expressions, with the coordinates of a point.
@@ -11,7 +11,7 @@ pub(super) struct Expressions {
     graph: Graph,
     /// Whether a node had no room, or too many were made; the nodes that follow have no meaning.
     is_full: bool,
-    /// The number of calculations that were simplified.
+    /// The number of operations that were simplified.
     made: usize,
     /// x and y
     pub xy: [NodeId; 2],
@@ -24,9 +24,9 @@ pub(super) struct Expressions {
 pub(super) const LARGEST_EXPONENT: f64 = 64.0;
 
 impl Expressions {
-    /// The most numbers of a loss and its derivatives.
+    /// The largest number of nodes of a loss and its derivatives.
     pub(super) const MOST_NODES: usize = 4096;
-    /// The most calculations that are simplified. Most of those of derivatives are there already.
+    /// The largest number of operations that are simplified. Most operations of derivatives exist already.
     const MOST_MADE: usize = 100 * Self::MOST_NODES;
 
     pub(super) fn new() -> Expressions {
@@ -42,9 +42,9 @@ impl Expressions {
         new.xy = [new.input(Input::X), new.input(Input::Y)];
         let [x, y] = new.xy;
         let (cos, sin) = (new.input(Input::Cosine), new.input(Input::Sine));
-        let mut product = |a, b| new.of(Calculation::Product(a, b));
+        let mut product = |a, b| new.of(Op::Mul(a, b));
         let [x_cos, y_sin, y_cos, x_sin] = [product(x, cos), product(y, sin), product(y, cos), product(x, sin)];
-        new.uv = [new.of(Calculation::Sum(x_cos, y_sin)), new.of(Calculation::Difference(y_cos, x_sin))];
+        new.uv = [new.of(Op::Add(x_cos, y_sin)), new.of(Op::Sub(y_cos, x_sin))];
         new.parameters = (0..MOST_PARAMETERS).map(|index| new.input(Input::Parameter(index))).collect();
         new
     }
@@ -74,31 +74,29 @@ impl Expressions {
         let mut copied: Vec<NodeId> = Vec::with_capacity(of.0 + 1);
         for index in 0..=of.0 {
             copied.push(match graph.node(NodeId(index)) {
-                Node::Of(calculation) => self.of(calculation.map(|operand| copied[operand.0])),
+                Node::Of(op) => self.of(op.map(|operand| copied[operand.0])),
                 node => self.add(node),
             });
         }
         copied[of.0]
     }
 
-    /// Copies the number alone, in the order of its operands, so that equal expressions have equal graphs however they
-    /// were made.
+    /// Copies a number without the rest of its graph, operands first, so that equal expressions have equal graphs
+    /// however they were made.
     pub(super) fn in_order(&self, of: NodeId) -> (Expressions, NodeId) {
         let mut ordered = Expressions { is_full: self.is_full, ..Expressions::new() };
         let mut copied: Vec<Option<NodeId>> = vec![None; self.graph.len()];
         let mut open = vec![of];
         while let Some(&id) = open.last() {
             let node = self.node(id);
-            let operands = if let Node::Of(calculation) = node { calculation.operands() } else { Vec::new() };
+            let operands = if let Node::Of(op) = node { op.operands() } else { Vec::new() };
             let missing = operands.into_iter().find(|operand| copied[operand.0].is_none());
             if let Some(operand) = missing {
                 open.push(operand);
                 continue;
             }
             copied[id.0] = Some(ordered.add(match node {
-                Node::Of(calculation) => {
-                    Node::Of(calculation.map(|operand| copied[operand.0].expect("it was copied before")))
-                }
+                Node::Of(op) => Node::Of(op.map(|operand| copied[operand.0].expect("it was copied before"))),
                 node => node,
             }));
             open.pop();
@@ -113,8 +111,8 @@ impl Expressions {
         })
     }
 
-    /// The node of two operands, or that of the same operands in the other order.
-    fn add_of_either_order(&mut self, make: fn(NodeId, NodeId) -> Calculation<NodeId>, a: NodeId, b: NodeId) -> NodeId {
+    /// Interns an operation on two operands, or returns the node with the same operands in the other order.
+    fn add_of_either_order(&mut self, make: fn(NodeId, NodeId) -> Op<NodeId>, a: NodeId, b: NodeId) -> NodeId {
         match self.graph.find(Node::Of(make(b, a))) {
             Some(known) => known,
             None => self.add(Node::Of(make(a, b))),
@@ -132,43 +130,43 @@ impl Expressions {
         self.graph.dependence(id) == Dependence::Uniform
     }
 
-    /// The number whose negative a node is, unless it is the same at all points.
+    /// Returns the number whose negative a node is, unless it is the same at all points.
     fn negated(&self, id: NodeId) -> Option<NodeId> {
         match self.node(id) {
-            Node::Of(Calculation::Negative(of)) if !self.is_uniform(id) => Some(of),
+            Node::Of(Op::Neg(of)) if !self.is_uniform(id) => Some(of),
             _ => None,
         }
     }
 
-    /// A calculation, simplified.
-    pub(super) fn of(&mut self, calculation: Calculation<NodeId>) -> NodeId {
+    /// Simplifies an operation and interns it.
+    pub(super) fn of(&mut self, op: Op<NodeId>) -> NodeId {
         self.made += 1;
         self.is_full |= self.made > Self::MOST_MADE;
-        if let Some(value) = self.folded(calculation) {
+        if let Some(value) = self.folded(op) {
             return self.constant(value);
         }
-        match calculation {
-            Calculation::Negative(a) => self.negative(a),
-            Calculation::Sum(a, b) => self.sum(a, b),
-            Calculation::Difference(a, b) => self.difference(a, b),
-            Calculation::Product(a, b) => self.product(a, b),
-            Calculation::Quotient(a, b) => self.quotient(a, b),
-            Calculation::Power(a, b) => self.power(a, b),
-            Calculation::Size(a) => match self.node(a) {
-                Node::Of(Calculation::Negative(a) | Calculation::Size(a)) => self.of(Calculation::Size(a)),
-                _ => self.add(Node::Of(calculation)),
+        match op {
+            Op::Neg(a) => self.negative(a),
+            Op::Add(a, b) => self.sum(a, b),
+            Op::Sub(a, b) => self.difference(a, b),
+            Op::Mul(a, b) => self.product(a, b),
+            Op::Div(a, b) => self.quotient(a, b),
+            Op::Pow(a, b) => self.power(a, b),
+            Op::Abs(a) => match self.node(a) {
+                Node::Of(Op::Neg(a) | Op::Abs(a)) => self.of(Op::Abs(a)),
+                _ => self.add(Node::Of(op)),
             },
-            Calculation::Function(function @ (Function::Sin | Function::Cos), a) => match (self.negated(a), function) {
-                (Some(a), Function::Cos) => self.of(Calculation::Function(function, a)),
+            Op::Function(function @ (Function::Sin | Function::Cos), a) => match (self.negated(a), function) {
+                (Some(a), Function::Cos) => self.of(Op::Function(function, a)),
                 (Some(a), _) => {
-                    let sin = self.of(Calculation::Function(function, a));
+                    let sin = self.of(Op::Function(function, a));
                     self.negative(sin)
                 }
-                _ => self.add(Node::Of(calculation)),
+                _ => self.add(Node::Of(op)),
             },
-            Calculation::Maximum(a, b) | Calculation::Minimum(a, b) if a == b => a,
-            Calculation::Choice(_, a, b) if a == b => a,
-            Calculation::Choice(condition, a, b) => match self.value(condition) {
+            Op::Max(a, b) | Op::Min(a, b) if a == b => a,
+            Op::Select(_, a, b) if a == b => a,
+            Op::Select(condition, a, b) => match self.value(condition) {
                 Some(value) => {
                     if value != 0.0 {
                         a
@@ -176,19 +174,19 @@ impl Expressions {
                         b
                     }
                 }
-                None => self.add(Node::Of(calculation)),
+                None => self.add(Node::Of(op)),
             },
             other => self.add(Node::Of(other)),
         }
     }
 
-    /// The value of a calculation of constants, if it is finite.
-    fn folded(&self, calculation: Calculation<NodeId>) -> Option<f64> {
-        let operands = calculation.operands();
+    /// Returns the value of an operation on constants, if it is finite.
+    fn folded(&self, op: Op<NodeId>) -> Option<f64> {
+        let operands = op.operands();
         if !operands.iter().all(|operand| self.value(*operand).is_some()) {
             return None;
         }
-        let (operation, operands) = calculation.map(|id| self.value(id).expect("they are constants")).apart();
+        let (operation, operands) = op.map(|id| self.value(id).expect("they are constants")).split();
         let [a, b, c] = operands;
         Some(operation.result(&a, &b, &c)).filter(|value| value.is_finite())
     }
@@ -196,13 +194,13 @@ impl Expressions {
     fn negative(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
             Node::Constant(value) => self.constant(-value),
-            Node::Of(Calculation::Negative(of)) => of,
-            Node::Of(Calculation::Difference(a, b)) => self.difference(b, a),
-            Node::Of(Calculation::Product(a, b)) if self.is_uniform(a) => {
+            Node::Of(Op::Neg(of)) => of,
+            Node::Of(Op::Sub(a, b)) => self.difference(b, a),
+            Node::Of(Op::Mul(a, b)) if self.is_uniform(a) => {
                 let minus = self.negative(a);
                 self.product(minus, b)
             }
-            _ => self.add(Node::Of(Calculation::Negative(a))),
+            _ => self.add(Node::Of(Op::Neg(a))),
         }
     }
 
@@ -220,8 +218,8 @@ impl Expressions {
         if let Some(b) = self.opposite(b) {
             return self.difference(a, b);
         }
-        if let Node::Of(Calculation::Sum(first, second)) = self.node(a) {
-            // (c + b) + b is c + 2 b.
+        if let Node::Of(Op::Add(first, second)) = self.node(a) {
+            // The sum (c + b) + b is c + 2 b.
             if second == b {
                 let twice = self.sum(b, b);
                 return self.sum(first, twice);
@@ -229,7 +227,7 @@ impl Expressions {
         }
         match self.opposite(a) {
             Some(a) => self.difference(b, a),
-            None => self.add_of_either_order(Calculation::Sum, a, b),
+            None => self.add_of_either_order(Op::Add, a, b),
         }
     }
 
@@ -245,16 +243,17 @@ impl Expressions {
         }
         match self.opposite(b) {
             Some(b) => self.sum(a, b),
-            None => self.add(Node::Of(Calculation::Difference(a, b))),
+            None => self.add(Node::Of(Op::Sub(a, b))),
         }
     }
 
-    /// The negative of a number that has a sign in front: a negative constant or factor, or a negative.
+    /// Returns the negative of a number that has a minus sign in front: of a negation, or of a negative constant or
+    /// factor.
     fn opposite(&mut self, id: NodeId) -> Option<NodeId> {
         match self.node(id) {
             Node::Constant(value) if value < 0.0 => Some(self.constant(-value)),
-            Node::Of(Calculation::Negative(of)) => Some(of),
-            Node::Of(Calculation::Product(factor, of)) if self.is_uniform(factor) => {
+            Node::Of(Op::Neg(of)) => Some(of),
+            Node::Of(Op::Mul(factor, of)) if self.is_uniform(factor) => {
                 let factor = self.opposite(factor)?;
                 Some(self.product(factor, of))
             }
@@ -278,30 +277,30 @@ impl Expressions {
             _ => {}
         }
         match (self.node(a), self.node(b)) {
-            // c (d x) is (c d) x, where c and d are the same at all points.
-            (_, Node::Of(Calculation::Product(c, d))) if self.is_uniform(a) && self.is_uniform(c) => {
+            // The product c (d x) is (c d) x, where c and d are the same at all points.
+            (_, Node::Of(Op::Mul(c, d))) if self.is_uniform(a) && self.is_uniform(c) => {
                 let uniform = match (self.value(a), self.value(c)) {
                     (Some(a), Some(c)) if (a * c).is_finite() => self.constant(a * c),
-                    _ if self.is_uniform(b) => return self.add_of_either_order(Calculation::Product, a, b),
+                    _ if self.is_uniform(b) => return self.add_of_either_order(Op::Mul, a, b),
                     _ => self.product(a, c),
                 };
                 self.product(uniform, d)
             }
-            // (c x) y is c (x y).
-            (Node::Of(Calculation::Product(c, d)), _) if self.is_uniform(c) && !self.is_uniform(a) => {
+            // The product (c x) y is c (x y).
+            (Node::Of(Op::Mul(c, d)), _) if self.is_uniform(c) && !self.is_uniform(a) => {
                 let product = self.product(d, b);
                 self.product(c, product)
             }
-            (_, Node::Of(Calculation::Product(c, d))) if self.is_uniform(c) && !self.is_uniform(b) => {
+            (_, Node::Of(Op::Mul(c, d))) if self.is_uniform(c) && !self.is_uniform(b) => {
                 let product = self.product(a, d);
                 self.product(c, product)
             }
-            (Node::Of(Calculation::Size(of)), Node::Of(Calculation::Size(same))) if of == same => self.product(of, of),
+            (Node::Of(Op::Abs(of)), Node::Of(Op::Abs(same))) if of == same => self.product(of, of),
             _ => match (self.negated(a), self.negated(b)) {
                 (Some(a), Some(b)) => self.product(a, b),
                 (Some(a), None) => self.negative_product(a, b),
                 (None, Some(b)) => self.negative_product(a, b),
-                (None, None) => self.add_of_either_order(Calculation::Product, a, b),
+                (None, None) => self.add_of_either_order(Op::Mul, a, b),
             },
         }
     }
@@ -326,7 +325,7 @@ impl Expressions {
             (Some(a), Some(b)) => self.quotient(a, b),
             (Some(a), None) => self.negative_quotient(a, b),
             (None, Some(b)) => self.negative_quotient(a, b),
-            (None, None) => self.add(Node::Of(Calculation::Quotient(a, b))),
+            (None, None) => self.add(Node::Of(Op::Div(a, b))),
         }
     }
 
@@ -345,9 +344,13 @@ impl Expressions {
                 let one = self.constant(1.0);
                 self.quotient(one, power)
             }
-            Some(0.5) => self.of(Calculation::Root(base)),
+            Some(0.5) => self.of(Op::Sqrt(base)),
+            Some(-0.5) => {
+                let (one, root) = (self.constant(1.0), self.of(Op::Sqrt(base)));
+                self.quotient(one, root)
+            }
             _ if self.value(base) == Some(1.0) => base,
-            _ => self.add(Node::Of(Calculation::Power(base, exponent))),
+            _ => self.add(Node::Of(Op::Pow(base, exponent))),
         }
     }
 

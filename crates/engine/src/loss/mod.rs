@@ -1,5 +1,5 @@
-//! Losses of a point (x, y) as programs: values, gradients, the Hessian's diagonal, WGSL and text, made of one
-//! expression.
+//! This module computes losses of a point (x, y): values, gradients, the Hessian's diagonal, WGSL and text are made from
+//! one expression.
 //!
 //! ```text
 //! param b = 100 in 1..1000
@@ -20,7 +20,7 @@ mod wgsl;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use code::{LossCode, PLACES, UniformInputs, fused_nodes};
+use code::{LIMITS, LossCode, UniformInputs, fused_nodes};
 use derivative::gradient;
 use expressions::Expressions;
 use recorded::Recorded;
@@ -51,7 +51,7 @@ const LOSSES: Dialect = Dialect {
     target_line: "a line `L = …` with the loss",
     most_parameters: MOST_PARAMETERS,
     parameter: "parameter",
-    // The fields of a typed landscape in a preset besides its parameters.
+    // A typed landscape has these fields in a preset besides its parameters.
     reserved: &["name", "text", "rotation_degrees"],
 };
 
@@ -104,7 +104,7 @@ impl LossProgram {
         program.map_err(|excess| ProgramError::new(text, end, excess, "more"))
     }
 
-    /// The program of a loss in a graph.
+    /// Compiles a loss of a graph with its derivatives.
     ///
     /// # Errors
     ///
@@ -129,13 +129,13 @@ impl LossProgram {
         }
         let limit = |excess| match excess {
             Excess::Registers => {
-                format!("a loss that, with its derivatives, keeps at most {} numbers at a time", PLACES.registers)
+                format!("a loss that, with its derivatives, keeps at most {} numbers at a time", LIMITS.registers)
             }
             Excess::Coefficients => {
-                format!("a loss with, in its derivatives, at most {} constants and coefficients", PLACES.coefficients)
+                format!("a loss with, in its derivatives, at most {} constants and coefficients", LIMITS.coefficients)
             }
             Excess::UniformNumbers => {
-                format!("a loss with, in its derivatives, at most {} operations on parameters", PLACES.uniform_numbers)
+                format!("a loss with, in its derivatives, at most {} operations on parameters", LIMITS.uniform_numbers)
             }
         };
         let nodes = fused_nodes(&expressions, &[loss, by_x, by_y, by_x_twice, by_y_twice]);
@@ -152,12 +152,12 @@ impl LossProgram {
         })
     }
 
-    /// The parameters that a text declares; none of a built-in loss, whose table is elsewhere.
+    /// Returns the parameters that a text declares; none for a built-in loss, whose table is elsewhere.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// The text of a typed loss.
+    /// Returns the text of a typed loss.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
@@ -235,7 +235,7 @@ impl BoundLoss {
         self.program.0.hessian_code.run(&self.coefficients.hessian, &at)
     }
 
-    /// The numbers that the loss's [`wgsl`](LossProgram::wgsl) reads.
+    /// Returns the numbers that the loss's [`wgsl`](LossProgram::wgsl) reads.
     pub fn wgsl_uniforms(&self) -> [f32; wgsl::UNIFORMS] {
         self.inputs
     }

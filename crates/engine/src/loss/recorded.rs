@@ -1,10 +1,10 @@
-//! Numbers that record how a built-in loss is computed.
+//! This module records how a built-in loss is computed.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::expressions::Expressions;
-use crate::language::{Calculation, NodeId};
+use crate::language::{NodeId, Op};
 use crate::optimizer::{Algebra, Function, RatioCorrection, Relation};
 
 /// A constant, or a node of a graph.
@@ -22,45 +22,45 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// An operation on recorded numbers; of constants alone, its value.
-    fn of(calculation: Calculation<Recorded<'a>>) -> Recorded<'a> {
-        let expressions = calculation.operands().into_iter().find_map(|operand| match operand {
+    /// Records an operation; an operation on constants alone becomes its value.
+    fn of(op: Op<Recorded<'a>>) -> Recorded<'a> {
+        let expressions = op.operands().into_iter().find_map(|operand| match operand {
             Recorded::Node(expressions, _) => Some(expressions),
             Recorded::Number(_) => None,
         });
         let Some(expressions) = expressions else {
-            let (operation, operands) = calculation.apart();
+            let (operation, operands) = op.split();
             let [a, b, c] = operands.map(|operand| match operand {
                 Recorded::Number(value) => value,
                 Recorded::Node(..) => unreachable!("all are constants"),
             });
             return Recorded::Number(operation.result(&a, &b, &c));
         };
-        let calculation = calculation.map(|operand| operand.in_graph(expressions));
-        let node = expressions.borrow_mut().of(calculation);
+        let op = op.map(|operand| operand.in_graph(expressions));
+        let node = expressions.borrow_mut().of(op);
         Recorded::Node(expressions, node)
     }
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $calculation:ident),*) => {$(
+    ($($trait:ident $method:ident),*) => {$(
         impl $trait for Recorded<'_> {
             type Output = Self;
 
             fn $method(self, other: Self) -> Self {
-                Recorded::of(Calculation::$calculation(self, other))
+                Recorded::of(Op::$trait(self, other))
             }
         }
     )*};
 }
 
-operators!(Add add Sum, Sub sub Difference, Mul mul Product, Div div Quotient);
+operators!(Add add, Sub sub, Mul mul, Div div);
 
 impl Neg for Recorded<'_> {
     type Output = Self;
 
     fn neg(self) -> Self {
-        Recorded::of(Calculation::Negative(self))
+        Recorded::of(Op::Neg(self))
     }
 }
 
@@ -70,43 +70,43 @@ impl Algebra for Recorded<'_> {
     }
 
     fn sqrt(self) -> Self {
-        Recorded::of(Calculation::Root(self))
+        Recorded::of(Op::Sqrt(self))
     }
 
     fn abs(self) -> Self {
-        Recorded::of(Calculation::Size(self))
+        Recorded::of(Op::Abs(self))
     }
 
     fn sign(self) -> Self {
-        Recorded::of(Calculation::Sign(self))
+        Recorded::of(Op::Sign(self))
     }
 
     fn larger(self, other: Self) -> Self {
-        Recorded::of(Calculation::Maximum(self, other))
+        Recorded::of(Op::Max(self, other))
     }
 
     fn compared(self, relation: Relation, other: Self) -> Self {
-        Recorded::of(Calculation::Compared(relation, self, other))
+        Recorded::of(Op::Compare(relation, self, other))
     }
 
     fn choose(self, then: Self, otherwise: Self) -> Self {
-        Recorded::of(Calculation::Choice(self, then, otherwise))
+        Recorded::of(Op::Select(self, then, otherwise))
     }
 
     fn maximum(self, other: Self) -> Self {
-        Recorded::of(Calculation::Maximum(self, other))
+        Recorded::of(Op::Max(self, other))
     }
 
     fn minimum(self, other: Self) -> Self {
-        Recorded::of(Calculation::Minimum(self, other))
+        Recorded::of(Op::Min(self, other))
     }
 
     fn function(self, function: Function) -> Self {
-        Recorded::of(Calculation::Function(function, self))
+        Recorded::of(Op::Function(function, self))
     }
 
     fn power(self, exponent: Self) -> Self {
-        Recorded::of(Calculation::Power(self, exponent))
+        Recorded::of(Op::Pow(self, exponent))
     }
 
     fn mul_add(self, factor: Self, term: Self) -> Self {

@@ -1,10 +1,10 @@
-//! Losses and their gradients as text in the language itself.
+//! This module writes losses and their gradients as text in the language itself.
 
 use std::f64::consts::PI;
 
 use super::LossProgram;
 use super::expressions::Expressions;
-use crate::language::{Calculation, Input, Node, NodeId};
+use crate::language::{Input, Node, NodeId, Op};
 use crate::optimizer::Relation;
 
 /// The binding strength of expressions, from the loosest.
@@ -16,9 +16,9 @@ const PRODUCT: u8 = 3;
 const POWER: u8 = 4;
 const ATOM: u8 = 5;
 
-/// The length from which an expression that is used again has a line of its own.
+/// The number of characters from which an expression that is used more than once gets a line of its own.
 const LONG: usize = 12;
-/// The number of expressions inside of each other from which one has a line of its own.
+/// The nesting depth from which an expression gets a line of its own.
 const DEEP: usize = 25;
 
 impl LossProgram {
@@ -58,15 +58,15 @@ impl LossProgram {
 struct Writer<'a> {
     expressions: &'a Expressions,
     parameters: &'a [&'a str],
-    /// Writes a constant, with how tightly its text binds.
+    /// Formats a constant, and returns how tightly its text binds.
     constant: fn(f64) -> (String, u8),
     /// The number of uses of each node in the results.
     uses: Vec<usize>,
-    /// The names of nodes.
+    /// The name of each node that has one.
     names: Vec<Option<String>>,
-    /// The number of expressions inside of each node's, and that itself.
+    /// The nesting depth of each node's expression.
     depths: Vec<usize>,
-    /// The number of names that were made.
+    /// The number of names made so far.
     made: usize,
     lines: Vec<String>,
 }
@@ -103,11 +103,11 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// The operands that the text of a node shows: the base of a power, not the powers that it is made of.
+    /// Returns the operands that the text of a node shows: the base of a power, not the powers that it is made of.
     fn shown(&self, id: NodeId) -> Vec<NodeId> {
         match (self.as_power(id), self.expressions.node(id)) {
             (Some((base, _)), _) => vec![base],
-            (None, Node::Of(calculation)) => calculation.operands(),
+            (None, Node::Of(op)) => op.operands(),
             (None, _) => Vec::new(),
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name that nothing has yet.
+    /// Returns an unused name.
     fn new_name(&mut self) -> String {
         loop {
             self.made += 1;
@@ -143,9 +143,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The base and the exponent of a product that is a whole power, as the language multiplies it out.
+    /// Returns base and exponent of a product that is a whole power, as the language multiplies it out.
     fn as_power(&self, id: NodeId) -> Option<(NodeId, u32)> {
-        let Node::Of(Calculation::Product(a, b)) = self.expressions.node(id) else { return None };
+        let Node::Of(Op::Mul(a, b)) = self.expressions.node(id) else { return None };
         let (base, exponent) = self.as_power(a).unwrap_or((a, 1));
         match () {
             () if a == b => Some((base, 2 * exponent)),
@@ -154,16 +154,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The exponent `p − 1` of a derivative, without the choice that makes it 0 where p is.
+    /// Returns the exponent `p − 1` of a derivative without the selection that makes it 0 where p is 0.
     fn plain_exponent(&self, exponent: NodeId) -> NodeId {
         match self.expressions.node(exponent) {
-            Node::Of(Calculation::Choice(p, less, zero)) if self.expressions.value(zero) == Some(0.0) => {
+            Node::Of(Op::Select(p, less, zero)) if self.expressions.value(zero) == Some(0.0) => {
                 match self.expressions.node(less) {
-                    Node::Of(Calculation::Difference(of, one))
-                        if of == p && self.expressions.value(one) == Some(1.0) =>
-                    {
-                        less
-                    }
+                    Node::Of(Op::Sub(of, one)) if of == p && self.expressions.value(one) == Some(1.0) => less,
                     _ => exponent,
                 }
             }
@@ -193,13 +189,13 @@ impl<'a> Writer<'a> {
             Node::Input(Input::Sine) => name("sin(phi)"),
             Node::Input(Input::Parameter(index)) => name(self.parameters[index]),
             Node::Input(_) => unreachable!("the other inputs are of rules"),
-            Node::Of(calculation) => self.calculation(calculation),
+            Node::Of(op) => self.op(op),
         }
     }
 
-    fn calculation(&self, calculation: Calculation<NodeId>) -> (String, u8) {
+    fn op(&self, op: Op<NodeId>) -> (String, u8) {
         let call = |name: &str| {
-            let operands: Vec<String> = calculation.operands().into_iter().map(|id| self.number(id).0).collect();
+            let operands: Vec<String> = op.operands().into_iter().map(|id| self.number(id).0).collect();
             (format!("{name}({})", operands.join(", ")), ATOM)
         };
         let joined = |a, between: &str, b, binding: u8, [left, right]: [u8; 2]| {
@@ -210,17 +206,17 @@ impl<'a> Writer<'a> {
                 (text, bound) => (format!("{text}{between}{behind}"), bound.min(binding)),
             }
         };
-        match calculation {
-            Calculation::Negative(a) => (format!("-{}", self.at_least(a, PRODUCT)), SIGNED),
-            Calculation::Root(_) => call("sqrt"),
-            Calculation::Size(_) => call("abs"),
-            Calculation::Sign(_) => call("sign"),
-            Calculation::Function(function, _) => call(function.name()),
-            Calculation::Sum(a, b) => joined(a, " + ", b, SUM, [SUM, PRODUCT]),
-            Calculation::Difference(a, b) => joined(a, " - ", b, SUM, [SUM, PRODUCT]),
-            Calculation::Product(a, b) => {
+        match op {
+            Op::Neg(a) => (format!("-{}", self.at_least(a, PRODUCT)), SIGNED),
+            Op::Sqrt(_) => call("sqrt"),
+            Op::Abs(_) => call("abs"),
+            Op::Sign(_) => call("sign"),
+            Op::Function(function, _) => call(function.name()),
+            Op::Add(a, b) => joined(a, " + ", b, SUM, [SUM, PRODUCT]),
+            Op::Sub(a, b) => joined(a, " - ", b, SUM, [SUM, PRODUCT]),
+            Op::Mul(a, b) => {
                 // Read from the left, a factor that is the same at all points is taken out again.
-                let is_quotient = matches!(self.expressions.node(b), Node::Of(Calculation::Quotient(..)));
+                let is_quotient = matches!(self.expressions.node(b), Node::Of(Op::Div(..)));
                 let behind = if self.expressions.is_uniform(a) && !self.expressions.is_uniform(b) && !is_quotient {
                     PRODUCT
                 } else {
@@ -228,15 +224,15 @@ impl<'a> Writer<'a> {
                 };
                 joined(a, "*", b, PRODUCT, [SIGNED, behind])
             }
-            Calculation::Quotient(a, b) => joined(a, "/", b, PRODUCT, [SIGNED, POWER]),
-            Calculation::Power(a, b) => {
+            Op::Div(a, b) => joined(a, "/", b, PRODUCT, [SIGNED, POWER]),
+            Op::Pow(a, b) => {
                 let exponent = self.plain_exponent(b);
                 (format!("{}^{}", self.at_least(a, ATOM), self.at_least(exponent, ATOM)), POWER)
             }
-            Calculation::Maximum(..) => call("max"),
-            Calculation::Minimum(..) => call("min"),
-            Calculation::Choice(..) => call("where"),
-            Calculation::Compared(relation, a, b) => {
+            Op::Max(..) => call("max"),
+            Op::Min(..) => call("min"),
+            Op::Select(..) => call("where"),
+            Op::Compare(relation, a, b) => {
                 let sign = match relation {
                     Relation::Less => " < ",
                     Relation::AtMost => " <= ",
@@ -244,16 +240,14 @@ impl<'a> Writer<'a> {
                 };
                 (format!("{}{sign}{}", self.at_least(a, SUM), self.at_least(b, SUM)), COMPARISON)
             }
-            Calculation::Norm(_)
-            | Calculation::Mean(_)
-            | Calculation::Total(_)
-            | Calculation::ProductSum(..)
-            | Calculation::MinusProduct(..) => unreachable!("they are no operations of losses"),
+            Op::Norm(_) | Op::Mean(_) | Op::Sum(_) | Op::MulAdd(..) | Op::NegMulAdd(..) => {
+                unreachable!("they are no operations of losses")
+            }
         }
     }
 }
 
-/// A constant that is read as the same number; a multiple of π as one.
+/// Formats a constant so that it is read as the same number; a multiple of π is written with `pi`.
 fn constant(value: f64) -> (String, u8) {
     if value < 0.0 {
         return (format!("-{}", constant(-value).0), SIGNED);

@@ -1,11 +1,11 @@
-//! Losses as functions of WGSL.
+//! This module prints losses as functions of WGSL.
 
 use std::fmt::Write;
 
 use super::code::UniformInputs;
 use super::expressions::Expressions;
 use super::{LossProgram, MOST_PARAMETERS};
-use crate::language::{Calculation, Input, Node, NodeId};
+use crate::language::{Input, Node, NodeId, Op};
 use crate::optimizer::{Function, Relation};
 
 /// The number of uniform numbers: cos φ, sin φ, φ and the parameters.
@@ -20,7 +20,7 @@ pub(super) fn uniforms(inputs: UniformInputs<'_>) -> [f32; UNIFORMS] {
     uniforms
 }
 
-/// Powers of any base with whole exponents, and of positive ones.
+/// The shader's power function: of any base with a whole exponent, and of a positive base with any exponent.
 const POWER: &str = "\
 fn landscape_power(base: f32, exponent: f32) -> f32 {
     let size = pow(abs(base), exponent);
@@ -30,7 +30,7 @@ fn landscape_power(base: f32, exponent: f32) -> f32 {
     if base > 0.0 {
         return size;
     }
-    // NaN, which is no constant of WGSL, for a negative base and a broken exponent.
+    // The power of a negative base with a fractional exponent is NaN, which WGSL cannot write as a constant.
     let whole = select(sqrt(base), size, fract(exponent) == 0.0);
     return select(whole, -whole, fract(0.5 * exponent) != 0.0);
 }
@@ -77,13 +77,13 @@ impl<'a> Writer<'a> {
         let mut is_used = vec![false; self.expressions.graph().len()];
         results.iter().for_each(|id| is_used[id.0] = true);
         for index in (0..is_used.len()).rev() {
-            if let (Node::Of(calculation), true) = (self.expressions.node(NodeId(index)), is_used[index]) {
-                calculation.operands().into_iter().for_each(|operand| is_used[operand.0] = true);
+            if let (Node::Of(op), true) = (self.expressions.node(NodeId(index)), is_used[index]) {
+                op.operands().into_iter().for_each(|operand| is_used[operand.0] = true);
             }
         }
         for index in (0..is_used.len()).filter(|index| is_used[*index]) {
-            if let Node::Of(calculation) = self.expressions.node(NodeId(index)) {
-                let line = self.calculation(calculation);
+            if let Node::Of(op) = self.expressions.node(NodeId(index)) {
+                let line = self.op(op);
                 writeln!(self.text, "    let n{index} = {line};").expect("a string takes all");
             }
         }
@@ -93,7 +93,7 @@ impl<'a> Writer<'a> {
     fn word(&self, id: NodeId) -> String {
         let uniform = |index: usize| format!("landscape_uniform({index}u)");
         match self.expressions.node(id) {
-            // `let`s are no constants, so that a quotient by 0 among them is no error of the shader.
+            // A `let` is no constant of WGSL, so that dividing by one that is 0 is no error of the shader.
             Node::Constant(value) => literal(value),
             Node::Input(Input::X) => "x".to_owned(),
             Node::Input(Input::Y) => "y".to_owned(),
@@ -106,10 +106,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn calculation(&self, calculation: Calculation<NodeId>) -> String {
-        let operands = calculation.operands();
+    fn op(&self, op: Op<NodeId>) -> String {
+        let operands = op.operands();
         let is_constant = operands.iter().all(|id| self.expressions.value(*id).is_some());
-        // An expression of constants alone has a result that is not finite, which WGSL refuses in one.
+        // An expression of constants alone remains only if its result is not finite, and WGSL refuses that in a constant.
         let word = |id: NodeId| match self.word(id) {
             constant if is_constant => format!("({constant} + 0.0 * x)"),
             word => word,
@@ -117,23 +117,23 @@ impl<'a> Writer<'a> {
         let call =
             |name: &str| format!("{name}({})", operands.iter().map(|id| word(*id)).collect::<Vec<_>>().join(", "));
         let between = |a, sign: &str, b| format!("{} {sign} {}", word(a), word(b));
-        match calculation {
-            Calculation::Negative(a) => format!("-{}", word(a)),
-            Calculation::Root(_) => call("sqrt"),
-            Calculation::Size(_) => call("abs"),
-            Calculation::Sign(_) => call("sign"),
-            // Implementations may make it of exponentials that overflow.
-            Calculation::Function(Function::Tanh, a) => format!("tanh(clamp({}, -20.0, 20.0))", word(a)),
-            Calculation::Function(Function::Ln, _) => call("log"),
-            Calculation::Function(function, _) => call(function.name()),
-            Calculation::Sum(a, b) => between(a, "+", b),
-            Calculation::Difference(a, b) => between(a, "-", b),
-            Calculation::Product(a, b) => between(a, "*", b),
-            Calculation::Quotient(a, b) => between(a, "/", b),
-            Calculation::Power(..) => call("landscape_power"),
-            Calculation::Maximum(..) => call("max"),
-            Calculation::Minimum(..) => call("min"),
-            Calculation::Compared(relation, a, b) => {
+        match op {
+            Op::Neg(a) => format!("-{}", word(a)),
+            Op::Sqrt(_) => call("sqrt"),
+            Op::Abs(_) => call("abs"),
+            Op::Sign(_) => call("sign"),
+            // Implementations may compute tanh from exponentials, which overflow.
+            Op::Function(Function::Tanh, a) => format!("tanh(clamp({}, -20.0, 20.0))", word(a)),
+            Op::Function(Function::Ln, _) => call("log"),
+            Op::Function(function, _) => call(function.name()),
+            Op::Add(a, b) => between(a, "+", b),
+            Op::Sub(a, b) => between(a, "-", b),
+            Op::Mul(a, b) => between(a, "*", b),
+            Op::Div(a, b) => between(a, "/", b),
+            Op::Pow(..) => call("landscape_power"),
+            Op::Max(..) => call("max"),
+            Op::Min(..) => call("min"),
+            Op::Compare(relation, a, b) => {
                 let sign = match relation {
                     Relation::Less => "<",
                     Relation::AtMost => "<=",
@@ -141,19 +141,17 @@ impl<'a> Writer<'a> {
                 };
                 format!("select(0.0, 1.0, {})", between(a, sign, b))
             }
-            Calculation::Choice(condition, a, b) => {
+            Op::Select(condition, a, b) => {
                 format!("select({}, {}, {} != 0.0)", word(b), word(a), word(condition))
             }
-            Calculation::Norm(_)
-            | Calculation::Mean(_)
-            | Calculation::Total(_)
-            | Calculation::ProductSum(..)
-            | Calculation::MinusProduct(..) => unreachable!("they are no operations of losses"),
+            Op::Norm(_) | Op::Mean(_) | Op::Sum(_) | Op::MulAdd(..) | Op::NegMulAdd(..) => {
+                unreachable!("they are no operations of losses")
+            }
         }
     }
 }
 
-/// A number in single precision, at most the largest finite one.
+/// Formats a number in single precision, clamped to the finite ones.
 fn literal(value: f64) -> String {
     let value = (value as f32).clamp(f32::MIN, f32::MAX);
     if value < 0.0 { format!("({value:?}f)") } else { format!("{value:?}f") }

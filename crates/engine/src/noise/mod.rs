@@ -7,11 +7,13 @@
 //! [`NoiseSpec`] is a noise with the values of its parameters, as in presets; [`GradientNoise`] is what kernels use.
 
 mod apply;
+mod name;
 mod read;
 mod spec;
 mod write;
 
 pub use apply::{Action, GradientNoise};
+pub use name::NoiseParameterName;
 pub use spec::NoiseSpec;
 
 use crate::instructions::{OfSet, OwnFunction, VectorSet};

@@ -63,6 +63,11 @@ impl NoiseSpec {
         self.parameters().find_map(|(of, value)| (of.parameter.key == key).then_some(value))
     }
 
+    /// Returns the index of a parameter in the table; `None` if the noise lacks it.
+    pub fn index(&self, key: &str) -> Option<usize> {
+        self.info().parameters.iter().position(|of| of.key() == key)
+    }
+
     /// Sets the parameter with this index in the table.
     ///
     /// # Errors

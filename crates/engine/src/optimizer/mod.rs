@@ -67,7 +67,7 @@ pub use step_part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use step_trace::{StepInputs, Trace, trace};
 pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
 pub(crate) use typed::symbol;
-pub use typed::{Typed, TypedRule, TypedRuleError};
+pub use typed::{CompiledRule, Typed, TypedRule};
 
 use crate::identifier::lasting;
 pub(crate) use algebra::orthogonal_column;

@@ -1,16 +1,27 @@
 //! Names of hyperparameters, whatever rule they are of.
 
-use std::fmt;
-
-use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Hyperparameter, RuleKind, RuleSpec, TypedRule};
-use crate::identifier::{Identifier, lasting, type_name};
+use crate::parameter_name::NameFormat;
 
 /// The name of the learning rate, or of a hyperparameter that some rule has and that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HyperparameterName(&'static str);
+
+const FORMAT: NameFormat =
+    NameFormat { of: "Hyperparameter", expecting: "the name of a hyperparameter", built_in, typed: Some("OfTyped") };
+
+/// Lists the keys of the learning rate and of the hyperparameters of the built-in rules.
+fn built_in() -> Vec<&'static str> {
+    let mut keys = vec![HyperparameterName::LEARNING_RATE.0];
+    for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
+        if hyperparameter.is_axis() && !keys.contains(&hyperparameter.key) {
+            keys.push(hyperparameter.key);
+        }
+    }
+    keys
+}
 
 impl HyperparameterName {
     pub const LEARNING_RATE: HyperparameterName = HyperparameterName("learning_rate");
@@ -23,24 +34,13 @@ impl HyperparameterName {
 
     /// All of them: the learning rate, those of the built-in rules, then those of the rules typed so far.
     pub fn all() -> impl Iterator<Item = HyperparameterName> {
-        let mut names: Vec<HyperparameterName> = HyperparameterName::built_in().collect();
+        let mut names: Vec<HyperparameterName> = built_in().into_iter().map(HyperparameterName).collect();
         for hyperparameter in TypedRule::tables().into_iter().flatten() {
             if names.iter().all(|name| name.0 != hyperparameter.key) {
                 names.push(HyperparameterName(hyperparameter.key));
             }
         }
         names.into_iter()
-    }
-
-    /// The learning rate and those of the built-in rules.
-    fn built_in() -> impl Iterator<Item = HyperparameterName> {
-        let mut keys = vec![Self::LEARNING_RATE.0];
-        for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
-            if hyperparameter.is_axis() && !keys.contains(&hyperparameter.key) {
-                keys.push(hyperparameter.key);
-            }
-        }
-        keys.into_iter().map(HyperparameterName)
     }
 
     /// Returns the key in file formats.
@@ -59,58 +59,16 @@ impl HyperparameterName {
     pub fn is_of(self, rule: &RuleSpec) -> bool {
         self == Self::LEARNING_RATE || rule.hyperparameter(self.0).is_some_and(Hyperparameter::is_axis)
     }
-
-    /// Returns the name in presets: `WeightDecay` for `weight_decay`.
-    fn type_name(self) -> String {
-        type_name(self.0)
-    }
-
-    /// The names in presets: those of the built-in rules, and one that stands before a name that a typed rule gives.
-    fn type_names() -> &'static [&'static str] {
-        let built_in = HyperparameterName::built_in().map(HyperparameterName::type_name);
-        lasting(built_in.chain([OF_TYPED.to_owned()]).collect())
-    }
 }
 
 impl Serialize for HyperparameterName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let names = Self::type_names();
-        match HyperparameterName::built_in().position(|name| name == *self) {
-            Some(index) => serializer.serialize_unit_variant("Hyperparameter", index as u32, names[index]),
-            None => serializer.serialize_newtype_variant("Hyperparameter", names.len() as u32, OF_TYPED, self.0),
-        }
+        FORMAT.serialize(self.0, serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for HyperparameterName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_enum("Hyperparameter", Self::type_names(), NameReader)
-    }
-}
-
-/// The word in presets before the name of a hyperparameter that only typed rules have: `OfTyped("kappa")`.
-const OF_TYPED: &str = "OfTyped";
-
-struct NameReader;
-
-impl<'de> Visitor<'de> for NameReader {
-    type Value = HyperparameterName;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the name of a hyperparameter")
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<HyperparameterName, A::Error> {
-        let of = |found: &str| match HyperparameterName::built_in().find(|name| name.type_name() == found) {
-            Some(name) => Some(Some(name)),
-            None => (found == OF_TYPED).then_some(None),
-        };
-        let names = HyperparameterName::type_names();
-        let (name, content) = data.variant_seed(Identifier { names, of, is_field: false })?;
-        match name {
-            Some(name) => content.unit_variant().map(|()| name),
-            // Whether an optimizer has it is known once all are read.
-            None => content.newtype_variant::<String>().map(|key| HyperparameterName(lasting(vec![key])[0])),
-        }
+        FORMAT.deserialize(deserializer).map(HyperparameterName)
     }
 }

@@ -11,13 +11,11 @@ use super::{
 };
 use crate::identifier::{Identifier, lasting};
 use crate::quantity::LearningRate;
+use crate::typed_fields::{NAME, TEXT, TypedFields};
 
 /// The fields of a rated rule that are no hyperparameters.
 pub(super) const LEARNING_RATE: &str = "learning_rate";
 pub(super) const SCHEDULE: &str = "schedule";
-/// The name and the text of a typed rule.
-pub(super) const NAME: &str = "name";
-pub(super) const TEXT: &str = "text";
 
 impl RuleSpec {
     /// Reads a rule. Missing hyperparameters have their defaults on the plane.
@@ -146,40 +144,26 @@ impl<'de> Visitor<'de> for TypedReader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let RuleReader { default, is_rated } = self.0;
-        let (mut name, mut text, mut rates) = (None::<String>, None::<String>, RateFields::default());
-        // Their names are known once the text is read.
-        let mut values: Vec<(String, f64)> = Vec::new();
+        let (mut fields, mut rates) = (TypedFields::default(), RateFields::default());
         while let Some(key) = map.next_key::<String>()? {
-            let known = [(NAME, name.is_some()), (TEXT, text.is_some())];
-            if let Some((key, _)) = known.into_iter().find(|(of, is_repeated)| *of == key && *is_repeated) {
-                return Err(de::Error::duplicate_field(key));
-            }
-            match (key.as_str(), RateFields::named(&key)) {
-                (NAME, _) => name = Some(map.next_value()?),
-                (TEXT, _) => text = Some(map.next_value()?),
-                (_, Some(field)) if is_rated => rates.read(field, &mut map)?,
-                _ => values.push((key, map.next_value()?)),
+            match RateFields::named(&key).filter(|_| is_rated) {
+                Some(field) => rates.read(field, &mut map)?,
+                None => fields.read(key, &mut map)?,
             }
         }
-        let name = name.ok_or_else(|| de::Error::missing_field(NAME))?;
-        let text = text.ok_or_else(|| de::Error::missing_field(TEXT))?;
+        let name = fields.name.as_deref().ok_or_else(|| de::Error::missing_field(NAME))?;
+        let typed = TypedRule::new(name, fields.text()?).map_err(de::Error::custom)?;
         if is_rated && rates.learning_rate.is_none() {
             return Err(de::Error::missing_field(LEARNING_RATE));
         }
-        let mut rule = default(RuleKind::Typed(TypedRule::new(&name, &text).map_err(de::Error::custom)?));
-        for (index, (key, value)) in values.iter().enumerate() {
-            let keys = || {
-                let of_rated = RateFields::NAMES.into_iter().filter(|_| is_rated);
-                let all = [NAME, TEXT].into_iter().chain(of_rated);
-                lasting(all.chain(rule.info().hyperparameters.iter().map(|of| of.key)).collect())
-            };
-            let place = rule.index(key).ok_or_else(|| de::Error::unknown_field(key, keys()))?;
-            let of = &rule.info().hyperparameters[place];
-            if values[..index].iter().any(|(before, _)| before == key) {
-                return Err(de::Error::duplicate_field(of.key));
-            }
-            rule.set_checked(place, of.checked(*value).map_err(de::Error::custom)?);
-        }
+        let mut rule = default(RuleKind::Typed(typed));
+        let hyperparameters = rule.info().hyperparameters;
+        let keys: Vec<&str> = hyperparameters.iter().map(|of| of.key).collect();
+        let others: &[&str] = if is_rated { &RateFields::NAMES } else { &[] };
+        fields.set_parameters(others, &keys, |index, value| {
+            rule.set_checked(index, hyperparameters[index].checked(value)?);
+            Ok(())
+        })?;
         Ok((rule, rates))
     }
 }

@@ -22,33 +22,33 @@ pub enum Operand {
 pub enum Operation {
     /// A given number.
     Symbol(Symbol),
-    Negative(Operand),
-    Sum(Operand, Operand),
-    Difference(Operand, Operand),
-    Product(Operand, Operand),
-    Quotient(Operand, Operand),
+    Neg(Operand),
+    Add(Operand, Operand),
+    Sub(Operand, Operand),
+    Mul(Operand, Operand),
+    Div(Operand, Operand),
     /// `a b + c`
-    ProductSum(Operand, Operand, Operand),
+    MulAdd(Operand, Operand, Operand),
     /// `a + b c`
-    SumProduct(Operand, Operand, Operand),
-    Root(Operand),
-    Size(Operand),
+    AddMul(Operand, Operand, Operand),
+    Sqrt(Operand),
+    Abs(Operand),
     Sign(Operand),
     /// [`Algebra::larger`]
     Larger(Operand, Operand),
     /// [`Algebra::maximum`]
-    Maximum(Operand, Operand),
+    Max(Operand, Operand),
     /// [`Algebra::minimum`]
-    Minimum(Operand, Operand),
+    Min(Operand, Operand),
     /// [`Algebra::compared`]
-    Compared(Relation, Operand, Operand),
+    Compare(Relation, Operand, Operand),
     /// [`Algebra::choose`] by the first operand.
-    Choice(Operand, Operand, Operand),
+    Select(Operand, Operand, Operand),
     Function(Function, Operand),
     /// [`Algebra::power`]
-    Power(Operand, Operand),
+    Pow(Operand, Operand),
     /// [`Algebra::sum`]
-    Total(Operand),
+    Sum(Operand),
     /// [`Algebra::mean`]
     Mean(Operand),
     /// [`Algebra::norm`]
@@ -74,29 +74,29 @@ impl Operation {
     pub fn operands(self) -> Vec<Operand> {
         match self {
             Operation::Symbol(_) => Vec::new(),
-            Operation::Negative(a)
-            | Operation::Root(a)
-            | Operation::Size(a)
+            Operation::Neg(a)
+            | Operation::Sqrt(a)
+            | Operation::Abs(a)
             | Operation::Sign(a)
             | Operation::Function(_, a)
-            | Operation::Total(a)
+            | Operation::Sum(a)
             | Operation::Mean(a)
             | Operation::Norm(a)
             | Operation::BlockMean(a)
             | Operation::Orthogonal(a)
             | Operation::Exchanged(a)
             | Operation::GradientAt(a) => vec![a],
-            Operation::Sum(a, b)
-            | Operation::Difference(a, b)
-            | Operation::Product(a, b)
-            | Operation::Quotient(a, b)
+            Operation::Add(a, b)
+            | Operation::Sub(a, b)
+            | Operation::Mul(a, b)
+            | Operation::Div(a, b)
             | Operation::Larger(a, b)
-            | Operation::Maximum(a, b)
-            | Operation::Minimum(a, b)
-            | Operation::Compared(_, a, b)
-            | Operation::Power(a, b)
+            | Operation::Max(a, b)
+            | Operation::Min(a, b)
+            | Operation::Compare(_, a, b)
+            | Operation::Pow(a, b)
             | Operation::ByShape(a, b) => vec![a, b],
-            Operation::ProductSum(a, b, c) | Operation::SumProduct(a, b, c) | Operation::Choice(a, b, c) => {
+            Operation::MulAdd(a, b, c) | Operation::AddMul(a, b, c) | Operation::Select(a, b, c) => {
                 vec![a, b, c]
             }
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
@@ -233,29 +233,24 @@ impl<'t> Traced<'t> {
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $operation:ident;)*) => {$(
+    ($($trait:ident $method:ident),*) => {$(
         impl $trait for Traced<'_> {
             type Output = Self;
 
             fn $method(self, other: Self) -> Self {
-                Traced::of([self, other], |[a, b]| Operation::$operation(a, b), |[a, b]| a.$method(b))
+                Traced::of([self, other], |[a, b]| Operation::$trait(a, b), |[a, b]| a.$method(b))
             }
         }
     )*};
 }
 
-operators! {
-    Add add Sum;
-    Sub sub Difference;
-    Mul mul Product;
-    Div div Quotient;
-}
+operators!(Add add, Sub sub, Mul mul, Div div);
 
 impl Neg for Traced<'_> {
     type Output = Self;
 
     fn neg(self) -> Self {
-        Traced::of([self], |[a]| Operation::Negative(a), |[a]| -a)
+        Traced::of([self], |[a]| Operation::Neg(a), |[a]| -a)
     }
 }
 
@@ -265,11 +260,11 @@ impl Algebra for Traced<'_> {
     }
 
     fn sqrt(self) -> Self {
-        Traced::of([self], |[a]| Operation::Root(a), |[a]| a.sqrt())
+        Traced::of([self], |[a]| Operation::Sqrt(a), |[a]| a.sqrt())
     }
 
     fn abs(self) -> Self {
-        Traced::of([self], |[a]| Operation::Size(a), |[a]| a.abs())
+        Traced::of([self], |[a]| Operation::Abs(a), |[a]| a.abs())
     }
 
     fn sign(self) -> Self {
@@ -281,19 +276,19 @@ impl Algebra for Traced<'_> {
     }
 
     fn maximum(self, other: Self) -> Self {
-        Traced::of([self, other], |[a, b]| Operation::Maximum(a, b), |[a, b]| Algebra::maximum(a, b))
+        Traced::of([self, other], |[a, b]| Operation::Max(a, b), |[a, b]| Algebra::maximum(a, b))
     }
 
     fn minimum(self, other: Self) -> Self {
-        Traced::of([self, other], |[a, b]| Operation::Minimum(a, b), |[a, b]| Algebra::minimum(a, b))
+        Traced::of([self, other], |[a, b]| Operation::Min(a, b), |[a, b]| Algebra::minimum(a, b))
     }
 
     fn compared(self, relation: Relation, other: Self) -> Self {
-        Traced::of([self, other], |[a, b]| Operation::Compared(relation, a, b), |[a, b]| a.compared(relation, b))
+        Traced::of([self, other], |[a, b]| Operation::Compare(relation, a, b), |[a, b]| a.compared(relation, b))
     }
 
     fn choose(self, then: Self, otherwise: Self) -> Self {
-        Traced::of([self, then, otherwise], |[a, b, c]| Operation::Choice(a, b, c), |[a, b, c]| Real::choose(a, b, c))
+        Traced::of([self, then, otherwise], |[a, b, c]| Operation::Select(a, b, c), |[a, b, c]| Real::choose(a, b, c))
     }
 
     fn function(self, function: Function) -> Self {
@@ -301,12 +296,12 @@ impl Algebra for Traced<'_> {
     }
 
     fn power(self, exponent: Self) -> Self {
-        Traced::of([self, exponent], |[a, b]| Operation::Power(a, b), |[a, b]| a.power(b))
+        Traced::of([self, exponent], |[a, b]| Operation::Pow(a, b), |[a, b]| a.power(b))
     }
 
     fn sum(self) -> Self {
         let [x, y] = self.values();
-        Traced::with_values([self], |[a]| Operation::Total(a), [x + y; 2])
+        Traced::with_values([self], |[a]| Operation::Sum(a), [x + y; 2])
     }
 
     fn mean(self) -> Self {
@@ -346,11 +341,11 @@ impl Algebra for Traced<'_> {
     }
 
     fn mul_add(self, factor: Self, term: Self) -> Self {
-        Traced::of([self, factor, term], |[a, b, c]| Operation::ProductSum(a, b, c), |[a, b, c]| a.mul_add(b, c))
+        Traced::of([self, factor, term], |[a, b, c]| Operation::MulAdd(a, b, c), |[a, b, c]| a.mul_add(b, c))
     }
 
     fn add_product(self, a: Self, b: Self) -> Self {
-        Traced::of([self, a, b], |[a, b, c]| Operation::SumProduct(a, b, c), |[a, b, c]| a.add_product(b, c))
+        Traced::of([self, a, b], |[a, b, c]| Operation::AddMul(a, b, c), |[a, b, c]| a.add_product(b, c))
     }
 
     fn toward(self, target: Self, weight: AverageWeight<Self>) -> Self {

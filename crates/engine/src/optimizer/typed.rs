@@ -1,11 +1,6 @@
 //! Rules that are typed: the language of [`program`](super::program) as one more rule.
-//!
-//! [`RuleKind::Typed`](super::RuleKind) holds a `&'static TypedRule`: equal names and texts are kept once, so that
-//! rules stay `Copy` and are compared by their address. Each text without a mistake that is typed stays in memory, a
-//! few kB.
 
-use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use super::program::{GivenOfStep, Program, ProgramCoefficients};
 use super::{
@@ -13,124 +8,64 @@ use super::{
     Need, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
 };
 use crate::language::{Parameter, ProgramError};
-use crate::latest::{latest, make_latest};
 use crate::quantity::{Beta, Range};
 use crate::spacing::Spacing;
-use crate::terminal_escape::{escaped_name, is_visible_name};
+use crate::typed_text::{Compiled, Interned};
 
 /// The rule of a [`TypedRule`], whose steps follow its text.
 pub struct Typed;
 
-/// A rule that was typed, with its name. Equal ones are kept once, for as long as the program runs.
+/// A typed rule.
+pub type TypedRule = Interned<CompiledRule>;
+
+/// The program and the description of a typed rule.
 #[derive(Debug)]
-pub struct TypedRule {
-    name: &'static str,
+pub struct CompiledRule {
     program: Program,
     info: RuleInfo,
     /// The named results of the lines of the text, in their order.
     parts: &'static [StepPart],
 }
 
-/// The reason why a typed rule is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TypedRuleError {
-    #[error("the rule's text, {0}")]
-    Text(#[from] ProgramError),
-    #[error("a typed rule has a name of 1 to {} characters, found {found} of them", TypedRule::LONGEST_NAME)]
-    Name { found: usize },
-    #[error(
-        "a typed rule's name has a visible character, no spaces around it, and no control characters or other invisible \
-         ones, found `{0}`"
-    )]
-    Characters(String),
-    #[error("the name `{0}` is that of another optimizer; a typed rule has a name of its own")]
-    NameOfAnother(String),
-}
-
-/// All that were made so far.
-static KNOWN: Mutex<Vec<&'static TypedRule>> = Mutex::new(Vec::new());
-
-fn known() -> MutexGuard<'static, Vec<&'static TypedRule>> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl TypedRule {
-    pub const LONGEST_NAME: usize = 60;
+impl Interned<CompiledRule> {
     pub(crate) const MARKER: Marker = Marker::filled(MarkerShape::Star);
     const COLOR: [u8; 3] = [188, 152, 128];
 
-    /// The rule of this name and text.
-    ///
-    /// # Errors
-    ///
-    /// The first mistake in the text, or a name that is empty, too long or that of another optimizer.
-    pub fn new(name: &str, text: &str) -> Result<&'static TypedRule, TypedRuleError> {
-        let is_it = |rule: &&&'static TypedRule| rule.name == name && rule.text() == text;
-        if let Some(rule) = known().iter().find(is_it) {
-            return Ok(rule);
-        }
-        let length = name.chars().count();
-        if length == 0 || length > Self::LONGEST_NAME {
-            return Err(TypedRuleError::Name { found: length });
-        }
-        if name.trim() != name || !is_visible_name(name) {
-            return Err(TypedRuleError::Characters(escaped_name(name)));
-        }
-        if RuleKind::named(name).is_some() || name == Typed::INFO.name {
-            return Err(TypedRuleError::NameOfAnother(name.to_owned()));
-        }
+    pub fn info(&'static self) -> &'static RuleInfo {
+        &self.compiled.info
+    }
+
+    /// Lists the tables of the hyperparameters of all rules typed so far.
+    pub(super) fn tables() -> Vec<&'static [Hyperparameter]> {
+        TypedRule::all().into_iter().map(|rule| rule.compiled.info.hyperparameters).collect()
+    }
+}
+
+impl Compiled for CompiledRule {
+    const NOUN: &'static str = "rule";
+    const KIN: &'static str = "optimizer";
+
+    fn compile(name: &str, text: &str) -> Result<CompiledRule, ProgramError> {
         let program = Program::new(text)?;
-        let mut known = known();
-        if let Some(rule) = known.iter().find(is_it) {
-            return Ok(rule);
-        }
-        let name = &*name.to_owned().leak();
         let parts = parts(&program).leak();
-        let rule = Box::leak(Box::new(TypedRule { name, info: info(name, &program, parts), program, parts }));
-        known.push(rule);
-        Ok(rule)
+        Ok(CompiledRule { info: info(name.to_owned().leak(), &program, parts), program, parts })
     }
 
-    pub fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> &'static str {
+        self.info.name
     }
 
-    pub fn text(&self) -> &str {
+    fn text(&self) -> &str {
         self.program.text()
     }
 
-    pub fn info(&'static self) -> &'static RuleInfo {
-        &self.info
+    fn is_built_in(name: &str) -> bool {
+        RuleKind::named(name).is_some() || name == Typed::INFO.name
     }
 
-    /// Makes it the last of its name, as where its text is typed once more after others.
-    pub fn make_latest(&'static self) {
-        make_latest(&mut known(), self, TypedRule::name);
-    }
-
-    /// The last of each name, in the order of the names' first.
-    pub fn latest() -> Vec<&'static TypedRule> {
-        latest(&known(), TypedRule::name)
-    }
-
-    /// The tables of the hyperparameters of all that were made so far.
-    pub(super) fn tables() -> Vec<&'static [Hyperparameter]> {
-        known().iter().map(|rule| rule.info.hyperparameters).collect()
-    }
-}
-
-/// Each is kept once.
-impl PartialEq for TypedRule {
-    fn eq(&self, other: &TypedRule) -> bool {
-        std::ptr::eq(self, other)
-    }
-}
-
-impl Eq for TypedRule {}
-
-impl Hash for TypedRule {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        std::ptr::from_ref(self).hash(state);
+    fn interned() -> &'static Mutex<Vec<&'static TypedRule>> {
+        static INTERNED: Mutex<Vec<&'static TypedRule>> = Mutex::new(Vec::new());
+        &INTERNED
     }
 }
 
@@ -242,7 +177,7 @@ impl Rule for Typed {
         settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>,
         of: impl Fn(N) -> A,
     ) -> ProgramCoefficients<A> {
-        let TypedRule { program, parts, .. } = settings.typed.expect("a typed rule has its text");
+        let CompiledRule { program, parts, .. } = &settings.typed.expect("a typed rule has its text").compiled;
         let mut coefficients = ProgramCoefficients::new(program, parts);
         coefficients.set(given(settings), of);
         coefficients

@@ -3,8 +3,9 @@
 use serde::ser::SerializeStructVariant;
 use serde::{Serialize, Serializer};
 
-use super::read::{LEARNING_RATE, NAME, SCHEDULE, TEXT};
+use super::read::{LEARNING_RATE, SCHEDULE};
 use super::{RatedRule, RuleSpec};
+use crate::typed_fields::{NAME, TEXT};
 
 impl Serialize for RuleSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

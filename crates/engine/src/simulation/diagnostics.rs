@@ -37,7 +37,7 @@ pub struct Sample {
     /// The entropy S = ½ ln det(2πe Σ) with Σ the sample covariance of (x, y), divided by n − 1. NaN for fewer than 3
     /// particles, and if Σ is singular or not finite.
     pub entropy: f64,
-    /// The number of particles whose position is not finite.
+    /// The number of particles that have diverged: whose position or loss is not finite.
     pub diverged: u32,
 }
 
@@ -211,13 +211,13 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
     }
 
     /// Returns the diagnostics of `particles` particles and their mean position. `diverged` counts those whose position
-    /// is not finite; it is called only if there may be any.
+    /// or loss is not finite; it is called only if there may be any.
     pub(super) fn finish(&self, particles: usize, diverged: impl FnOnce() -> u32) -> (Sample, [f64; 2]) {
         let n = particles as f64;
         let [loss, u, abs_v, effective_step] = self.quantities.each_ref().map(|sums| sums.spread(n));
         let shift = self.position.each_ref().map(|sum| total(sum) / n);
         let mean_position = [self.position_pivot[0] + shift[0], self.position_pivot[1] + shift[1]];
-        let all_finite = mean_position.iter().all(|mean| mean.is_finite());
+        let all_finite = loss.mean.is_finite() && mean_position.iter().all(|mean| mean.is_finite());
         let sample = Sample {
             loss,
             u,

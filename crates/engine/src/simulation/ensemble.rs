@@ -180,18 +180,23 @@ impl Ensemble {
         let particles = Particles { count: self.particles, positions: &mut self.positions, streams: &mut self.streams };
         let (bias, states) = (&mut self.bias, &mut self.states);
         let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule.rule, bias, particles, states));
-        (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged());
+        (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged(landscape));
     }
 
-    /// Counts the particles whose position is not finite.
-    fn diverged(&self) -> u32 {
-        self.positions().filter(|[x, y]| !x.is_finite() || !y.is_finite()).count() as u32
+    /// Counts the particles whose position or loss is not finite.
+    fn diverged(&self, landscape: &Landscape) -> u32 {
+        let losses = self.positions.iter().flat_map(|position| landscape.loss(*position).0);
+        let diverged = self.positions().zip(losses).filter(|(position, loss)| {
+            let [x, y] = position;
+            !(x.is_finite() && y.is_finite() && loss.is_finite())
+        });
+        diverged.count() as u32
     }
 
     /// Returns the diagnostics of the present positions on another landscape than that of the last step.
     pub(super) fn sample_on(&self, landscape: &Landscape) -> Sample {
-        let Sample { effective_step, entropy, diverged, .. } = self.sample;
-        Sample { effective_step, entropy, diverged, ..self.observed(landscape).0 }
+        let Sample { effective_step, entropy, .. } = self.sample;
+        Sample { effective_step, entropy, ..self.observed(landscape).0 }
     }
 
     /// Computes the diagnostics of the present positions, before any step.
@@ -211,7 +216,7 @@ impl Ensemble {
             };
             sums.add_some(&observed, WIDTH.min(self.particles - block * WIDTH));
         }
-        sums.finish(self.particles, || self.diverged())
+        sums.finish(self.particles, || self.diverged(landscape))
     }
 
     fn remember(&self, block: usize, landscape: &Landscape, noise: &GradientNoise, learning_rate: f64) -> Before {

@@ -12,6 +12,7 @@ mod history;
 mod kernel;
 mod model;
 mod names;
+mod shown;
 mod spec;
 mod step_trace;
 mod timeline;

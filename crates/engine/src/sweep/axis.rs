@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::point::Point;
 use crate::landscape::{LandscapeParameterName, LandscapeSpec};
+use crate::noise::NoiseParameterName;
 use crate::optimizer::{Hyperparameter, HyperparameterName};
 use crate::parameter::{DIMENSION, Extent, LEARNING_RATE, NOISE, Parameter, STEPS};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, StepCount};
@@ -22,14 +23,16 @@ pub struct Axis {
     pub spacing: Spacing,
 }
 
-/// A quantity that varies along an axis: a parameter of the landscape, a field of the runs, or a hyperparameter of some
-/// optimizers.
+/// A quantity that varies along an axis: a parameter of the landscape or of the noise, a field of the runs, or a
+/// hyperparameter of some optimizers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Quantity {
     /// A parameter of the landscape.
     Landscape(LandscapeParameterName),
     /// The noise σ, of whatever kind.
     Noise,
+    /// Another parameter of the noise.
+    NoiseParameter(NoiseParameterName),
     Steps,
     /// The dimension d.
     Dimension,
@@ -47,6 +50,7 @@ impl Quantity {
                 None => Parameter::new(name.key(), name.key(), Extent::linear(0.0, 1.0)),
             },
             Quantity::Noise => NOISE,
+            Quantity::NoiseParameter(name) => name.parameter(),
             Quantity::Steps => STEPS,
             Quantity::Dimension => DIMENSION,
             Quantity::Of(name, _) => name.hyperparameter().map_or(LEARNING_RATE, Hyperparameter::parameter),
@@ -59,6 +63,7 @@ impl Quantity {
             Quantity::Landscape(parameter) => parameter.key(),
             Quantity::Of(hyperparameter, _) => hyperparameter.key(),
             Quantity::Noise => NOISE.key,
+            Quantity::NoiseParameter(parameter) => parameter.key(),
             Quantity::Steps => STEPS.key,
             Quantity::Dimension => DIMENSION.key,
         }
@@ -67,7 +72,7 @@ impl Quantity {
     /// Returns whether all values are whole numbers.
     pub fn is_whole(&self) -> bool {
         match self {
-            Quantity::Landscape(_) | Quantity::Noise => false,
+            Quantity::Landscape(_) | Quantity::Noise | Quantity::NoiseParameter(_) => false,
             Quantity::Steps | Quantity::Dimension => true,
             Quantity::Of(name, _) => name.hyperparameter().is_some_and(|of| of.parameter().is_whole),
         }
@@ -88,6 +93,10 @@ impl Quantity {
         match self {
             Quantity::Landscape(parameter) => point.landscape.set(parameter.key(), value)?,
             Quantity::Noise => point.noise = point.noise.with_sigma(Noise::new(value)?),
+            Quantity::NoiseParameter(parameter) => {
+                let index = point.noise.index(parameter.key()).expect("the noise was checked to have it");
+                point.noise.set(index, value)?;
+            }
             Quantity::Steps => point.steps = StepCount::new(value as u64)?,
             Quantity::Dimension => point.dimension = Dimension::new(value as u64)?,
             Quantity::Of(hyperparameter, ids) => {

@@ -52,7 +52,7 @@ pub struct Cell {
     /// The population standard deviations of the three metrics, for each optimizer and learning rate; NaN if a run is
     /// not finite.
     pub deviations: Vec<Vec<[f64; 3]>>,
-    /// The number of runs that are not finite, for each optimizer.
+    /// The number of runs that have diverged, for each optimizer: whose last loss is not finite.
     pub diverged: Vec<u32>,
     /// The comparison by each of the three metrics.
     pub comparisons: [Comparison; 3],

@@ -1,9 +1,11 @@
 //! The faults of a sweep's spec.
 
 use super::axis::{Axis, Quantity};
+use super::metric::Metric;
 use super::point::Point;
 use super::spec::{SweepOptimizer, SweepSpec};
 use crate::landscape::LandscapeInfo;
+use crate::noise::NoiseInfo;
 use crate::optimizer::Need;
 use crate::spacing::Spacing;
 use crate::spec_error::{SpecError, broken};
@@ -13,6 +15,7 @@ impl SweepSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_optimizers()?;
         self.check_landscape()?;
+        self.check_metric()?;
         self.check_axis("rows", &self.rows)?;
         self.check_axis("columns", &self.columns)?;
         if self.rows.of.overlaps(&self.columns.of) {
@@ -27,7 +30,8 @@ impl SweepSpec {
         Ok(())
     }
 
-    /// Checks that the landscape has the parameters and the dimension that the sweep gives it.
+    /// Checks that the landscape and the noise have the parameters, and the landscape the dimension, that the sweep gives
+    /// them.
     fn check_landscape(&self) -> Result<(), SpecError> {
         let LandscapeInfo { name, parameters, .. } = self.landscape.info();
         let is_valley = self.landscape.valley().is_some();
@@ -41,6 +45,14 @@ impl SweepSpec {
                     let known = keys.join(", ");
                     return broken(path, format!("varies {}, which {name} lacks; it has {known}", of.key()));
                 }
+                Quantity::NoiseParameter(of) if self.noise.get(of.key()).is_none() => {
+                    let NoiseInfo { name, .. } = self.noise.info();
+                    let noise = name.to_lowercase();
+                    return broken(
+                        path,
+                        format!("varies {}, which {noise} noise lacks; set `noise` to one that has it", of.key()),
+                    );
+                }
                 Quantity::Dimension if !is_valley => {
                     return broken(path, format!("varies the dimension, and {name} has 2 dimensions"));
                 }
@@ -48,6 +60,16 @@ impl SweepSpec {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the landscape has the metric by which the sweep compares.
+    fn check_metric(&self) -> Result<(), SpecError> {
+        if self.metric.is_of(&self.landscape) {
+            return Ok(());
+        }
+        let known: Vec<String> = Metric::of(&self.landscape).map(|metric| format!("`{metric:?}`")).collect();
+        let LandscapeInfo { name, .. } = self.landscape.info();
+        broken("metric", format!("is `{:?}`, which {name} lacks; it has {}", self.metric, known.join(" and ")))
     }
 
     /// Checks that the start and the step of each optimizer exist in the number of dimensions at a point.

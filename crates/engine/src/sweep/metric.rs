@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::runs::Runs;
 use super::statistics::{Estimate, mean_or, median};
+use crate::landscape::{Coordinate, LandscapeSpec};
 
 /// The metric by which runs are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +14,8 @@ pub enum Metric {
     FinalLoss,
     /// The smallest loss after any step; the smaller, the better.
     SmallestLoss,
-    /// The largest `u` after any step; the larger, the better.
+    /// The largest u after any step, on a landscape of which u is a [metric](crate::landscape::LandscapeMetric); the
+    /// larger, the better.
     Depth,
 }
 
@@ -26,6 +28,29 @@ impl Metric {
             Metric::FinalLoss => "final_loss",
             Metric::SmallestLoss => "smallest_loss",
             Metric::Depth => "depth",
+        }
+    }
+
+    /// Lists the metrics by which runs on a landscape are compared.
+    pub fn of(landscape: &LandscapeSpec) -> impl Iterator<Item = Metric> + use<> {
+        let landscape = *landscape;
+        Metric::ALL.into_iter().filter(move |metric| metric.is_of(&landscape))
+    }
+
+    /// Returns whether runs on this landscape are compared by the metric.
+    pub fn is_of(self, landscape: &LandscapeSpec) -> bool {
+        match self {
+            Metric::FinalLoss | Metric::SmallestLoss => true,
+            Metric::Depth => landscape.metric(Coordinate::U).is_some(),
+        }
+    }
+
+    /// Returns the name that is shown for runs on this landscape.
+    pub fn label(self, landscape: &LandscapeSpec) -> &'static str {
+        match self {
+            Metric::FinalLoss => "final loss",
+            Metric::SmallestLoss => "smallest loss",
+            Metric::Depth => landscape.metric(Coordinate::U).map_or("largest u", |metric| metric.name),
         }
     }
 

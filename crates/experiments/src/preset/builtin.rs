@@ -31,6 +31,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "adam-wins",
             "signum-wins",
             "focus-wins",
+            "side-by-side",
             "unrotated",
             "four-optimizers",
             "zoo",

@@ -1,8 +1,6 @@
 //! Titles and descriptions of presets whose settings were changed.
 
 use valleyscope_engine::optimizer::{changed_words, with_settings};
-use valleyscope_engine::parameter;
-use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
 use valleyscope_engine::terminal_escape::shortened;
 
@@ -78,38 +76,13 @@ pub fn description(title: &str, changes: &[String]) -> String {
 
 /// Returns the settings of a landscape that differ from another's.
 fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
-    let mut changes = Vec::new();
-    let plain = |preset: &LandscapePreset| {
-        let simulation = SimulationSpec { optimizers: Vec::new(), ..preset.simulation.clone() };
-        Preset::Landscape(LandscapePreset::new("", simulation)).leaves()
-    };
-    let old = plain(before);
-    let (own, other) = (&this.simulation, &before.simulation);
-    let in_own_words = ["landscape", "noise"];
-    changes.extend(own.landscape.differences(&other.landscape, number_text));
-    changes.extend(own.noise.differences(&other.noise, number_text));
-    for (path, value) in plain(this) {
-        let is_same = old.iter().any(|(other, old)| *other == path && *old == value);
-        let key = path.strip_prefix("simulation.").filter(|key| !in_own_words.iter().any(|own| key.starts_with(own)));
-        if let (false, Some(key)) = (is_same, key) {
-            changes.push(in_words(key, &value));
-        }
+    let [own, old] = [this, before].map(|preset| &preset.simulation);
+    let mut changes = changed_words(&own.shared_settings(), &old.shared_settings());
+    of_optimizers(own, old, &mut changes);
+    if this.beside != before.beside {
+        changes.push(if this.beside.is_empty() { "nothing beside it" } else { "side by side" }.to_owned());
     }
-    of_optimizers(&this.simulation, &before.simulation, &mut changes);
     changes
-}
-
-fn in_words(key: &str, value: &str) -> String {
-    let number = value.parse::<f64>().map_or_else(|_| value.to_lowercase(), number_text);
-    let last = key.rsplit('.').next().unwrap_or(key);
-    if let Some(parameter) = parameter::WITH_SYMBOL.iter().find(|parameter| parameter.key == last) {
-        return parameter.with(number);
-    }
-    match last {
-        "steps" if number == "none" => "no end".to_owned(),
-        "steps" | "particles" => format!("{number} {last}"),
-        _ => format!("{} {number}", last.replace('_', " ")),
-    }
 }
 
 fn of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes: &mut Vec<String>) {

@@ -5,6 +5,10 @@ use std::ops::Range;
 
 use ron::error::{Error as RonError, Position, SpannedError};
 
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind};
+use valleyscope_engine::optimizer::{HyperparameterName, TypedRule};
+use valleyscope_engine::typed_text::TypedError;
+
 use super::FormatVersion;
 use super::lexer::is_word;
 use super::outline::Outline;
@@ -15,6 +19,11 @@ pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) ->
     let here = token(text, end);
     if let Some(found) = of_names(text, outline, &error.code, start..end) {
         return found;
+    }
+    if let RonError::Message(message) = &error.code
+        && let Some(span) = typed_mistake(text, outline, start, message)
+    {
+        return (span, message.clone());
     }
     match &error.code {
         RonError::Message(message) => match noise_around(outline, start) {
@@ -48,7 +57,12 @@ pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) ->
         RonError::ExpectedDifferentLength { expected, found } => {
             let count = expected.split(|c: char| !c.is_ascii_digit()).rfind(|digits| !digits.is_empty());
             let count = count.map_or("another number of".to_owned(), str::to_owned);
-            (here, format!("expected {count} elements, found {found}"))
+            // Of a quantity that varies along an axis.
+            let example = match outline.path_at(start).is_some_and(|path| path.ends_with(".of")) {
+                true => ": a hyperparameter with the ids of its optimizers, such as `Of(Beta2, [0])`",
+                false => "",
+            };
+            (here, format!("expected {count} elements, found {found}{example}"))
         }
         RonError::ExpectedStringEnd => (start..start, "this text has no closing quotation mark".to_owned()),
         RonError::UnclosedBlockComment => {
@@ -87,7 +101,13 @@ fn of_names(
     Some(match error {
         RonError::NoSuchStructField { expected, found, .. } => {
             let place = place(outline, start);
-            (start..end, format!("{place} has no field `{}`; its fields are {}", shortened(found), list(expected)))
+            // The fields of a typed rule or landscape are checked after all have been read.
+            let is_here = text.get(start..end) == Some(found);
+            let field = outline.path_at(start.saturating_sub(1)).filter(|_| !is_here);
+            let field = field.and_then(|path| own_or_outer(&path, |path| outline.exact(&format!("{path}.{found}"))));
+            let span = field.and_then(|value| Some(text[..value.start].rfind(&**found)?..value.start));
+            let span = span.map_or(start..end, |span| span.start..span.start + found.len());
+            (span, format!("{place} has no field `{}`; its fields are {}", shortened(found), list(expected)))
         }
         RonError::MissingStructField { field, .. } => {
             (token(text, end), format!("the field `{field}` is missing in {}", place(outline, end)))
@@ -99,10 +119,85 @@ fn of_names(
             // A name that differs from another only in capitals means the same.
             let mut names: Vec<&str> = expected.to_vec();
             names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
-            (start..end, format!("expected one of {}, found `{}`", list(&names), shortened(found)))
+            let example = match hyperparameter_axis(&names, found) {
+                Some(name) => format!("; write `Of({name}, [0])` with the ids of its optimizers"),
+                None => String::new(),
+            };
+            (start..end, format!("expected one of {}, found `{}`{example}", list(&names), shortened(found)))
         }
         _ => return None,
     })
+}
+
+/// Returns the hyperparameter that was named as an axis of a sweep without its optimizers.
+fn hyperparameter_axis(variants: &[&str], found: &str) -> Option<String> {
+    let is_axis = ["Landscape", "Of"].iter().all(|variant| variants.contains(variant));
+    let known = ron::from_str::<HyperparameterName>(found).ok().filter(|_| is_axis);
+    known.and_then(|name| ron::to_string(&name).ok())
+}
+
+/// Returns the place of the mistake in a typed rule or landscape whose fields end before `end`. The reader reads all of
+/// its fields before it reports a mistake.
+fn typed_mistake(text: &str, outline: Outline<'_>, end: usize, message: &str) -> Option<Range<usize>> {
+    own_or_outer(&outline.path_at(end.saturating_sub(1))?, |path| {
+        let field = |key: &str| outline.exact(&format!("{path}.{key}"));
+        let literal = field("text")?;
+        let read = |span: Range<usize>| ron::from_str::<String>(&text[span]).ok();
+        let (typed, name) = (read(literal.clone())?, field("name"));
+        let named = name.clone().and_then(read);
+        let keys: Result<Vec<&str>, TypedError> = match text[outline.exact(path)?].starts_with(LandscapeKind::FORMULA) {
+            true => LandscapeFormula::new(named.as_deref().unwrap_or(LandscapeFormula::UNNAMED), &typed)
+                .map(|formula| formula.info().parameters.iter().map(|of| of.key()).collect()),
+            false => TypedRule::new(&named?, &typed)
+                .map(|rule| rule.info().hyperparameters.iter().map(|of| of.key).collect()),
+        };
+        match keys {
+            // The message names the parameter whose value is wrong.
+            Ok(keys) => keys.into_iter().filter(|key| is_named(message, key)).find_map(field),
+            Err(error) if error.to_string() != message => None,
+            Err(TypedError::Text { mistake, .. }) => {
+                let in_file = |at| literal.start + in_literal(&text[literal.clone()], at);
+                Some(in_file(mistake.range.start)..in_file(mistake.range.end))
+            }
+            Err(_) => name,
+        }
+    })
+}
+
+/// Returns whether a word is in a message.
+fn is_named(message: &str, word: &str) -> bool {
+    message.split(|c: char| !is_word(c)).any(|part| part == word)
+}
+
+/// Returns the first result for a path or for one of those that enclose it, from the innermost.
+fn own_or_outer<T>(path: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let outer = std::iter::successors(Some(path), |path| path.rfind(['.', '[']).map(|end| &path[..end]));
+    outer.into_iter().find_map(find)
+}
+
+/// Returns the offset in a text literal of RON of the byte `at` of the text that it stands for.
+fn in_literal(literal: &str, at: usize) -> usize {
+    let open = literal.find('"').map_or(0, |quote| quote + 1);
+    if literal.starts_with('r') {
+        return (open + at).min(literal.len());
+    }
+    let (mut offset, mut decoded) = (open, 0);
+    while decoded < at && offset < literal.len() {
+        let rest = &literal[offset..];
+        let length = match rest.strip_prefix('\\').and_then(|escape| escape.chars().next()) {
+            None => rest.chars().next().map_or(1, char::len_utf8),
+            Some('x') => 4,
+            Some('u') => rest.find('}').map_or(2, |end| end + 1),
+            Some(other) => 1 + other.len_utf8(),
+        };
+        let written = rest.get(..length).unwrap_or(rest);
+        decoded += match written.starts_with('\\') {
+            true => ron::from_str::<String>(&format!("\"{written}\"")).map_or(1, |text| text.len()),
+            false => written.len(),
+        };
+        offset += written.len();
+    }
+    offset
 }
 
 /// Returns the text that the RON reader expected, as written in a preset.
@@ -167,7 +262,12 @@ fn noise_around(outline: Outline<'_>, end: usize) -> Option<Range<usize>> {
     let path = outline.path_at(end.saturating_sub(1))?;
     let field = path.find("noise").map(|at| &path[..at + "noise".len()])?;
     let span = outline.exact(field)?;
-    ["simulation.noise", "sweep.noise"].contains(&field).then_some(span)
+    is_noise(field).then_some(span)
+}
+
+/// Returns whether the field at a path is the noise of a simulation, also of one beside it, or of a sweep.
+pub(super) fn is_noise(path: &str) -> bool {
+    ["simulation.noise", "sweep.noise"].iter().any(|noise| path.ends_with(noise))
 }
 
 fn describe(text: &str, token: Range<usize>) -> String {

@@ -1,12 +1,14 @@
 //! Lessons: numbered steps with texts, settings, and claims that a test checks.
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::simulation::Setting;
+use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::simulation::{Setting, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
-use super::LandscapePreset;
-use super::validate::check_setting;
-use crate::view::DiagnosticMetric;
+use super::lesson_draft::simulation_at;
+use super::validate::{check_setting, check_view};
+use super::{LandscapePreset, beside};
+use crate::view::{DiagnosticMetric, ViewSettings};
 
 /// One step of a lesson.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,15 +24,50 @@ pub struct LessonStep {
     /// continues.
     #[serde(default)]
     pub set: Vec<Setting>,
+    /// Settings of simulations that are shown beside this one, each on top of those of this step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Vec<Setting>>,
     /// Whether the run plays when the step is shown; otherwise it continues to play or stays paused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub play: bool,
     /// The plots that the text points at, which a presentation shows too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub show: Vec<DiagnosticMetric>,
+    /// The view of the landscape from this step on; without it, the view of the previous step stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<ViewSettings>,
+    /// Named marks at steps of the run, on the timeline and in the plots.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<LessonMark>,
+    /// The id of the optimizer whose update rule is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formula: Option<u32>,
+    /// A figure of the paper, shown beside the landscape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<LessonFigure>,
     /// The claims of the text about the run. The window does not show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
+}
+
+/// A named mark at a step of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LessonMark {
+    pub step: u64,
+    /// Some words about what happens there.
+    pub text: String,
+}
+
+/// A figure of the paper, computed coarsely when it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LessonFigure {
+    /// One of [`LessonFigure::NAMES`], the names that `valleyscope figure` knows.
+    pub name: String,
+    /// A point that is marked on a phase diagram: the value on its horizontal axis, and the one on its vertical axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<[f64; 2]>,
 }
 
 /// A claim of a text about a run: the mean of a quantity over the particles of an optimizer, as its plot shows it.
@@ -72,14 +109,48 @@ pub enum Comparison {
 
 impl LessonStep {
     /// The largest number of characters of a text.
-    const LONGEST_TEXT: usize = 1000;
+    pub const LONGEST_TEXT: usize = 1000;
     /// The largest number of characters of a section's name.
-    const LONGEST_SECTION: usize = 60;
+    pub const LONGEST_SECTION: usize = 60;
+    /// The largest number of marks.
+    const MOST_MARKS: usize = 20;
 
     /// Returns whether the step continues the run of the previous one and only sets where it pauses.
     pub fn goes_on(&self) -> bool {
         !self.set.is_empty() && self.set.iter().all(|setting| matches!(setting, Setting::Steps(_)))
     }
+}
+
+impl LessonMark {
+    /// The largest number of characters of a text, which has to fit into a plot.
+    pub const LONGEST_TEXT: usize = 40;
+}
+
+impl LessonFigure {
+    /// The phase diagrams, on which a point can be marked.
+    pub const DIAGRAMS: [&str; 4] = ["fig2a", "fig2b", "fig2b-unrotated", "fig2b-100d"];
+    /// All figures. Each is the name of a built-in preset, too.
+    pub const NAMES: [&str; 6] = ["fig1c", "saturation", "fig2a", "fig2b", "fig2b-unrotated", "fig2b-100d"];
+
+    /// Returns whether the figure is a phase diagram.
+    pub fn is_diagram(&self) -> bool {
+        Self::DIAGRAMS.contains(&self.name.as_str())
+    }
+}
+
+/// Returns the marks in a run that the lesson's step shows: its own, and those of the steps before it whose run it
+/// continues.
+pub fn marks_at(lesson: &[LessonStep], step: usize) -> Vec<&LessonMark> {
+    let begin = first_step_of_run(lesson, step);
+    let mut marks: Vec<&LessonMark> = lesson.get(begin..=step).into_iter().flatten().flat_map(|it| &it.marks).collect();
+    marks.sort_by_key(|mark| mark.step);
+    marks
+}
+
+/// Returns the index of the step that began the run of a step.
+pub fn first_step_of_run(lesson: &[LessonStep], step: usize) -> usize {
+    let begins = |index: &usize| lesson.get(*index).is_some_and(|it| !it.set.is_empty() && !it.goes_on());
+    (1..=step).rev().find(begins).unwrap_or(0)
 }
 
 impl Claim {
@@ -102,27 +173,90 @@ impl Comparison {
 
 /// Checks the lesson of a preset, and returns the first rule that it breaks.
 pub(super) fn check(preset: &LandscapePreset) -> Result<(), SpecError> {
-    let mut simulation = preset.simulation.clone();
-    for (number, step) in preset.lesson.iter().enumerate() {
-        let (path, text) = (format!("lesson[{number}]"), &step.text);
-        if let Some(section) = &step.section {
-            SpecError::check_name(&format!("{path}.section"), section, LessonStep::LONGEST_SECTION)?;
-        }
-        if text.trim().is_empty() {
-            return broken(format!("{path}.text"), "must not be empty");
-        }
-        SpecError::check_length(&format!("{path}.text"), text, 1..=LessonStep::LONGEST_TEXT)?;
-        let paused_at = simulation.steps;
-        for (index, setting) in step.set.iter().enumerate() {
-            check_setting(&mut simulation, setting, || format!("{path}.set[{index}]"))?;
-        }
-        check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
-        check_shown(&path, &step.show)?;
-        for (index, claim) in step.claims.iter().enumerate() {
-            check_claim(&format!("{path}.claims[{index}]"), claim)?;
+    (0..preset.lesson.len()).try_for_each(|number| check_step(&preset.simulation, &preset.lesson, number))
+}
+
+/// Checks a step of a lesson on a simulation.
+pub(super) fn check_step(first: &SimulationSpec, lesson: &[LessonStep], number: usize) -> Result<(), SpecError> {
+    let at = |step| simulation_at(first, lesson, step).ok();
+    // An error of a step before is reported there.
+    let simulation = &mut number.checked_sub(1).and_then(at).unwrap_or_else(|| first.clone());
+    let step = &lesson[number];
+    let (path, text) = (format!("lesson[{number}]"), &step.text);
+    if let Some(section) = &step.section {
+        SpecError::check_name(&format!("{path}.section"), section, LessonStep::LONGEST_SECTION)?;
+    }
+    if text.trim().is_empty() {
+        return broken(format!("{path}.text"), "must not be empty");
+    }
+    SpecError::check_length(&format!("{path}.text"), text, 1..=LessonStep::LONGEST_TEXT)?;
+    let paused_at = simulation.steps;
+    for (index, setting) in step.set.iter().enumerate() {
+        check_setting(simulation, setting, || format!("{path}.set[{index}]"))?;
+    }
+    check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
+    beside::check_step(&path, step, simulation)?;
+    check_shown(&path, &step.show, &simulation.landscape)?;
+    if let Some(view) = &step.view {
+        check_view(view).map_err(|error| error.at(&path))?;
+    }
+    check_marks(&path, &step.marks, simulation.steps)?;
+    check_formula(&path, step.formula, simulation)?;
+    if let Some(figure) = &step.figure {
+        check_figure(&format!("{path}.figure"), figure)?;
+    }
+    for (index, claim) in step.claims.iter().enumerate() {
+        // The run of another step that a claim may be about is that of a step before.
+        let before = claim.run_of.filter(|run_of| (1..=number).contains(run_of));
+        let run = before.and_then(|run_of| at(run_of - 1));
+        let landscape = run.as_ref().unwrap_or(&*simulation).landscape;
+        check_claim(&format!("{path}.claims[{index}]"), claim, &landscape)?;
+    }
+    Ok(())
+}
+
+fn check_marks(path: &str, marks: &[LessonMark], pause: Option<u64>) -> Result<(), SpecError> {
+    if marks.len() > LessonStep::MOST_MARKS {
+        let most = LessonStep::MOST_MARKS;
+        return broken(format!("{path}.marks"), format!("must hold at most {most} marks, found {}", marks.len()));
+    }
+    for (index, mark) in marks.iter().enumerate() {
+        let path = format!("{path}.marks[{index}]");
+        SpecError::check_name(&format!("{path}.text"), &mark.text, LessonMark::LONGEST_TEXT)?;
+        if let Some(pause) = pause.filter(|&pause| mark.step > pause) {
+            let complaint = format!("is {}, after the pause at step {pause}, and would not be reached", mark.step);
+            return broken(format!("{path}.step"), complaint);
         }
     }
     Ok(())
+}
+
+fn check_formula(path: &str, formula: Option<u32>, simulation: &SimulationSpec) -> Result<(), SpecError> {
+    let is_run = |id: u32| simulation.optimizers.iter().any(|optimizer| optimizer.id == id && optimizer.enabled);
+    match formula.filter(|&id| !is_run(id)) {
+        Some(id) => {
+            broken(format!("{path}.formula"), format!("must be the id of an optimizer that is enabled, found {id}"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_figure(path: &str, figure: &LessonFigure) -> Result<(), SpecError> {
+    let LessonFigure { name, point } = figure;
+    if !LessonFigure::NAMES.contains(&name.as_str()) {
+        let names = LessonFigure::NAMES.join(", ");
+        return broken(format!("{path}.name"), format!("must be one of {names}, found `{name}`"));
+    }
+    let Some(point) = point else { return Ok(()) };
+    if !figure.is_diagram() {
+        let names = LessonFigure::DIAGRAMS.join(", ");
+        let complaint = format!("must be left out, as {name} has no such axes; those of {names} do");
+        return broken(format!("{path}.point"), complaint);
+    }
+    match point.iter().find(|value| !value.is_finite()) {
+        Some(value) => broken(format!("{path}.point"), format!("must be two finite numbers, found {value}")),
+        None => Ok(()),
+    }
 }
 
 /// Checks that a step of a lesson that continues the previous step's run has steps to take. `before` is where the
@@ -141,18 +275,32 @@ fn check_pause(number: usize, step: &LessonStep, before: Option<u64>, pause: Opt
     }
 }
 
-fn check_shown(path: &str, show: &[DiagnosticMetric]) -> Result<(), SpecError> {
-    let twice = (1..show.len()).find(|&index| show[..index].contains(&show[index]));
-    match twice {
-        Some(index) => broken(format!("{path}.show[{index}]"), "is named twice; name each plot once"),
-        None => Ok(()),
+fn check_shown(path: &str, show: &[DiagnosticMetric], landscape: &LandscapeSpec) -> Result<(), SpecError> {
+    for (index, metric) in show.iter().enumerate() {
+        let path = format!("{path}.show[{index}]");
+        if show[..index].contains(metric) {
+            return broken(path, "is named twice; name each plot once");
+        }
+        check_metric(path, *metric, landscape)?;
     }
+    Ok(())
 }
 
-/// Checks the fields of a claim. A test of the lesson checks whether the claim is true and its words are in the text, so
+/// Checks that a landscape has a metric.
+fn check_metric(path: String, metric: DiagnosticMetric, landscape: &LandscapeSpec) -> Result<(), SpecError> {
+    if metric.info(landscape).is_some() {
+        return Ok(());
+    }
+    let known: Vec<String> = DiagnosticMetric::of(landscape).map(|metric| format!("`{metric:?}`")).collect();
+    let name = landscape.info().name;
+    broken(path, format!("is `{metric:?}`, which the landscape {name} lacks; it has {}", known.join(", ")))
+}
+
+/// Checks the fields of a claim of the last step so far, given the landscape of each. A test of the lesson checks whether the claim is true and its words are in the text, so
 /// that an edited lesson stays valid.
-fn check_claim(path: &str, claim: &Claim) -> Result<(), SpecError> {
+fn check_claim(path: &str, claim: &Claim, landscape: &LandscapeSpec) -> Result<(), SpecError> {
     let (last, is) = (claim.step, claim.is);
+    check_metric(format!("{path}.metric"), claim.metric, landscape)?;
     if let Some(from) = claim.from.filter(|&from| from > last) {
         return broken(format!("{path}.from"), format!("must be at most `step`, which is {last}, found {from}"));
     }

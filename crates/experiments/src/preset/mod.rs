@@ -7,6 +7,7 @@
 //!     description: "One sentence for the menu.",
 //!     simulation: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.005))]),
 //!     view: (follow: true),                                        // optional
+//!     beside: [(set: [Noise(2.0)])],                               // optional
 //!     lesson: [(text: "Without noise …", set: [Noise(0.0)])],      // optional
 //!     changes: [(step: 100, set: Noise(2.0))],                     // optional
 //! )
@@ -19,12 +20,14 @@
 //! Values of optional fields are written without `Some`. Unknown fields and out-of-range or contradictory values are
 //! refused with their line and column, see [`Fault`].
 
+mod beside;
 mod builtin;
 mod changed;
 mod error;
 mod explain;
 mod fault;
 mod lesson;
+mod lesson_draft;
 mod lexer;
 mod library;
 mod limits;
@@ -39,14 +42,17 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use crate::format_version::FormatVersion;
+pub use beside::{Beside, LETTERS, TitledSimulation, titles_side_by_side};
 pub use builtin::{BuiltIn, built_ins};
 pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
-pub use lesson::{Claim, Comparison, LessonStep};
+pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
+pub use lesson_draft::LessonDraft;
 pub use library::{Library, Loaded, PresetSource, UserPreset};
 
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
+use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
@@ -140,6 +146,9 @@ pub struct LandscapePreset {
     /// The view; without it, opening the preset keeps the current view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<ViewSettings>,
+    /// The simulations beside this one, on the same clock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// Numbered steps to walk a class through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lesson: Vec<LessonStep>,
@@ -170,6 +179,7 @@ impl LandscapePreset {
             description: String::new(),
             simulation,
             view: None,
+            beside: Vec::new(),
             lesson: Vec::new(),
             changes: Vec::new(),
         }
@@ -182,32 +192,33 @@ impl LandscapePreset {
 
     /// Returns the steps after which the recorded session finally pauses; `None` where it continues.
     pub fn planned_steps(&self) -> Option<u64> {
-        let mut planned = self.simulation.steps;
-        for change in &self.changes {
-            if planned.is_some_and(|steps| change.step > steps) {
-                break;
-            }
-            if let Setting::Steps(steps) = change.set {
-                planned = steps;
-            }
-        }
-        planned
+        planned_steps(&self.record())
     }
 
     /// Returns the simulation with the settings in force at a step of the lesson, counted from 0: those of all
     /// steps up to it, so that going back in a lesson undoes what a step has set.
     pub fn simulation_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
-        let mut simulation = self.simulation.clone();
-        for setting in self.lesson.iter().take(lesson_step + 1).flat_map(|step| &step.set) {
-            simulation.apply(setting)?;
-        }
-        Ok(simulation)
+        lesson_draft::simulation_at(&self.simulation, &self.lesson, lesson_step)
     }
 
-    /// Returns the error of a lesson that does not fit the simulation, if it does not.
-    pub fn lesson_misfit(&self) -> Option<SettingError> {
-        self.simulation_at(self.lesson.len()).err()
+    /// Returns the rule that the lesson breaks, if it breaks one, so that the preset could not be read again.
+    pub fn lesson_misfit(&self) -> Option<SpecError> {
+        lesson::check(self).err()
     }
+}
+
+/// Returns the steps after which a session finally pauses; `None` where it continues.
+pub fn planned_steps(session: &Record) -> Option<u64> {
+    let mut planned = session.spec.steps;
+    for change in &session.changes {
+        if planned.is_some_and(|steps| change.step > steps) {
+            break;
+        }
+        if let Setting::Steps(steps) = change.set {
+            planned = steps;
+        }
+    }
+    planned
 }
 
 impl Preset {

@@ -4,9 +4,9 @@ use ron::error::Error as RonError;
 use valleyscope_engine::noise::NoiseSpec;
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 
-use super::explain::shortened;
+use super::explain::{is_noise, shortened};
 use super::outline::Outline;
-use super::{Preset, PresetError, read};
+use super::{Preset, PresetError, read, validate};
 
 impl Preset {
     /// Returns the preset with the field at `path` set to `value`.
@@ -30,13 +30,27 @@ impl Preset {
 
     /// Returns the preset with several fields set, which must fit each other when all are set.
     pub fn with_all<'s>(&self, settings: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<Preset, PresetError> {
-        let (mut preset, mut origin) = (self.clone(), Vec::new());
-        for (path, value) in settings {
-            preset = preset.put(path, value)?;
-            origin.push(format!("{path}={value}"));
-        }
-        let origin = shortened(&origin.join(", ")).into_owned();
-        Preset::parse(&preset.to_ron(), &origin).map_err(|error| cannot_set(&origin, error))
+        let settings: Vec<(&str, &str)> = settings.into_iter().collect();
+        let preset = settings.iter().try_fold(self.clone(), |preset, (path, value)| preset.put(path, value))?;
+        Preset::parse(&preset.to_ron(), "").map_err(|error| {
+            let named = self.at_fault(&settings, &preset).into_iter().map(|(path, value)| format!("{path}={value}"));
+            cannot_set(&shortened(&named.collect::<Vec<_>>().join(", ")), error)
+        })
+    }
+
+    /// Returns those of the settings that cause the fault of `preset`, which has them all: without one of them the
+    /// preset has no fault, or another. Returns all if that identifies none.
+    fn at_fault<'s>(&self, settings: &[(&'s str, &'s str)], preset: &Preset) -> Vec<(&'s str, &'s str)> {
+        let fault = validate::check(preset).err();
+        let is_at_fault = |left_out: &usize| {
+            let others = settings.iter().enumerate().filter(|(index, _)| index != left_out);
+            let without = others
+                .map(|(_, setting)| setting)
+                .try_fold(self.clone(), |preset, (path, value)| preset.put(path, value));
+            without.is_ok_and(|without| validate::check(&without).err() != fault)
+        };
+        let at_fault: Vec<_> = (0..settings.len()).filter(is_at_fault).map(|index| settings[index]).collect();
+        if at_fault.is_empty() { settings.to_vec() } else { at_fault }
     }
 
     fn put(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
@@ -54,7 +68,7 @@ impl Preset {
     fn paths(&self, path: &str) -> Vec<String> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let of_file: &[&str] = match self {
-            Preset::Landscape(_) => &["simulation", "view", "lesson", "changes"],
+            Preset::Landscape(_) => &["simulation", "view", "beside", "lesson", "changes"],
             Preset::Sweep(_) => &["sweep"],
             _ => &["runs", "scan"],
         };
@@ -167,8 +181,7 @@ fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
 
 /// Completes a noise with what it omits of the noise at the path; none if either is not a noise.
 fn completed_noise(text: &str, path: &str, value: &str) -> Option<String> {
-    let is_of_noise = ["simulation.noise", "sweep.noise"].contains(&path);
-    let before: NoiseSpec = ron::from_str(&text[Outline::of(text).exact(path).filter(|_| is_of_noise)?]).ok()?;
+    let before: NoiseSpec = ron::from_str(&text[Outline::of(text).exact(path).filter(|_| is_noise(path))?]).ok()?;
     before.changed_by(value)
 }
 

@@ -3,7 +3,7 @@
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
-use super::{LandscapePreset, Preset, SweepPreset, lesson};
+use super::{LandscapePreset, Preset, SweepPreset, beside, lesson};
 use crate::view::{Orbit, ViewSettings};
 use crate::workload::Workload;
 
@@ -29,38 +29,42 @@ fn check_sweep(preset: &SweepPreset) -> Result<(), SpecError> {
 }
 
 fn check_landscape(preset: &LandscapePreset) -> Result<(), SpecError> {
-    check_optimizers(&preset.simulation)?;
+    check_optimizers("simulation.optimizers", &preset.simulation)?;
     if let Some(view) = &preset.view {
         check_view(view)?;
     }
+    beside::check(preset)?;
     lesson::check(preset)?;
-    check_changes(&preset.simulation, &preset.changes)
+    check_changes(&preset.simulation, &preset.changes, "changes")
 }
 
-fn check_optimizers(SimulationSpec { optimizers, .. }: &SimulationSpec) -> Result<(), SpecError> {
-    const PATH: &str = "simulation.optimizers";
+/// Checks the optimizers of the simulation at this path.
+pub(super) fn check_optimizers(
+    path: &str,
+    SimulationSpec { optimizers, .. }: &SimulationSpec,
+) -> Result<(), SpecError> {
     const MOST: usize = SimulationSpec::MAX_OPTIMIZERS;
     if !(1..=MOST).contains(&optimizers.len()) {
-        return broken(PATH, format!("must hold 1 to {MOST} optimizers, found {}", optimizers.len()));
+        return broken(path, format!("must hold 1 to {MOST} optimizers, found {}", optimizers.len()));
     }
     for (index, optimizer) in optimizers.iter().enumerate() {
         if let Some(first) = optimizers[..index].iter().position(|other| other.id == optimizer.id) {
             return broken(
-                format!("{PATH}[{index}].id"),
-                format!("is {}, the same as `{PATH}[{first}].id`; each optimizer needs an id of its own", optimizer.id),
+                format!("{path}[{index}].id"),
+                format!("is {}, the same as `{path}[{first}].id`; each optimizer needs an id of its own", optimizer.id),
             );
         }
         if let Some(name) = &optimizer.name {
-            SpecError::check_name(&format!("{PATH}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+            SpecError::check_name(&format!("{path}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
         }
     }
     if optimizers.iter().all(|optimizer| !optimizer.enabled) {
-        return broken(PATH, "must hold at least one optimizer with `enabled: true`, and all have `enabled: false`");
+        return broken(path, "must hold at least one optimizer with `enabled: true`, and all have `enabled: false`");
     }
     Ok(())
 }
 
-fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
+pub(super) fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
     const LARGEST: f64 = 1e12;
     if let Some(camera) = &view.camera {
         if let Some(axis) = camera.center.iter().position(|center| center.is_nan() || center.abs() > LARGEST) {
@@ -76,6 +80,7 @@ fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
     }
     if let Some(scale) = &view.scale {
         check_within("view.scale.linear", scale.linear, f64::MIN_POSITIVE, f64::MAX)?;
+        check_within("view.scale.min", scale.min, f64::MIN, 0.0)?;
         check_within("view.scale.max", scale.max, f64::MIN_POSITIVE, f64::MAX)?;
         if scale.max < scale.linear {
             let (max, linear) = (scale.max, scale.linear);
@@ -98,19 +103,20 @@ fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), Spe
     broken(path, format!("must be a number from {} to {}, found {value}", text(least), text(most)))
 }
 
-fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), SpecError> {
+/// Checks the recorded changes at this path.
+pub(super) fn check_changes(simulation: &SimulationSpec, changes: &[Change], path: &str) -> Result<(), SpecError> {
     let mut simulation = simulation.clone();
     for (index, change) in changes.iter().enumerate() {
         if let Some(before) = index.checked_sub(1).filter(|&before| changes[before].step > change.step) {
             return broken(
-                format!("changes[{index}].step"),
+                format!("{path}[{index}].step"),
                 format!(
-                    "is {}, before `changes[{before}].step`, which is {}; changes stand in the order of their steps",
+                    "is {}, before `{path}[{before}].step`, which is {}; changes stand in the order of their steps",
                     change.step, changes[before].step
                 ),
             );
         }
-        check_setting(&mut simulation, &change.set, || format!("changes[{index}].set"))?;
+        check_setting(&mut simulation, &change.set, || format!("{path}[{index}].set"))?;
     }
     Ok(())
 }

@@ -1,9 +1,13 @@
 //! The quantities of a simulation that are plotted, and the spread over its particles.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::landscape::{Coordinate, LandscapeSpec};
 use valleyscope_engine::simulation::{Bucket, BucketSpread};
 
-/// A quantity of a simulation that has its own plot.
+/// A quantity of a simulation that has its own plot. `Depth` is the coordinate u and `AbsV` is |v|, on landscapes of
+/// which these are [metrics](valleyscope_engine::landscape::LandscapeMetric).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DiagnosticMetric {
     Loss,
@@ -33,74 +37,83 @@ impl DiagnosticMetric {
         DiagnosticMetric::FreeEnergy,
     ];
 
-    /// Returns the metric over a bucket; NaN where it is not defined.
-    pub fn value(self, bucket: &Bucket) -> BucketSpread {
-        (self.info().value)(bucket)
+    /// Lists the metrics of runs on this landscape.
+    pub fn of(landscape: &LandscapeSpec) -> impl Iterator<Item = DiagnosticMetric> + use<> {
+        let landscape = *landscape;
+        DiagnosticMetric::ALL.into_iter().filter(move |metric| metric.info(&landscape).is_some())
     }
 
-    /// Returns the description of the metric.
-    pub fn info(self) -> DiagnosticInfo {
+    /// Returns the metric over a bucket; NaN where it is not defined.
+    pub fn value(self, bucket: &Bucket) -> BucketSpread {
         match self {
-            DiagnosticMetric::Loss => DiagnosticInfo {
-                title: "loss L",
-                name: "Loss",
-                key: "loss",
+            DiagnosticMetric::Loss => bucket.loss,
+            DiagnosticMetric::Depth => bucket.u,
+            DiagnosticMetric::AbsV => bucket.abs_v,
+            DiagnosticMetric::EffectiveStep => bucket.effective_step,
+            DiagnosticMetric::FreeEnergy => BucketSpread::of_ensemble(bucket.free_energy, bucket.steps),
+        }
+    }
+
+    /// Returns the name in files.
+    pub fn key(self) -> &'static str {
+        match self {
+            DiagnosticMetric::Loss => "loss",
+            DiagnosticMetric::Depth => "u",
+            DiagnosticMetric::AbsV => "abs_v",
+            DiagnosticMetric::EffectiveStep => "effective_step",
+            DiagnosticMetric::FreeEnergy => "free_energy",
+        }
+    }
+
+    /// Returns whether values are never negative, so that a logarithmic axis is a plain logarithm.
+    pub fn is_positive(self) -> bool {
+        matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
+    }
+
+    /// Returns the description of the metric on this landscape, or `None` if the landscape lacks it.
+    pub fn info(self, landscape: &LandscapeSpec) -> Option<DiagnosticInfo> {
+        match self {
+            DiagnosticMetric::Loss => Some(DiagnosticInfo {
+                title: "loss L".into(),
+                name: "Loss".into(),
                 explanation: "The exact loss, without noise, averaged over the particles.",
-                is_positive: false,
-                value: |bucket| bucket.loss,
-            },
-            DiagnosticMetric::Depth => DiagnosticInfo {
-                title: "depth u",
-                name: "Depth u",
-                key: "u",
-                explanation: "How far along the valley the particles are.",
-                is_positive: false,
-                value: |bucket| bucket.u,
-            },
-            DiagnosticMetric::AbsV => DiagnosticInfo {
-                title: "spread |v|",
-                name: "Spread |v|",
-                key: "abs_v",
-                explanation: "How far from the valley's floor the particles are.",
-                is_positive: true,
-                value: |bucket| bucket.abs_v,
-            },
-            DiagnosticMetric::EffectiveStep => DiagnosticInfo {
-                title: "effective step size",
-                name: "Effective step",
-                key: "effective_step",
+            }),
+            DiagnosticMetric::Depth => DiagnosticInfo::of_coordinate(landscape, Coordinate::U),
+            DiagnosticMetric::AbsV => DiagnosticInfo::of_coordinate(landscape, Coordinate::AbsV),
+            DiagnosticMetric::EffectiveStep => Some(DiagnosticInfo {
+                title: "effective step size".into(),
+                name: "Effective step".into(),
                 explanation: "The size of a step without weight decay, in learning rates, averaged over the coordinates. \
                               1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves.",
-                is_positive: true,
-                value: |bucket| bucket.effective_step,
-            },
-            DiagnosticMetric::FreeEnergy => DiagnosticInfo {
-                title: "free energy F = E − ΘS",
-                name: "Free energy",
-                key: "free_energy",
+            }),
+            DiagnosticMetric::FreeEnergy => Some(DiagnosticInfo {
+                title: "free energy F = E − ΘS".into(),
+                name: "Free energy".into(),
                 explanation: "E is the mean loss, S = ½ ln det(2πe Σ) the entropy of the particles' positions, and Θ the \
                               temperature: each optimizer's learning rate η unless it is set. Each step counts with the Θ \
                               in force at it. Shown for 3 particles or more.",
-                is_positive: false,
-                value: |bucket| BucketSpread::of_ensemble(bucket.free_energy, bucket.steps),
-            },
+            }),
         }
     }
 }
 
-/// The description of a metric.
-#[derive(Clone, Copy, Debug)]
+/// The description of a metric on a landscape.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiagnosticInfo {
     /// The plot's title.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// A short name for switches.
-    pub name: &'static str,
-    /// The name in files.
-    pub key: &'static str,
+    pub name: Cow<'static, str>,
     pub explanation: &'static str,
-    /// Whether values are never negative, so that a logarithmic axis is a plain logarithm.
-    pub is_positive: bool,
-    value: fn(&Bucket) -> BucketSpread,
+}
+
+impl DiagnosticInfo {
+    fn of_coordinate(landscape: &LandscapeSpec, coordinate: Coordinate) -> Option<DiagnosticInfo> {
+        let metric = landscape.metric(coordinate)?;
+        let title = metric.title();
+        let name = format!("{}{}", title[..1].to_uppercase(), &title[1..]);
+        Some(DiagnosticInfo { title: title.into(), name: name.into(), explanation: metric.explanation })
+    }
 }
 
 impl Band {

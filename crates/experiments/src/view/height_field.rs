@@ -1,5 +1,11 @@
 //! The heights of a landscape's surface in space, sampled on a grid.
 
+use valleyscope_engine::elementary::ln;
+use valleyscope_engine::instructions::VectorSet;
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::lanes::{Lanes, Real, Vector};
+use valleyscope_engine::vectorized;
+
 use super::space::{Ray, SpaceView};
 use super::{Camera, SymLog};
 
@@ -36,30 +42,31 @@ impl HeightField {
     /// The steps of a ray from one point of the grid to the next.
     const STEPS_PER_CELL: f64 = 2.0;
 
-    /// Samples a loss, a function of (x, y), over the square that the camera shows. The height of a loss is its position
-    /// on the colour bar less ½, a little beyond the box at most; there is none where the loss is not finite.
+    /// Samples a landscape over the square that the camera shows. The height of a loss is its position on the colour bar
+    /// less ½, a little beyond the box at most; there is none where the loss is not finite.
+    pub fn of(landscape: &Landscape, camera: Camera, scale: &SymLog) -> HeightField {
+        HeightField::of_rows(|x, y, losses| landscape.losses_along(x, y, losses), camera, scale)
+    }
+
+    /// Samples a function of (x, y) in the same way.
     pub fn sample(loss: impl Fn([f64; 2]) -> f64, camera: Camera, scale: &SymLog) -> HeightField {
+        let of_row = |x: &[f64], y: f64, losses: &mut [f64]| {
+            x.iter().zip(losses).for_each(|(x, found)| *found = loss([*x, y]));
+        };
+        HeightField::of_rows(of_row, camera, scale)
+    }
+
+    /// Samples a function that writes the losses at points of one y.
+    fn of_rows(of_row: impl Fn(&[f64], f64, &mut [f64]), camera: Camera, scale: &SymLog) -> HeightField {
         let last = (HeightField::SIDE - 1) as f64;
         let at = |index: usize, axis: usize| camera.center[axis] + camera.width * (index as f64 / last - 0.5);
-        // The position on the colour bar less ½. One is added before the logarithm, not in it, which takes half the
-        // time and is as accurate for single precision.
-        let (inv_linear, half_inv_log) = (1.0 / scale.linear, 0.5 / (scale.max / scale.linear).ln_1p());
-        let height_of = |loss: f64| (half_inv_log * (1.0 + loss.abs() * inv_linear).ln()).copysign(loss);
-        let mut heights = Vec::with_capacity(HeightField::SIDE * HeightField::SIDE);
-        let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
-        let [lowest_allowed, highest_allowed] = [FLOOR - HeightField::BEYOND, TOP + HeightField::BEYOND];
         let columns: Vec<f64> = (0..HeightField::SIDE).map(|column| at(column, 0)).collect();
-        for row in 0..HeightField::SIDE {
-            let y = at(row, 1);
-            for x in &columns {
-                let loss = loss([*x, y]);
-                let height =
-                    if loss.is_finite() { height_of(loss).clamp(lowest_allowed, highest_allowed) } else { f64::NAN };
-                // NaN is ignored here.
-                (lowest, highest) = (lowest.min(height), highest.max(height));
-                heights.push(height as f32);
-            }
+        let mut losses = vec![0.0; HeightField::SIDE * HeightField::SIDE];
+        for (row, losses) in losses.chunks_exact_mut(HeightField::SIDE).enumerate() {
+            of_row(&columns, at(row, 1), losses);
         }
+        let mut heights = vec![0.0; losses.len()];
+        let [lowest, highest] = heights_of(&losses, &mut heights, scale);
         HeightField { heights, lowest, highest }
     }
 
@@ -177,6 +184,36 @@ impl HeightField {
     }
 }
 
+vectorized! {
+    /// Computes the heights of losses, and returns the lowest and the highest one.
+    fn heights_of<>(losses: &[f64], heights: &mut [f32], scale: &SymLog) -> [f64; 2] {
+        const LENGTH: usize = 8;
+        let splat = <Vectors as VectorSet>::Doubles::splat;
+        let (inv_linear, inv_length) = (splat(1.0 / scale.linear), splat(1.0 / scale.length()));
+        let (zero, none) = (splat(scale.zero() - 0.5), splat(f64::NAN));
+        let [least, most] = [FLOOR - HeightField::BEYOND, TOP + HeightField::BEYOND].map(splat);
+        let (mut lowest, mut highest) = (splat(f64::INFINITY), splat(f64::NEG_INFINITY));
+        for (losses, heights) in losses.chunks(LENGTH).zip(heights.chunks_mut(LENGTH)) {
+            // Lanes that are not used have no height.
+            let mut lanes = [f64::NAN; LENGTH];
+            lanes[..losses.len()].copy_from_slice(losses);
+            let loss = <Vectors as VectorSet>::Doubles::from_lanes(Lanes(lanes));
+            // One is added before the logarithm, which is as accurate for single precision.
+            let above_zero = loss.sign() * inv_length * ln(splat(1.0) + loss.abs() * inv_linear);
+            let height = (zero + above_zero).larger(least).smaller(most);
+            let is_finite = loss.abs().less(splat(f64::INFINITY));
+            let found = is_finite.choose(height, none);
+            // NaN is ignored here.
+            (lowest, highest) = (found.smaller(lowest), found.larger(highest));
+            for (found, height) in found.to_lanes().0.into_iter().zip(heights) {
+                *height = found as f32;
+            }
+        }
+        let lowest = lowest.to_lanes().0.into_iter().fold(f64::INFINITY, f64::min);
+        [lowest, highest.to_lanes().0.into_iter().fold(f64::NEG_INFINITY, f64::max)]
+    }
+}
+
 /// Returns the distance at which a height above the surface, positive at `near`, changes its sign.
 fn crossing(mut near: f64, mut far: f64, above: impl Fn(f64) -> Option<f64>) -> f64 {
     for _ in 0..30 {
@@ -188,10 +225,12 @@ fn crossing(mut near: f64, mut far: f64, above: impl Fn(f64) -> Option<f64>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::view::Orbit;
+    use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 
-    const SCALE: SymLog = SymLog { linear: 0.5, max: 10.0 };
+    use super::*;
+    use crate::view::{AutoScale, Orbit, Viewport};
+
+    const SCALE: SymLog = SymLog::symmetric(0.5, 10.0);
     const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
 
     fn waves([x, y]: [f64; 2]) -> f64 {
@@ -211,6 +250,23 @@ mod tests {
             assert!((height - (SCALE.position(waves(xy)) - 0.5)).abs() < 1e-3, "{height} at {place:?}");
         }
         assert_eq!(field.height([1.01, 0.0]), None);
+    }
+
+    #[test]
+    fn a_landscape_has_the_heights_of_its_losses_and_all_of_the_box() {
+        for &kind in LandscapeKind::ALL {
+            let spec = LandscapeSpec::new(kind);
+            let (landscape, camera) = (spec.landscape(), Camera::home(&spec));
+            let viewport = Viewport { camera, size_px: [600.0; 2] };
+            let scale = AutoScale::default().update(&[(&landscape, viewport)]);
+            let field = HeightField::of(&landscape, camera, &scale);
+            assert_eq!(field, HeightField::sample(|xy| landscape.loss(xy), camera, &scale), "{}", kind.key());
+            let (lowest, highest) = (field.lowest, field.highest);
+            assert!(highest > 0.4, "{}: {highest}", kind.key());
+            // The lowest place may lie between two points of the grid.
+            let is_never_negative = scale.min == 0.0;
+            assert!(!is_never_negative || (-0.5..-0.35).contains(&lowest), "{}: {lowest}", kind.key());
+        }
     }
 
     #[test]

@@ -9,10 +9,24 @@ pub enum Dash {
     Solid,
     Dashed,
     Dotted,
+    DashDotted,
 }
 
 impl Dash {
-    const ALL: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+    /// The patterns by which runs of one optimizer differ.
+    const OF_RUNS: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+    /// The patterns of simulations side by side.
+    pub const SIDE_BY_SIDE: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::DashDotted];
+
+    /// Returns the lengths of dashes and gaps, one after the other, in widths of the line; none for a solid line.
+    pub fn lengths(self) -> &'static [f64] {
+        match self {
+            Dash::Solid => &[],
+            Dash::Dashed => &[4.0, 3.0],
+            Dash::Dotted => &[1.0, 1.5],
+            Dash::DashDotted => &[5.0, 2.0, 1.0, 2.0],
+        }
+    }
 }
 
 /// The colour and dash pattern of a run's curve: a shade of its optimizer's colour, solid or dashed.
@@ -33,12 +47,17 @@ const PALE_ON_DARK: f32 = 0.42;
 
 impl Pen {
     /// The number of distinct pens of one colour.
-    pub const COUNT: usize = SHADES * Dash::ALL.len();
+    pub const COUNT: usize = SHADES * Dash::OF_RUNS.len();
 
     /// Returns one of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
     pub fn new(color: [u8; 3], number: usize) -> Pen {
         let number = number % Self::COUNT;
-        Pen { color, shade: number % SHADES, dash: Dash::ALL[number / SHADES] }
+        Pen { color, shade: number % SHADES, dash: Dash::OF_RUNS[number / SHADES] }
+    }
+
+    /// Returns the pen with another dash pattern.
+    pub fn dashed(self, dash: Dash) -> Pen {
+        Pen { dash, ..self }
     }
 
     /// Returns the colour of its line on a background, as red, green and blue.

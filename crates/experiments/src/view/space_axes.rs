@@ -132,7 +132,8 @@ impl SpaceAxes {
         }
         labels.extend(self.losses().map(|(at, text)| label(at, LEFT, beyond, text)));
         let top = self.at([self.left[0], self.left[1], TOP]);
-        labels.push(label(top, [-0.6, -0.8], self.style.gap + self.style.tick, "loss L"));
+        // A tick at the top has its label beside it.
+        labels.push(label(top, [-0.6, -0.8], 0.6 * self.style.spacing[1], "loss L"));
         labels
     }
 
@@ -194,7 +195,7 @@ mod tests {
     fn each_axis_has_its_name_and_its_ticks_at_their_values() {
         let camera = Camera { center: [1.0, 2.0], width: 4.0 };
         let style = SpaceAxesStyle { tick: 5.0, gap: 3.0, name: 40.0, spacing: [46.0, 26.0] };
-        let scale = SymLog { linear: 0.01, max: 10.0 };
+        let scale = SymLog::symmetric(0.01, 10.0);
         for azimuth in [-160.0, -110.0, -45.0, 20.0, 70.0, 135.0] {
             let view = SpaceView { camera, orbit: Orbit { azimuth, elevation: 40.0 }, size_px: [900.0, 600.0] };
             let axes = SpaceAxes::new(view, &scale, style);

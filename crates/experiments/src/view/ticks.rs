@@ -169,25 +169,35 @@ impl Ticks {
         Ticks { ticks: complements.map(tick).collect(), note: None }
     }
 
-    /// Marks on a colour bar: 0 and powers of ten on both sides, from about the scale's linear part to
-    /// its end, thinned to about `most`.
+    /// Marks on a colour bar: 0 and powers of ten on both sides, from about the scale's linear part to its ends, thinned
+    /// to about `most`.
     pub fn symlog(scale: &SymLog, most: usize) -> Ticks {
+        /// The smallest distance from 0, in shares of a mark.
+        const CLOSEST: f64 = 0.4;
+        let ends = [-scale.min, scale.max];
         let lowest = scale.linear.log10().ceil() as i32;
-        let highest = (scale.max * (1.0 + 1e-12)).log10().floor() as i32;
+        let highest = (ends[0].max(ends[1]) * (1.0 + 1e-12)).log10().floor() as i32;
         let decades = (highest - lowest + 1).max(0) as usize;
-        let a_side = (most.saturating_sub(1) / 2).max(1);
+        let longer_side = scale.zero().max(1.0 - scale.zero());
+        let a_side = ((most.saturating_sub(1) as f64 * longer_side) as usize).max(1);
         let stride = decades.div_ceil(a_side).max(1);
-        let mut sizes: Vec<f64> =
-            (lowest..=highest).rev().step_by(stride).map(|exponent| 10_f64.powi(exponent)).collect();
-        sizes.reverse();
-        if sizes.is_empty() {
-            sizes.push(scale.max);
-        }
-        let decimal = decades > 0;
-        let below = sizes.iter().rev().map(|size| -size);
-        let values = below.chain([0.0]).chain(sizes.iter().copied());
+        let sizes: Vec<f64> = (lowest..=highest).rev().step_by(stride).map(|exponent| 10_f64.powi(exponent)).collect();
+        let gap = CLOSEST / most.max(1) as f64;
+        let of_side = |end: f64, sign: f64| -> Vec<f64> {
+            let fits =
+                |size: &f64| *size <= end * (1.0 + 1e-12) && (scale.position(sign * size) - scale.zero()).abs() > gap;
+            let within: Vec<f64> = sizes.iter().copied().filter(fits).collect();
+            // At least the end of a side shows its scale.
+            if within.is_empty() && (scale.position(sign * end) - scale.zero()).abs() > gap {
+                vec![end]
+            } else {
+                within
+            }
+        };
+        let [below, above] = [(ends[0], -1.0), (ends[1], 1.0)].map(|(end, sign)| of_side(end, sign));
+        let values = below.iter().map(|size| -size).chain([0.0]).chain(above.iter().rev().copied());
         // All labels of a bar are powers of ten if one of them needs to be.
-        let powers = decimal && (lowest < -3 || highest >= 5);
+        let powers = decades > 0 && (lowest < -3 || highest >= 5);
         let label = |value: f64| if powers { power_of_ten(value) } else { short(value) };
         Ticks { ticks: values.map(|value| Tick { value, label: label(value) }).collect(), note: None }
     }

@@ -4,25 +4,27 @@ mod toolbar;
 
 use std::collections::BTreeSet;
 
-use egui::{Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::PlotRequest;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{Band, DiagnosticMetric};
+use valleyscope_experiments::view::{Band, Dash, DiagnosticMetric};
 
-use super::chart::{Chart, ChartMark, ChartSeries, pointed_at};
+use super::chart::{Chart, ChartMark, ChartSeries, PaleSeries, pointed_at};
 use super::choices::PlotChoices;
 use super::curves::DiagnosticCurve;
 use super::detail::DetailRequest;
-use super::history::DiagnosticsHistory;
+use super::history::{DiagnosticsHistory, EnsembleHistory};
 use super::legend::legend;
 use super::table::Table;
 use super::temperature::temperature_control;
 use crate::app::live::LandscapeAction;
+use crate::app::mark_menu::{self, MarkedChanges};
 use crate::app::plot::{ShownPlot, Zoom};
-use crate::app::setting_marks::SettingMark;
-use crate::app::timeline::words;
 use crate::app::{Action, Document, Live, Requests};
+use crate::player::Snapshot;
+use crate::setting_marks::SettingMark;
 
 /// The range of the number of buckets of a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
@@ -50,6 +52,8 @@ pub struct DiagnosticsPanel {
     log: BTreeSet<DiagnosticMetric>,
     band: Band,
     frozen: bool,
+    /// Whether the plots are those of a picture, which has no controls.
+    is_picture: bool,
     zoom: Zoom<DiagnosticMetric>,
     hover: Option<f64>,
     history: DiagnosticsHistory,
@@ -74,6 +78,7 @@ impl Default for DiagnosticsPanel {
             log,
             band,
             frozen: false,
+            is_picture: false,
             zoom: Zoom::default(),
             hover: None,
             history: DiagnosticsHistory::default(),
@@ -90,8 +95,16 @@ impl Default for DiagnosticsPanel {
 #[derive(Default)]
 struct Curves {
     key: Option<CurvesKey>,
-    /// The axis of each shown metric, and the curve of each ensemble.
-    metrics: Vec<(AxisScale, Vec<DiagnosticCurve>)>,
+    metrics: Vec<MetricCurves>,
+}
+
+/// The curves of a metric on its axis.
+struct MetricCurves {
+    scale: AxisScale,
+    /// The curve of each ensemble of the session.
+    session: Vec<DiagnosticCurve>,
+    /// The curve of each ensemble of each shown branch.
+    pale: Vec<Vec<DiagnosticCurve>>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -119,11 +132,12 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// Returns the displayed metrics in order.
-    fn displayed(&self) -> Vec<DiagnosticMetric> {
+    /// Returns the displayed metrics of a landscape in order. A chosen metric that it lacks stays chosen, for landscapes
+    /// that have it.
+    pub fn displayed(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
         let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
-        of_lesson.chain(others).copied().collect()
+        of_lesson.chain(others).copied().filter(|metric| metric.info(landscape).is_some()).collect()
     }
 
     /// Shows or hides a metric, as the user's choice.
@@ -150,21 +164,23 @@ impl DiagnosticsPanel {
         self.toolbar(ui, document, live, requests);
         self.table = self.table.take().filter(|table| table.is_under_way(requests));
         self.last_area = Some(ui.available_rect_before_wrap());
-        let displayed = self.displayed();
+        let displayed = self.displayed(&document.spec.landscape);
         self.prepare(&displayed, document, live);
         legend(ui, &self.history, document, live);
         self.plots(ui, &displayed, document, live, requests);
     }
 
     /// Returns the metrics of a presentation: those that the lesson points at, or else the displayed ones.
-    fn presented(&self) -> Vec<DiagnosticMetric> {
-        if self.pointed_at.is_empty() { self.displayed() } else { self.pointed_at.clone() }
+    fn presented(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
+        let pointed_at = self.pointed_at.iter().copied().filter(|metric| metric.info(landscape).is_some());
+        let pointed_at: Vec<_> = pointed_at.collect();
+        if pointed_at.is_empty() { self.displayed(landscape) } else { pointed_at }
     }
 
     /// Returns whether a presentation has plots: those that the lesson points at, or else those of a window that
     /// `shows_plots`.
-    pub fn is_presented(&self, shows_plots: bool) -> bool {
-        !self.pointed_at.is_empty() || (shows_plots && !self.displayed().is_empty())
+    pub fn is_presented(&self, landscape: &LandscapeSpec, shows_plots: bool) -> bool {
+        (shows_plots || !self.pointed_at.is_empty()) && !self.presented(landscape).is_empty()
     }
 
     /// Shows the plots of a presentation without tools and legend; the landscape has one.
@@ -172,19 +188,36 @@ impl DiagnosticsPanel {
         if self.frozen {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
-        let presented = self.presented();
+        let presented = self.presented(&document.spec.landscape);
         self.prepare(&presented, document, live);
         self.plots(ui, &presented, document, live, requests);
     }
 
+    /// Makes the plots of pictures of a run of so many steps.
+    pub fn of_picture(metrics: Vec<DiagnosticMetric>, choices: PlotChoices, last_step: u64) -> DiagnosticsPanel {
+        let mut panel = DiagnosticsPanel { pointed_at: metrics, is_picture: true, ..DiagnosticsPanel::default() };
+        panel.choose(choices);
+        panel.history.last_step = last_step;
+        panel.zoom.x = Some(panel.whole_run());
+        panel
+    }
+
+    /// Shows the plots of a picture.
+    pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
+        let presented = self.presented(&document.spec.landscape);
+        self.prepare(&presented, document, live);
+        self.marks = self.chart_marks(document, live, ui.available_width());
+        // Nothing in a picture can be clicked.
+        self.grid(ui, &presented, document, live, &mut Requests::default());
+    }
+
     /// Updates the curves of these metrics.
     fn prepare(&mut self, metrics: &[DiagnosticMetric], document: &Document, live: &Live) {
-        if !self.frozen
-            && let Some(snapshot) = &live.snapshot
-        {
-            self.history.update(snapshot);
+        if !self.frozen {
+            let snapshots: Vec<&Snapshot> = (0..document.count()).map_while(|place| live.snapshot_of(place)).collect();
+            self.history.update(&snapshots, live);
         }
-        self.history.name_ensembles(&document.spec);
+        self.history.name(document, live);
         self.update_curves(metrics);
     }
 
@@ -221,16 +254,20 @@ impl DiagnosticsPanel {
         }
         let x_scale = self.x_scale();
         let curves_of = |&metric: &DiagnosticMetric| {
-            let y_scale = match (self.log.contains(&metric), metric.info().is_positive) {
+            let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
                 (false, _) => AxisScale::Linear,
                 (true, true) => AxisScale::Log,
                 (true, false) => AxisScale::symlog_for(history.sensible_means(metric).into_iter()),
             };
-            let curves = history
-                .ensembles
-                .iter()
-                .map(|ensemble| DiagnosticCurve::new(&ensemble.buckets, metric, self.band, [x_scale, y_scale]));
-            (y_scale, curves.collect())
+            let curves = |ensembles: &[EnsembleHistory], band| {
+                let curve = |it: &EnsembleHistory| DiagnosticCurve::new(&it.buckets, metric, band, [x_scale, y_scale]);
+                ensembles.iter().map(curve).collect()
+            };
+            MetricCurves {
+                scale: y_scale,
+                session: curves(&history.ensembles, self.band),
+                pale: history.pale.iter().map(|pale| curves(&pale.ensembles, Band::Hidden)).collect(),
+            }
         };
         self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), key: Some(key) };
     }
@@ -241,12 +278,19 @@ impl DiagnosticsPanel {
         let [from, to] = self.zoom.x.unwrap_or_else(|| self.whole_run());
         let near = (to - from) * f64::from(NEAR_MARKS / width.max(1.0));
         // The place of step 0 on a logarithmic axis is infinitely far away.
-        let groups = live.marks.groups(|step| scale.place(step as f64).max(-1.0), near);
+        let groups = live.marks_of(live.chosen).groups(|step| scale.place(step as f64).max(-1.0), near);
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
-            ChartMark { step, place: scale.place(step as f64), text: words(group, document) }
+            let place = scale.place(step as f64);
+            ChartMark { place, label: None, marked: MarkedChanges::of(group, document, live) }
         };
-        groups.map(mark).filter(|mark| mark.place.is_finite()).collect()
+        let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
+            let place = scale.place(mark.step as f64);
+            ChartMark { place, label: Some(mark.text.clone()), marked: MarkedChanges::none(mark.step, mark.words()) }
+        });
+        // A step to come is not on the axis yet.
+        let named = named.filter(|mark| (from..=to).contains(&mark.place));
+        groups.map(mark).filter(|mark| mark.place.is_finite()).chain(named).collect()
     }
 
     fn grid(
@@ -258,7 +302,14 @@ impl DiagnosticsPanel {
         requests: &mut Requests,
     ) {
         if metrics.is_empty() {
-            ui.weak("Choose plots above.");
+            let is_lacking = !self.shown.is_empty() || !self.pointed_at.is_empty();
+            ui.weak(match is_lacking {
+                true => format!(
+                    "{} has none of the chosen plots. Choose others above.",
+                    document.spec.landscape.info().name
+                ),
+                false => "Choose plots above.".to_owned(),
+            });
             return;
         }
         let area = ui.available_rect_before_wrap();
@@ -281,15 +332,17 @@ impl DiagnosticsPanel {
                 let offset = vec2(column as f32 * (cell.x + GAP), row as f32 * (cell.y + GAP));
                 let rect = Rect::from_min_size(whole.min + offset, cell);
                 let shown = ui
-                    .scope_builder(egui::UiBuilder::new().id_salt(metric.info().key).max_rect(rect), |ui| {
+                    .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
                         self.cell(ui, index, metric, x, document, live)
                     })
                     .inner;
                 let Some(shown) = shown else { continue };
                 hover = hover.or(shown.pointer.map(|[x, _]| x));
-                if let Some(mark) = pointed_at(&shown, &self.marks).filter(|_| shown.response.clicked()) {
-                    requests.actions.push(Action::Landscape(LandscapeAction::Seek(mark.step)));
+                let pointed = pointed_at(&shown, &self.marks).map(|mark| &mark.marked);
+                if let Some(marked) = pointed.filter(|_| shown.response.clicked()) {
+                    requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
                 }
+                mark_menu::show(&shown.response, pointed, requests);
                 let least = if self.log_steps { 1e-3 } else { 4.0 };
                 self.zoom.apply(metric, shown.gesture, self.whole_run(), least);
             }
@@ -310,46 +363,51 @@ impl DiagnosticsPanel {
         document: &mut Document,
         live: &Live,
     ) -> Option<ShownPlot> {
+        let info = metric.info(&document.spec.landscape)?;
         ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
         ui.spacing_mut().interact_size.y = TITLE;
         ui.horizontal(|ui| {
             ui.set_max_height(TITLE);
-            ui.label(egui::RichText::new(metric.info().title).strong().text_style(TextStyle::Small))
-                .on_hover_text(metric.info().explanation);
+            ui.label(egui::RichText::new(&*info.title).strong().text_style(TextStyle::Small))
+                .on_hover_text(info.explanation);
+            if self.is_picture {
+                return;
+            }
             if metric == DiagnosticMetric::FreeEnergy {
-                temperature_control(ui, document);
+                document.with_session(live.chosen, |document| temperature_control(ui, document));
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 let mut log = self.log.contains(&metric);
                 let text = egui::RichText::new("log").text_style(TextStyle::Small);
                 let hint =
-                    if metric.info().is_positive { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
+                    if metric.is_positive() { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
                 let response = ui.toggle_value(&mut log, text).on_hover_text(hint);
-                let response = response.accessible_name(format!("Logarithmic axis of {}", metric.info().name));
+                let response = response.accessible_name(format!("Logarithmic axis of {}", info.name));
                 if response.changed() {
                     let _ = self.log.remove(&metric) || self.log.insert(metric);
                     self.zoom.y.remove(&metric);
                 }
             });
         });
-        let (y_scale, curves) = self.curves.metrics.get(index)?;
+        let MetricCurves { scale: y_scale, session, pale } = self.curves.metrics.get(index)?;
         let theme = ui.ctx().theme();
-        let shown = self.history.ensembles.iter().zip(curves);
-        let series = shown
-            .filter(|(ensemble, _)| !live.hidden.contains(&ensemble.optimizer))
-            .map(|(ensemble, curve)| ChartSeries {
-                name: &ensemble.name,
-                color: ensemble.color(document, theme),
-                buckets: &ensemble.buckets,
-                curve,
-            })
-            .collect();
+        let is_side_by_side = self.history.is_side_by_side();
+        let look = |ensemble: &EnsembleHistory| {
+            let is_shown = !live.hidden.contains(&ensemble.optimizer);
+            let name = if is_side_by_side { ensemble.name_beside() } else { ensemble.name.clone() };
+            is_shown.then(|| (name, ensemble.color(document, theme)))
+        };
+        let pale = self.history.pale.iter().zip(pale);
+        let pale =
+            pale.map(|(of, curves)| PaleSeries { label: &of.label, series: series(&of.ensembles, curves, look) });
         let looks_back = live.snapshot.as_ref().filter(|it| !self.frozen && it.step < it.last_step);
         let cursor = looks_back.map(|snapshot| self.x_scale().place(snapshot.step as f64));
         let cursor = cursor.filter(|place| place.is_finite());
         let chart = Chart {
             metric,
-            series,
+            info: &info,
+            series: series(&self.history.ensembles, session, look),
+            pale: pale.collect(),
             scales: [self.x_scale(), *y_scale],
             x,
             y: self.zoom.y.get(&metric).copied(),
@@ -389,6 +447,20 @@ impl DiagnosticsPanel {
         }
         self.detail.request(ui, snapshot.run, wanted, requests);
     }
+}
+
+/// Returns the shown curves of ensembles. `color_of` returns the colour of an ensemble unless it is hidden.
+fn series<'a>(
+    ensembles: &'a [EnsembleHistory],
+    curves: &'a [DiagnosticCurve],
+    look: impl Fn(&EnsembleHistory) -> Option<(String, Color32)>,
+) -> Vec<ChartSeries<'a>> {
+    let shown = ensembles.iter().zip(curves).filter_map(|(ensemble, curve)| {
+        let (name, color) = look(ensemble)?;
+        let dash = Dash::SIDE_BY_SIDE[ensemble.place];
+        Some(ChartSeries { name, color, dash, buckets: &ensemble.buckets, curve })
+    });
+    shown.collect()
 }
 
 /// Returns the number of columns in which so many plots are easiest to read: the widest and highest, for plots a bit

@@ -2,6 +2,7 @@
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{PopupCloseBehavior, Ui};
+use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
@@ -9,6 +10,7 @@ use super::super::history::EnsembleHistory;
 use super::super::table::{Table, TableContents};
 use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
 use crate::app::{Action, Document, Live, Requests};
+use crate::player::OptimizerHistory;
 
 /// The height of a panel, in points, below which its tools are in a menu.
 const LOW: f32 = 340.0;
@@ -24,7 +26,7 @@ impl DiagnosticsPanel {
     /// the plots.
     pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let size = ui.available_size();
-        let plots = self.displayed().len().min(USUAL_PLOTS);
+        let plots = self.displayed(&document.spec.landscape).len().min(USUAL_PLOTS);
         let rows = plots.div_ceil(columns_for(plots, size));
         if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
@@ -39,10 +41,12 @@ impl DiagnosticsPanel {
 
     fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         ui.horizontal_wrapped(|ui| {
-            let displayed = self.displayed();
+            let landscape = &document.spec.landscape;
+            let displayed = self.displayed(landscape);
             for metric in DiagnosticMetric::ALL {
+                let Some(info) = metric.info(landscape) else { continue };
                 let mut shown = displayed.contains(&metric);
-                if ui.toggle_value(&mut shown, metric.info().name).on_hover_text(metric.info().explanation).changed() {
+                if ui.toggle_value(&mut shown, info.name).on_hover_text(info.explanation).changed() {
                     self.display(metric, shown);
                 }
             }
@@ -95,16 +99,24 @@ impl DiagnosticsPanel {
         let last = if self.frozen { self.history.last_step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
         // A name in a table does not depend on the other optimizers' settings.
+        let is_side_by_side = self.history.is_side_by_side();
         let named = |ensemble: &EnsembleHistory| {
-            let name = document.spec.name_of(ensemble.optimizer);
-            (ensemble.optimizer, name.unwrap_or_else(|| ensemble.name.clone()))
+            let name = ensemble.spec(document).and_then(|spec| spec.name_of(ensemble.optimizer));
+            let name = name.unwrap_or_else(|| ensemble.name.clone());
+            let name = if is_side_by_side { format!("{name} ({})", LETTERS[ensemble.place]) } else { name };
+            (ensemble.place, ensemble.optimizer, name)
         };
         let contents = TableContents {
             optimizers: shown().map(named).collect(),
-            metrics: self.displayed(),
+            metrics: self.displayed(&document.spec.landscape),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
         };
-        let frozen = || shown().map(|ensemble| (ensemble.optimizer, ensemble.buckets.clone())).collect();
+        let history = |of: &EnsembleHistory| OptimizerHistory {
+            place: of.place,
+            optimizer: of.optimizer,
+            buckets: of.buckets.clone(),
+        };
+        let frozen = || shown().map(history).collect();
         self.table = Some(Table::begin(ui.ctx(), contents, self.frozen.then(frozen), requests));
     }
 }

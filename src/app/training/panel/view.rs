@@ -63,7 +63,7 @@ impl TrainingPanel {
         });
         self.sync_curves();
         self.show_dialog(ui.ctx());
-        self.editor.presets.record_for_undo(ui.ctx());
+        self.editor.presets.record_for_undo(ui.ctx(), |_| ());
     }
 
     fn left(&mut self, ui: &mut Ui, sizes: &mut PanelSizes, catalog: &PresetCatalog, requests: &mut Requests) {

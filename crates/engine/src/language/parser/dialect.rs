@@ -1,4 +1,4 @@
-//! The differences between the languages of rules and of losses, as data for one parser.
+//! This module describes how the languages of rules and of losses differ, as data for one parser.
 
 use crate::language::Input;
 
@@ -22,20 +22,20 @@ pub(crate) struct Dialect {
     pub reserved: &'static [&'static str],
 }
 
-/// Functions by the number of their arguments.
+/// The functions by the number of their arguments.
 const FUNCTIONS: [&[&str]; 3] =
     [&["sign", "abs", "sqrt", "exp", "ln", "tanh", "sin", "cos"], &["min", "max"], &["clamp", "where"]];
-/// Functions of a whole parameter.
+/// The functions of a whole parameter by the number of their arguments.
 const OF_WHOLE: [&[&str]; 3] = [&["norm", "mean", "sum"], &["dot"], &[]];
 
-/// The names of the functions of so many arguments.
+/// Returns the names of the functions with this number of arguments.
 fn functions(arguments: usize, has_whole: bool) -> impl Iterator<Item = &'static str> {
     let of_whole = if has_whole { OF_WHOLE[arguments - 1] } else { &[] };
     FUNCTIONS[arguments - 1].iter().chain(of_whole).copied()
 }
 
 impl Dialect {
-    /// The number of arguments of a function.
+    /// Returns the number of arguments of a function.
     pub(super) fn arguments(&self, name: &str) -> Option<usize> {
         (1..=3).find(|count| functions(*count, self.has_states).any(|function| function == name))
     }

@@ -1,9 +1,10 @@
-//! The right sides of lines: expressions, from those that bind loosest to numbers, names and functions.
+//! This module parses the right sides of lines: expressions, from the operators that bind loosest to numbers, names and
+//! functions.
 
 use std::ops::Range;
 
-use super::super::calculation::Calculation;
 use super::super::graph::{Input, Node, NodeId};
+use super::super::op::Op;
 use super::super::token::{Token, TokenKind};
 use super::{Parse, Parser};
 use crate::language::{Parameter, ProgramError};
@@ -26,20 +27,20 @@ impl Parser<'_> {
         let right = self.sum()?;
         let (relation, is_swapped) = relation;
         let (a, b) = if is_swapped { (right, left) } else { (left, right) };
-        let holds = self.of(Calculation::Compared(relation, a, b))?;
+        let holds = self.of(Op::Compare(relation, a, b))?;
         if !is_opposite {
             return Ok(holds);
         }
         let one = self.add(Node::Constant(1.0))?;
-        self.of(Calculation::Difference(one, holds))
+        self.of(Op::Sub(one, holds))
     }
 
     fn sum(&mut self) -> Parse<NodeId> {
         let mut sum = self.product()?;
         loop {
             let make = match self.word() {
-                "+" => Calculation::Sum,
-                "-" | "−" => Calculation::Difference,
+                "+" => Op::Add,
+                "-" | "−" => Op::Sub,
                 _ => return Ok(sum),
             };
             self.at += 1;
@@ -52,8 +53,8 @@ impl Parser<'_> {
         let mut product = self.signed()?;
         loop {
             let make = match self.word() {
-                "*" => Calculation::Product,
-                "/" => Calculation::Quotient,
+                "*" => Op::Mul,
+                "/" => Op::Div,
                 _ => return Ok(product),
             };
             self.at += 1;
@@ -69,7 +70,7 @@ impl Parser<'_> {
                 let of = self.deeper(Self::signed)?;
                 match self.parsed.graph.node(of) {
                     Node::Constant(value) => self.add(Node::Constant(-value)),
-                    Node::Input(_) | Node::Of(_) => self.of(Calculation::Negative(of)),
+                    Node::Input(_) | Node::Of(_) => self.of(Op::Neg(of)),
                 }
             }
             "+" => {
@@ -90,14 +91,14 @@ impl Parser<'_> {
             (Node::Input(Input::Parameter(index)), Node::Input(Input::Step)) => {
                 let Parameter { range: [low, high], is_decay_rate, .. } = &mut self.parsed.parameters[index];
                 if *low < 0.0 || *high > 1.0 || *low >= Beta::RANGE.max {
-                    return self.of(Calculation::Power(base, exponent));
+                    return self.of(Op::Pow(base, exponent));
                 }
                 *is_decay_rate = true;
                 self.add(Node::Input(Input::Power(index)))
             }
-            (_, Node::Constant(2.0)) => self.of(Calculation::Product(base, base)),
-            (_, Node::Constant(0.5)) => self.of(Calculation::Root(base)),
-            _ => self.of(Calculation::Power(base, exponent)),
+            (_, Node::Constant(2.0)) => self.of(Op::Mul(base, base)),
+            (_, Node::Constant(0.5)) => self.of(Op::Sqrt(base)),
+            _ => self.of(Op::Pow(base, exponent)),
         }
     }
 
@@ -127,7 +128,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The error that the next word, a name, stands for nothing.
+    /// Returns the error that the next word is an unknown name.
     fn unknown(&self, name: &str) -> ProgramError {
         let after = &self.words[self.at + 1..];
         let word = |token: &Token| &self.text[token.range.clone()];
@@ -169,7 +170,7 @@ impl Parser<'_> {
     }
 
     fn function(&mut self, name: &str, arguments: &[NodeId], range: Range<usize>) -> Parse<NodeId> {
-        let whole = |parser: &mut Self, of: NodeId, make: fn(NodeId) -> Calculation<NodeId>| {
+        let whole = |parser: &mut Self, of: NodeId, make: fn(NodeId) -> Op<NodeId>| {
             if parser.parsed.graph.is_of_element(of) {
                 return parser.of(make(of));
             }
@@ -178,26 +179,26 @@ impl Parser<'_> {
         };
         let a = arguments[0];
         match (name, arguments) {
-            ("sign", _) => self.of(Calculation::Sign(a)),
-            ("abs", _) => self.of(Calculation::Size(a)),
-            ("sqrt", _) => self.of(Calculation::Root(a)),
-            ("norm", _) => whole(self, a, Calculation::Norm),
-            ("mean", _) => whole(self, a, Calculation::Mean),
-            ("sum", _) => whole(self, a, Calculation::Total),
+            ("sign", _) => self.of(Op::Sign(a)),
+            ("abs", _) => self.of(Op::Abs(a)),
+            ("sqrt", _) => self.of(Op::Sqrt(a)),
+            ("norm", _) => whole(self, a, Op::Norm),
+            ("mean", _) => whole(self, a, Op::Mean),
+            ("sum", _) => whole(self, a, Op::Sum),
             ("dot", &[a, b]) => {
-                let product = self.of(Calculation::Product(a, b))?;
-                whole(self, product, Calculation::Total)
+                let product = self.of(Op::Mul(a, b))?;
+                whole(self, product, Op::Sum)
             }
-            ("max", &[a, b]) => self.of(Calculation::Maximum(a, b)),
-            ("min", &[a, b]) => self.of(Calculation::Minimum(a, b)),
+            ("max", &[a, b]) => self.of(Op::Max(a, b)),
+            ("min", &[a, b]) => self.of(Op::Min(a, b)),
             ("clamp", &[a, low, high]) => {
-                let raised = self.of(Calculation::Maximum(a, low))?;
-                self.of(Calculation::Minimum(raised, high))
+                let raised = self.of(Op::Max(a, low))?;
+                self.of(Op::Min(raised, high))
             }
-            ("where", &[condition, then, otherwise]) => self.of(Calculation::Choice(condition, then, otherwise)),
+            ("where", &[condition, then, otherwise]) => self.of(Op::Select(condition, then, otherwise)),
             _ => {
                 let function = Function::ALL.into_iter().find(|function| function.name() == name);
-                self.of(Calculation::Function(function.expect("every function has its line"), a))
+                self.of(Op::Function(function.expect("every function has its line"), a))
             }
         }
     }

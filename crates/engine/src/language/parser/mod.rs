@@ -1,4 +1,4 @@
-//! From a program's text to the graph of its numbers.
+//! This module parses a program's text into the graph of its numbers.
 
 mod dialect;
 mod expression;
@@ -10,9 +10,9 @@ use std::ops::Range;
 pub(crate) use dialect::Dialect;
 
 use super::Parameter;
-use super::calculation::Calculation;
 use super::error::ProgramError;
 use super::graph::{Dependence, Graph, Input, Node, NodeId};
+use super::op::Op;
 use super::token::{Token, TokenKind, tokens};
 use crate::optimizer::MOST_STATES;
 
@@ -31,7 +31,7 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// The names of numbers that follow from hyperparameters and t.
+    /// Returns the names of numbers that depend on hyperparameters and t alone.
     pub(crate) fn names_of_step(&self) -> Vec<String> {
         let is_of_step = |id: NodeId| self.graph.dependence(id) == Dependence::Uniform;
         self.named.iter().filter(|(id, _)| is_of_step(*id)).map(|(_, name)| name.clone()).collect()
@@ -145,7 +145,7 @@ impl Parser<'_> {
         Ok(self.parsed)
     }
 
-    /// The error that no line assigns to the target.
+    /// Returns the error that no line assigns to the target.
     fn without_target(&self) -> ProgramError {
         let target = self.dialect.target;
         let name = |token: &Token| &self.text[token.range.clone()];
@@ -162,7 +162,7 @@ impl Parser<'_> {
         self.error(end..end, self.dialect.target_line, "none")
     }
 
-    /// The items behind `state` or `param`, with commas between them.
+    /// Parses the items after `state` or `param`, separated by commas.
     fn list(&mut self, item: fn(&mut Self) -> Parse<()>) -> Parse<()> {
         self.at += 1;
         loop {
@@ -229,7 +229,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A name that nothing has yet.
+    /// Parses an unused name.
     fn new_name(&mut self) -> Parse<(String, Range<usize>)> {
         if self.kind() != Some(TokenKind::Name) {
             return Err(self.expected("a name"));
@@ -296,7 +296,7 @@ impl Parser<'_> {
         inside
     }
 
-    /// Something inside of something else.
+    /// Parses something that is nested one level deeper.
     fn deeper<T>(&mut self, parse: fn(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth == DEEPEST {
             return Err(self.expected(&format!("at most {DEEPEST} brackets, powers and signs inside of each other")));
@@ -307,8 +307,8 @@ impl Parser<'_> {
         result
     }
 
-    fn of(&mut self, calculation: Calculation<NodeId>) -> Parse<NodeId> {
-        self.add(Node::Of(calculation))
+    fn of(&mut self, op: Op<NodeId>) -> Parse<NodeId> {
+        self.add(Node::Of(op))
     }
 
     fn add(&mut self, node: Node) -> Parse<NodeId> {
@@ -319,7 +319,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The word that is next, in brackets those of the next line too; empty at the end.
+    /// Returns the next word, inside of brackets also from the next line; empty at the end.
     fn word(&mut self) -> &str {
         self.skip_line_ends();
         self.words.get(self.at).map_or("", |token| &self.text[token.range.clone()])

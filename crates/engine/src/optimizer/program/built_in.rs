@@ -230,28 +230,28 @@ impl<'a> Writer<'a> {
         let product = |a, b| -> Result<String, &'static str> { Ok(joined(a, "*", b, PRODUCT)?.0) };
         match self.trace.nodes[index].operation {
             Operation::Symbol(symbol) => self.symbol(symbol),
-            Operation::Negative(a) => Ok((format!("-{}", self.at_least(a, PRODUCT)?), SUM)),
-            Operation::Sum(a, b) => joined(a, " + ", b, SUM),
-            Operation::Difference(a, b) => joined(a, " - ", b, SUM),
-            Operation::Product(a, b) => joined(a, "*", b, PRODUCT),
-            Operation::Quotient(a, b) => joined(a, "/", b, PRODUCT),
-            Operation::Power(a, b) => Ok((format!("{}^{}", self.at_least(a, ATOM)?, self.at_least(b, ATOM)?), POWER)),
-            Operation::ProductSum(a, b, c) => Ok((format!("{} + {}", product(a, b)?, self.at_least(c, SUM)?), SUM)),
-            Operation::SumProduct(a, b, c) => match self.negated(b) {
+            Operation::Neg(a) => Ok((format!("-{}", self.at_least(a, PRODUCT)?), SUM)),
+            Operation::Add(a, b) => joined(a, " + ", b, SUM),
+            Operation::Sub(a, b) => joined(a, " - ", b, SUM),
+            Operation::Mul(a, b) => joined(a, "*", b, PRODUCT),
+            Operation::Div(a, b) => joined(a, "/", b, PRODUCT),
+            Operation::Pow(a, b) => Ok((format!("{}^{}", self.at_least(a, ATOM)?, self.at_least(b, ATOM)?), POWER)),
+            Operation::MulAdd(a, b, c) => Ok((format!("{} + {}", product(a, b)?, self.at_least(c, SUM)?), SUM)),
+            Operation::AddMul(a, b, c) => match self.negated(b) {
                 Some(b) => Ok((format!("{} - {}", self.at_least(a, SUM)?, product(b, c)?), SUM)),
                 None => Ok((format!("{} + {}", self.at_least(a, SUM)?, product(b, c)?), SUM)),
             },
-            Operation::Root(a) => call("sqrt", &[a]),
-            Operation::Size(a) => call("abs", &[a]),
+            Operation::Sqrt(a) => call("sqrt", &[a]),
+            Operation::Abs(a) => call("abs", &[a]),
             Operation::Sign(a) => call("sign", &[a]),
             Operation::Function(function, a) => call(function.name(), &[a]),
-            Operation::Larger(a, b) | Operation::Maximum(a, b) => call("max", &[a, b]),
-            Operation::Minimum(a, b) => call("min", &[a, b]),
-            Operation::Choice(a, b, c) => call("where", &[a, b, c]),
+            Operation::Larger(a, b) | Operation::Max(a, b) => call("max", &[a, b]),
+            Operation::Min(a, b) => call("min", &[a, b]),
+            Operation::Select(a, b, c) => call("where", &[a, b, c]),
             Operation::Norm(a) => call("norm", &[a]),
             Operation::Mean(a) => call("mean", &[a]),
-            Operation::Total(a) => call("sum", &[a]),
-            Operation::Compared(relation, a, b) => {
+            Operation::Sum(a) => call("sum", &[a]),
+            Operation::Compare(relation, a, b) => {
                 let sign = match relation {
                     Relation::Less => " < ",
                     Relation::AtMost => " <= ",
@@ -285,7 +285,7 @@ impl<'a> Writer<'a> {
     fn negated(&self, operand: Operand) -> Option<Operand> {
         let Operand::Node(index) = operand else { return None };
         match self.trace.nodes[index].operation {
-            Operation::Negative(of) if self.names[index].is_none() => Some(of),
+            Operation::Neg(of) if self.names[index].is_none() => Some(of),
             _ => None,
         }
     }

@@ -1,11 +1,12 @@
-//! A program as instructions, with places in memory for its numbers.
+//! A program as instructions, with slots in memory for its numbers.
 //!
 //! Numbers that depend on hyperparameters and t alone are computed once a step in double precision, the others by
 //! instructions over registers, with a product and the sum that it belongs to in one. `exp`, `ln`, `tanh` and powers
 //! go through double precision one by one: slow, and the same bits everywhere.
 
 use crate::language::{
-    Coder, Dependence, Excess, Input, Instruction, Node, NodeId, Parsed, Places, Slot, UniformNumber, fused, uses,
+    CodeGenerator, Dependence, Excess, Input, Instruction, Limits, Node, NodeId, Parsed, Slot, UniformNumber, fused,
+    uses,
 };
 
 /// Numbers of an element that are kept at the same time.
@@ -15,7 +16,7 @@ pub(super) const COEFFICIENTS: usize = 32;
 /// Numbers that are computed once a step.
 pub(super) const STEP_NUMBERS: usize = 128;
 
-const PLACES: Places = Places { registers: REGISTERS, coefficients: COEFFICIENTS, uniform_numbers: STEP_NUMBERS };
+const LIMITS: Limits = Limits { registers: REGISTERS, coefficients: COEFFICIENTS, uniform_numbers: STEP_NUMBERS };
 
 /// The instructions of a step.
 #[derive(Clone, Debug)]
@@ -45,29 +46,29 @@ impl Code {
         let names = Names::new(parsed);
         let nodes = fused(graph, &results, |id| names.of(id).is_some());
         let is_used = uses(&nodes, &results).into_iter().map(|uses| uses > 0).collect::<Vec<_>>();
-        let mut coder = Coder::new(&nodes, &results, PLACES);
+        let mut generator = CodeGenerator::new(&nodes, &results, LIMITS);
         for (index, node) in nodes.iter().enumerate().filter(|(index, _)| is_used[*index]) {
             let id = NodeId(index);
             if graph.dependence(id) == Dependence::Uniform {
-                coder.number(id, *node, names.of(id))?;
+                generator.number(id, *node, names.of(id))?;
             } else {
-                coder.element(id, *node, names.of(id))?;
+                generator.element(id, *node, names.of(id))?;
             }
         }
         let [new_states @ .., theta, direction] = &results[..] else { unreachable!("two results are always there") };
-        let (theta, direction) = (coder.place(*theta)?, coder.place(*direction)?);
-        let (mut places, mut kept) = (Vec::with_capacity(new_states.len()), Vec::new());
+        let (theta, direction) = (generator.slot(*theta)?, generator.slot(*direction)?);
+        let (mut slots, mut kept) = (Vec::with_capacity(new_states.len()), Vec::new());
         for (index, id) in new_states.iter().enumerate() {
-            places.push(new_state(&mut coder, &mut kept, index, *id)?);
+            slots.push(new_state(&mut generator, &mut kept, index, *id)?);
         }
-        let Coder { numbers, coefficients, instructions, .. } = coder;
+        let CodeGenerator { numbers, coefficients, instructions, .. } = generator;
         Ok(Code {
             changes: Changes::new(&numbers, &coefficients),
             numbers,
             coefficients,
             instructions,
             kept,
-            new_states: places,
+            new_states: slots,
             theta,
             direction,
             momentum: parsed.states.iter().position(|name| name == "m"),
@@ -127,15 +128,20 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Returns the place of a state's new value. The old value of another state is kept in a register, as that state
+/// Returns the slot of a state's new value. The old value of another state is kept in a register, as that state
 /// may change first.
-fn new_state(coder: &mut Coder, kept: &mut Vec<(u8, u8)>, index: usize, id: NodeId) -> Result<Slot, Excess> {
-    match coder.place(id)? {
+fn new_state(
+    generator: &mut CodeGenerator,
+    kept: &mut Vec<(u8, u8)>,
+    index: usize,
+    id: NodeId,
+) -> Result<Slot, Excess> {
+    match generator.slot(id)? {
         Slot::Given(given) if Slot::Given(given) != Slot::of_input(Input::State(index)) => {
-            let register = coder.register()?;
+            let register = generator.register()?;
             kept.push((given, register));
             Ok(Slot::Register(register))
         }
-        place => Ok(place),
+        slot => Ok(slot),
     }
 }

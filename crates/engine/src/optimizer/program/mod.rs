@@ -95,7 +95,7 @@ impl Program {
             };
             ProgramError::new(text, end, expected, "more")
         })?;
-        let is_whole = |instruction: &Instruction| instruction.operation.is_of_whole();
+        let is_whole = |instruction: &Instruction| instruction.operation.is_reduction();
         Ok(Program {
             text: text.to_owned(),
             has_weight_decay: code.has_weight_decay,

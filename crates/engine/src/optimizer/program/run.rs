@@ -95,8 +95,8 @@ impl<A: Algebra> ProgramCoefficients<A> {
             theta: *self.at(code.theta, given, &registers),
             direction: *self.at(code.direction, given, &registers),
         };
-        for (index, place) in code.new_states.iter().enumerate() {
-            states[index % MOST_STATES] = match *place {
+        for (index, slot) in code.new_states.iter().enumerate() {
+            states[index % MOST_STATES] = match *slot {
                 Slot::Register(register) => *registers.at(register),
                 Slot::Coefficient(coefficient) => *self.values.at(coefficient),
                 // The state stays as it is.
@@ -110,8 +110,8 @@ impl<A: Algebra> ProgramCoefficients<A> {
     }
 
     #[inline(always)]
-    fn at<'a>(&'a self, place: Slot, given: Given<'a, A>, registers: &'a Memory<A, REGISTERS>) -> &'a A {
-        match place {
+    fn at<'a>(&'a self, slot: Slot, given: Given<'a, A>, registers: &'a Memory<A, REGISTERS>) -> &'a A {
+        match slot {
             Slot::Register(index) => registers.at(index),
             Slot::Coefficient(index) => self.values.at(index),
             Slot::Given(index) => given[usize::from(index) % GIVEN],

@@ -6,7 +6,7 @@ use super::code::Code;
 use super::run::ProgramCoefficients;
 use crate::instructions::vectorized;
 use crate::lanes::{Real, each};
-use crate::language::{Calculation, FIRST_STATE, Input, Instruction, Operation, Slot};
+use crate::language::{FIRST_STATE, Input, Instruction, Op, Opcode, Slot};
 use crate::optimizer::{MOST_STATES, Rates};
 
 /// Parameters in a block: so many that finding an operation takes little time beside the operation, and so few that all
@@ -143,10 +143,8 @@ fn is_same_for_all(place: Slot) -> bool {
 /// Swaps factors or summands so that a number that is the same for all elements is first: it is read once for a block.
 fn same_first(mut instruction: Instruction) -> Instruction {
     let [a, b, _] = instruction.operands;
-    let may_change_places = matches!(
-        instruction.operation,
-        Calculation::Sum(..) | Calculation::Product(..) | Calculation::ProductSum(..) | Calculation::MinusProduct(..)
-    );
+    let may_change_places =
+        matches!(instruction.operation, Op::Add(..) | Op::Mul(..) | Op::MulAdd(..) | Op::NegMulAdd(..));
     if may_change_places && is_same_for_all(b) && !is_same_for_all(a) {
         instruction.operands.swap(0, 1);
     }
@@ -156,22 +154,22 @@ fn same_first(mut instruction: Instruction) -> Instruction {
 macro_rules! for_each_operation {
     ($operation:ident, $results_of:ident) => {
         match $operation {
-            Calculation::Negative(()) => $results_of!(Calculation::Negative(())),
-            Calculation::Root(()) => $results_of!(Calculation::Root(())),
-            Calculation::Size(()) => $results_of!(Calculation::Size(())),
-            Calculation::Sign(()) => $results_of!(Calculation::Sign(())),
-            Calculation::Sum((), ()) => $results_of!(Calculation::Sum((), ())),
-            Calculation::Difference((), ()) => $results_of!(Calculation::Difference((), ())),
-            Calculation::Product((), ()) => $results_of!(Calculation::Product((), ())),
-            Calculation::Quotient((), ()) => $results_of!(Calculation::Quotient((), ())),
-            Calculation::Maximum((), ()) => $results_of!(Calculation::Maximum((), ())),
-            Calculation::Minimum((), ()) => $results_of!(Calculation::Minimum((), ())),
-            Calculation::Choice((), (), ()) => $results_of!(Calculation::Choice((), (), ())),
-            Calculation::ProductSum((), (), ()) => $results_of!(Calculation::ProductSum((), (), ())),
-            Calculation::MinusProduct((), (), ()) => $results_of!(Calculation::MinusProduct((), (), ())),
+            Op::Neg(()) => $results_of!(Op::Neg(())),
+            Op::Sqrt(()) => $results_of!(Op::Sqrt(())),
+            Op::Abs(()) => $results_of!(Op::Abs(())),
+            Op::Sign(()) => $results_of!(Op::Sign(())),
+            Op::Add((), ()) => $results_of!(Op::Add((), ())),
+            Op::Sub((), ()) => $results_of!(Op::Sub((), ())),
+            Op::Mul((), ()) => $results_of!(Op::Mul((), ())),
+            Op::Div((), ()) => $results_of!(Op::Div((), ())),
+            Op::Max((), ()) => $results_of!(Op::Max((), ())),
+            Op::Min((), ()) => $results_of!(Op::Min((), ())),
+            Op::Select((), (), ()) => $results_of!(Op::Select((), (), ())),
+            Op::MulAdd((), (), ()) => $results_of!(Op::MulAdd((), (), ())),
+            Op::NegMulAdd((), (), ()) => $results_of!(Op::NegMulAdd((), (), ())),
             // Their functions take longer than finding them.
-            Calculation::Function(..) | Calculation::Power(..) | Calculation::Compared(..) => $results_of!($operation),
-            Calculation::Norm(()) | Calculation::Mean(()) | Calculation::Total(()) => {
+            Op::Function(..) | Op::Pow(..) | Op::Compare(..) => $results_of!($operation),
+            Op::Norm(()) | Op::Mean(()) | Op::Sum(()) => {
                 unreachable!("a block is no whole parameter")
             }
         }
@@ -180,11 +178,11 @@ macro_rules! for_each_operation {
 
 /// An operation on each number of a block. There is a loop for each operation, so that it is vectorised.
 #[inline(always)]
-fn results<T: Real>(operation: Operation, [a, b, c]: [&Block<T>; 3], to: &mut Block<T>) {
+fn results<T: Real>(operation: Opcode, [a, b, c]: [&Block<T>; 3], to: &mut Block<T>) {
     macro_rules! results_of {
         ($operation:expr) => {
             for index in 0..LENGTH {
-                to[index] = Operation::result($operation, &a[index], &b[index], &c[index]);
+                to[index] = Opcode::result($operation, &a[index], &b[index], &c[index]);
             }
         };
     }
@@ -193,11 +191,11 @@ fn results<T: Real>(operation: Operation, [a, b, c]: [&Block<T>; 3], to: &mut Bl
 
 /// Computes an operation whose first operand is the same for all elements.
 #[inline(always)]
-fn results_with_same<T: Real>(operation: Operation, a: T, [b, c]: [&Block<T>; 2], to: &mut Block<T>) {
+fn results_with_same<T: Real>(operation: Opcode, a: T, [b, c]: [&Block<T>; 2], to: &mut Block<T>) {
     macro_rules! results_of {
         ($operation:expr) => {
             for index in 0..LENGTH {
-                to[index] = Operation::result($operation, &a, &b[index], &c[index]);
+                to[index] = Opcode::result($operation, &a, &b[index], &c[index]);
             }
         };
     }

@@ -41,7 +41,7 @@ impl Printer<'_> {
         }
         let filled = [0, 1].map(|axis| match self.nodes[index].operation {
             // With nothing else to show, both numbers are shown.
-            Operation::Difference(a, b) => {
+            Operation::Sub(a, b) => {
                 let [a, b] = [a, b].map(|operand| self.operand(operand, Mode::Numbers(axis)));
                 difference(&a, &b).text
             }
@@ -96,38 +96,38 @@ impl Printer<'_> {
         let of = |operand| self.operand(operand, mode);
         match self.nodes[index].operation {
             Operation::Symbol(symbol) => self.symbol(symbol, self.nodes[index].values, mode),
-            Operation::Negative(a) => Expression { text: format!("−{}", of(a).at_least(PRODUCT)), binding: SUM },
-            Operation::Sum(a, b) => sum(&of(a), &of(b)),
-            Operation::Difference(a, b) => self.difference_of(a, b, mode),
-            Operation::Product(a, b) => self.product_of(&[a, b], mode),
-            Operation::Quotient(a, b) => {
+            Operation::Neg(a) => Expression { text: format!("−{}", of(a).at_least(PRODUCT)), binding: SUM },
+            Operation::Add(a, b) => sum(&of(a), &of(b)),
+            Operation::Sub(a, b) => self.difference_of(a, b, mode),
+            Operation::Mul(a, b) => self.product_of(&[a, b], mode),
+            Operation::Div(a, b) => {
                 Expression { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
             }
-            Operation::ProductSum(a, b, c) => sum(&self.product_of(&[a, b], mode), &of(c)),
-            Operation::SumProduct(a, Operand::Constant(0.0), _) => of(a),
-            Operation::SumProduct(a, b, c) => match self.negated(b) {
+            Operation::MulAdd(a, b, c) => sum(&self.product_of(&[a, b], mode), &of(c)),
+            Operation::AddMul(a, Operand::Constant(0.0), _) => of(a),
+            Operation::AddMul(a, b, c) => match self.negated(b) {
                 Some(b) => difference(&of(a), &self.product_of(&[b, c], mode)),
                 None => sum(&of(a), &self.product_of(&[b, c], mode)),
             },
-            Operation::Root(a) => Expression::atom(format!("√{}", of(a).at_least(ATOM))),
-            Operation::Size(a) => Expression::atom(format!("|{}|", of(a).text)),
+            Operation::Sqrt(a) => Expression::atom(format!("√{}", of(a).at_least(ATOM))),
+            Operation::Abs(a) => Expression::atom(format!("|{}|", of(a).text)),
             Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
-            Operation::Larger(a, b) | Operation::Maximum(a, b) => {
+            Operation::Larger(a, b) | Operation::Max(a, b) => {
                 Expression::atom(format!("max({}, {})", of(a).text, of(b).text))
             }
-            Operation::Minimum(a, b) => Expression::atom(format!("min({}, {})", of(a).text, of(b).text)),
-            Operation::Compared(relation, a, b) => {
+            Operation::Min(a, b) => Expression::atom(format!("min({}, {})", of(a).text, of(b).text)),
+            Operation::Compare(relation, a, b) => {
                 let text = format!("{} {} {}", of(a).text, relation.sign(), of(b).text);
                 // Square brackets bind like a symbol.
                 Expression::atom(format!("[{text}]"))
             }
-            Operation::Choice(condition, then, otherwise) => {
+            Operation::Select(condition, then, otherwise) => {
                 let [condition, then, otherwise] = [condition, then, otherwise].map(|it| of(it).text);
                 Expression::atom(format!("where({condition}, {then}, {otherwise})"))
             }
             Operation::Function(function, a) => Expression::atom(format!("{}({})", function.name(), of(a).text)),
-            Operation::Power(a, b) => Expression::atom(format!("{}^{}", of(a).at_least(ATOM), of(b).at_least(ATOM))),
-            Operation::Total(a) => self.of_whole("sum", a, mode),
+            Operation::Pow(a, b) => Expression::atom(format!("{}^{}", of(a).at_least(ATOM), of(b).at_least(ATOM))),
+            Operation::Sum(a) => self.of_whole("sum", a, mode),
             Operation::Mean(a) | Operation::BlockMean(a) => self.of_whole("mean", a, mode),
             Operation::Norm(a) => Expression::atom(format!("‖{}‖", self.of_both(a, mode))),
             Operation::Orthogonal(a) => {
@@ -259,7 +259,7 @@ impl Printer<'_> {
     fn factors(&self, operand: Operand, factors: &mut Vec<Operand>) {
         match operand {
             Operand::Node(index) if self.symbols[index].is_none() => match self.nodes[index].operation {
-                Operation::Product(a, b) => [a, b].into_iter().for_each(|it| self.factors(it, factors)),
+                Operation::Mul(a, b) => [a, b].into_iter().for_each(|it| self.factors(it, factors)),
                 _ => factors.push(operand),
             },
             _ => factors.push(operand),
@@ -270,7 +270,7 @@ impl Printer<'_> {
     fn negated(&self, operand: Operand) -> Option<Operand> {
         let Operand::Node(index) = operand else { return None };
         match self.nodes[index].operation {
-            Operation::Negative(of) if self.symbols[index].is_none() => Some(of),
+            Operation::Neg(of) if self.symbols[index].is_none() => Some(of),
             _ => None,
         }
     }

@@ -1,14 +1,11 @@
-//! The caption of an animation's frames.
+//! The caption of a picture.
 
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 
 use crate::app::number;
-use crate::app::setting_marks::settings_of_rule;
-use crate::app::transport::step_and_noise;
-use crate::player::Snapshot;
+use crate::setting_marks::settings_of_rule;
 
-/// The settings that change in a recorded session, as indices into all its settings. The noise is not among them, as
-/// every caption shows it.
+/// The settings that change in a recorded session, as indices into all its settings.
 #[derive(Debug, Default)]
 pub(super) struct VariedSettings(Vec<usize>);
 
@@ -28,11 +25,18 @@ impl VariedSettings {
         VariedSettings((0..first.len()).filter(|&index| is_varied[index]).collect())
     }
 
-    /// Formats the step, the noise and the varied settings with their values in this frame.
-    pub(super) fn caption(&self, snapshot: &Snapshot) -> String {
-        let settings = settings_of(&snapshot.spec);
-        let varied = self.0.iter().filter_map(|&index| settings.get(index).map(OwnedSetting::text));
-        [step_and_noise(snapshot)].into_iter().chain(varied).collect::<Vec<_>>().join(" · ")
+    /// Formats the settings in force: the noise, the landscape with its parameters, and the varied ones of rules.
+    pub(super) fn caption(&self, spec: &SimulationSpec) -> String {
+        let settings = settings_of(spec);
+        let of_landscape: Vec<&str> =
+            settings.iter().filter(|it| it.owner.is_none()).map(|it| it.words.as_str()).collect();
+        let landscape = match of_landscape.split_first() {
+            Some((name, parameters)) if !parameters.is_empty() => format!("{name}: {}", parameters.join(", ")),
+            _ => of_landscape.concat(),
+        };
+        let varied = self.0.iter().filter_map(|&index| settings.get(index)).filter(|it| it.owner.is_some());
+        let texts = [spec.noise.words(number::text), landscape].into_iter().chain(varied.map(OwnedSetting::text));
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 }
 

@@ -1,12 +1,13 @@
 //! Marks of the steps at which a setting was changed.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::{RatedRule, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{Change, Record, Setting, SimulationSpec};
-
-use super::number;
+use valleyscope_experiments::view::ticks::grouped;
 
 /// The most changes that a text lists.
 const MOST_LISTED: usize = 5;
@@ -15,6 +16,8 @@ const MOST_LISTED: usize = 5;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SettingMark {
     pub step: u64,
+    /// The change that set it, maybe with other settings.
+    pub change: Change,
     /// The optimizer's id; `None` for a setting of all.
     owner: Option<u32>,
     /// The name of the setting, empty where the values name it.
@@ -56,6 +59,27 @@ impl SettingMarks {
         self.spec = Some(spec);
     }
 
+    /// Returns the settings in force after all changes of the session.
+    pub(super) fn latest(&self) -> Option<&SimulationSpec> {
+        self.spec.as_ref()
+    }
+
+    /// Returns the marks of the first change at this step or later, and of all that follow it and change the same
+    /// setting.
+    pub(super) fn first_from(&self, step: u64) -> &[SettingMark] {
+        let later = &self.marks[self.marks.partition_point(|mark| mark.step < step)..];
+        let Some(first) = later.first() else { return &[] };
+        let is_same = |mark: &&SettingMark| {
+            mark.owner == first.owner && discriminant(&mark.change.set) == discriminant(&first.change.set)
+        };
+        &later[..later.iter().take_while(is_same).count()]
+    }
+
+    /// Returns the marks of these changes.
+    pub(super) fn of_changes(&self, changes: &[Change]) -> Vec<SettingMark> {
+        self.marks.iter().filter(|mark| changes.contains(&mark.change)).cloned().collect()
+    }
+
     /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `place` returns the places,
     /// share a group.
     pub(super) fn groups(&self, place: impl Fn(u64) -> f64, near: f64) -> impl Iterator<Item = &[SettingMark]> {
@@ -63,8 +87,30 @@ impl SettingMarks {
     }
 }
 
+/// Returns the changes of a group, each once.
+pub(super) fn changes_of(group: &[SettingMark]) -> Vec<Change> {
+    let mut changes: Vec<Change> = group.iter().map(|mark| mark.change).collect();
+    // The marks of a change follow each other.
+    changes.dedup();
+    changes
+}
+
 /// Formats the changes of a group, as in "σ 1 → 2", each in a line. `names` are the optimizers' names by their ids.
 pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String>) -> String {
+    lines(group, name_of, |mark| format!("{} → {}", mark.from, mark.to))
+}
+
+/// Formats the values before the changes of a group, as in "σ stays 1", each in a line.
+pub(super) fn text_before(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String>) -> String {
+    lines(group, name_of, |mark| format!("stays {}", mark.from))
+}
+
+/// Formats each setting that a group changes, in a line of its own.
+fn lines(
+    group: &[SettingMark],
+    name_of: impl Fn(u32) -> Option<String>,
+    values: impl Fn(&SettingMark) -> String,
+) -> String {
     let mut merged: Vec<SettingMark> = Vec::new();
     for mark in group {
         match merged.iter_mut().find(|other| (other.owner, &other.name) == (mark.owner, &mark.name)) {
@@ -75,7 +121,7 @@ pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String
     let line = |mark: &SettingMark| {
         let owner = mark.owner.and_then(&name_of).map_or_else(String::new, |owner| format!("{owner}: "));
         let name = if mark.name.is_empty() { String::new() } else { format!("{} ", mark.name) };
-        format!("{owner}{name}{} → {}", mark.from, mark.to)
+        format!("{owner}{name}{}", values(mark))
     };
     let mut lines: Vec<String> = merged.iter().take(MOST_LISTED).map(line).collect();
     if merged.len() > MOST_LISTED {
@@ -84,11 +130,29 @@ pub(super) fn text(group: &[SettingMark], name_of: impl Fn(u32) -> Option<String
     lines.join("\n")
 }
 
+/// Formats a setting that leads from one specification to another, as in "σ 1 → 2" in lines, or as in "noise, as before"
+/// where nothing differs.
+pub(super) fn words_of(set: &Setting, before: &SimulationSpec, now: &SimulationSpec) -> String {
+    let name_of = |id| now.name_of(id);
+    let marks = marks_of(&Change { step: 0, set: *set }, before, now);
+    match *set {
+        Setting::Steps(Some(steps)) => format!("pause at step {}", grouped(steps)),
+        Setting::Steps(None) => "no pause".to_owned(),
+        _ if !marks.is_empty() => text(&marks, name_of),
+        Setting::Noise(noise) => format!("{}, as before", noise.words(number_text)),
+        Setting::Landscape(landscape) => format!("{}, as before", landscape.kind().name()),
+        Setting::Temperature(_) => format!("{}, as before", words_of_temperature(now)),
+        Setting::Rule { optimizer, rule } => {
+            format!("{}, as before", name_of(optimizer).unwrap_or_else(|| rule.name().to_owned()))
+        }
+    }
+}
+
 /// Returns the marks of a change from one specification to another. The number of steps has none: nothing moves by it.
 fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
     let (owner, words): (Option<u32>, [Vec<String>; 2]) = match change.set {
         Setting::Steps(_) => return Vec::new(),
-        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number::text)])),
+        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number_text)])),
         Setting::Landscape(_) => (None, landscapes(before, now)),
         Setting::Temperature(_) => (None, [before, now].map(|spec| vec![words_of_temperature(spec)])),
         Setting::Rule { optimizer, .. } => {
@@ -103,17 +167,18 @@ fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> V
     };
     let [before, now] = words;
     let differing = before.into_iter().zip(now).filter(|(before, now)| before != now);
-    differing.map(|(before, now)| SettingMark::between(change.step, owner, before, now)).collect()
+    differing.map(|(before, now)| SettingMark::between(*change, owner, before, now)).collect()
 }
 
 impl SettingMark {
     /// Makes the mark of a change between two texts such as "σ = 1", whose common name is written once.
-    fn between(step: u64, owner: Option<u32>, before: String, now: String) -> SettingMark {
+    fn between(change: Change, owner: Option<u32>, before: String, now: String) -> SettingMark {
+        let step = change.step;
         match (before.split_once(" = "), now.split_once(" = ")) {
             (Some((name, from)), Some((other, to))) if name == other => {
-                SettingMark { step, owner, name: name.to_owned(), from: from.to_owned(), to: to.to_owned() }
+                SettingMark { step, change, owner, name: name.to_owned(), from: from.to_owned(), to: to.to_owned() }
             }
-            _ => SettingMark { step, owner, name: String::new(), from: before, to: now },
+            _ => SettingMark { step, change, owner, name: String::new(), from: before, to: now },
         }
     }
 }
@@ -125,12 +190,12 @@ fn landscapes(before: &SimulationSpec, now: &SimulationSpec) -> [Vec<String>; 2]
     }
     [before, now].map(|spec| {
         let parameters = spec.landscape.parameters();
-        parameters.map(|(of, value)| of.parameter.with(number::text(value))).collect()
+        parameters.map(|(of, value)| of.parameter.with(number_text(value))).collect()
     })
 }
 
 fn words_of_temperature(spec: &SimulationSpec) -> String {
-    let value = spec.temperature.map_or_else(|| "η".to_owned(), |temperature| number::text(temperature.get()));
+    let value = spec.temperature.map_or_else(|| "η".to_owned(), |temperature| number_text(temperature.get()));
     format!("Θ = {value}")
 }
 
@@ -138,11 +203,11 @@ fn words_of_temperature(spec: &SimulationSpec) -> String {
 pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
     let value = |key: &str, value: f64| match rated.rule.choice(key) {
         Some(choice) => choice.label.to_owned(),
-        None => number::text(value),
+        None => number_text(value),
     };
     let others = rated.rule.hyperparameters();
     let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
-    let rate = LEARNING_RATE.with(number::text(rated.learning_rate.get()));
+    let rate = LEARNING_RATE.with(number_text(rated.learning_rate.get()));
     let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
     [rate, schedule].into_iter().chain(others).collect()
 }

@@ -1,0 +1,419 @@
+//! A lesson while it is edited: operations on its steps.
+
+use valleyscope_engine::simulation::{Setting, SettingError, SimulationSpec};
+use valleyscope_engine::spec_error::SpecError;
+
+use super::beside::simulations_beside;
+use super::lesson::{self, LessonStep};
+use super::{Beside, LandscapePreset, TitledSimulation, first_step_of_run};
+use crate::view::ViewSettings;
+
+/// A lesson with what its steps change: the settings and the view of its preset.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LessonDraft {
+    /// The simulation before the settings of the first step.
+    pub simulation: SimulationSpec,
+    /// The view before that of any step; `None` for the default.
+    pub view: Option<ViewSettings>,
+    /// The simulations beside that of a step which has none of its own beside it.
+    pub beside: Vec<Beside>,
+    pub steps: Vec<LessonStep>,
+}
+
+/// The text of a new step.
+const NEW: &str = "New step";
+
+impl LessonDraft {
+    /// Returns the lesson of a preset, which may have no steps.
+    pub fn of(preset: &LandscapePreset) -> LessonDraft {
+        let LandscapePreset { simulation, view, beside, lesson, .. } = preset.clone();
+        LessonDraft { simulation, view, beside, steps: lesson }
+    }
+
+    /// Returns a lesson with one step, which shows a simulation, those beside it and their view as they are.
+    pub fn begin(simulation: SimulationSpec, beside: Vec<Beside>, view: ViewSettings) -> LessonDraft {
+        LessonDraft { simulation, view: Some(view), beside, steps: vec![new_step()] }
+    }
+
+    /// Returns whether the lesson decides what is shown beside its simulation.
+    pub fn has_beside(&self) -> bool {
+        !self.beside.is_empty() || self.steps.iter().any(|step| !step.beside.is_empty())
+    }
+
+    /// Returns the simulations beside `own`, which is that of a step, counted from 0.
+    pub fn beside_at(&self, step: usize, own: &SimulationSpec) -> Result<Vec<TitledSimulation>, SettingError> {
+        simulations_beside(&self.beside, &self.steps, step, own)
+    }
+
+    /// Returns the settings in force at a step, counted from 0.
+    pub fn simulation_at(&self, step: usize) -> Result<SimulationSpec, SettingError> {
+        simulation_at(&self.simulation, &self.steps, step)
+    }
+
+    /// Returns `spec` with all settings that the lesson ever sets at their values after a step. Other settings stay.
+    pub fn applied(&self, spec: &SimulationSpec, step: usize) -> Result<SimulationSpec, SettingError> {
+        let target = self.simulation_at(step)?;
+        let mut spec = spec.clone();
+        for setting in self.touched_in(&target) {
+            spec.apply(&setting)?;
+        }
+        Ok(spec)
+    }
+
+    /// Returns `spec` with all settings that the lesson ever sets at their values before the first step, so that it can
+    /// be stored with the lesson.
+    pub fn under(&self, spec: &SimulationSpec) -> SimulationSpec {
+        let mut spec = spec.clone();
+        for setting in self.touched_in(&self.simulation) {
+            // An optimizer of the lesson may be gone. Then the check of the lesson fails.
+            let _ = spec.apply(&setting);
+        }
+        spec
+    }
+
+    /// Returns the settings that the lesson ever sets, with their values in a simulation.
+    fn touched_in(&self, simulation: &SimulationSpec) -> Vec<Setting> {
+        let touched = self.steps.iter().flat_map(|step| &step.set);
+        touched.filter_map(|setting| same_setting_of(simulation, setting)).collect()
+    }
+
+    /// Returns the view in force at a step; `None` if no step of the lesson has one.
+    pub fn view_at(&self, step: usize) -> Option<ViewSettings> {
+        let views: Vec<(usize, &ViewSettings)> =
+            self.steps.iter().enumerate().filter_map(|(index, step)| Some((index, step.view.as_ref()?))).collect();
+        let newest = views.iter().rev().find(|(index, _)| *index <= step).map(|(_, view)| (*view).clone());
+        (!views.is_empty()).then(|| newest.or_else(|| self.view.clone()).unwrap_or_default())
+    }
+
+    /// Returns the first rule that a step breaks.
+    pub fn error_at(&self, step: usize) -> Option<SpecError> {
+        lesson::check_step(&self.simulation, &self.steps, step).err()
+    }
+
+    /// Adds a new step after one. Returns its index.
+    pub fn add_after(&mut self, step: usize) -> usize {
+        self.insert(step + 1, new_step())
+    }
+
+    /// Adds a copy of a step after it. Returns its index.
+    pub fn duplicate(&mut self, step: usize) -> usize {
+        let copy = LessonStep { section: None, ..self.steps[step].clone() };
+        self.insert(step + 1, copy)
+    }
+
+    fn insert(&mut self, at: usize, step: LessonStep) -> usize {
+        self.steps.insert(at, step);
+        self.renumber_claims(|number| Some(if number >= at { number + 1 } else { number }));
+        at
+    }
+
+    /// Removes a step. A section that begins with it begins with the next one. Returns the index of the step to show.
+    pub fn remove(&mut self, step: usize) -> usize {
+        let removed = self.steps.remove(step);
+        if let Some(next) = self.steps.get_mut(step).filter(|next| next.section.is_none()) {
+            next.section = removed.section;
+        }
+        self.renumber_claims(|number| (number != step).then_some(if number > step { number - 1 } else { number }));
+        step.min(self.steps.len().saturating_sub(1))
+    }
+
+    /// Moves a step to the place of the one before or after it. Returns its index.
+    pub fn swap(&mut self, step: usize, other: usize) -> usize {
+        self.steps.swap(step, other);
+        let swapped = |number| match number {
+            number if number == step => other,
+            number if number == other => step,
+            number => number,
+        };
+        self.renumber_claims(|number| Some(swapped(number)));
+        other
+    }
+
+    /// Makes claims about the runs of other steps follow these. Claims about a step that is gone are removed.
+    fn renumber_claims(&mut self, now: impl Fn(usize) -> Option<usize>) {
+        for step in &mut self.steps {
+            step.claims.retain_mut(|claim| {
+                let Some(number) = claim.run_of else { return true };
+                let renumbered = now(number.saturating_sub(1));
+                claim.run_of = renumbered.map(|index| index + 1);
+                renumbered.is_some()
+            });
+        }
+    }
+
+    /// Makes the settings of a step those of `present`: sets the differences to the step before. A step that began its
+    /// run anew still does.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the steps before do not fit the simulation.
+    pub fn take_over(&mut self, step: usize, present: &SimulationSpec) -> Result<(), SettingError> {
+        let begins = self.begins_run(step);
+        let before = self.before(step, present)?;
+        let taken = before.settings_to(present).expect("both have the same optimizers, start and seed");
+        self.steps[step].set = taken;
+        if begins && step > 0 && !self.begins_run(step) {
+            self.steps[step].set.insert(0, Setting::Noise(present.noise));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the present settings are others than those of a step.
+    pub fn differs_at(&self, step: usize, present: &SimulationSpec) -> bool {
+        let at = self.before(step + 1, present);
+        at.is_ok_and(|at| at.settings_to(present).is_some_and(|settings| !settings.is_empty()))
+    }
+
+    /// Returns the settings before a step, with the optimizers, the start and the seed of `present`, which a lesson does
+    /// not set.
+    fn before(&self, step: usize, present: &SimulationSpec) -> Result<SimulationSpec, SettingError> {
+        let mut base = present.clone();
+        let known = &self.simulation;
+        (base.landscape, base.noise, base.temperature, base.steps) =
+            (known.landscape, known.noise, known.temperature, known.steps);
+        for optimizer in &known.optimizers {
+            // One that is gone, or has another rule by now, keeps its present settings.
+            let _ = base.apply(&Setting::Rule { optimizer: optimizer.id, rule: optimizer.rule });
+        }
+        match step {
+            0 => Ok(base),
+            _ => simulation_at(&base, &self.steps, step - 1),
+        }
+    }
+
+    /// Returns whether a step begins a run, rather than continuing the one of the step before.
+    pub fn begins_run(&self, step: usize) -> bool {
+        first_step_of_run(&self.steps, step) == step
+    }
+
+    /// Returns whether a step has to begin a run, as its settings differ from those of the step before.
+    pub fn has_to_begin_run(&self, step: usize) -> bool {
+        let Some(before) = step.checked_sub(1) else { return true };
+        let (Ok(mut before), Ok(at)) = (self.simulation_at(before), self.simulation_at(step)) else { return true };
+        before.steps = at.steps;
+        before != at
+    }
+
+    /// Makes a step begin a run, by a setting that stays as it is, or continue the one of the step before.
+    pub fn set_begins_run(&mut self, step: usize, begins: bool) {
+        if begins == self.begins_run(step) || self.has_to_begin_run(step) {
+            return;
+        }
+        let noise = self.simulation_at(step).map_or(self.simulation.noise, |at| at.noise);
+        let set = &mut self.steps[step].set;
+        match begins {
+            true => set.insert(0, Setting::Noise(noise)),
+            false => set.retain(|setting| matches!(setting, Setting::Steps(_))),
+        }
+    }
+
+    /// Sets the step of the run at which a step pauses; `None` for a run without an end.
+    pub fn set_pause(&mut self, step: usize, pause: Option<u64>) {
+        let set = &mut self.steps[step].set;
+        match set.iter_mut().find(|setting| matches!(setting, Setting::Steps(_))) {
+            Some(setting) => *setting = Setting::Steps(pause),
+            None => set.push(Setting::Steps(pause)),
+        }
+    }
+
+    /// Returns the step of the run at which a step pauses.
+    pub fn pause(&self, step: usize) -> Option<u64> {
+        self.simulation_at(step).map_or(self.simulation.steps, |at| at.steps)
+    }
+}
+
+fn new_step() -> LessonStep {
+    LessonStep { text: NEW.to_owned(), ..LessonStep::default() }
+}
+
+/// Returns a simulation with the settings of all steps up to one, counted from 0.
+pub(super) fn simulation_at(
+    simulation: &SimulationSpec,
+    steps: &[LessonStep],
+    step: usize,
+) -> Result<SimulationSpec, SettingError> {
+    let mut simulation = simulation.clone();
+    for setting in steps.iter().take(step + 1).flat_map(|step| &step.set) {
+        simulation.apply(setting)?;
+    }
+    Ok(simulation)
+}
+
+/// Returns the value in `simulation` of the same kind of setting.
+fn same_setting_of(simulation: &SimulationSpec, setting: &Setting) -> Option<Setting> {
+    Some(match *setting {
+        Setting::Landscape(_) => Setting::Landscape(simulation.landscape),
+        Setting::Noise(_) => Setting::Noise(simulation.noise),
+        Setting::Temperature(_) => Setting::Temperature(simulation.temperature),
+        Setting::Steps(_) => Setting::Steps(simulation.steps),
+        Setting::Rule { optimizer, .. } => {
+            let found = simulation.optimizers.iter().find(|other| other.id == optimizer)?;
+            Setting::Rule { optimizer, rule: found.rule }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::{Preset, marks_at};
+
+    /// A lesson of three steps: the first shows the run, the second begins one with noise, and the third continues it.
+    fn lesson() -> LessonDraft {
+        let text = r#"Landscape(version: 1, title: "A lesson",
+            simulation: (noise: 0.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))]),
+            lesson: [
+                (section: "One", text: "One.", set: [Steps(100)]),
+                (section: "Two", text: "Two.", set: [Noise(1.0), Steps(100)], marks: [(step: 50, text: "half")]),
+                (text: "Three.", set: [Steps(200)], marks: [(step: 20, text: "early")],
+                 claims: [(words: "Two.", metric: Depth, optimizer: 0, step: 100, run_of: 2)]),
+            ])"#;
+        let Ok(Preset::Landscape(preset)) = Preset::parse(text, "test") else { panic!("it is a landscape") };
+        LessonDraft::of(&preset)
+    }
+
+    fn noise(value: f64) -> Setting {
+        let text = format!("Noise({value:?})");
+        ron::from_str(&text).expect("it is a setting")
+    }
+
+    fn texts(lesson: &LessonDraft) -> Vec<&str> {
+        lesson.steps.iter().map(|step| step.text.as_str()).collect()
+    }
+
+    /// Returns what the lesson's step sets.
+    fn set(lesson: &LessonDraft, step: usize) -> &[Setting] {
+        &lesson.steps[step].set
+    }
+
+    #[test]
+    fn steps_are_added_copied_moved_and_removed() {
+        let mut lesson = lesson();
+        assert_eq!(lesson.add_after(0), 1);
+        assert_eq!(lesson.duplicate(2), 3);
+        assert_eq!(texts(&lesson), ["One.", NEW, "Two.", "Two.", "Three."]);
+        assert_eq!(lesson.steps[3].section, None, "the copy is in the section of the original");
+        assert_eq!(lesson.swap(4, 3), 3);
+        assert_eq!(texts(&lesson), ["One.", NEW, "Two.", "Three.", "Two."]);
+        assert_eq!(lesson.remove(4), 3, "the one before, as it was the last");
+        assert_eq!(lesson.remove(1), 1);
+        assert_eq!(lesson, self::lesson());
+    }
+
+    #[test]
+    fn a_section_outlives_its_first_step() {
+        let mut lesson = lesson();
+        lesson.remove(1);
+        assert_eq!(lesson.steps[1].section.as_deref(), Some("Two"));
+        lesson.remove(0);
+        assert_eq!(lesson.steps[0].section.as_deref(), Some("Two"), "it has a section already");
+    }
+
+    #[test]
+    fn claims_follow_the_step_that_they_are_about() {
+        let run_of =
+            |lesson: &LessonDraft| lesson.steps.last().map(|step| step.claims.first().map(|claim| claim.run_of));
+        let mut lesson = lesson();
+        lesson.add_after(0);
+        assert_eq!(run_of(&lesson), Some(Some(Some(3))));
+        lesson.swap(1, 2);
+        assert_eq!(run_of(&lesson), Some(Some(Some(2))));
+        lesson.remove(1);
+        assert_eq!(run_of(&lesson), Some(None), "its step is gone");
+    }
+
+    #[test]
+    fn present_settings_are_taken_over_as_differences_to_the_step_before() {
+        let mut lesson = lesson();
+        let mut present = lesson.simulation_at(2).expect("it fits");
+        present.apply(&noise(2.0)).expect("it fits");
+        lesson.take_over(2, &present).expect("it fits");
+        assert_eq!(set(&lesson, 2), [noise(2.0), Setting::Steps(Some(200))]);
+        assert_eq!(lesson.simulation_at(2), Ok(present.clone()));
+        // Settings that only the window changes are taken over, too, and going back takes them back.
+        let other: Setting = ron::from_str("Temperature(Some(2.0))").expect("it is a setting");
+        present.apply(&other).expect("it fits");
+        lesson.take_over(2, &present).expect("it fits");
+        assert!(set(&lesson, 2).contains(&other));
+        assert_eq!(lesson.applied(&present, 1).map(|spec| spec.temperature), Ok(None));
+    }
+
+    #[test]
+    fn a_step_that_began_its_run_still_does_without_differences() {
+        let mut lesson = lesson();
+        let before = lesson.simulation_at(0).expect("it fits");
+        lesson.take_over(1, &before).expect("it fits");
+        assert_eq!(set(&lesson, 1), [noise(0.0)]);
+        assert!(lesson.begins_run(1) && !lesson.has_to_begin_run(1));
+        lesson.set_begins_run(1, false);
+        assert_eq!(set(&lesson, 1), []);
+        assert!(!lesson.begins_run(1));
+        lesson.set_begins_run(1, true);
+        assert_eq!(set(&lesson, 1), [noise(0.0)]);
+    }
+
+    #[test]
+    fn other_settings_begin_a_run_in_any_case() {
+        let mut lesson = lesson();
+        assert!(lesson.has_to_begin_run(1));
+        lesson.set_begins_run(1, false);
+        assert_eq!(lesson, self::lesson());
+        assert!(!lesson.begins_run(2) && !lesson.has_to_begin_run(2));
+    }
+
+    #[test]
+    fn seed_start_and_added_optimizers_belong_to_no_step() {
+        let mut lesson = lesson();
+        let mut present = lesson.simulation_at(1).expect("it fits");
+        present.seed += 1;
+        let mut added = present.optimizers[1].clone();
+        added.id = 7;
+        present.optimizers.push(added);
+        lesson.take_over(1, &present).expect("it fits");
+        assert_eq!(set(&lesson, 1), [noise(1.0)], "the pause is that of the step before");
+        let stored = lesson.under(&present);
+        assert_eq!((stored.noise, stored.seed, stored.optimizers.len()), (lesson.simulation.noise, present.seed, 3));
+    }
+
+    #[test]
+    fn a_pause_is_set_in_place() {
+        let mut lesson = lesson();
+        lesson.set_pause(1, Some(150));
+        assert_eq!(set(&lesson, 1), [noise(1.0), Setting::Steps(Some(150))]);
+        lesson.add_after(2);
+        lesson.set_pause(3, None);
+        assert_eq!((set(&lesson, 3), lesson.pause(3)), (&[Setting::Steps(None)][..], None));
+        assert!(!lesson.begins_run(3), "a pause alone begins no run");
+    }
+
+    #[test]
+    fn a_view_stays_until_the_next_and_is_taken_back() {
+        let mut lesson = lesson();
+        assert_eq!(lesson.view_at(2), None, "the view is the user's");
+        lesson.steps[1].view = Some(ViewSettings { space: true, ..ViewSettings::default() });
+        let in_space = |lesson: &LessonDraft| [0, 1, 2].map(|step| lesson.view_at(step).map(|view| view.space));
+        assert_eq!(in_space(&lesson), [Some(false), Some(true), Some(true)]);
+    }
+
+    #[test]
+    fn errors_name_the_step_and_what_is_wrong() {
+        let mut lesson = lesson();
+        let error =
+            |lesson: &LessonDraft, step| lesson.error_at(step).map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!([0, 1, 2].map(|step| error(&lesson, step)), [""; 3].map(str::to_owned));
+        lesson.steps[1].text.clear();
+        assert_eq!(error(&lesson, 1), "`lesson[1].text` must not be empty");
+        lesson.set_pause(2, Some(60));
+        assert!(error(&lesson, 2).contains("pauses at step 100, and must pause later"), "{}", error(&lesson, 2));
+        lesson.set_pause(1, Some(40));
+        lesson.steps[1].text = "Two.".to_owned();
+        assert!(error(&lesson, 1).contains("is 50, after the pause at step 40"), "{}", error(&lesson, 1));
+    }
+
+    #[test]
+    fn marks_stay_while_the_run_goes_on() {
+        let lesson = lesson();
+        let marks = |step| marks_at(&lesson.steps, step).iter().map(|mark| mark.step).collect::<Vec<_>>();
+        assert_eq!([0, 1, 2].map(marks), [vec![], vec![50], vec![20, 50]]);
+    }
+}

@@ -1,0 +1,205 @@
+//! `valleyscope animate`: an animation of a landscape without a window.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use valleyscope_experiments::view::DiagnosticMetric;
+
+use super::plots::metric;
+use super::whole;
+
+#[derive(clap::Args)]
+pub(super) struct AnimateArgs {
+    /// Name of a built-in preset or of one of your own, or a file
+    #[arg(value_name = "PRESET")]
+    preset: OsString,
+    /// Write to this file, replacing it if it exists
+    #[arg(long, value_name = "FILE.gif|.apng|.mp4|.webm")]
+    out: PathBuf,
+    /// The step of the first frame
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
+    from: u64,
+    /// The step of the last frame [default: the preset's last step, or 1000]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
+    to: Option<u64>,
+    /// Steps from one frame to the next [default: such that there are at most 200 frames]
+    #[arg(long, value_name = "K", allow_hyphen_values = true, value_parser = whole(1..=u64::MAX))]
+    every: Option<u64>,
+    /// Frames a second, 1 to 50
+    #[arg(long, value_name = "F", default_value = "20", allow_hyphen_values = true, value_parser = whole(1..=50))]
+    fps: u64,
+    /// What the frames show: the landscape, its plots, or both side by side
+    #[arg(long, value_name = "landscape|plots|both", default_value = "both")]
+    #[arg(value_parser = ["landscape", "plots", "both"])]
+    show: String,
+    /// The plots: loss, u, abs-v, effective-step, free-energy [default: the first four]
+    #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = metric)]
+    plots: Vec<DiagnosticMetric>,
+    /// Leave out these parts of the frames: title, step, settings, legend, color-bar
+    #[arg(long, value_name = "PART,…", value_delimiter = ',')]
+    #[arg(value_parser = ["title", "step", "settings", "legend", "color-bar"])]
+    without: Vec<String>,
+    /// Width and height in pixels
+    #[arg(long, value_name = "WxH", default_value = "800x600", value_parser = size)]
+    size: [u32; 2],
+    /// Size of text and strokes in percent, 50 to 300
+    #[arg(long, value_name = "P", default_value = "100", allow_hyphen_values = true, value_parser = whole(50..=300))]
+    text: u64,
+    /// Theme of the frames
+    #[arg(long, value_name = "light|dark", default_value = "dark", value_parser = ["light", "dark"])]
+    theme: String,
+    /// Set a field of the preset, such as noise=0.5; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
+    set: Vec<(String, String)>,
+}
+
+/// Parses a size such as 800x600.
+fn size(text: &str) -> Result<[u32; 2], String> {
+    let sides = text.split_once(['x', '×']).map(|(width, height)| [width, height].map(|side| side.trim().parse().ok()));
+    match sides {
+        Some([Some(width), Some(height)]) => Ok([width, height]),
+        _ => Err(format!("expected width and height in pixels, such as 800x600, found {text}")),
+    }
+}
+
+#[cfg(not(feature = "app"))]
+pub(super) fn run(_: &AnimateArgs) -> Result<(), super::Failure> {
+    Err(super::Failure::BadInput(anyhow::anyhow!(
+        "this valleyscope was built without the app's window, which draws animations; `valleyscope figure` draws a \
+         preset without it"
+    )))
+}
+
+#[cfg(feature = "app")]
+pub(super) use with_app::run;
+
+#[cfg(feature = "app")]
+mod with_app {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use anyhow::anyhow;
+    use egui::Theme;
+    use valleyscope_experiments::preset::{LandscapePreset, Library, Preset};
+    use valleyscope_runs::atomic_file::Overwrite;
+
+    use super::super::interrupt::Interrupt;
+    use super::super::progress::{ProgressLine, ProgressUnit};
+    use super::super::{Failure, changed, say};
+    use super::AnimateArgs;
+    use crate::app::Graphics;
+    use crate::app::animation::{AnimationError, AnimationFormat, AnimationJob, FrameSteps};
+    use crate::app::diagnostics::PlotChoices;
+    use crate::app::exports::Progress;
+    use crate::app::picture::{PictureContent, PictureOptions, PictureSubject};
+
+    /// The number of steps of a preset that names none.
+    const DEFAULT_STEPS: u64 = 1000;
+    /// The largest number of frames unless another is asked for.
+    const USUAL_FRAMES: u64 = 200;
+    /// The time between two looks at the progress.
+    const INTERVAL: Duration = Duration::from_millis(50);
+
+    pub(in crate::cli) fn run(args: &AnimateArgs) -> Result<(), Failure> {
+        let format = format(args)?;
+        let preset = preset(args)?;
+        let options = options(args);
+        let in_space = preset.view.as_ref().is_some_and(|view| view.space);
+        if let Some(problem) = options.problem(in_space) {
+            return Err(Failure::BadInput(anyhow!("--size: {problem}")));
+        }
+        let to = args.to.or(preset.planned_steps()).unwrap_or(DEFAULT_STEPS);
+        if args.from > to {
+            return Err(Failure::BadInput(anyhow!("--from {} is after the last step, {to}", args.from)));
+        }
+        let every = args.every.unwrap_or_else(|| (to - args.from).div_ceil(USUAL_FRAMES - 1).max(1));
+        let frames_per_sec = u32::try_from(args.fps).unwrap_or(u32::MAX);
+        let steps = FrameSteps { from: args.from, to, every, frames_per_sec };
+        let subject = subject(args, preset)?;
+        let job = AnimationJob { subject, options, steps, format, target: args.out.clone(), overwrite: Overwrite::Yes };
+        draw(job)?;
+        let seconds = steps.frames() as f64 / f64::from(frames_per_sec);
+        say(format_args!("{} frames, {seconds:.1} seconds, are in {}", steps.frames(), args.out.display()));
+        Ok(())
+    }
+
+    fn format(args: &AnimateArgs) -> Result<AnimationFormat, Failure> {
+        let ending = args.out.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let files = AnimationFormat::ALL.into_iter().filter(|format| !format.extension().is_empty());
+        files.into_iter().find(|format| format.extension() == ending).ok_or_else(|| {
+            let out = args.out.display();
+            Failure::BadInput(anyhow!("--out must be a file that ends in .gif, .apng, .mp4 or .webm, found {out}"))
+        })
+    }
+
+    fn preset(args: &AnimateArgs) -> Result<LandscapePreset, Failure> {
+        let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
+        let Preset::Landscape(preset) = changed(&loaded.preset, &args.set)? else {
+            let name = args.preset.display().to_string();
+            let (kind, command) = (loaded.preset.kind(), loaded.preset.command(&name));
+            return Err(Failure::BadInput(anyhow!(
+                "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
+            )));
+        };
+        Ok(preset)
+    }
+
+    fn options(args: &AnimateArgs) -> PictureOptions {
+        let shows = |part: &str| !args.without.iter().any(|left_out| left_out == part);
+        let content = PictureContent::ALL.into_iter().find(|content| content.name() == args.show);
+        PictureOptions {
+            content: content.unwrap_or_default(),
+            size: args.size,
+            text_percent: u32::try_from(args.text).unwrap_or(u32::MAX),
+            theme: if args.theme == "light" { Theme::Light } else { Theme::Dark },
+            title: shows("title"),
+            step: shows("step"),
+            settings: shows("settings"),
+            legend: shows("legend"),
+            color_bar: shows("color-bar"),
+        }
+    }
+
+    fn subject(args: &AnimateArgs, preset: LandscapePreset) -> Result<PictureSubject, Failure> {
+        let choices = PlotChoices::default();
+        let plots = if args.plots.is_empty() { choices.shown.iter().copied().collect() } else { args.plots.clone() };
+        Ok(PictureSubject {
+            records: preset.records().map_err(|error| Failure::BadInput(anyhow!("beside: {error}")))?,
+            titles: preset.beside.iter().map(|beside| beside.name.clone()).collect(),
+            title: preset.title,
+            view: preset.view.unwrap_or_default(),
+            seen: None,
+            selected: None,
+            hidden: Default::default(),
+            plots,
+            choices,
+        })
+    }
+
+    /// Draws and writes an animation, with a progress line.
+    fn draw(job: AnimationJob) -> Result<(), Failure> {
+        let interrupt = Interrupt::listen()?;
+        let graphics = Graphics::without_window().map_err(|reason| Failure::Failed(anyhow!(reason)))?;
+        let progress = Arc::new(Progress::new(job.steps.frames()));
+        let of_thread = Arc::clone(&progress);
+        let thread = std::thread::spawn(move || job.run(&graphics, &of_thread));
+        let mut line = ProgressLine::new(progress.frames(), ProgressUnit::FRAMES, false);
+        while !thread.is_finished() {
+            if interrupt.is_raised() {
+                progress.cancel();
+            }
+            line.update(progress.done());
+            std::thread::sleep(INTERVAL);
+        }
+        line.finish();
+        match thread.join() {
+            Ok(Ok(Some(_))) => Ok(()),
+            Ok(Ok(None)) => Err(Failure::Interrupted),
+            Ok(Err(AnimationError::NotDrawn(reason))) => {
+                Err(Failure::Failed(anyhow!("the frames cannot be drawn: {reason}")))
+            }
+            Ok(Err(error)) => Err(Failure::Failed(error.into())),
+            Err(_) => Err(Failure::Failed(anyhow!("the thread that draws the frames failed"))),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The pictures of figures that steps of lessons show.
+//!
+//! A figure is the one of `valleyscope figure NAME --quick`: a phase diagram of at most 24 × 25 pixels takes about a
+//! second, fig2b-100d most of a minute.
+
+use std::sync::Arc;
+
+use valleyscope_engine::quantity::ParticleCount;
+use valleyscope_engine::sweep::{Backend, Diagram, Precision, SweepJob, SweepWork};
+use valleyscope_experiments::preset::{LandscapePreset, LessonFigure, Preset, SweepPreset, built_ins};
+
+use crate::figure::{Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
+use crate::result::SweepResult;
+
+/// The largest number of particles of each optimizer.
+const PARTICLES: u64 = 10;
+
+/// The reason why a figure has no picture.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LessonPictureError {
+    #[error("expected one of {}, found `{name}`", LessonFigure::NAMES.join(", "))]
+    UnknownName { name: String },
+    #[error(transparent)]
+    Trajectories(#[from] TrajectoriesError),
+    #[error(transparent)]
+    Figure(#[from] FigureError),
+}
+
+/// Returns the built-in preset of a figure.
+pub fn preset_of(figure: &LessonFigure) -> Option<&'static Preset> {
+    let is_known = LessonFigure::NAMES.contains(&figure.name.as_str());
+    let mut presets = built_ins().iter().filter(|_| is_known);
+    presets.find(|built_in| built_in.name == figure.name).map(|built_in| &built_in.preset)
+}
+
+/// Computes the picture of a figure as a PNG file with `dpi` dots per inch, in the calling thread. Returns none as soon
+/// as it is not wanted any more.
+///
+/// # Errors
+///
+/// Returns an error for an unknown name, and if the figure cannot be drawn.
+pub fn png(
+    figure: &LessonFigure,
+    dpi: f64,
+    is_wanted: impl Fn() -> bool,
+) -> Result<Option<Vec<u8>>, LessonPictureError> {
+    let computed = match preset_of(figure) {
+        Some(Preset::Sweep(preset)) => diagram(preset, is_wanted),
+        Some(Preset::Landscape(preset)) => landscape(preset, is_wanted)?,
+        _ => return Err(LessonPictureError::UnknownName { name: figure.name.clone() }),
+    };
+    let Some(computed) = computed else { return Ok(None) };
+    let computed = match figure.point {
+        Some(point) => computed.with_point(point),
+        None => computed,
+    };
+    let options = Options { width_mm: computed.usual_width_mm(), ..Options::default() };
+    Ok(Some(computed.render(&options)?.to_png(dpi)?))
+}
+
+fn diagram(preset: &SweepPreset, is_wanted: impl Fn() -> bool) -> Option<Figure> {
+    let preset = as_changed(preset.clone(), preset.sweep.quick());
+    let spec = Arc::new(preset.sweep);
+    let precision = Precision::default();
+    let work = SweepWork::new(SweepJob::new(Arc::clone(&spec), Backend::new(precision)));
+    let mut diagram = Diagram::new(spec);
+    work.run(|finished| {
+        diagram.insert(finished.pixel, finished.cell);
+        is_wanted()
+    });
+    let result = SweepResult { title: preset.title, description: preset.description, diagram, precision };
+    result.diagram.is_complete().then(|| Figure::as_in_the_paper(&result, false))
+}
+
+fn landscape(preset: &LandscapePreset, is_wanted: impl Fn() -> bool) -> Result<Option<Figure>, LessonPictureError> {
+    let mut preset = preset.clone();
+    preset.simulation.particles = preset.simulation.particles.min(ParticleCount::clamped(PARTICLES));
+    let mut trajectories = Trajectories::new(&preset)?;
+    while !trajectories.is_complete() {
+        if !is_wanted() {
+            return Ok(None);
+        }
+        trajectories.advance();
+    }
+    Ok(Some(Figure::landscape(&trajectories)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(name: &str, point: Option<[f64; 2]>) -> LessonFigure {
+        LessonFigure { name: name.to_owned(), point }
+    }
+
+    #[test]
+    fn each_name_has_a_preset_and_diagrams_are_sweeps() {
+        for name in LessonFigure::NAMES {
+            let figure = figure(name, None);
+            let preset = preset_of(&figure).expect("it is built in");
+            assert_eq!(matches!(preset, Preset::Sweep(_)), figure.is_diagram(), "{name}");
+        }
+        assert!(preset_of(&figure("zoo", None)).is_none(), "a preset that is no figure");
+        let error = png(&figure("zoo", None), 50.0, || true).map(|_| ());
+        assert!(error.is_err_and(|error| error.to_string().contains("expected one of fig1c, saturation, fig2a")));
+    }
+
+    #[test]
+    fn a_point_is_drawn_within_the_axes_only() {
+        let drawn =
+            |point| png(&figure("fig2a", point), 50.0, || true).expect("it can be drawn").expect("it is wanted");
+        let plain = drawn(None);
+        assert!(plain.starts_with(b"\x89PNG"));
+        assert!(drawn(Some([1.0, 10.0])) != plain, "the point is not seen");
+        assert!(drawn(Some([1.0, 10.0])) != drawn(Some([2.0, 10.0])), "the point is elsewhere");
+        assert!(drawn(Some([9.0, 10.0])) == plain, "a point outside is drawn");
+    }
+
+    #[test]
+    fn work_ends_when_the_picture_is_not_wanted() {
+        for name in ["fig2a", "fig1c"] {
+            assert_eq!(png(&figure(name, None), 50.0, || false), Ok(None), "{name}");
+        }
+    }
+}

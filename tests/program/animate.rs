@@ -1,0 +1,48 @@
+//! `valleyscope animate`: animations without a window.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use image::AnimationDecoder as _;
+use image::codecs::gif::GifDecoder;
+
+use crate::sandbox::{Sandbox, expect_code, expect_error, stderr};
+
+const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise: 1, steps: 12, particles: 3, \
+    optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]))";
+
+#[test]
+fn a_preset_is_animated_without_a_window() {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.ron", SMALL);
+    let args = ["animate", "small.ron", "--size", "240x180", "--every", "5", "--out", "small.gif"];
+    let output = sandbox.run(&args);
+    expect_code(&output, 0);
+    assert!(stderr(&output).contains("4 frames, 0.2 seconds"), "{}", stderr(&output));
+    let decoder = GifDecoder::new(BufReader::new(File::open(sandbox.join("small.gif")).unwrap())).unwrap();
+    let frames = decoder.into_frames().collect_frames().unwrap();
+    assert_eq!(frames.len(), 4);
+    assert!(frames.iter().all(|frame| frame.buffer().dimensions() == (240, 180)));
+    let first = std::fs::read(sandbox.join("small.gif")).unwrap();
+    expect_code(&sandbox.run(&args), 0);
+    assert!(first == std::fs::read(sandbox.join("small.gif")).unwrap(), "the same run has the same bytes");
+}
+
+#[test]
+fn what_cannot_be_animated_is_refused_with_the_reason() {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.ron", SMALL);
+    let refused = |args: &[&str], words: &[&str]| {
+        let args: Vec<&str> = ["animate"].iter().chain(args).copied().collect();
+        expect_error(&sandbox.run(&args), 2, words);
+    };
+    refused(&["small.ron", "--out", "a.png"], &["ends in .gif, .apng, .mp4 or .webm", "a.png"]);
+    refused(&["fig2a", "--out", "a.gif"], &["expected a preset of the kind Landscape", "valleyscope sweep fig2a"]);
+    refused(&["small.ron", "--from", "20", "--out", "a.gif"], &["--from 20 is after the last step, 12"]);
+    refused(&["small.ron", "--size", "20x20", "--out", "a.gif"], &["--size", "64 to 8192 pixels"]);
+    refused(&["small.ron", "--size", "large", "--out", "a.gif"], &["such as 800x600", "large"]);
+    // Without ffmpeg on the PATH, the error says how to get it.
+    let mut command = sandbox.command(&["animate", "small.ron", "--size", "64x64", "--out", "a.mp4"]);
+    expect_error(&command.env("PATH", sandbox.path()).output().unwrap(), 1, &["ffmpeg", "not on the PATH", "apt-get"]);
+    assert!(!sandbox.join("a.mp4").exists());
+}

@@ -1,0 +1,232 @@
+//! Writing a lesson in the window: its steps, and what they set, show and mark.
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::{NodeT, Queryable};
+use valleyscope_engine::simulation::Setting;
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
+
+use super::harness::{App, Begin, MemoryStorage, PLAIN};
+
+/// A lesson of two steps, the second of which has more noise.
+const LESSON: &str = r#"Landscape(
+    version: 1,
+    title: "A lesson",
+    simulation: (
+        noise: 0.5,
+        optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))],
+    ),
+    lesson: [
+        (text: "It begins as it is.", set: [Steps(40)]),
+        (text: "Now there is more noise.", set: [Noise(1.0), Steps(40)], show: [EffectiveStep]),
+    ],
+)"#;
+
+const TEXT: (&str, Role) = ("Text of the step", Role::MultilineTextInput);
+
+/// Opens the editor of [`LESSON`].
+fn editing() -> App {
+    let mut app = App::with(LESSON);
+    app.menu("Edit", "Edit the lesson…");
+    app.settle();
+    app
+}
+
+fn noise(app: &App) -> f64 {
+    app.state().document().spec.noise.sigma()
+}
+
+/// Saves the preset under its title and returns it as it is read again.
+fn saved(app: &mut App, name: &str) -> LandscapePreset {
+    app.settle();
+    app.menu("File", "Save as…");
+    app.button("Save to my presets");
+    let path = app.folder.path().join("presets").join(name);
+    app.until("the file", |_| path.exists());
+    let Ok(Preset::Landscape(preset)) = Preset::read(&path) else { panic!("a landscape was saved") };
+    preset
+}
+
+fn undo(app: &mut App) {
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+}
+
+#[test]
+fn a_lesson_is_begun_on_any_preset_and_saved_with_it() {
+    let mut app = App::with(PLAIN);
+    app.menu("Edit", "Begin a lesson…");
+    app.settle();
+    assert!(app.shows("1 / 1"), "the lesson has one step");
+    app.replace(TEXT.0, TEXT.1, "Look at Adam.");
+    assert!(app.harness.query_all_by_label("Look at Adam.").count() >= 1, "the bar shows the text at once");
+    app.replace("Section of the step", Role::TextInput, "Noise");
+    app.button("Add a step");
+    assert!(app.shows("2 / 2"));
+    app.set_slider("Noise σ", 2.0);
+    app.settle();
+    assert!(app.shows("The present settings are others."));
+    app.button("Take over the present settings");
+    assert!(!app.shows("The present settings are others."));
+    assert!(app.shows("σ 1 → 2"), "what the step sets");
+    app.settle();
+    let preset = saved(&mut app, "plain.ron");
+    assert_eq!(
+        (preset.lesson.len(), preset.simulation.noise.sigma()),
+        (2, 1.0),
+        "the lesson begins without the change"
+    );
+    assert_eq!((preset.lesson[0].text.as_str(), preset.lesson[0].section.as_deref()), ("Look at Adam.", Some("Noise")));
+    assert!(matches!(preset.lesson[1].set[..], [Setting::Noise(noise)] if noise.sigma() == 2.0));
+}
+
+#[test]
+fn steps_are_added_moved_and_removed_and_each_edit_can_be_undone() {
+    let mut app = editing();
+    app.button("Copy the step");
+    assert!(app.shows("2 / 3"));
+    app.button("Edit step 3");
+    app.settle();
+    assert_eq!(noise(&app), 1.0, "the list shows a step like the class bar");
+    app.button("Move the step up");
+    app.button("Move the step up");
+    app.settle();
+    assert!(app.shows("1 / 3"));
+    assert!(app.harness.query_all_by_label_contains("Now there is more noise.").count() >= 1);
+    app.button("Remove the step");
+    app.settle();
+    assert!(app.shows("1 / 2"));
+    assert_eq!(noise(&app), 0.5);
+    undo(&mut app);
+    assert!(app.shows("1 / 3"), "the removed step is back");
+    assert_eq!(noise(&app), 1.0);
+    for _ in 0..4 {
+        undo(&mut app);
+    }
+    assert!(app.shows("1 / 2"));
+    assert!(!app.shows("changed"), "everything is undone");
+}
+
+#[test]
+fn errors_are_shown_where_they_are() {
+    let mut app = editing();
+    app.harness.get_by_role_and_label(TEXT.1, TEXT.0).focus();
+    app.harness.run_steps(2);
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    app.harness.run_steps(2);
+    app.harness.key_press(Key::Delete);
+    app.settle();
+    assert!(app.shows("`lesson[0].text` must not be empty"));
+    assert!(app.shows("Edit step 1, which has an error"));
+    app.menu("File", "Save");
+    assert!(app.shows("Without the lesson, which could not be opened again"));
+}
+
+#[test]
+fn a_step_continues_a_run_or_begins_one_and_pauses() {
+    let mut app = editing();
+    app.button("Edit step 2");
+    app.settle();
+    let begins =
+        |app: &App| app.harness.get_by_role_and_label(Role::CheckBox, "Begins anew").accesskit_node().is_disabled();
+    assert!(begins(&app), "other noise begins a run in any case");
+    app.button("Take out σ 0.5 → 1");
+    app.settle();
+    assert_eq!(noise(&app), 0.5);
+    assert!(app.shows("goes on with the run of `lesson[0]`, which pauses at step 40"), "a continued run pauses later");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Step at which the run pauses").set_value_accesskit(90.0);
+    app.settle();
+    assert!(!app.shows("goes on with the run"));
+    assert_eq!(app.state().document().spec.steps, Some(90));
+    app.click(Role::CheckBox, "Plays when shown");
+    let preset = saved(&mut app, "a-lesson.ron");
+    assert_eq!(preset.lesson[1].set, [Setting::Steps(Some(90))]);
+    assert!(preset.lesson[1].play);
+}
+
+#[test]
+fn plots_views_formulas_and_figures_are_chosen() {
+    let mut app = editing();
+    app.button("The step names Spread |v|");
+    app.choose("Update rule that the step shows", "Signum");
+    assert!(app.shows("A step of Signum"), "the rule stands beside the landscape");
+    app.choose("Figure that the step shows", "fig2a");
+    app.click(Role::CheckBox, "Point");
+    app.until("the picture", |app| app.shows("Figure fig2a, with a marked point"));
+    app.harness.key_press(Key::Num3);
+    app.settle();
+    app.button("Take over the present view");
+    app.settle();
+    let space = |app: &App| app.state().document().view.space;
+    assert!(space(&app));
+    app.button("Next step of the lesson");
+    app.settle();
+    assert!(space(&app), "the view stays");
+    let preset = saved(&mut app, "a-lesson.ron");
+    let step = &preset.lesson[0];
+    assert_eq!((step.show.len(), step.formula), (1, Some(1)));
+    assert_eq!(step.figure.as_ref().and_then(|figure| figure.point), Some([0.5, 10.0]), "σ and a of the lesson");
+    assert!(step.view.as_ref().is_some_and(|view| view.space));
+    assert!(preset.view.is_none_or(|view| !view.space), "the preset's own view is as before");
+}
+
+#[test]
+fn a_mark_is_shown_on_the_timeline_and_leads_to_its_step() {
+    let mut app = editing();
+    for _ in 0..2 {
+        app.harness.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
+        app.harness.run_steps(3);
+    }
+    let step = |app: &App| app.state().live().snapshot.as_ref().map(|snapshot| [snapshot.step, snapshot.last_step]);
+    app.until("20 steps", |app| step(app) == Some([20, 20]));
+    app.settle();
+    app.button("Mark step 20");
+    app.replace("Words of mark 1", Role::TextInput, "Adam starves");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    app.harness.key_press(Key::Home);
+    app.until("the start", |app| step(app) == Some([0, 20]));
+    app.press("Step 20: Adam starves");
+    app.until("the step of the mark", |app| step(app) == Some([20, 20]));
+    app.press("Step 40: pause");
+    app.until("the step of the pause", |app| step(app) == Some([40, 40]));
+    let plot = app.harness.get_by_label("Plot of loss L").rect();
+    let mut xs = (plot.left() as usize..plot.right() as usize).step_by(3);
+    let is_marked = |app: &mut App, x: usize| {
+        app.harness.hover_at(egui::pos2(x as f32, plot.center().y));
+        app.harness.run_steps(3);
+        app.harness.query_all_by_label_contains("Step 20: Adam starves\nClick to go there.").next().is_some()
+    };
+    assert!(xs.any(|x| is_marked(&mut app, x)), "the plots have the mark, too");
+}
+
+#[test]
+fn an_unfinished_lesson_comes_back_with_the_session() {
+    let mut app = editing();
+    app.button("Add a step");
+    app.replace(TEXT.0, TEXT.1, " ");
+    app.settle();
+    let mut storage = MemoryStorage::default();
+    eframe::App::save(app.harness.state_mut(), &mut storage);
+    let app = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
+    assert!(app.shows("2 / 3"), "the added step is shown");
+    assert!(app.shows("changed"));
+}
+
+#[test]
+fn keys_of_a_clicker_work_while_a_number_is_typed() {
+    let mut app = App::with(LESSON);
+    app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").focus();
+    app.harness.run_steps(2);
+    app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").type_text("7");
+    app.harness.run_steps(2);
+    app.harness.key_press(Key::PageDown);
+    app.settle();
+    assert!(app.shows("2 / 2"));
+    assert_eq!(noise(&app), 1.0, "the step's own noise is in force");
+    app.harness.key_press(Key::PageUp);
+    app.settle();
+    assert!(app.shows("1 / 2"));
+    assert_eq!(noise(&app), 0.5);
+}
