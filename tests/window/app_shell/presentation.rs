@@ -66,7 +66,10 @@ fn a_presentation_fills_every_screen_with_all_its_parts() {
         ([3840.0, 2160.0], 1.0),
         ([1920.0, 1080.0], 2.0),
     ] {
-        let app = presenting(size, pixels_per_point, 1);
+        let mut app = presenting(size, pixels_per_point, 1);
+        app.until("the player's noise of the step", |app| {
+            app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.noise.sigma() == 1.0)
+        });
         let screen = app.harness.ctx.content_rect();
         let enlargement = app.harness.ctx.zoom_factor();
         let expected = (size[0] / 900.0).min(size[1] / 506.0);
