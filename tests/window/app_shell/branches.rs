@@ -170,7 +170,7 @@ fn a_loop_by_numbers_ends_by_a_click_on_it() {
     app.type_into("Last step of the loop", "15");
     app.button("Play the loop");
     let looped = |app: &App| app.state().live().snapshot.as_ref().and_then(|snapshot| snapshot.looped);
-    app.until("the loop", |app| looped(app) == Some([5, 15]));
+    app.until("the loop", |app| looped(app) == Some([5, 15]) && app.state().live().is_playing());
     press(&mut app, Modifiers::NONE, Key::Space);
     app.until("a pause", |app| !app.state().live().is_playing());
     app.click(Role::Button, "Loop over steps 5 to 15: end");
