@@ -19,3 +19,4 @@ pub mod result;
 mod setting_marks;
 pub mod sweep_checkpoint;
 pub mod sweep_pool;
+pub mod tensorboard;

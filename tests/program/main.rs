@@ -27,5 +27,6 @@ mod sandbox;
 mod scan_run;
 mod simulate;
 mod sweep_command;
+mod tensorboard;
 mod text;
 mod worker_setup;

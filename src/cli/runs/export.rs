@@ -1,6 +1,7 @@
 //! `valleyscope runs export`: the points of a run or the numbers of a scan, as a file.
 
-use std::io;
+use std::fs;
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
@@ -11,19 +12,13 @@ use super::find::{CheckpointName, RunsLocation};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
 use crate::result::scan::{self, ScanResult};
+use crate::tensorboard::write_history;
 
 /// Writes the points of a run, or the numbers of a scan.
 pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
-    if name.choice != CheckpointChoice::Newest {
-        return Err(Failure::BadInput(anyhow!(
-            "--out writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take --model DIR"
-        )));
-    }
-    let run = place.find(&name.run)?;
+    let reader = read(place, name, "--out")?;
     let format = Format::of(out)?;
-    let (name, events, config) = (run.name(), run.events(), scan::config(&run));
-    let mut reader = RunReader::new(run);
-    reader.poll().with_context(|| format!("cannot read {}", events.display()))?;
+    let (name, config) = (reader.run().name(), scan::config(reader.run()));
     let content = Content::of(reader.history(), &config, format)
         .with_context(|| format!("cannot write {} of {name}", out.display()))
         .map_err(Failure::BadInput)?;
@@ -31,15 +26,51 @@ pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Re
     let mut file = AtomicFile::for_target(out).with_context(to_file)?;
     let written = content.write(&mut file).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
+    say_what_is_missing(&reader);
+    say(format_args!("{written} of {name} are in {}", out.display()));
+    Ok(())
+}
+
+/// Writes the points of a run as an event file of TensorBoard, in a folder of the run's name.
+pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder: &Path) -> Result<(), Failure> {
+    let reader = read(place, name, "--tensorboard")?;
+    let (name, history) = (reader.run().name(), reader.history());
+    let began = history.began().ok_or_else(|| Failure::BadInput(anyhow!("{name} has not begun yet")))?;
+    let folder = folder.join(&name);
+    let out = folder.join(format!("events.out.tfevents.{}.valleyscope", began.as_second()));
+    let to_file = || format!("cannot write {}", out.display());
+    fs::create_dir_all(&folder).with_context(to_file)?;
+    let mut file = AtomicFile::for_target(&out).with_context(to_file)?;
+    let written = write_history(history, BufWriter::new(&mut file)).with_context(to_file)?;
+    file.commit(Overwrite::Yes).with_context(to_file)?;
+    say_what_is_missing(&reader);
+    say(format_args!("{written} points of {name} are in {}", folder.display()));
+    Ok(())
+}
+
+/// Reads the events of a run for an option that writes all of its points.
+fn read(place: &RunsLocation, name: &CheckpointName, option: &str) -> Result<RunReader, Failure> {
+    if name.choice != CheckpointChoice::Newest {
+        return Err(Failure::BadInput(anyhow!(
+            "{option} writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take              --model DIR"
+        )));
+    }
+    let run = place.find(&name.run)?;
+    let events = run.events();
+    let mut reader = RunReader::new(run);
+    reader.poll().with_context(|| format!("cannot read {}", events.display()))?;
+    Ok(reader)
+}
+
+fn say_what_is_missing(reader: &RunReader) {
     if let Some(missing) = reader.history().missing() {
         say(format_args!("{missing}"));
     }
     let damage = reader.history().damage();
     if !damage.is_none() {
+        let events = reader.run().events();
         say(format_args!("{} is damaged: {damage}; what was recorded there is not in the export", events.display()));
     }
-    say(format_args!("{written} of {name} are in {}", out.display()));
-    Ok(())
 }
 
 enum Format {

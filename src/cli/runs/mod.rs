@@ -3,6 +3,7 @@
 mod check;
 mod export;
 pub(super) mod find;
+mod import;
 mod list;
 mod merge;
 mod model;
@@ -65,7 +66,8 @@ enum Command {
         #[arg(long)]
         repair: bool,
     },
-    /// Write all points of a run as CSV, or its model; of a scan, its scores as CSV or all its numbers as NPZ
+    /// Write all points of a run as CSV or for TensorBoard, or its model; of a scan, its scores as CSV or all its numbers
+    /// as NPZ
     ///
     /// The scores are a row for each optimizer and batch size: the best mean test loss with its deviation over
     /// replicates, its learning rate, and the improvement on Adam with its error. An unfinished scan can be written
@@ -73,7 +75,7 @@ enum Command {
     ///
     /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors
     /// and config.json, as Hugging Face's transformers read them.
-    #[command(group = clap::ArgGroup::new("what").args(["out", "model"]).required(true))]
+    #[command(group = clap::ArgGroup::new("what").args(["out", "model", "tensorboard"]).required(true))]
     Export {
         #[command(flatten)]
         checkpoint: Checkpoint,
@@ -83,9 +85,21 @@ enum Command {
         /// Write the model of a checkpoint into this folder, which must be new or empty
         #[arg(long, value_name = "DIR")]
         model: Option<PathBuf>,
+        /// Write the points as an event file of TensorBoard, into a folder of the run's name in this one
+        #[arg(long, value_name = "DIR")]
+        tensorboard: Option<PathBuf>,
         /// The worker that reads the model [default: the one beside valleyscope, or the installed one]
         #[arg(long, value_name = "PATH", requires = "model")]
         worker: Option<PathBuf>,
+    },
+    /// Make runs from the scalars in TensorBoard's event files, in the folder of --runs
+    ///
+    /// A folder with event files is a run, also one below the named folder. The run has the tags as its metrics; it can
+    /// be compared, shown and exported, and not resumed.
+    Import {
+        /// Event files, or folders with such files
+        #[arg(required = true, value_name = "FILE|DIR")]
+        paths: Vec<PathBuf>,
     },
     /// Print the loss of a checkpoint over all data held out from training, and their number
     ///
@@ -118,7 +132,7 @@ struct Run {
 
 pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let named = args.runs.as_deref();
-    let is_new_run = matches!(args.command, Command::Merge { .. });
+    let is_new_run = matches!(args.command, Command::Merge { .. } | Command::Import { .. });
     let place = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
         Command::List => list::run(&place),
@@ -127,11 +141,13 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
         Command::Stop(run) => stop::run(place.find(&run.run)?),
         Command::Merge { parts } => merge::run(&place, named, parts),
         Command::Check { folders, repair } => check::run(&place, folders, *repair),
-        Command::Export { checkpoint, out, model, worker } => match (out, model) {
-            (Some(out), _) => export::run(&place, &checkpoint.name, out),
-            (None, Some(folder)) => model::export(&place, &checkpoint.name, folder, worker.as_deref()),
-            (None, None) => unreachable!("clap asks for one of them"),
+        Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {
+            (Some(out), ..) => export::run(&place, &checkpoint.name, out),
+            (_, Some(folder), _) => model::export(&place, &checkpoint.name, folder, worker.as_deref()),
+            (.., Some(folder)) => export::to_tensorboard(&place, &checkpoint.name, folder),
+            (None, None, None) => unreachable!("clap asks for one of them"),
         },
+        Command::Import { paths } => import::run(&place, paths),
         Command::Evaluate { checkpoint, how, worker } => {
             model::evaluate(&place, &checkpoint.name, how, worker.as_deref())
         }

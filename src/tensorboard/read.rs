@@ -1,0 +1,135 @@
+//! Reading the scalars of other programs' runs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+use valleyscope_runs::plain_file::{self, Links};
+
+use super::message::{Event, What};
+use super::record::{self, Next};
+
+/// The most tags of a run, and the most points of all tags.
+const MOST_TAGS: usize = 256;
+const MOST_POINTS: usize = 20_000_000;
+/// The deepest folder below the named one in which event files are looked for.
+const DEEPEST: usize = 8;
+
+/// The scalars of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scalars {
+    /// The points of each tag by their steps: the time in seconds since 1970, and the value.
+    pub tags: BTreeMap<String, BTreeMap<u64, (f64, f64)>>,
+    /// The titles of tags that have one.
+    pub titles: BTreeMap<String, String>,
+    /// Descriptions of what could not be read; the points before it are here.
+    pub damage: Vec<String>,
+}
+
+/// Why a folder of event files cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("cannot read {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{} holds more than {most} {what}; that is too much for a run", path.display())]
+    TooMuch { path: PathBuf, most: usize, what: &'static str },
+}
+
+/// Returns the event files of a folder in the order of their names, which begin with the time of their making.
+fn event_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() && is_event_file(&entry.path()) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_event_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains("tfevents"))
+}
+
+/// Returns the folders in and below `path` that hold event files: each is a run. For an event file its folder counts.
+pub fn event_folders(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let mut found = Vec::new();
+    if path.is_file() && is_event_file(path) {
+        found.extend(path.parent().map(Path::to_owned));
+        return Ok(found);
+    }
+    look(path, DEEPEST, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn look(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), ReadError> {
+    let failed = |source| ReadError::File { path: folder.to_owned(), source };
+    if !event_files(folder).map_err(failed)?.is_empty() {
+        found.push(folder.to_owned());
+    }
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if depth > 0 && entry.file_type().map_err(failed)?.is_dir() {
+            look(&entry.path(), depth - 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the scalars of all event files in a folder. Where two files hold the same step of a tag, the later file's counts:
+/// it is of a resumed run.
+pub fn read_folder(folder: &Path) -> Result<Scalars, ReadError> {
+    let mut scalars = Scalars::default();
+    let files = event_files(folder).map_err(|source| ReadError::File { path: folder.to_owned(), source })?;
+    let mut points = 0;
+    for path in files {
+        read_file(&path, &mut scalars, &mut points)?;
+    }
+    Ok(scalars)
+}
+
+fn read_file(path: &Path, scalars: &mut Scalars, points: &mut usize) -> Result<(), ReadError> {
+    let failed = |source| ReadError::File { path: path.to_owned(), source };
+    let too_much = |most, what| ReadError::TooMuch { path: path.to_owned(), most, what };
+    let mut file = BufReader::new(plain_file::open(path, Links::Refused).map_err(failed)?);
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    for number in 1_u64.. {
+        let bytes = match record::read(&mut file).map_err(failed)? {
+            Next::Record(bytes) => bytes,
+            Next::End => break,
+            Next::Cut => {
+                scalars.damage.push(format!("{name} ends within its record {number}"));
+                break;
+            }
+            Next::Damaged => {
+                scalars.damage.push(format!("record {number} of {name} is damaged; what follows it was not read"));
+                break;
+            }
+        };
+        let Ok(event) = Event::decode(bytes.as_slice()) else {
+            scalars.damage.push(format!("record {number} of {name} is no event"));
+            continue;
+        };
+        let (Some(What::Summary(summary)), Ok(step)) = (event.what, u64::try_from(event.step)) else { continue };
+        for value in summary.value {
+            let Some(scalar) = value.scalar() else { continue };
+            if !scalars.tags.contains_key(&value.tag) && scalars.tags.len() == MOST_TAGS {
+                return Err(too_much(MOST_TAGS, "tags"));
+            }
+            *points += 1;
+            if *points > MOST_POINTS {
+                return Err(too_much(MOST_POINTS, "points"));
+            }
+            let title = value.metadata.map(|metadata| metadata.display_name).filter(|title| !title.is_empty());
+            if let Some(title) = title {
+                scalars.titles.insert(value.tag.clone(), title);
+            }
+            scalars.tags.entry(value.tag).or_default().insert(step, (event.wall_time, scalar));
+        }
+    }
+    Ok(())
+}
