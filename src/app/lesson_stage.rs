@@ -72,7 +72,7 @@ impl LessonStage {
     /// Returns the share of the height that a step takes above plots.
     pub(super) fn share(step: &LessonStep) -> f32 {
         match (&step.formula, &step.figure) {
-            (Some(_), None) => 0.42,
+            (Some(_), None) => 0.48,
             (None, _) => 0.52,
             (Some(_), Some(_)) => 0.65,
         }
