@@ -120,7 +120,6 @@ impl Stage {
         let is_moved = SimulationSpec { steps: before.steps, ..after } != before;
         let old = (is_in_past && is_moved).then(|| session.clone());
         session.apply(setting)?;
-        let record = session.record();
         if let Some(old) = old {
             // Older futures have less in common with the changed session.
             for branch in &mut self.branches {
@@ -132,23 +131,30 @@ impl Stage {
             }
             self.add_branch(SessionKind::OldFuture { of: place, since: step }, old);
         }
+        self.renew_without(place, |branch| {
+            let follows = !is_in_past && branch.step() == step && branch.last_step() == step;
+            let moved = setting.moved(&before, branch.simulation().spec());
+            follows && branch.apply(&moved).is_ok()
+        });
+        Ok(())
+    }
+
+    /// Brings the sessions without some changes of the session at this place up to date with it. Those whose changes it
+    /// has no more are removed; the others are made anew, unless `follow` has applied what is new to one.
+    fn renew_without(&mut self, place: usize, mut follow: impl FnMut(&mut Session) -> bool) {
+        let record = self.beside[place].1.record();
         let session = &self.beside[place].1;
         self.branches.retain_mut(|branch| {
             let SessionKind::Without { of, removed } = &branch.kind else { return true };
             if *of != place {
                 return true;
             }
-            if !removed.iter().all(|change| record.changes.contains(change)) {
-                return false;
-            }
-            let follows = !is_in_past && branch.session.step() == step && branch.session.last_step() == step;
-            let moved = setting.moved(&before, branch.session.simulation().spec());
-            if !(follows && branch.session.apply(&moved).is_ok()) {
+            let is_of_session = removed.iter().all(|change| record.changes.contains(change));
+            if is_of_session && !follow(&mut branch.session) {
                 branch.session = session.without(removed);
             }
-            true
+            is_of_session
         });
-        Ok(())
     }
 
     /// Adds the session at this place without some of its changes, unless that is here already.
@@ -186,18 +192,7 @@ impl Stage {
         };
         let Some((_, present)) = self.beside.get_mut(place) else { return };
         let old = std::mem::replace(present, session);
-        let record = present.record();
-        let session = &self.beside[place].1;
-        self.branches.retain_mut(|branch| match &branch.kind {
-            SessionKind::Without { of, removed } if *of == place => {
-                let is_of_session = removed.iter().all(|change| record.changes.contains(change));
-                if is_of_session {
-                    branch.session = session.without(removed);
-                }
-                is_of_session
-            }
-            _ => true,
-        });
+        self.renew_without(place, |_| false);
         self.add_branch(SessionKind::OldFuture { of: place, since }, old);
         // The session may have yet to reach the step of the clock, which it becomes at the first place.
         let step = self.step();
