@@ -28,7 +28,7 @@ pub(super) struct AnimateArgs {
     /// Frames a second, 1 to 50
     #[arg(long, value_name = "F", default_value = "20", allow_hyphen_values = true, value_parser = whole(1..=50))]
     fps: u64,
-    /// What the frames show: the landscape, its plots, or both side by side
+    /// Show the landscape, its plots, or both side by side in the frames
     #[arg(long, value_name = "landscape|plots|both", default_value = "both")]
     #[arg(value_parser = ["landscape", "plots", "both"])]
     show: String,
@@ -93,9 +93,7 @@ mod with_app {
     use crate::app::exports::Progress;
     use crate::app::picture::{PictureContent, PictureOptions, PictureSubject};
 
-    /// The number of steps of a preset that names none.
-    const DEFAULT_STEPS: u64 = 1000;
-    /// The largest number of frames unless another is asked for.
+    /// The largest number of frames of an animation without `--every`.
     const USUAL_FRAMES: u64 = 200;
     /// The time between two looks at the progress.
     const INTERVAL: Duration = Duration::from_millis(50);
@@ -108,7 +106,7 @@ mod with_app {
         if let Some(problem) = options.problem(in_space) {
             return Err(Failure::BadInput(anyhow!("--size: {problem}")));
         }
-        let to = args.to.or(preset.planned_steps()).unwrap_or(DEFAULT_STEPS);
+        let to = args.to.or(preset.planned_steps()).unwrap_or(LandscapePreset::DEFAULT_STEPS);
         if args.from > to {
             return Err(Failure::BadInput(anyhow!("--from {} is after the last step, {to}", args.from)));
         }

@@ -6,9 +6,6 @@ use valleyscope_engine::simulation::{
 };
 use valleyscope_experiments::preset::{LETTERS, LandscapePreset, Preset, planned_steps, titles_side_by_side};
 use valleyscope_experiments::view::ViewSettings;
-
-/// The number of steps of a preset that names none, as in the paper's runs.
-const DEFAULT_STEPS: u64 = 1000;
 /// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
 /// The largest number of points of a path; of longer runs every second step is kept, or every third, and so on.
@@ -164,7 +161,7 @@ impl Trajectories {
 impl TracedRun {
     /// Returns a session at step 0.
     fn new(record: Record, title: String) -> Result<TracedRun, TrajectoriesError> {
-        let steps = planned_steps(&record).unwrap_or(DEFAULT_STEPS);
+        let steps = planned_steps(&record).unwrap_or(LandscapePreset::DEFAULT_STEPS);
         let simulation = Simulation::replay(record);
         if simulation.ensembles().is_empty() {
             return Err(TrajectoriesError::NoOptimizer { count: simulation.spec().optimizers.len() });

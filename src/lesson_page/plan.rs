@@ -3,9 +3,6 @@
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::DiagnosticMetric;
-
-/// The number of steps of a run that never pauses.
-const DEFAULT_STEPS: u64 = 1000;
 /// The largest number of recorded steps of a run, and the smallest to which many runs are thinned.
 const FRAMES: [u64; 2] = [50, 4000];
 /// The largest number of recorded positions of a page, of all runs together.
@@ -48,10 +45,10 @@ pub(super) fn plan(preset: &LandscapePreset) -> (Vec<RunPlan>, Vec<StepPlan>) {
         let continues = index > 0 && (step.set.is_empty() || step.goes_on());
         let before = steps.last().filter(|_| continues);
         let (from, to) = match before {
-            None => (0, spec.steps.unwrap_or(DEFAULT_STEPS)),
+            None => (0, spec.steps.unwrap_or(LandscapePreset::DEFAULT_STEPS)),
             Some(before) => {
                 let from = if preset.lesson[index - 1].play { before.to } else { before.from };
-                let pause = spec.steps.unwrap_or(before.to.max(DEFAULT_STEPS));
+                let pause = spec.steps.unwrap_or(before.to.max(LandscapePreset::DEFAULT_STEPS));
                 (from, if step.set.is_empty() { before.to } else { pause.max(from) })
             }
         };

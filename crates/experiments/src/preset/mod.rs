@@ -190,6 +190,9 @@ impl LandscapePreset {
         Record { spec: self.simulation.clone(), changes: self.changes.clone() }
     }
 
+    /// The number of steps of a preset that names none, as in the paper's runs.
+    pub const DEFAULT_STEPS: u64 = 1000;
+
     /// Returns the steps after which the recorded session finally pauses; `None` where it continues.
     pub fn planned_steps(&self) -> Option<u64> {
         planned_steps(&self.record())
