@@ -1,12 +1,12 @@
 //! Branches of a session: old futures, what if not, and the range of steps that is played over and over.
 
 use egui::accesskit::Role;
-use egui::{Key, Modifiers, PointerButton, Pos2, pos2};
+use egui::{Key, Modifiers, PointerButton, Pos2, pos2, vec2};
 use egui_kittest::kittest::Queryable;
 use valleyscope::player::{SessionKind, SessionView};
 
 use super::harness::App;
-use super::timeline::{noise, press, seek, steps, take_tens, with_a_change};
+use super::timeline::{noise, point_at_mark, press, seek, steps, take_tens, with_a_change};
 
 const OLD: &str = "Old future from step 10 · σ 1 → 2 at step 20";
 const WITHOUT: &str = "Without σ 1 → 2 at step 20";
@@ -111,21 +111,13 @@ fn a_right_click_on_a_mark_shows_the_run_without_it() {
 #[test]
 fn plots_offer_what_if_not_and_show_the_pale_values() {
     let mut app = with_a_change();
-    let plot = app.harness.get_by_label("Plot of loss L").rect();
-    let y = plot.center().y;
-    let mut xs = (plot.left() as usize..plot.right() as usize).step_by(3);
-    let found = xs.find(|&x| {
-        app.harness.hover_at(pos2(x as f32, y));
-        app.harness.run_steps(3);
-        app.shows("Right click: what if not.")
-    });
-    let x = found.expect("the pointer meets the mark") as f32;
-    right_click(&mut app, pos2(x, y));
+    let mark = point_at_mark(&mut app, "Right click: what if not.");
+    right_click(&mut app, mark);
     app.button("What if not");
     app.until("the session without the change", |app| others(app).len() == 1 && others(app)[0].step == 40);
     let count = |app: &App| app.harness.query_all_by_label_contains(WITHOUT).count();
     let before = count(&app);
-    app.harness.hover_at(pos2(x + 30.0, y));
+    app.harness.hover_at(mark + vec2(30.0, 0.0));
     app.harness.run_steps(4);
     assert!(count(&app) > before, "the readout at the pointer has its values");
 }

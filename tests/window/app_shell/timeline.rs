@@ -180,20 +180,25 @@ fn a_changed_setting_has_a_mark_that_leads_there() {
     assert_eq!(noise(&app), 2.0, "the change is in force from this step on");
 }
 
+/// Moves the pointer over the plot of the loss until a mark shows `words`. Returns the pointer's place.
+pub(super) fn point_at_mark(app: &mut App, words: &str) -> Pos2 {
+    let plot = app.harness.get_by_label("Plot of loss L").rect();
+    let xs = (plot.left() as usize..plot.right() as usize).step_by(3);
+    let mut places = xs.map(|x| pos2(x as f32, plot.center().y));
+    let found = places.find(|&place| {
+        app.harness.hover_at(place);
+        app.harness.run_steps(3);
+        app.shows(words)
+    });
+    found.expect("the pointer meets the mark")
+}
+
 #[test]
 fn plots_have_the_marks_too() {
     let mut app = with_a_change();
-    let plot = app.harness.get_by_label("Plot of loss L").rect();
-    let y = plot.center().y;
-    let mut xs = (plot.left() as usize..plot.right() as usize).step_by(3);
-    let found = xs.find(|&x| {
-        app.harness.hover_at(pos2(x as f32, y));
-        app.harness.run_steps(3);
-        app.shows("Click to go there.")
-    });
-    let x = found.expect("the pointer meets the mark");
+    let mark = point_at_mark(&mut app, "Click to go there.");
     assert!(app.shows("Step 20: σ 1 → 2"));
-    click(&mut app, pos2(x as f32, y));
+    click(&mut app, mark);
     app.until("the step of the mark", |app| steps(app) == [20, 40]);
 }
 
