@@ -28,7 +28,7 @@ use super::{dialog, native_dialog};
 
 /// The largest number of frames: file names have five digits.
 const MOST_FRAMES: u64 = 99_999;
-/// The number of frames at most that an animation has unless more are asked for.
+/// The largest number of frames of the animation that the dialog suggests.
 const USUAL_FRAMES: u64 = 400;
 /// The height of the dialog without its settings, and of the window around it, in points.
 const AROUND: f32 = 190.0;
@@ -152,7 +152,7 @@ impl AnimationExport {
         self.is_open = true;
     }
 
-    /// Shows the dialog if it is open; returns the settings once the export is asked for.
+    /// Shows the dialog if it is open. Returns the settings once the user has asked for the export.
     pub fn ui(&mut self, ctx: &Context, options: &mut PictureOptions, in_space: bool) -> Option<Settings> {
         if !self.is_open {
             return None;

@@ -88,7 +88,7 @@ impl Graphics {
     ///
     /// Returns a message where there is none.
     pub fn without_window() -> Result<Graphics, String> {
-        // OpenGL is asked only where nothing else is there, as some of its drivers complain on the terminal.
+        // Some drivers of OpenGL print complaints, so it is tried last.
         let found = [wgpu::Backends::PRIMARY, wgpu::Backends::GL].into_iter().find_map(|backends| {
             let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
             let instance = wgpu::Instance::new(wgpu::InstanceDescriptor { backends, ..descriptor });

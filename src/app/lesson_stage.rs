@@ -1,4 +1,4 @@
-//! What a lesson's step shows beside the landscape: an update rule, and a figure.
+//! The panel beside the landscape in which a lesson's step shows an update rule and a figure.
 
 use std::io::Cursor;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};

@@ -18,7 +18,7 @@ impl PictureExport {
         self.is_open = true;
     }
 
-    /// Shows the dialog if it is open; returns whether the picture is asked for.
+    /// Shows the dialog if it is open. Returns true once the user has asked for the picture.
     pub(super) fn ui(&mut self, ctx: &Context, options: &mut PictureOptions, in_space: bool) -> bool {
         if !self.is_open {
             return false;

@@ -37,7 +37,7 @@ pub(super) fn log_axis(text: &str) -> Result<LogAxis, String> {
     }
 }
 
-/// Returns the plots of a figure, with the logarithmic axes that are asked for, or else the usual one.
+/// Returns the plots of a figure. `log` names the logarithmic axes; without it, that of |v| is one.
 pub(super) fn run_plots(metrics: &[DiagnosticMetric], log: Option<&[LogAxis]>) -> RunPlots {
     let log = log.unwrap_or(&[LogAxis::Of(DiagnosticMetric::AbsV)]);
     let of_metric = |axis: &LogAxis| match axis {

@@ -57,7 +57,7 @@ pub(super) struct Chart<'a> {
 /// The mark of changed settings on the axis of steps, or of a step that a lesson names.
 pub(super) struct ChartMark {
     pub place: f64,
-    /// The lesson's words, which stand beside the line.
+    /// The words that a lesson gives the step. The chart writes them beside the mark's line.
     pub label: Option<String>,
     pub marked: MarkedChanges,
 }

@@ -38,7 +38,7 @@ impl LandscapeTab {
         Panel::bottom("transport").show(ui, |ui| {
             ui.add_space(2.0);
             chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
-            // All simulations share the clock and, so that chance does not tell them apart, the seed.
+            // All simulations share the clock. They share the seed, too, so that their noise is the same.
             let shared = (document.spec.steps, document.spec.seed);
             transport::bar(ui, document, live, &mut self.pace, requests);
             document.share_changed(shared);

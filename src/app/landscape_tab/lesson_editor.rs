@@ -30,7 +30,7 @@ pub(super) struct LessonEditor {
     pub is_open: bool,
 }
 
-/// What the window shows, for a step to take over.
+/// The present state of the window, which a step can take over.
 struct Present {
     spec: SimulationSpec,
     view: ViewSettings,

@@ -66,7 +66,7 @@ pub(super) struct LandscapeTab {
     picture_export: PictureExport,
     figure_export: FigureExport,
     animation: AnimationExport,
-    /// What pictures and animations show; that of the window's theme before the first.
+    /// The options of pictures and animations. `None` until the user changes one: then they follow the window's theme.
     picture_options: Option<PictureOptions>,
     exports: Exports,
     timeline: TimelineBar,

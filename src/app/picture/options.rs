@@ -46,7 +46,7 @@ impl PictureContent {
     }
 }
 
-/// What a picture shows, its size and its theme.
+/// The content, the size and the theme of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PictureOptions {
     pub content: PictureContent,

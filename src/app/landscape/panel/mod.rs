@@ -253,7 +253,7 @@ impl LandscapePanel {
     }
 }
 
-/// What canvases have beside the landscape.
+/// The parts around the landscape that canvases have.
 #[derive(Clone, Copy)]
 struct CanvasLook {
     has_legend: bool,
