@@ -32,25 +32,36 @@ pub(super) struct SettingMarks {
     record: Option<Arc<Record>>,
     /// The settings in force after all changes of the record.
     spec: Option<SimulationSpec>,
+    /// The number of changes before the last step that has any, and the settings in force after them.
+    settled: Option<(usize, SimulationSpec)>,
     marks: Vec<SettingMark>,
 }
 
 impl SettingMarks {
-    /// Takes the changes of a session. The marks are made anew only if it is another session.
+    /// Takes the changes of a session. All marks are made anew only if it is another session; otherwise those of the
+    /// last step and of later ones, as a change at the last step replaces one of the same setting.
     pub(super) fn update(&mut self, record: &Arc<Record>) {
+        let Record { spec: first, changes } = &**record;
         let known = self.record.replace(Arc::clone(record));
-        let grows_from = |known: &Record| known.spec == record.spec && record.changes.starts_with(&known.changes);
-        let done = match &known {
-            Some(known) if Arc::ptr_eq(known, record) => return,
-            Some(known) if grows_from(known) => known.changes.len(),
-            _ => {
-                self.spec = None;
-                self.marks.clear();
-                0
+        let (done, mut spec) = match (known, self.settled.take()) {
+            (Some(known), settled) if Arc::ptr_eq(&known, record) => {
+                self.settled = settled;
+                return;
             }
+            (Some(known), Some((done, spec)))
+                if known.spec == *first && changes.starts_with(&known.changes[..done]) =>
+            {
+                (done, spec)
+            }
+            _ => (0, first.clone()),
         };
-        let mut spec = self.spec.take().unwrap_or_else(|| record.spec.clone());
-        for change in &record.changes[done..] {
+        let kept = done.checked_sub(1).map(|index| changes[index].step);
+        self.marks.retain(|mark| kept.is_some_and(|step| mark.step <= step));
+        let last_step = changes.last().map_or(0, |change| change.step);
+        for (index, change) in changes.iter().enumerate().skip(done) {
+            if self.settled.is_none() && change.step == last_step {
+                self.settled = Some((index, spec.clone()));
+            }
             let before = spec.clone();
             // The session was made with the change, so it fits.
             let _ = spec.apply(&change.set);
@@ -77,7 +88,7 @@ impl SettingMarks {
 
     /// Returns the marks of these changes.
     pub(super) fn of_changes(&self, changes: &[Change]) -> Vec<SettingMark> {
-        self.marks.iter().filter(|mark| changes.contains(&mark.change)).cloned().collect()
+        self.marks.iter().filter(|mark| mark.change.is_among(changes)).cloned().collect()
     }
 
     /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `place` returns the places,
@@ -274,12 +285,15 @@ mod tests {
     fn marks_of_a_growing_session_are_those_of_the_whole() {
         let mut growing = SettingMarks::default();
         let all = ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(3)),", "(step: 9, set: Noise(0)),"];
-        for count in [1, 2, 3, 1, 3] {
-            let record = record(&all[..count].concat());
+        let replaced = ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(4)),", "(step: 5, set: Temperature(Some(2))),"];
+        let sessions = [&all[..1], &all[..2], &replaced[..2], &replaced, &all, &all[..1], &[], &all];
+        for changes in sessions {
+            let record = record(&changes.concat());
             growing.update(&record);
             let mut whole = SettingMarks::default();
             whole.update(&record);
             assert_eq!(growing.marks, whole.marks);
+            assert_eq!(growing.latest(), whole.latest());
         }
     }
 }

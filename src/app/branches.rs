@@ -78,7 +78,7 @@ impl Branches {
 
     /// Returns the id of the session at a place without all these changes, if there is one.
     pub(super) fn without(&self, place: usize, changes: &[Change]) -> Option<u64> {
-        let leaves_out = |branch: &&Branch| changes.iter().all(|change| branch.removed.contains(change));
+        let leaves_out = |branch: &&Branch| changes.iter().all(|change| change.is_among(&branch.removed));
         self.of(place).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
     }
 

@@ -29,7 +29,7 @@ impl LandscapeTab {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
             Panel::top("lesson").frame(frame).show(ui, |ui| lesson::strip(ui, step, lesson, requests));
         }
-        self.animated.window(ui.ctx(), &self.editor.draft.document.spec, &self.live);
+        self.animated.window(ui.ctx(), &self.editor.draft.document, &self.live);
         if layout.is_presenting() {
             return self.draw_presentation(ui, layout, requests);
         }

@@ -174,9 +174,11 @@ impl LandscapeEditor {
 
     /// Makes a draft of this preset that replaces the saved state when it is saved.
     pub(super) fn document_draft(&self, preset: LandscapePreset) -> PresetDraft {
+        let saved = &self.saved_state().preset;
+        let has_changes = !saved.changes.is_empty() || saved.beside.iter().any(|beside| !beside.changes.is_empty());
         PresetDraft {
             lesson_step: self.lesson_step(),
-            drops_changes: !self.saved_state().preset.changes.is_empty(),
+            drops_changes: has_changes,
             drops_settings: self.differs_from_step(),
             ..self.preset_draft(Preset::Landscape(preset))
         }

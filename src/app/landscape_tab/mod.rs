@@ -228,7 +228,7 @@ impl Tab for LandscapeTab {
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
-        self.animated.begin_frame(&self.editor.draft.document.spec);
+        self.animated.begin_frame(&self.editor.draft.document);
         if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
             requests
@@ -253,7 +253,7 @@ impl Tab for LandscapeTab {
 
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
-        self.animated.advance(ctx, &mut self.editor.draft.document.spec, &self.live);
+        self.animated.advance(ctx, &mut self.editor.draft.document, &self.live, self.player.is_held());
         self.begin_future();
         let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
         let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
