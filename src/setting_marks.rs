@@ -75,13 +75,14 @@ impl SettingMarks {
         self.spec.as_ref()
     }
 
-    /// Returns the marks of the first change at this step or later, and of all that follow it and change the same
-    /// setting.
+    /// Returns the marks of the first step with changes from this one on, and of the changes that follow it and change
+    /// the setting that is changed first.
     pub(super) fn first_from(&self, step: u64) -> &[SettingMark] {
         let later = &self.marks[self.marks.partition_point(|mark| mark.step < step)..];
         let Some(first) = later.first() else { return &[] };
         let is_same = |mark: &&SettingMark| {
-            mark.owner == first.owner && discriminant(&mark.change.set) == discriminant(&first.change.set)
+            mark.step == first.step
+                || mark.owner == first.owner && discriminant(&mark.change.set) == discriminant(&first.change.set)
         };
         &later[..later.iter().take_while(is_same).count()]
     }
@@ -285,7 +286,8 @@ mod tests {
     fn marks_of_a_growing_session_are_those_of_the_whole() {
         let mut growing = SettingMarks::default();
         let all = ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(3)),", "(step: 9, set: Noise(0)),"];
-        let replaced = ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(4)),", "(step: 5, set: Temperature(Some(2))),"];
+        let replaced =
+            ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(4)),", "(step: 5, set: Temperature(Some(2))),"];
         let sessions = [&all[..1], &all[..2], &replaced[..2], &replaced, &all, &all[..1], &[], &all];
         for changes in sessions {
             let record = record(&changes.concat());

@@ -56,12 +56,13 @@ impl MarkedChanges {
     }
 
     /// Shows the entry that adds or removes the session without the changes.
-    pub(super) fn what_if_not(&self, ui: &mut Ui, label: &str, requests: &mut Requests) {
+    /// It has a label and an accessible name.
+    pub(super) fn what_if_not(&self, ui: &mut Ui, [label, name]: [&str; 2], requests: &mut Requests) {
         let (checked, hint) = match self.is_muted() {
             false => ("", "Compute the session without this change, and show it beside the one with it."),
             true => ("✓ ", "The session without this change is shown. Click to remove it."),
         };
-        let button = ui.button(format!("{checked}{label}")).on_hover_text(hint).accessible_name(label);
+        let button = ui.button(format!("{checked}{label}")).on_hover_text(hint).accessible_name(name);
         if button.clicked() {
             requests.commands.push(match self.without {
                 None => PlayerCommand::Without(self.place, self.changes.clone()),
@@ -91,7 +92,7 @@ pub(super) fn show(response: &Response, pointed: Option<&MarkedChanges>, request
             requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
         }
         if !marked.changes.is_empty() {
-            marked.what_if_not(ui, "What if not", requests);
+            marked.what_if_not(ui, ["What if not"; 2], requests);
         }
     });
 }

@@ -94,7 +94,7 @@ impl TimelineBar {
             ui.painter().text(at, Align2::RIGHT_CENTER, last, font, color);
         }
         ui.scope_builder(egui::UiBuilder::new().max_rect(slider), |ui| self.slider(ui, rail, snapshot, requests));
-        let reached = snapshot.last_step.max(live.branches.last_step(live.chosen));
+        let reached = snapshot.last_step;
         if rail.end > reached {
             let done = Rect::from_x_y_ranges(rail.x(0)..=rail.x(reached), slider.bottom() - 2.0..=slider.bottom());
             ui.painter().rect_filled(done, 1.0, color);

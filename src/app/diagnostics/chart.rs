@@ -9,7 +9,7 @@ use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticM
 
 use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
-use crate::app::branches::PALE;
+use crate::app::branches::pale_opacity;
 use crate::app::mark_menu::MarkedChanges;
 use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashed, dashes, line, point, readout};
 
@@ -89,7 +89,8 @@ impl Chart<'_> {
                 Some((mean, points().filter_map(|point| point.band).reduce(union)))
             })
             .collect();
-        with_margin(&extents)
+        let range = with_margin(&extents);
+        if self.scales[1] == AxisScale::Linear { self.metric.with_least_span(range) } else { range }
     }
 
     /// Draws the chart into all of the available space.
@@ -105,7 +106,7 @@ impl Chart<'_> {
         // A line's width, in places.
         let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
-        let named = ui.visuals().hyperlink_color;
+        let (named, opacity) = (ui.visuals().hyperlink_color, pale_opacity(ui.visuals()));
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
             for ChartMark { place, label, marked } in self.marks {
                 let color = if label.is_some() { named } else { mark.gamma_multiply(0.8) };
@@ -117,7 +118,7 @@ impl Chart<'_> {
                     point(plot, [*place, high], MarkerShape::Cross, 5.0, cursor, y);
                 }
             }
-            self.draw_pale(plot, y);
+            self.draw_pale(plot, y, opacity);
             self.draw(plot, y, near);
             self.labels(plot, y[1], cursor);
             if let Some(place) = self.cursor {
@@ -205,9 +206,9 @@ impl Chart<'_> {
     }
 
     /// Draws the curves of the branches.
-    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2]) {
+    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
         for ChartSeries { name, color, curve, .. } in self.pale.iter().flat_map(|pale| &pale.series) {
-            let color = color.gamma_multiply(PALE);
+            let color = color.gamma_multiply(opacity);
             for run in &curve.runs {
                 let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
                 line(plot, name, &places, PALE_WIDTH, color, y);
@@ -248,7 +249,8 @@ impl Chart<'_> {
                 if series.iter().any(reaches) {
                     ui.weak(*label);
                     ui.end_row();
-                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(PALE);
+                    let opacity = pale_opacity(ui.visuals());
+                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(opacity);
                     series.iter().for_each(|series| self.tooltip_row(ui, series, pale(series), step));
                 }
             }

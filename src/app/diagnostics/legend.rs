@@ -16,9 +16,9 @@ const GAP: f32 = 5.0;
 
 /// Shows an entry for each shown ensemble; a line breaks only between entries.
 pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Document, live: &Live) {
+    let row_height = std::mem::take(&mut ui.spacing_mut().interact_size.y);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
-        ui.spacing_mut().interact_size.y = 0.0;
         let shown = || history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
         for (index, ensemble) in shown().enumerate() {
             let is_same =
@@ -50,6 +50,7 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Docum
             pale_entry(ui, &pale.label);
         }
     });
+    ui.spacing_mut().interact_size.y = row_height;
 }
 
 /// Shows the entry of a branch.

@@ -93,6 +93,8 @@ impl LandscapeTab {
         let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
         let right = SidePanel { name, edge, usual: 0.28 * width, range, frame: None };
         right.show_collapsible(ui, &mut layout.sizes, &mut shown, |ui, sizes| {
+            // In a low window, the parts may need more than the panel has.
+            ui.shrink_clip_rect(ui.max_rect().expand(4.0));
             if let Some(step) = &staged {
                 let height = ui.available_height();
                 let (name, edge, range) = ("lesson stage", Edge::Top, LEAST_STAGE..=(0.7 * height).max(LEAST_STAGE));

@@ -1,6 +1,6 @@
 //! The window in which animations are set, started and stopped.
 
-use egui::{Align2, ComboBox, Context, Ui, Window, vec2};
+use egui::{Align2, ComboBox, Context, ScrollArea, Ui, Window, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LETTERS;
 
@@ -32,7 +32,8 @@ impl SettingAnimations {
             ctx,
             |ui| {
                 ui.set_width(WIDTH);
-                self.contents(ui, document, live);
+                let most = 0.4 * ui.ctx().content_rect().height();
+                ScrollArea::vertical().max_height(most).show(ui, |ui| self.contents(ui, document, live));
             },
         );
         self.is_open = is_open;
@@ -93,7 +94,8 @@ impl SettingAnimation {
             ui.weak(state);
             let right = egui::Layout::right_to_left(egui::Align::Center);
             let remove = |ui: &mut Ui| {
-                icon_button(ui, Icon::Close, 18.0, &format!("Remove the animation of {name}"), "Remove this animation").clicked()
+                icon_button(ui, Icon::Close, 18.0, &format!("Remove the animation of {name}"), "Remove this animation")
+                    .clicked()
             };
             ui.with_layout(right, remove).inner
         });

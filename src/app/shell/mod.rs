@@ -192,6 +192,11 @@ fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
 }
 
 impl eframe::App for Valleyscope {
+    /// Returns the colour that shows through where panels do not meet to the pixel.
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        visuals.panel_fill.to_normalized_gamma_f32()
+    }
+
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.confirm_close(ctx);
         self.take_graphics_faults(ctx);

@@ -77,8 +77,8 @@ fn changes(ui: &mut Ui, document: &Document, live: &Live, requests: &mut Request
     ScrollArea::vertical().max_height(LIST).show(ui, |ui| {
         for group in groups {
             let marked = MarkedChanges::of(group, &document.spec, live);
-            let name = format!("{}: what if not", marked.text.replace('\n', ", "));
-            marked.what_if_not(ui, &name, requests);
+            let changes = marked.text.replace('\n', ", ");
+            marked.what_if_not(ui, [&changes, &format!("{changes}: what if not")], requests);
         }
     });
 }

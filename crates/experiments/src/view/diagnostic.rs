@@ -70,6 +70,17 @@ impl DiagnosticMetric {
         matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
     }
 
+    /// Returns a linear axis' range with room for differences that matter: an effective step's range spans at least 0.1,
+    /// so that a curve that differs from 1 by a rounding error looks constant.
+    pub fn with_least_span(self, [low, high]: [f64; 2]) -> [f64; 2] {
+        const LEAST: f64 = 0.1;
+        let missing = LEAST - (high - low);
+        match self {
+            DiagnosticMetric::EffectiveStep if missing > 0.0 => [low - 0.5 * missing, high + 0.5 * missing],
+            _ => [low, high],
+        }
+    }
+
     /// Returns the description of the metric on this landscape, or `None` if the landscape lacks it.
     pub fn info(self, landscape: &LandscapeSpec) -> Option<DiagnosticInfo> {
         match self {
