@@ -1,13 +1,13 @@
 //! The legend of the plots, with the optimizers that diverged.
 
-use egui::{Rect, RichText, Sense, Shape, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
+use egui::{Rect, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
 use valleyscope_experiments::view::Dash;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::history::{DiagnosticsHistory, EnsembleHistory};
 use crate::app::branch_list::pale;
 use crate::app::landscape::marker::{draw_marker, marker_of};
-use crate::app::plot::dash_lengths;
+use crate::app::plot::dash_sample;
 use crate::app::{Document, Live};
 
 /// The width of a line sample with its marker, in points.
@@ -35,14 +35,8 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Docum
         if history.is_side_by_side() {
             for (title, dash) in document.titles().iter().zip(Dash::SIDE_BY_SIDE) {
                 key(ui, title, |ui, line| {
-                    let stroke = Stroke::new(1.6, ui.visuals().text_color());
-                    let [dashes, gaps] = dash_lengths(dash, stroke.width);
                     let ends = [line.left_center(), line.right_center()];
-                    if dashes.is_empty() {
-                        ui.painter().line_segment(ends, stroke);
-                    } else {
-                        ui.painter().extend(Shape::dashed_line_with_offset(&ends, stroke, &dashes, &gaps, 0.0));
-                    }
+                    dash_sample(ui.painter(), ends, dash, Stroke::new(1.6, ui.visuals().text_color()));
                 });
             }
         }
