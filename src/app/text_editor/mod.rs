@@ -98,8 +98,7 @@ pub(super) fn choices<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K>
 fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     let mut choice = None;
     // Entries are known by their names, so that a click hits the same one though another was added meanwhile.
-    let label =
-        |ui: &mut Ui, is_chosen, name: &str| ui.push_id(name, |ui| ui.selectable_label(is_chosen, name)).inner;
+    let label = |ui: &mut Ui, is_chosen, name: &str| ui.push_id(name, |ui| ui.selectable_label(is_chosen, name)).inner;
     let mut offer = |ui: &mut Ui, kind: K| {
         let mut entry = label(ui, chosen == Some(kind), kind.title());
         if let Some(help) = kind.help() {

@@ -70,13 +70,11 @@ impl DiagnosticMetric {
         matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
     }
 
-    /// Returns a linear axis' range with room for differences that matter: an effective step's range spans at least 0.1,
-    /// so that a curve that differs from 1 by a rounding error looks constant.
-    pub fn with_least_span(self, [low, high]: [f64; 2]) -> [f64; 2] {
-        const LEAST: f64 = 0.1;
-        let missing = LEAST - (high - low);
+    /// Returns the range of a linear axis that shows values from `low` to `high`. That of an effective step reaches from 0
+    /// to above 1, the size of a step of the sign: so 0.5 looks like half of it.
+    pub fn range(self, [low, high]: [f64; 2]) -> [f64; 2] {
         match self {
-            DiagnosticMetric::EffectiveStep if missing > 0.0 => [low - 0.5 * missing, high + 0.5 * missing],
+            DiagnosticMetric::EffectiveStep => [low.min(0.0), high.max(1.05)],
             _ => [low, high],
         }
     }
