@@ -88,8 +88,9 @@ mod with_app {
     use super::super::progress::{ProgressLine, ProgressUnit};
     use super::super::{Failure, landscape_preset, say};
     use super::AnimateArgs;
+    use crate::animation::AnimationFormat;
     use crate::app::Graphics;
-    use crate::app::animation::{AnimationError, AnimationFormat, AnimationJob, FrameSteps};
+    use crate::app::animation::{AnimationError, AnimationJob, FrameSteps};
     use crate::app::diagnostics::PlotChoices;
     use crate::app::exports::Progress;
     use crate::app::picture::{PictureContent, PictureOptions, PictureSubject};
