@@ -197,7 +197,7 @@ fn simulations_side_by_side_have_landscapes_rows_of_the_legend_and_curves() {
     let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
     sandbox.write("beside.ron", BESIDE);
     sandbox.lesson_page("beside.ron", "page.html");
-    browser.open(&sandbox.join("page.html"), "#1:40");
+    browser.open(&sandbox.join("page.html"), "#1:42");
     let rows = "[...document.querySelectorAll('#legend tbody')].map((body) => body.querySelector('th').textContent)";
     assert_eq!(browser.value(rows), json!(["Adam (cosine), warm-up 10, to 0.1 η"]));
     let plot = "document.querySelector('.plot').toDataURL()";
@@ -205,11 +205,11 @@ fn simulations_side_by_side_have_landscapes_rows_of_the_legend_and_curves() {
     browser.press("PageDown", false);
     browser.press(" ", false);
     browser.press("End", false);
-    assert_eq!((browser.text("#number"), browser.step()), ("2 / 4".to_owned(), "step 40 of 40".to_owned()));
+    assert_eq!((browser.text("#number"), browser.step()), ("2 / 4".to_owned(), "step 42 of 42".to_owned()));
     assert_eq!(browser.value(rows), json!(["A: σ = 0.5", "B: σ = 3"]));
     assert_eq!(browser.value("document.querySelectorAll('#legend tbody:last-child tr').length"), 3);
     let label = browser.value("document.getElementById('landscape').ariaLabel");
-    assert_eq!(label, "The particles side by side at step 40; A: σ = 0.5; B: σ = 3");
+    assert_eq!(label, "The particles side by side at step 42; A: σ = 0.5; B: σ = 3");
     assert!(browser.text("#settings").contains("B: noise σ\u{a0}=\u{a0}3."), "{}", browser.text("#settings"));
     assert!(browser.pixels() != alone.0 && browser.value(plot) != alone.1);
     // Signum's colour is on both halves of the canvas.
@@ -217,7 +217,7 @@ fn simulations_side_by_side_have_landscapes_rows_of_the_legend_and_curves() {
     let halves = browser.value(&format!("{COLORED}('landscape', {signum})"));
     assert!([0, 1].iter().all(|half| halves[half].as_u64().unwrap() > 10), "{halves}");
     browser.press("PageDown", false);
-    assert_eq!(browser.step(), "step 40 of 9000", "the runs go on together");
+    assert_eq!(browser.step(), "step 42 of 9000", "the runs go on together");
     browser.press("PageDown", false);
     assert_eq!(browser.value("document.querySelectorAll('#legend tbody').length"), 4);
     let depth = "document.querySelectorAll('#legend tbody')[1].querySelectorAll('tr')[1].lastChild.textContent";

@@ -68,7 +68,7 @@ Landscape(
         ],
     ),
     lesson: [
-        (text: "One alone.", set: [Steps(40)], show: [Loss]),
+        (text: "One alone.", set: [Steps(42)], show: [Loss]),
         (text: "Much noise beside little.", beside: [[Noise(3.0)]], play: true, show: [Loss, Depth]),
         (text: "They go on.", set: [Steps(9000)], beside: [[Noise(3.0)]], show: [EffectiveStep, AbsV]),
         (text: "Four.", set: [Noise(1.0), Steps(50)], show: [Loss, Depth], beside: [
@@ -115,7 +115,7 @@ fn simulations_beside_are_recorded_on_one_clock_with_the_same_axes_and_colors() 
     let runs: Vec<Vec<usize>> = page.steps.iter().map(|step| step.runs().collect()).collect();
     assert_eq!(runs, [vec![0], vec![1, 2], vec![1, 2], vec![3, 4, 5, 6]]);
     let parts: Vec<(u64, u64)> = page.steps.iter().map(|step| (step.from, step.to)).collect();
-    assert_eq!(parts, [(0, 40), (0, 40), (40, 9000), (0, 50)]);
+    assert_eq!(parts, [(0, 42), (0, 42), (42, 9000), (0, 50)]);
     for step in &page.steps {
         let clock = |run: usize| (page.runs[run].end, page.runs[run].stride, page.runs[run].frames);
         assert!(step.runs().all(|run| clock(run) == clock(step.run)), "{}", step.text);
