@@ -4,6 +4,8 @@
 #![warn(unreachable_pub)]
 
 #[cfg(feature = "app")]
+pub mod animation;
+#[cfg(feature = "app")]
 pub mod app;
 pub mod cli;
 pub mod export;

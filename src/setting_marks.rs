@@ -172,8 +172,10 @@ fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> V
                 |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == optimizer).map(|it| it.rule);
             let (Some(before), Some(now)) = (rule(before), rule(now)) else { return Vec::new() };
             let is_same_kind = before.rule.kind() == now.rule.kind();
-            let words =
-                |rule: &RatedRule| if is_same_kind { settings_of_rule(rule) } else { vec![rule.name().to_owned()] };
+            let words = |rule: &RatedRule| match is_same_kind {
+                true => settings_of_rule(rule).into_iter().map(|(_, words)| words).collect(),
+                false => vec![rule.name().to_owned()],
+            };
             (Some(optimizer), [&before, &now].map(words))
         }
     };
@@ -211,17 +213,17 @@ fn words_of_temperature(spec: &SimulationSpec) -> String {
     format!("Θ = {value}")
 }
 
-/// Formats the settings of an optimizer, as in "η = 0.01".
-pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
+/// Returns the keys of an optimizer's settings with their texts, such as "η = 0.01".
+pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<(&'static str, String)> {
     let value = |key: &str, value: f64| match rated.rule.choice(key) {
         Some(choice) => choice.label.to_owned(),
         None => number_text(value),
     };
     let others = rated.rule.hyperparameters();
-    let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
+    let others = others.map(|(of, number)| (of.key, of.parameter().with(value(of.key, number))));
     let rate = LEARNING_RATE.with(number_text(rated.learning_rate.get()));
     let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
-    [rate, schedule].into_iter().chain(others).collect()
+    [(LEARNING_RATE.key, rate), ("schedule", schedule)].into_iter().chain(others).collect()
 }
 
 /// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".

@@ -14,7 +14,7 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use self::plan::{FigureComputer, Plan, Source};
-use super::plots::{LogAxis, log_axis, metric, run_plots};
+use super::plots::{LogAxis, check_known, log_axis, metric, run_plots};
 use super::{Failure, one_of, say};
 use crate::figure::{Figure, FigureError, Format, Options, Svg};
 
@@ -112,11 +112,11 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
             name.display()
         )));
     }
-    if !args.plots.is_empty() && !plan.shows_a_landscape() {
-        return Err(Failure::BadInput(anyhow!(
-            "--plots is for landscapes, and {} is none; leave it out",
-            name.display()
-        )));
+    if !args.plots.is_empty() {
+        let landscape = plan.landscape().ok_or_else(|| {
+            Failure::BadInput(anyhow!("--plots is for landscapes, and {} is none; leave it out", name.display()))
+        })?;
+        check_known(&args.plots, landscape)?;
     }
     if !args.beside.is_empty() && !plan.shows_a_landscape() {
         return Err(Failure::BadInput(anyhow!(

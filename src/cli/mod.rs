@@ -23,6 +23,7 @@ mod simulate;
 mod sweep;
 mod train;
 
+use std::ffi::OsStr;
 use std::io;
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
@@ -34,7 +35,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::terminal_escape::visible_lines;
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset};
 
 use self::output::say;
 
@@ -246,6 +247,22 @@ fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + C
 fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
     let value = move |text: String| *all.iter().find(|value| name(**value) == text).expect("its name is listed");
     PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
+}
+
+/// Loads a preset of a landscape, with the changes of `--set`.
+fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<LandscapePreset, Failure> {
+    let preset = Library::open().load(name).map_err(Failure::bad_input)?.preset;
+    if !matches!(preset, Preset::Landscape(_)) {
+        let name = name.display().to_string();
+        let (kind, command) = (preset.kind(), preset.command(&name));
+        return Err(Failure::BadInput(anyhow::anyhow!(
+            "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
+        )));
+    }
+    match changed(&preset, settings)? {
+        Preset::Landscape(preset) => Ok(preset),
+        _ => unreachable!("a preset with another value of a field is of the same kind"),
+    }
 }
 
 /// Returns the preset with the changes of `--set`. If a rule replaces another, prints which hyperparameters are new.

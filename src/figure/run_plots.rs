@@ -37,7 +37,7 @@ impl RunPlots {
 
 impl Figure {
     /// Returns a figure of the plots of a run, as far as it has been run. Marks show where a setting was changed, with
-    /// the changes below.
+    /// the changes below. A metric that the landscape of the preset's own run lacks has no plot.
     pub fn run_plots(trajectories: &Trajectories, plots: &RunPlots) -> Figure {
         let runs = trajectories.curves(plots.log_steps);
         let scale = plots.horizontal();

@@ -6,6 +6,7 @@ use valleyscope_engine::simulation::{
 };
 use valleyscope_experiments::preset::{LETTERS, LandscapePreset, Preset, planned_steps, titles_side_by_side};
 use valleyscope_experiments::view::ViewSettings;
+
 /// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
 /// The largest number of points of a path; of longer runs every second step is kept, or every third, and so on.
@@ -114,7 +115,7 @@ impl Trajectories {
     }
 
     /// Returns the specification of the preset's own run, with the settings in force now.
-    pub(super) fn spec(&self) -> &SimulationSpec {
+    pub fn spec(&self) -> &SimulationSpec {
         self.runs[0].spec()
     }
 

@@ -9,6 +9,7 @@ use valleyscope_experiments::view::ticks::Ticks;
 use valleyscope_experiments::view::{AutoScale, Colormap, SymLog, ViewSettings, Viewport};
 
 use super::LessonPageError;
+use super::plan::StepPlan;
 use super::recording::{EnsembleRecording, Recording};
 use crate::figure::{ASPECT, Grid, against, around, encoded, pixel_rgb};
 
@@ -58,14 +59,20 @@ struct Bar {
 }
 
 impl Ground {
-    /// Returns the landscapes of some runs, each once.
-    pub(super) fn of(preset: &LandscapePreset, runs: &[Recording]) -> Result<Vec<Ground>, LessonPageError> {
+    /// Returns the landscapes of some runs, each once. Those that a step shows side by side have the same axes and
+    /// colours.
+    pub(super) fn of(
+        preset: &LandscapePreset,
+        steps: &[StepPlan],
+        runs: &[Recording],
+    ) -> Result<Vec<Ground>, LessonPageError> {
+        let groups = groups(steps);
         let mut grounds: Vec<Ground> = Vec::new();
         for run in runs {
             let spec = run.plan.spec.landscape;
             if grounds.iter().all(|ground| ground.spec != spec) {
-                let alike = runs.iter().filter(|other| other.plan.spec.landscape == spec);
-                grounds.push(Ground::under(preset, spec, &alike.collect::<Vec<_>>())?);
+                let group = groups.iter().find(|group| group.contains(&spec)).expect("a step shows each run");
+                grounds.push(Ground::in_group(preset, spec, group, runs)?);
             }
         }
         Ok(grounds)
@@ -77,10 +84,17 @@ impl Ground {
         grounds.iter().position(is_it).expect("each run has a ground")
     }
 
-    fn under(preset: &LandscapePreset, spec: LandscapeSpec, runs: &[&Recording]) -> Result<Ground, LessonPageError> {
+    /// Returns a landscape with the axes and colours of a group.
+    fn in_group(
+        preset: &LandscapePreset,
+        spec: LandscapeSpec,
+        group: &[LandscapeSpec],
+        runs: &[Recording],
+    ) -> Result<Ground, LessonPageError> {
         let view = preset.view.clone().unwrap_or_default();
         let start = preset.simulation.start;
-        let paths = runs.iter().flat_map(|run| run.ensembles.iter().map(EnsembleRecording::paths));
+        let shown = runs.iter().filter(|run| group.contains(&run.plan.spec.landscape));
+        let paths = shown.flat_map(|run| run.ensembles.iter().map(EnsembleRecording::paths));
         // A view that does not follow the particles keeps its camera.
         let camera = view.camera.filter(|_| !view.follow);
         let camera = camera.unwrap_or_else(|| around(paths, [start.x.get(), start.y.get()], start.spread.get()));
@@ -88,7 +102,9 @@ impl Ground {
         let [x, y] = [0, 1].map(|side| [camera.center[side] - half[side], camera.center[side] + half[side]]);
         let landscape = spec.landscape();
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
-        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&[(&landscape, viewport)]));
+        let landscapes: Vec<Landscape> = group.iter().map(LandscapeSpec::landscape).collect();
+        let views: Vec<(&Landscape, Viewport)> = landscapes.iter().map(|landscape| (landscape, viewport)).collect();
+        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&views));
         Ok(Ground {
             spec,
             x,
@@ -108,6 +124,23 @@ impl Ground {
             },
         })
     }
+}
+
+/// Returns the landscapes in groups: those that a step shows side by side are in the same one.
+fn groups(steps: &[StepPlan]) -> Vec<Vec<LandscapeSpec>> {
+    let mut groups: Vec<Vec<LandscapeSpec>> = Vec::new();
+    for step in steps {
+        let mut group: Vec<LandscapeSpec> = Vec::new();
+        let shown = step.panes.iter().map(|pane| pane.spec.landscape);
+        let known = groups.extract_if(.., |known| shown.clone().any(|spec| known.contains(&spec)));
+        for spec in known.flatten().chain(shown.clone()) {
+            if !group.contains(&spec) {
+                group.push(spec);
+            }
+        }
+        groups.push(group);
+    }
+    groups
 }
 
 /// Returns a colour as in style sheets.

@@ -14,6 +14,8 @@ use super::record::{self, Next};
 /// The most tags of a run, and the most points of all tags.
 const MOST_TAGS: usize = 256;
 const MOST_POINTS: usize = 20_000_000;
+/// The most bytes of a tag, and of the title of one.
+const LONGEST_TAG: usize = 4096;
 /// The deepest folder below the named one in which event files are looked for.
 const DEEPEST: usize = 8;
 
@@ -24,8 +26,34 @@ pub struct Scalars {
     pub tags: BTreeMap<String, BTreeMap<u64, (f64, f64)>>,
     /// The titles of tags that have one.
     pub titles: BTreeMap<String, String>,
-    /// Descriptions of what could not be read; the points before it are here.
-    pub damage: Vec<String>,
+    /// What could not be read; the points before it are here.
+    pub damage: Damage,
+}
+
+/// Descriptions of what could not be read: the first ones, and the number of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Damage {
+    first: Vec<String>,
+    count: u64,
+}
+
+impl Damage {
+    /// The most descriptions that are kept.
+    const MOST_NAMED: usize = 10;
+
+    fn push(&mut self, description: String) {
+        self.count += 1;
+        if self.first.len() < Self::MOST_NAMED {
+            self.first.push(description);
+        }
+    }
+
+    /// Returns the descriptions, the last of which is the number of those that are not named.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let more = self.count - self.first.len() as u64;
+        let rest = (more > 0).then(|| format!("{more} more records could not be read"));
+        self.first.iter().cloned().chain(rest)
+    }
 }
 
 /// Why a folder of event files cannot be read.
@@ -100,6 +128,11 @@ fn read_file(path: &Path, scalars: &mut Scalars, points: &mut usize) -> Result<(
     for number in 1_u64.. {
         let bytes = match record::read(&mut file).map_err(failed)? {
             Next::Record(bytes) => bytes,
+            Next::Long(bytes) => {
+                let megabytes = bytes as f64 / 1e6;
+                scalars.damage.push(format!("record {number} of {name} has {megabytes:.1} MB and was not read"));
+                continue;
+            }
             Next::End => break,
             Next::Cut => {
                 scalars.damage.push(format!("{name} ends within its record {number}"));
@@ -117,6 +150,11 @@ fn read_file(path: &Path, scalars: &mut Scalars, points: &mut usize) -> Result<(
         let (Some(What::Summary(summary)), Ok(step)) = (event.what, u64::try_from(event.step)) else { continue };
         for value in summary.value {
             let Some(scalar) = value.scalar() else { continue };
+            if value.tag.len() > LONGEST_TAG {
+                let bytes = value.tag.len();
+                scalars.damage.push(format!("a tag in record {number} of {name} has {bytes} bytes and was left out"));
+                continue;
+            }
             if !scalars.tags.contains_key(&value.tag) && scalars.tags.len() == MOST_TAGS {
                 return Err(too_much(MOST_TAGS, "tags"));
             }
@@ -124,8 +162,8 @@ fn read_file(path: &Path, scalars: &mut Scalars, points: &mut usize) -> Result<(
             if *points > MOST_POINTS {
                 return Err(too_much(MOST_POINTS, "points"));
             }
-            let title = value.metadata.map(|metadata| metadata.display_name).filter(|title| !title.is_empty());
-            if let Some(title) = title {
+            let title = value.metadata.map(|metadata| metadata.display_name);
+            if let Some(title) = title.filter(|title| (1..=LONGEST_TAG).contains(&title.len())) {
                 scalars.titles.insert(value.tag.clone(), title);
             }
             scalars.tags.entry(value.tag).or_default().insert(step, (event.wall_time, scalar));

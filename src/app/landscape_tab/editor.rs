@@ -241,11 +241,15 @@ impl LandscapeEditor {
     /// [`go_to_step`]: LandscapeEditor::go_to_step
     pub(super) fn edit_lesson(&mut self, edit: impl FnOnce(&mut LessonDraft) -> usize) -> Result<(), SettingError> {
         let mut draft = self.draft.clone();
+        let had_beside = draft.lesson.has_beside();
         draft.document.spec = draft.lesson.under(&draft.document.spec);
         let step = edit(&mut draft.lesson);
         let shown = if draft.lesson.steps.is_empty() { Ok(()) } else { draft.go_to(step) };
         if shown.is_err() {
             draft.lesson_step = step;
+        }
+        if had_beside && !draft.lesson.has_beside() {
+            draft.document.beside.clear();
         }
         self.change(|editor| editor.draft = draft);
         shown

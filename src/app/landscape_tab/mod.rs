@@ -160,6 +160,10 @@ impl Tab for LandscapeTab {
         &self.editor
     }
 
+    fn unfinished_exports(&self) -> Vec<String> {
+        self.exports.unfinished().map(str::to_owned).chain(self.figure_export.unfinished()).collect()
+    }
+
     fn editor_mut(&mut self) -> &mut dyn AnyEditor {
         &mut self.editor
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision};
@@ -167,7 +168,17 @@ impl Plan {
 
     /// Returns whether the figure is a landscape with trajectories.
     pub(super) fn shows_a_landscape(&self) -> bool {
-        matches!(self, Plan::Simulate(_) | Plan::There(Source::Trajectories(_)))
+        self.landscape().is_some()
+    }
+
+    /// Returns the landscape whose trajectories are drawn; none for another figure.
+    pub(super) fn landscape(&self) -> Option<&LandscapeSpec> {
+        match self {
+            Plan::Simulate(trajectories) | Plan::There(Source::Trajectories(trajectories)) => {
+                Some(&trajectories.spec().landscape)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the figure's source before anything is computed.

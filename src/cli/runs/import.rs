@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::terminal_escape::visible;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{
     Better, Event, EventRecord, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, RunFolder, Started,
@@ -34,7 +35,7 @@ pub(super) fn run(place: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure
 
 fn import(place: &RunsLocation, folder: &Path) -> Result<(), Failure> {
     let scalars = read_folder(folder).map_err(Failure::bad_input)?;
-    for damage in &scalars.damage {
+    for damage in scalars.damage.lines() {
         say(format_args!("{}: {damage}", folder.display()));
     }
     let imported = Imported::new(&scalars);
@@ -45,7 +46,8 @@ fn import(place: &RunsLocation, folder: &Path) -> Result<(), Failure> {
     let title = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let title = title.unwrap_or_else(|| "imported".to_owned());
     let lines = imported.lines(&title);
-    let config = format!("// The scalars of {}: no preset, so this run cannot be resumed.\n", folder.display());
+    let source = visible(&folder.to_string_lossy()).into_owned();
+    let config = format!("// The scalars of {source}: no preset, so this run cannot be resumed.\n");
     let run = RunFolder::make(&place.folder, &title, |run| {
         write_file(&run.config(), Overwrite::No, config.as_bytes()).with_context(|| cannot_write(&run.config()))?;
         write_file(&run.events(), Overwrite::No, lines.as_bytes()).with_context(|| cannot_write(&run.events()))

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
+use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node};
@@ -256,6 +257,14 @@ impl App {
         let dropped = Dropped(path.to_owned());
         self.harness.input_mut().dropped_files.push(std::sync::Arc::new(dropped));
         self.harness.step();
+    }
+
+    /// Requests the closing of the window, as its button does; returns the app's viewport commands.
+    pub fn close(&mut self) -> Vec<ViewportCommand> {
+        let viewport = self.harness.input_mut().viewports.get_mut(&ViewportId::ROOT).expect("there is a window");
+        viewport.events.push(ViewportEvent::Close);
+        self.harness.step();
+        self.harness.output().viewport_output[&ViewportId::ROOT].commands.clone()
     }
 
     /// Writes a file into the test's folder.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eframe::App as _;
 use egui::accesskit::Role;
-use egui::{Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
+use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::figure::optimizer_colors;
 use valleyscope_engine::sweep::Metric;
@@ -423,14 +423,6 @@ fn a_landscape_of_a_pixel_has_the_colours_of_its_diagram() {
     assert_eq!(shown, colors);
 }
 
-/// Requests the closing of the window, as its button does; returns the app's viewport commands.
-fn close(app: &mut App) -> Vec<ViewportCommand> {
-    let viewport = app.harness.input_mut().viewports.get_mut(&ViewportId::ROOT).expect("there is a window");
-    viewport.events.push(ViewportEvent::Close);
-    app.harness.step();
-    app.harness.output().viewport_output[&ViewportId::ROOT].commands.clone()
-}
-
 fn computed_and_dear(preset: &str) -> App {
     let begin = Begin { preset: Some(preset), worth_asking: Some(Duration::ZERO), ..Begin::default() };
     let mut app = App::begin(begin);
@@ -443,7 +435,7 @@ fn computed_and_dear(preset: &str) -> App {
 #[test]
 fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
     let mut app = computed_and_dear(SMALL);
-    assert!(close(&mut app).contains(&ViewportCommand::CancelClose));
+    assert!(app.close().contains(&ViewportCommand::CancelClose));
     app.settle();
     assert!(app.shows("Quit and drop a phase diagram?") && app.shows("5 × 4 pixels, 1 s: Small"));
     app.harness.key_press(Key::Escape);
@@ -458,17 +450,17 @@ fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
     app.until("the sweep to end", |app| !app.state().phase().is_running());
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Q);
     app.harness.step();
-    assert!(close(&mut app).contains(&ViewportCommand::CancelClose));
+    assert!(app.close().contains(&ViewportCommand::CancelClose));
     app.settle();
     assert!(app.shows("Quit and drop 2 phase diagrams?"));
     app.button("Quit");
-    assert!(!close(&mut app).contains(&ViewportCommand::CancelClose), "it was answered");
+    assert!(!app.close().contains(&ViewportCommand::CancelClose), "it was answered");
 }
 
 #[test]
 fn an_exported_diagram_is_dropped_without_a_question() {
     let mut app = computed_and_dear(SMALL);
-    close(&mut app);
+    app.close();
     app.settle();
     app.button("Export…");
     app.until("the question where it goes", |app| {
@@ -478,14 +470,14 @@ fn an_exported_diagram_is_dropped_without_a_question() {
     app.type_path(&path);
     app.until("the file", |app| app.shows("Saved "));
     assert!(!app.shows("Quit and drop"));
-    assert!(!close(&mut app).contains(&ViewportCommand::CancelClose));
+    assert!(!app.close().contains(&ViewportCommand::CancelClose));
     assert!(path.exists());
 }
 
 #[test]
 fn a_quickly_computed_diagram_is_dropped_without_a_question() {
     let mut app = computed(SMALL);
-    assert!(!close(&mut app).contains(&ViewportCommand::CancelClose));
+    assert!(!app.close().contains(&ViewportCommand::CancelClose));
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub use changed::{description as changed_description, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
 pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
-pub use lesson_draft::LessonDraft;
+pub use lesson_draft::{BesideMisfit, LessonDraft};
 pub use library::{Library, Loaded, PresetSource, UserPreset};
 
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
