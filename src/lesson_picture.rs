@@ -9,11 +9,14 @@ use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::sweep::{Backend, Diagram, Precision, SweepJob, SweepWork};
 use valleyscope_experiments::preset::{LandscapePreset, LessonFigure, Preset, SweepPreset, built_ins};
 
-use crate::figure::{Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
+use crate::figure::{COLUMN_MM, Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
 use crate::result::SweepResult;
 
 /// The largest number of particles of each optimizer.
 const PARTICLES: u64 = 10;
+
+/// The font size of a figure as wide as a column of a journal, in points. It is read on a screen, from a distance.
+const FONT_SIZE: f64 = 10.5;
 
 /// The reason why a figure has no picture.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -77,7 +80,9 @@ impl ComputedFigure {
             Some(point) => self.0.clone().with_point(point),
             None => self.0.clone(),
         };
-        let options = Options { width_mm: figure.usual_width_mm(), ..Options::default() };
+        let width_mm = figure.usual_width_mm();
+        let font_size = FONT_SIZE * (width_mm / COLUMN_MM).sqrt();
+        let options = Options { width_mm, font_size, ..Options::default() };
         figure.render(&options)?.to_png(dpi)
     }
 }

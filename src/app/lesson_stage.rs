@@ -15,6 +15,8 @@ use crate::lesson_picture::{ComputedFigure, alternative_text, title_of};
 
 /// Dots per inch of pictures, which are enlarged on large screens.
 const DPI: f64 = 250.0;
+/// The distance of the lines of an update rule, in points.
+const LINE_GAP: f32 = 2.0;
 /// The least height of a picture, in points.
 const LEAST_PICTURE: f32 = 120.0;
 
@@ -113,7 +115,20 @@ impl LessonStage {
         self.computed.retain(|(name, _)| wanted.iter().any(|figure| figure.name == *name));
     }
 
-    /// Returns the share of the height that a step takes above plots.
+    /// Returns the height that a step takes above plots in a presentation: that of its update rule, and a share of
+    /// `available` for its figure.
+    pub(super) fn presented_height(ui: &Ui, step: &LessonStep, spec: &SimulationSpec, available: f32) -> f32 {
+        let rule = |id| Some(spec.optimizers.iter().find(|it| it.id == id)?.rule.rule);
+        let lines = step.formula.and_then(rule).map_or(0, |rule| {
+            // With the line of the name, and the space below.
+            formulas_from_gradient(&spec.noise.kind(), rule).len() + 2
+        });
+        let line = ui.text_style_height(&egui::TextStyle::Body) + LINE_GAP;
+        let figure = if step.figure.is_some() { 0.55 * available } else { 0.0 };
+        (lines as f32 * line + figure).min(0.75 * available)
+    }
+
+    /// Returns the share of the height that a step takes above plots at first.
     pub(super) fn share(step: &LessonStep) -> f32 {
         match (&step.formula, &step.figure) {
             (Some(_), None) => 0.48,
@@ -191,7 +206,7 @@ fn update_rule(ui: &mut Ui, spec: &SimulationSpec, id: u32, has_meanings: bool) 
     let (Some(optimizer), Some(name)) = (spec.optimizers.iter().find(|it| it.id == id), spec.name_of(id)) else {
         return;
     };
-    ui.spacing_mut().item_spacing.y = 2.0;
+    ui.spacing_mut().item_spacing.y = LINE_GAP;
     ui.label(RichText::new(format!("A step of {name}")).strong());
     let rule = optimizer.rule.rule;
     for (formula, meaning) in formulas_from_gradient(&spec.noise.kind(), rule) {

@@ -125,7 +125,9 @@ fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots
             Some((means, curve.band.iter().map(|[_, low, high]| [*low, *high]).reduce(union)))
         })
         .collect();
-    let vertical = CurveAxis { label: info.title.into_owned(), scale, range: with_margin(&extents) };
+    let range = with_margin(&extents);
+    let range = if scale == AxisScale::Linear { metric.range(range) } else { range };
+    let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
     CurvePlot { vertical, curves }
 }
 

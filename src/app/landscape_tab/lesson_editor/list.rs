@@ -49,7 +49,11 @@ impl LandscapeTab {
                 let entry =
                     Button::selectable(index == step, text).truncate().min_size(vec2(ui.available_width(), 0.0));
                 let name = format!("Edit step {}{}", index + 1, if is_wrong { ", which has an error" } else { "" });
-                if ui.add(entry.corner_radius(CornerRadius::same(3))).accessible_name(name).clicked() {
+                let entry = ui.add(entry.corner_radius(CornerRadius::same(3))).accessible_name(name);
+                if index == step && self.lesson_editor.listed.replace(step) != Some(step) {
+                    entry.scroll_to_me(None);
+                }
+                if entry.clicked() {
                     requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(index)));
                 }
             }

@@ -27,6 +27,8 @@ const TWO_COLUMNS: f32 = 620.0;
 #[derive(Default)]
 pub(super) struct LessonEditor {
     pub is_open: bool,
+    /// The step to which the list was scrolled.
+    listed: Option<usize>,
 }
 
 /// The present state of the window, which a step can take over.

@@ -39,7 +39,7 @@ impl LandscapeTab {
         let spec = &mut self.editor.draft.document.spec;
         run(ui, lesson, step, &mut spec.steps);
         plots(ui, &mut lesson.steps[step].show, present);
-        if view(ui, &mut lesson.steps[step].view, &present.view) {
+        if view(ui, step, &mut lesson.steps[step].view, &present.view) {
             self.editor.draft.document.view = lesson.view_at(step).unwrap_or_else(|| present.view.clone());
         }
     }
@@ -53,7 +53,7 @@ fn settings(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, present: &Presen
         let before = before.and_then(Result::ok).unwrap_or_else(|| lesson.simulation.clone());
         let now = lesson.simulation_at(step).unwrap_or_else(|_| before.clone());
         if lesson.steps[step].set.is_empty() {
-            ui.weak("as in the step before");
+            ui.weak(as_before(step));
         }
         for (index, setting) in lesson.steps[step].set.iter().enumerate() {
             ui.horizontal(|ui| {
@@ -161,8 +161,13 @@ fn plots(ui: &mut Ui, show: &mut Vec<DiagnosticMetric>, present: &Present) {
     });
 }
 
+/// Returns the words for what a step, counted from 0, leaves as it is.
+fn as_before(step: usize) -> &'static str {
+    if step == 0 { "as in the preset" } else { "as in the step before" }
+}
+
 /// Shows whether a step has a view of its own. Returns whether that was changed.
-fn view(ui: &mut Ui, own: &mut Option<ViewSettings>, present: &ViewSettings) -> bool {
+fn view(ui: &mut Ui, step: usize, own: &mut Option<ViewSettings>, present: &ViewSettings) -> bool {
     let mut is_changed = false;
     row(ui, "View", |ui| {
         ui.horizontal_wrapped(|ui| {
@@ -177,7 +182,7 @@ fn view(ui: &mut Ui, own: &mut Option<ViewSettings>, present: &ViewSettings) -> 
                     is_changed = true;
                 }
                 Some(_) => {}
-                None => _ = ui.weak("as in the step before"),
+                None => _ = ui.weak(as_before(step)),
             }
         });
     });
