@@ -7,6 +7,7 @@ mod animate;
 mod app;
 mod beside;
 mod data;
+mod differences;
 pub mod doctor;
 mod figure;
 mod interrupt;
@@ -54,7 +55,7 @@ struct Cli {
 enum Command {
     /// Open the app, as without a command
     App(app::AppArgs),
-    /// List, print or check presets
+    /// List, print, compare or check presets
     #[command(subcommand)]
     Presets(presets::PresetsCommand),
     /// List the optimizers, or show the formulas and hyperparameters of one
@@ -106,7 +107,7 @@ enum Command {
     /// The run is a folder, and the training does not depend on this command. Ctrl-C stops it with a checkpoint, from
     /// which --resume continues, also after a crash. `valleyscope runs` shows all runs.
     Train(train::TrainArgs),
-    /// List, show, watch, stop, check, export and evaluate trainings
+    /// List, show, compare, watch, stop, check, export and evaluate trainings
     ///
     /// A run is a folder. These commands read it while it is written or after it has been copied.
     Runs(runs::RunsArgs),

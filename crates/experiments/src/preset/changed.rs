@@ -48,10 +48,16 @@ impl Preset {
     }
 
     /// Returns the values without fields of their own, with their paths in the file.
-    pub(super) fn leaves(&self) -> Vec<(String, String)> {
+    pub(crate) fn leaves(&self) -> Vec<(String, String)> {
         let text = self.to_ron();
         let leaves = Outline::of(&text).leaves().into_iter();
         leaves.map(|(path, value)| (path, value.to_owned())).collect()
+    }
+
+    /// Returns the text of the field at a path, if the file has it.
+    pub(crate) fn field_text(&self, path: &str) -> Option<String> {
+        let text = self.to_ron();
+        Some(text[Outline::of(&text).exact(path)?].to_owned())
     }
 }
 
