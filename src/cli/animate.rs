@@ -132,7 +132,8 @@ mod with_app {
 
     fn preset(args: &AnimateArgs) -> Result<LandscapePreset, Failure> {
         let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
-        let Preset::Landscape(preset) = changed(&loaded.preset, &args.set)? else {
+        let changed = changed(&loaded.preset, &args.set)?.as_changed_from(&loaded.preset);
+        let Preset::Landscape(preset) = changed else {
             let name = args.preset.display().to_string();
             let (kind, command) = (loaded.preset.kind(), loaded.preset.command(&name));
             return Err(Failure::BadInput(anyhow!(

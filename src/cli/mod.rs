@@ -253,15 +253,20 @@ fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str)
 fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Failure> {
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let changed = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow::anyhow!("--set {error}")))?;
+    say_replaced_rules(preset, &changed);
+    Ok(changed)
+}
+
+/// Prints which hyperparameters are new where a rule of a preset replaces another, each text once.
+fn say_replaced_rules(preset: &Preset, changed: &Preset) {
     let mut said = Vec::new();
-    for ((before, old_rate), (after, rate)) in rules(preset).into_iter().zip(rules(&changed)) {
+    for ((before, old_rate), (after, rate)) in rules(preset).into_iter().zip(rules(changed)) {
         let text = after.replacement(&before, rate == old_rate);
         if after.kind() != before.kind() && !said.contains(&text) {
             say(format_args!("{text}"));
             said.push(text);
         }
     }
-    Ok(changed)
 }
 
 /// Returns the rules of a preset, with their learning rates where they have one each.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use valleyscope_engine::optimizer::{Marker, markers};
+use valleyscope_engine::optimizer::{Marker, ShownSetting, markers};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, marks_at};
@@ -250,10 +250,10 @@ fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figu
         let rule = optimizer.rule.rule;
         let gradient = (gradient_formula(&spec.noise.kind(), &rule), GRADIENT_MEANING);
         let of_step = formulas(rule).into_iter().map(|formula| (formula.rule, formula.meaning));
-        let settings = optimizer.rule.shown_settings().into_iter().map(|setting| setting.words);
+        let settings = optimizer.rule.shown_settings().into_iter().filter_map(ShownSetting::said);
         OptimizerInStep {
             name,
-            settings: settings.filter(|words| !words.is_empty()).collect(),
+            settings: settings.collect(),
             formulas: std::iter::once(gradient).chain(of_step).collect(),
         }
     });

@@ -219,7 +219,8 @@ fn wrapped(ui: &Ui, text: String) -> Arc<Galley> {
     ui.painter().layout_job(job)
 }
 
-/// Lists the differences between two diagrams, after a colon; empty without any.
+/// Lists the differences between two diagrams that the title of the first does not name, after a colon; empty without
+/// any.
 fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
     // Maps are drawn by the displayed metric, whatever they were computed for.
     let other_spec = SweepSpec { metric: this.spec().metric, ..(**other.spec()).clone() };
@@ -227,6 +228,8 @@ fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
     if this.precision != other.precision {
         all.insert(0, this.precision.name().to_owned());
     }
+    let title = this.title();
+    all.retain(|words| !title.contains(words));
     if all.is_empty() { String::new() } else { format!(": {}", in_short(&all)) }
 }
 

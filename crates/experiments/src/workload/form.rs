@@ -108,7 +108,8 @@ impl<'a> Field<'a> {
         const SHARD: &str = "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step \
             each element by itself.";
         let several = processes.get() > 1;
-        let shard = several.then(|| Field::new("Divide memory", SHARD, Value::Switch(shard_optimizer)).at("shard_optimizer"));
+        let shard =
+            several.then(|| Field::new("Divide memory", SHARD, Value::Switch(shard_optimizer)).at("shard_optimizer"));
         let processes = Field::whole("Processes", PROCESSES, processes).at("processes");
         std::iter::once(processes).chain(shard).collect()
     }

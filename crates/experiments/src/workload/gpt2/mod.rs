@@ -172,6 +172,9 @@ impl RunSpec for Gpt2Spec {
         with_smaller_batches: " with more accumulation",
     };
 
+    const OPTIONAL_FIELDS: &'static [(&'static str, &'static str)] =
+        &[("clip", "no clip"), ("init_from", "initial weights of its own")];
+
     fn common(&self) -> Common<'_> {
         Common {
             name: self.name.as_deref(),
