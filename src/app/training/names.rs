@@ -336,6 +336,45 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_a_given_name_are_told_apart_by_what_differs_among_them() {
+        let [weak, strong] = [0.1, 0.2].map(|omega| {
+            let rule = RuleSpec::in_training(RuleKind::Focus).with("weight_decay", omega).expect("a weight decay");
+            CurveFacts { is_named: true, optimizer: "FOCUS, η 6e-4".to_owned(), ..of_rule(rule, "x") }
+        });
+        let adam = of_rule(RuleSpec::in_training(RuleKind::Adam), "y");
+        assert_eq!(names(&[weak.clone(), adam.clone()]), ["FOCUS, η 6e-4", "Adam"]);
+        assert_eq!(names(&[weak, strong, adam]), ["FOCUS, η 6e-4, ω 0.1", "FOCUS, η 6e-4, ω 0.2", "Adam"]);
+    }
+
+    #[test]
+    fn a_default_is_named_beside_another_value() {
+        let plain = RuleSpec::in_training(RuleKind::Sgd);
+        let nesterov = plain.with("form", 1.0).expect("a form");
+        assert_eq!(
+            names(&[of_rule(plain, "x"), of_rule(nesterov, "y")]),
+            ["SGD, momentum heavy ball", "SGD, Nesterov"]
+        );
+        assert_eq!(names(&[of_rule(plain, "x")]), ["SGD"]);
+    }
+
+    #[test]
+    fn settings_that_do_not_affect_learning_are_named_before_a_folder() {
+        let of_device = |device: &str, folder: &str| CurveFacts {
+            bookkeeping: vec![ShownSetting {
+                is_usual: false,
+                ..ShownSetting::new("device", format!("device {device}"))
+            }],
+            ..of_rule(RuleSpec::in_training(RuleKind::Adam), folder)
+        };
+        assert_eq!(
+            names(&[of_device("Cpu", "x"), of_device("Cuda(0)", "y")]),
+            ["Adam, device Cpu", "Adam, device Cuda(0)"]
+        );
+        let three = [of_device("Cpu", "x"), of_device("Cuda(0)", "y"), of_device("Cpu", "z")];
+        assert_eq!(names(&three), ["Adam, device Cpu, x", "Adam, device Cuda(0)", "Adam, device Cpu, z"]);
+    }
+
+    #[test]
     fn curves_without_a_title_are_called_by_their_optimizer_and_what_differs() {
         let one = facts("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
         let other = facts("", ["Adam", "η 0.1", "batch 8", "seed 1"], "y");

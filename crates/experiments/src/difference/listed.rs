@@ -55,6 +55,8 @@ impl ListedSetting {
 const LISTS: [&str; 2] = ["optimizers", "runs"];
 /// The fields that are a single setting each, as they have thousands of values.
 const WHOLE: [&str; 2] = ["lesson", "changes"];
+/// The value of a field that is not given.
+const NONE: &str = "None";
 /// The fields in words, which are no settings.
 const WORDS: [&str; 3] = ["version", "title", "description"];
 
@@ -68,7 +70,7 @@ impl Preset {
             let field = path.split(['.', '[']).next().unwrap_or_default();
             let path =
                 ["simulation.", "sweep.", "scan."].iter().find_map(|start| path.strip_prefix(start)).unwrap_or(&path);
-            if WORDS.contains(&field) || WHOLE.contains(&field) {
+            if WORDS.contains(&field) || WHOLE.contains(&field) || value == NONE {
                 continue;
             }
             let (owner, path) = self.owner_of(path);

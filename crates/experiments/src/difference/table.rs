@@ -132,11 +132,12 @@ fn row(found: &[Option<&ListedSetting>], owner: Option<String>) -> Option<Differ
     if values.iter().all(|value| *value == values[0]) {
         return None;
     }
-    let label = match owner {
-        Some(owner) => format!("{owner}: {}", first.label),
-        None => first.label.clone(),
+    // A setting of the only run is named without the run, also for `--set`.
+    let (label, path) = match owner {
+        Some(owner) => (format!("{owner}: {}", first.label), first.full_path()),
+        None => (first.label.clone(), first.path.clone()),
     };
-    Some(DifferenceRow { label, path: first.full_path(), values })
+    Some(DifferenceRow { label, path, values })
 }
 
 fn distinct(columns: &[SettingColumn]) -> Vec<String> {
