@@ -3,7 +3,7 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use valleyscope_engine::optimizer::{RatedRule, Schedule};
+use valleyscope_engine::optimizer::{RatedRule, Schedule, ShownSetting};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{Change, Record, Setting, SimulationSpec};
@@ -228,8 +228,7 @@ pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<(&'static str, String)>
 
 /// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".
 fn words_of_schedule(schedule: &Schedule) -> String {
-    let numbers = schedule.shown_settings().into_iter().map(|setting| setting.words);
-    let numbers = numbers.filter(|words| !words.is_empty());
+    let numbers = schedule.shown_settings().into_iter().filter_map(ShownSetting::said);
     std::iter::once(schedule.decay.name().to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
 }
 

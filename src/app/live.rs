@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec, StepTrace};
+use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 
 use super::branches::{Branch, Branches};
@@ -236,6 +237,10 @@ pub enum Action {
     /// Shows the description of an optimizer.
     ShowOptimizer(RuleKind),
     ShowAbout,
+    /// Shows the settings in which runs, presets or diagrams differ.
+    ShowDifferences(Box<DifferenceTable>),
+    /// Asks for the presets to compare.
+    ComparePresets,
     Quit,
 }
 

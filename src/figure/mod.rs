@@ -37,7 +37,7 @@ mod xml;
 
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
-pub use difference::{as_changed, difference};
+pub use difference::{as_changed, difference, is_made_title};
 pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch, optimizer_colors};
 pub use run_plots::RunPlots;

@@ -1,6 +1,7 @@
 //! Settings in words and formulas.
 
 use serde::Serialize;
+use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
@@ -32,10 +33,10 @@ impl SettingsInWords {
         let parameters = spec.landscape.parameters().map(|(of, value)| of.parameter.with(number_text(value)));
         let enabled = spec.optimizers.iter().zip(spec.shown_names()).filter(|(optimizer, _)| optimizer.enabled);
         let optimizers = enabled.map(|(optimizer, name)| {
-            let settings = optimizer.rule.shown_settings().into_iter().map(|setting| setting.words);
+            let settings = optimizer.rule.shown_settings().into_iter().filter_map(ShownSetting::said);
             OptimizerInWords {
                 name,
-                settings: settings.filter(|words| !words.is_empty()).collect(),
+                settings: settings.collect(),
                 formulas: formulas_from_gradient(&spec.noise.kind(), optimizer.rule.rule),
             }
         });

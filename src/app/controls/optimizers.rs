@@ -6,7 +6,7 @@ use valleyscope_engine::optimizer::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec,
 };
 use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, states_other_settings};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 use valleyscope_experiments::view::copy_color;
 
@@ -16,7 +16,7 @@ use super::schedule::schedule;
 use super::slider::{Pins, SliderId};
 use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
-use crate::app::text_editor::{self, TextEditor, TextTab};
+use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
 use crate::app::theme;
 
 /// The button pressed on a card.
@@ -25,8 +25,7 @@ enum CardAction {
     AsText,
     Duplicate,
     Remove,
-    /// The rule was replaced; with a notice of the new settings.
-    RuleReplaced(String),
+    RuleReplaced,
 }
 
 /// Shows all cards, and below them the menu that adds an optimizer.
@@ -44,13 +43,17 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
             .flat_map(|snapshot| &snapshot.ensembles)
             .find(|ensemble| ensemble.optimizer == optimizer.id)
             .map_or(0, |ensemble| ensemble.sample.diverged);
-        let id = optimizer.id;
+        let (id, before) = (optimizer.id, optimizer.rule);
         let last = optimizer.enabled && only_one_enabled;
         let card = Card { name, run, room, removable: !only_one && !last, last_enabled: last, diverged };
         if let Some(press) = ui.push_id(("optimizer", id), |ui| card.show(ui, optimizer, pins)).inner {
             pressed = Some((index, press));
         }
         editor(id, name).show(ui.ctx(), &mut optimizer.rule.rule);
+        if optimizer.rule != before {
+            let RatedRule { rule, learning_rate, .. } = optimizer.rule;
+            optimizer.name.take_if(|name| states_other_settings(name, &rule, Some(learning_rate)));
+        }
     }
     match pressed {
         Some((index, CardAction::Remove)) => {
@@ -59,10 +62,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
         }
         Some((index, CardAction::Duplicate)) => duplicate(spec, index),
         Some((index, CardAction::AsText)) => as_text(ui, spec, index, requests),
-        Some((index, CardAction::RuleReplaced(notice))) => {
-            on_rule_replaced(spec, index);
-            requests.actions.push(Action::Notify(notice));
-        }
+        Some((index, CardAction::RuleReplaced)) => take_own_color(spec, index),
         Some((index, CardAction::Explain)) => {
             let kind = spec.optimizers[index].rule.rule.kind();
             requests.actions.push(Action::ShowOptimizer(kind));
@@ -120,11 +120,11 @@ impl Card<'_> {
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
             header.body_unindented(|ui| {
                 let body = ui.add_enabled_ui(optimizer.enabled, |ui| {
-                    let notice = replace_rule(ui, self.name, &mut optimizer.rule.rule);
+                    let is_replaced = choose_rule(ui, self.name, optimizer);
                     rule(ui, self.name, optimizer, self.run, pins);
-                    notice
+                    is_replaced
                 });
-                pressed = self.footer(ui, optimizer).or(body.inner.map(CardAction::RuleReplaced));
+                pressed = self.footer(ui, optimizer).or(body.inner.then_some(CardAction::RuleReplaced));
             });
         });
         pressed
@@ -207,21 +207,24 @@ fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
 }
 
-/// Shows the choice of the rule; returns a notice if it was replaced.
-fn replace_rule(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
-    let choice = ui.horizontal(|ui| {
+/// Shows the choice of the rule; returns whether it was replaced.
+fn choose_rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec) -> bool {
+    let name = format!("{owner}: rule");
+    let choice =
+        RuleChoice { tab: TextTab::Simulation, optimizer: optimizer.id, name: &name, usual: RuleSpec::on_plane };
+    let rule = &mut optimizer.rule.rule;
+    let menu = ui.horizontal(|ui| {
         ui.label("Rule")
             .on_hover_text("The update rule. A new one keeps the settings that both have, and restarts the run.");
-        text_editor::replace_rule(ui, &format!("{owner}: rule"), rule, RuleSpec::on_plane)
+        choice.menu(ui, rule)
     });
-    choice.inner
+    choice.note(ui, rule);
+    menu.inner
 }
 
-/// Gives an optimizer with a new rule a unique colour, and removes a name made from the old rule.
-fn on_rule_replaced(spec: &mut SimulationSpec, index: usize) {
-    let optimizer = &mut spec.optimizers[index];
-    optimizer.name = kept_name(optimizer.name.take());
-    let rgb = optimizer.rgb();
+/// Gives an optimizer with a new rule a unique colour.
+fn take_own_color(spec: &mut SimulationSpec, index: usize) {
+    let rgb = spec.optimizers[index].rgb();
     let others = spec.optimizers.iter().enumerate().filter(|(other, _)| *other != index);
     let taken: Vec<[u8; 3]> = others.map(|(_, other)| other.rgb()).collect();
     if taken.contains(&rgb) {

@@ -8,6 +8,7 @@ use super::picture::MapLook;
 use super::titled_diagram::TitledDiagram;
 use crate::app::figure_layout::FigureLayout;
 use crate::app::live::Action;
+use crate::app::save_preset::file_stem;
 use crate::figure::{Figure, Format, Map};
 use crate::result::write_table;
 
@@ -55,7 +56,7 @@ pub(super) struct MapFigure {
 /// Makes an export of a diagram; returns the request to save or copy it, or to report why it was not made.
 pub(super) fn export(titled: &TitledDiagram, look: MapLook, kind: ExportKind, layout: MapFigure) -> Action {
     let made = content(titled, look, kind, layout).and_then(|bytes| {
-        let suggested_name = format!("phase.{}", kind.extension());
+        let suggested_name = format!("{}.{}", file_stem(&titled.title()), kind.extension());
         Ok(match kind {
             ExportKind::Clipboard => Action::CopyImage(Arc::new(picture(&bytes)?)),
             ExportKind::Npz => Action::SaveDiagram { bytes, suggested_name, exported: titled.to_export() },

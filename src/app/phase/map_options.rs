@@ -6,12 +6,13 @@ use egui::text::LayoutJob;
 use egui::{Button, Color32, ComboBox, DragValue, Galley, Label, RichText, TextFormat, TextStyle, Ui, WidgetText};
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
+use super::differences::differences;
 use super::export::ExportKind;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
 use super::titled_diagram::TitledDiagram;
 use crate::app::figure_layout::stays_open;
-use crate::app::live::Requests;
+use crate::app::live::{Action, Requests};
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
 
 /// The largest width of a line in the menu of earlier diagrams, in points.
@@ -34,6 +35,7 @@ impl PhasePanel {
         ui.horizontal_wrapped(|ui| {
             self.export_menu(ui, requests);
             self.diagrams_menu(ui);
+            self.differences_button(ui, requests);
         });
         self.raw.bar(ui, &self.diagrams);
         if let Some(color_key) = self.picture.color_key.as_ref().filter(|color_key| !color_key.legend.is_empty()) {
@@ -113,7 +115,7 @@ impl PhasePanel {
                 for kept in &self.diagrams.kept {
                     let [rows, columns] = kept.diagram.spec().shape();
                     let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
-                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.preset.title);
+                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.title());
                     let difference = difference_in_short(kept, &self.diagrams.present);
                     let beside = wrapped(ui, format!("Beside: {label}{difference}"));
                     ui.horizontal(|ui| {
@@ -134,6 +136,18 @@ impl PhasePanel {
         .on_hover_text(help);
         if let Some(number) = back {
             self.show_kept(number);
+        }
+    }
+
+    /// Shows the button that lists the differences between the two diagrams side by side.
+    fn differences_button(&self, ui: &mut Ui, requests: &mut Requests) {
+        let beside = self.beside.and_then(|number| self.diagrams.kept(number));
+        let button = ui.add_enabled(beside.is_some(), Button::new("Differences"));
+        let button = button.on_hover_text("List the settings in which the two diagrams differ");
+        let button = button.on_disabled_hover_text("Choose a diagram to compare with first.");
+        if let (true, Some(beside)) = (button.clicked(), beside) {
+            let table = differences(&[&self.diagrams.present, beside]);
+            requests.actions.push(Action::ShowDifferences(Box::new(table)));
         }
     }
 
@@ -205,23 +219,17 @@ fn wrapped(ui: &Ui, text: String) -> Arc<Galley> {
     ui.painter().layout_job(job)
 }
 
-/// Lists the differences between two diagrams, followed after a colon by other changes of the preset; empty without
+/// Lists the differences between two diagrams that the title of the first does not name, after a colon; empty without
 /// any.
 fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
     // Maps are drawn by the displayed metric, whatever they were computed for.
-    let from = |other: &SweepSpec| {
-        let other = SweepSpec { metric: this.spec().metric, ..other.clone() };
-        difference(this.spec(), &other)
-    };
-    let mut all = from(other.spec());
+    let other_spec = SweepSpec { metric: this.spec().metric, ..(**other.spec()).clone() };
+    let mut all = difference(this.spec(), &other_spec);
     if this.precision != other.precision {
         all.insert(0, this.precision.name().to_owned());
     }
-    for changed in from(&this.preset.sweep) {
-        if !all.contains(&changed) {
-            all.push(changed);
-        }
-    }
+    let title = this.title();
+    all.retain(|words| !title.contains(words));
     if all.is_empty() { String::new() } else { format!(": {}", in_short(&all)) }
 }
 
@@ -236,7 +244,7 @@ pub(super) fn in_short(all: &[String]) -> String {
 
 /// Returns the title of a diagram that is compared with another.
 pub(super) fn title_against(this: &TitledDiagram, other: &TitledDiagram) -> String {
-    format!("{}{}", this.preset.title, difference_in_short(this, other))
+    format!("{}{}", this.title(), difference_in_short(this, other))
 }
 
 /// Lays out a colour and its name as one text, so that a narrow panel breaks the line between entries.

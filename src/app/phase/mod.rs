@@ -5,6 +5,7 @@ mod axes;
 mod axis_controls;
 mod controls;
 mod diagram_store;
+mod differences;
 mod export;
 mod map_options;
 mod map_view;

@@ -16,7 +16,7 @@ use crate::app::editor::{AnyEditor, Editor, EditorStatus, HistoryStep, PresetDra
 use crate::app::live::Requests;
 use crate::app::opened::OpenedContent;
 use crate::app::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset};
-use crate::figure::as_changed;
+use crate::figure::{as_changed, is_made_title};
 
 /// The settings under the controls, to restore in the next session.
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,7 +65,8 @@ impl Tab for PhasePanel {
 
     fn to_save(&self) -> PresetDraft {
         let draft = self.draft();
-        let is_own = self.editor.file().is_some();
+        // A title that the user has given stays.
+        let is_own = self.editor.file().is_some() && !is_made_title(&self.clean());
         let preset = if is_own { draft } else { as_changed((*self.clean()).clone(), draft.sweep) };
         self.editor.preset_draft(Preset::Sweep(preset))
     }

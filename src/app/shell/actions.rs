@@ -64,6 +64,8 @@ impl Valleyscope {
             Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
             Action::ShowOptimizer(kind) => self.dialogs.help.optimizer = Some(kind),
             Action::ShowAbout => self.dialogs.help.about = true,
+            Action::ShowDifferences(table) => self.dialogs.differences.open(*table),
+            Action::ComparePresets => self.dialogs.compare_presets.open(),
             Action::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
         }
     }

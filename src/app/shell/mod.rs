@@ -13,6 +13,8 @@ use egui::{Context, Ui};
 use valleyscope_experiments::preset::{Loaded, PresetSource};
 use valleyscope_runs::RunFolder;
 
+use super::compare_presets::ComparePresets;
+use super::differences::DifferencesWindow;
 use super::document::Document;
 use super::files::Files;
 use super::graphics::GraphicsFaults;
@@ -41,6 +43,8 @@ use crate::result::SweepResult;
 struct Dialogs {
     messages: Messages,
     help: Help,
+    compare_presets: ComparePresets,
+    differences: DifferencesWindow,
     files: Files,
     screenshots: Screenshots,
     save_preset: Option<SavePreset>,
@@ -48,7 +52,15 @@ struct Dialogs {
 
 impl Dialogs {
     fn new(messages: Messages, files: Files) -> Dialogs {
-        Dialogs { messages, help: Help::default(), files, screenshots: Screenshots::default(), save_preset: None }
+        Dialogs {
+            messages,
+            help: Help::default(),
+            compare_presets: ComparePresets::default(),
+            differences: DifferencesWindow::default(),
+            files,
+            screenshots: Screenshots::default(),
+            save_preset: None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ mod rule;
 
 pub(super) use editor::{TextEditor, TextTab};
 pub(super) use landscape::{gradient, landscape_as_text};
-pub(super) use rule::{replace_rule, rule_as_text};
+pub(super) use rule::{RuleChoice, rule_as_text};
 
 use std::ops::Range;
 

@@ -16,8 +16,12 @@ pub struct Summary {
     pub optimizer: String,
     /// The hyperparameters that differ from the rule's defaults, formatted.
     pub non_default_hyperparameters: Vec<String>,
-    /// The settings to be named where they differ from other runs'; empty where the run has a name of its own.
+    /// Whether the preset gives a name to the run.
+    pub is_named: bool,
+    /// The settings to be named where they differ from other runs'.
     pub shown: Vec<ShownSetting>,
+    /// The settings that do not affect learning, to be named where runs differ in nothing else.
+    pub bookkeeping: Vec<ShownSetting>,
     /// The name that distinguishes runs of its workload, if its config can be read.
     pub family: Option<&'static str>,
     /// The settings that distinguish it from the other runs; empty where they are not known.

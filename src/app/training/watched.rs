@@ -25,6 +25,7 @@ pub(super) struct Watched {
     config: Option<Preset>,
     key: Option<String>,
     shown: Vec<ShownSetting>,
+    bookkeeping: Vec<ShownSetting>,
     /// The last summary. Its settings in words are empty, as they depend on the other runs.
     summary: Option<Summary>,
     /// The files at that time, if the run changes only together with them.
@@ -49,11 +50,11 @@ impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
         let config = RunConfig::read(&run).ok().map(|config| config.preset);
         let key = config.as_ref().and_then(Preset::replicate_key);
-        let has_name = |config: &Preset| Some(config.training()?.name.is_some());
-        let unnamed = config.as_ref().filter(|config| has_name(config) != Some(true));
-        let shown = unnamed.map_or_else(Vec::new, Preset::shown_settings);
-        let on_screen = |it: ShownSetting| ShownSetting { words: visible(&it.words).into_owned(), ..it };
-        let shown = shown.into_iter().map(on_screen).collect();
+        let listed = |list: fn(&Preset) -> Vec<ShownSetting>| {
+            let settings = config.as_ref().map_or_else(Vec::new, list).into_iter();
+            settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect::<Vec<_>>()
+        };
+        let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
         Watched {
             reader: RunReader::brief(run),
             notes: Notes::default(),
@@ -61,6 +62,7 @@ impl Watched {
             config,
             key,
             shown,
+            bookkeeping,
             summary: None,
             rest: None,
         }
@@ -143,6 +145,8 @@ impl Watched {
             workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
         let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
         let concerns = Concern::of(&status, history, now).into_iter();
+        let data = started.filter(|started| !started.data.is_empty());
+        let data = data.map(|started| ShownSetting::new("data", visible(&started.data).into_owned()));
         Summary {
             concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),
             title: visible(&title).into_owned(),
@@ -152,7 +156,9 @@ impl Watched {
             non_default_hyperparameters: spec
                 .filter(|spec| spec.name.is_none())
                 .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
-            shown: self.shown.clone(),
+            is_named: spec.as_ref().is_some_and(|spec| spec.name.is_some()),
+            shown: self.shown.iter().cloned().chain(data).collect(),
+            bookkeeping: self.bookkeeping.clone(),
             family: workload.map(|workload| workload.info().family),
             settings: String::new(),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),

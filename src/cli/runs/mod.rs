@@ -1,6 +1,7 @@
-//! `valleyscope runs`: list, show, watch, stop, check, export and evaluate runs.
+//! `valleyscope runs`: list, show, compare, watch, stop, check, export and evaluate runs.
 
 mod check;
+mod diff;
 mod export;
 pub(super) mod find;
 mod import;
@@ -37,6 +38,14 @@ enum Command {
     List,
     /// Describe a run: its settings, its status and its last events
     Show(Run),
+    /// Show in a table the settings in which runs differ, and the data and devices that they had
+    ///
+    /// KEY is the name of a setting for --set. A dash stands where a run lacks the setting; equal settings are counted.
+    Diff {
+        /// Two or more names of runs, beginnings of them, `last`, or folders
+        #[arg(required = true, num_args = 2.., value_name = "RUN")]
+        runs: Vec<OsString>,
+    },
     /// Follow a run until it ends, also on another machine whose folder is mounted or mirrored here
     ///
     /// The exit code is 0 if the run has finished, 1 if it has failed, and 130 if it was stopped. Ctrl-C ends only this
@@ -137,6 +146,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     match &args.command {
         Command::List => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
+        Command::Diff { runs } => diff::run(&place, runs),
         Command::Watch(run) => watch::run(place.find(&run.run)?),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
         Command::Merge { parts } => merge::run(&place, named, parts),

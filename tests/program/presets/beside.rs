@@ -115,6 +115,17 @@ fn titles_name_the_settings_that_differ() {
     for (specs, expected) in cases {
         assert_eq!(titles(&specs), expected);
     }
+    // Optimizers that only some simulate are named, and the settings of those that all simulate.
+    let other = "optimizers: [(id: 0, rule: Adam(learning_rate: 0.2)), (id: 1, rule: Signum(learning_rate: 0.1))]";
+    let Preset::Landscape(other) = Preset::parse(
+        &format!("Landscape(version: 1, title: \"Other\", simulation: (noise: 1, {other}))"),
+        "test",
+    )
+    .expect("a preset") else {
+        panic!("a landscape")
+    };
+    let both = [spec.clone(), SimulationSpec { optimizers: other.simulation.optimizers, ..spec.clone() }];
+    assert_eq!(titles(&both), ["A: Adam, FOCUS, η 0.1", "B: Adam, Signum, Adam: η 0.2"]);
     let many = changed(&|spec| {
         (spec.seed, spec.steps) = (4, Some(9));
         spec.noise = Noise::clamped(2.0).into();

@@ -3,6 +3,7 @@
 mod branches;
 mod clipboard;
 mod controls;
+mod differences;
 mod figure_export;
 mod files;
 mod harness;

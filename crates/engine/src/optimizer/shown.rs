@@ -9,16 +9,28 @@ use crate::quantity::number_text;
 pub struct ShownSetting {
     /// Equal for settings of the same meaning, whatever rules they are of.
     pub meaning: String,
-    /// The setting with its value, such as `ω 0.1`; empty for a value that needs no words.
+    /// The setting with its value, such as `ω 0.1`; empty where the name of the rule says it.
     pub words: String,
     /// Whether the value is the default. A setting without a default counts as such.
     pub is_usual: bool,
+    /// Whether the value is named only beside another one, such as `no warm-up`.
+    pub is_silent: bool,
 }
 
 impl ShownSetting {
     /// A setting that all have.
     pub fn new(meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
-        ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true }
+        ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true, is_silent: false }
+    }
+
+    /// A setting that is named only beside another value where `is_silent`, and is then the default.
+    pub fn silent_if(is_silent: bool, meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
+        ShownSetting { is_usual: is_silent, is_silent, ..ShownSetting::new(meaning, words) }
+    }
+
+    /// Returns the words of a setting that is named by itself, without others beside it.
+    pub fn said(self) -> Option<String> {
+        Some(self.words).filter(|words| !self.is_silent && !words.is_empty())
     }
 
     /// A learning rate.
@@ -43,6 +55,18 @@ pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
         named.map(|setting| setting.words.clone()).collect()
     };
     all.iter().map(words).collect()
+}
+
+/// Returns the settings that have to be named where all of these are shown together: of each those that
+/// [differ](differing) among the ones of its key, such as a given name.
+pub fn differing_by_key<K: PartialEq>(keys: &[K], all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
+    let words = |index: usize| {
+        let alike: Vec<usize> = (0..all.len()).filter(|other| keys[*other] == keys[index]).collect();
+        let place = alike.iter().position(|other| *other == index)?;
+        let settings: Vec<_> = alike.iter().map(|other| all[*other].clone()).collect();
+        Some(differing(&settings).swap_remove(place))
+    };
+    (0..all.len()).map(|index| words(index).unwrap_or_default()).collect()
 }
 
 /// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
@@ -70,6 +94,7 @@ impl RuleSpec {
             meaning: format!("{} {}", of.key, of.label),
             words: of.words(value),
             is_usual: value == usual,
+            is_silent: of.is_silent(value),
         };
         shown.map(setting).collect()
     }
@@ -97,16 +122,15 @@ impl Schedule {
     /// Lists the schedule's numbers in words; its kind is part of [the optimizer's name](Schedule::named).
     pub fn shown_settings(&self) -> Vec<ShownSetting> {
         let warmup = match self.warmup.get() {
-            0 => String::new(),
+            0 => "no warm-up".to_owned(),
             steps => format!("warm-up {steps}"),
         };
-        let mut settings = vec![ShownSetting { is_usual: warmup.is_empty(), ..ShownSetting::new("warm-up", warmup) }];
+        let mut settings = vec![ShownSetting::silent_if(self.warmup.get() == 0, "warm-up", warmup)];
         if let Decay::Cosine { to, steps } = self.decay {
-            let to = if to == Decay::nothing() { String::new() } else { format!("to {} η", number_text(to.get())) };
-            let over = steps.map_or_else(String::new, |steps| format!("over {} steps", steps.get()));
-            for (meaning, words) in [("cosine to", to), ("cosine over", over)] {
-                settings.push(ShownSetting { is_usual: words.is_empty(), ..ShownSetting::new(meaning, words) });
-            }
+            let over = steps.map_or_else(|| "over the run".to_owned(), |steps| format!("over {} steps", steps.get()));
+            let to_words = format!("to {} η", number_text(to.get()));
+            settings.push(ShownSetting::silent_if(to == Decay::nothing(), "cosine to", to_words));
+            settings.push(ShownSetting::silent_if(steps.is_none(), "cosine over", over));
         }
         settings
     }

@@ -4,6 +4,7 @@ use valleyscope_engine::optimizer::{ShownSetting, changed_words, with_settings};
 use valleyscope_engine::quantity::number_text;
 
 use super::Preset;
+use crate::difference::ListedSetting;
 use crate::workload::{CommonMut, ScanOptimizer};
 
 impl Preset {
@@ -15,6 +16,17 @@ impl Preset {
         settings.push(ShownSetting::new("batch", format!("batch {}", training.batch_size)));
         settings.extend(others(self));
         settings
+    }
+
+    /// Returns the settings of a training that do not affect what it learns, such as the interval of checkpoints.
+    pub fn bookkeeping_settings(&self) -> Vec<ShownSetting> {
+        let is_bookkeeping = |path: &str| BOOKKEEPING.contains(&path.split('.').next().unwrap_or_default());
+        let listed = self.listed_settings().into_iter().filter(|setting| is_bookkeeping(&setting.path));
+        let shown = listed.map(|ListedSetting { path, label, value, .. }| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new(path, format!("{} {value}", label.to_lowercase()))
+        });
+        shown.collect()
     }
 
     /// Returns the text of a preset of runs without the fields that may differ between replicates; none for a scan, and
@@ -33,6 +45,20 @@ impl Preset {
     }
 }
 
+/// The fields that do not affect what a training learns.
+const BOOKKEEPING: [&str; 10] = [
+    "device",
+    "processes",
+    "shard_optimizer",
+    "log_every",
+    "eval_every",
+    "eval_batches",
+    "checkpoint_every",
+    "keep_every",
+    "not_finite",
+    "sample",
+];
+
 /// Returns the settings besides optimizer, learning rate and batch size.
 fn others(preset: &Preset) -> Vec<ShownSetting> {
     let Some(workload) = preset.workload() else { return Vec::new() };
@@ -48,7 +74,14 @@ fn others(preset: &Preset) -> Vec<ShownSetting> {
             None => values.push((key.to_owned(), value)),
         }
     }
-    values.iter().filter_map(|(key, value)| workload.shown_field(key, value)).collect()
+    let mut shown: Vec<ShownSetting> =
+        values.iter().filter_map(|(key, value)| workload.shown_field(key, value)).collect();
+    for (path, words) in workload.optional_fields() {
+        if !values.iter().any(|(key, _)| key == path) {
+            shown.push(ShownSetting::silent_if(true, *path, *words));
+        }
+    }
+    shown
 }
 
 /// Returns the settings of a preset of trainings that differ from another's, in words. The first names the rule, where

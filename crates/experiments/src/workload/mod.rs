@@ -213,6 +213,11 @@ pub trait Workload {
     /// the [common fields](Common).
     fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting>;
 
+    /// Returns the fields that a run may lack, with what titles and legends show then, beside runs that have them.
+    fn optional_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Returns the fields of a run, mutable.
     fn form(&mut self, run: usize) -> Form<'_>;
 }

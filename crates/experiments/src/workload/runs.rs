@@ -29,6 +29,9 @@ pub struct RunsPreset<S> {
 pub trait RunSpec: Clone {
     const INFO: &'static WorkloadInfo;
 
+    /// The [optional fields](Workload::optional_fields).
+    const OPTIONAL_FIELDS: &'static [(&'static str, &'static str)] = &[];
+
     /// Returns the fields that trainings of all workloads have.
     fn common(&self) -> Common<'_>;
 
@@ -220,6 +223,10 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
 
     fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting> {
         S::shown_field(path, value)
+    }
+
+    fn optional_fields(&self) -> &'static [(&'static str, &'static str)] {
+        S::OPTIONAL_FIELDS
     }
 
     fn form(&mut self, run: usize) -> Form<'_> {

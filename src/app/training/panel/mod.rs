@@ -1,5 +1,6 @@
 //! The training panel: its state, and the memory of the session.
 
+mod differences;
 mod plots;
 mod tab;
 mod updates;
