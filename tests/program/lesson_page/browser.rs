@@ -237,7 +237,10 @@ fn another_simulation_beside_is_shown_with_its_own_optimizers() {
     sandbox.lesson_page("other.ron", "page.html");
     browser.open(&sandbox.join("page.html"), "#1:60");
     let names = "[...document.querySelectorAll('#legend tbody th')].map((head) => head.textContent)";
-    assert_eq!(browser.value(names), json!(["A", "Adam", "B: three others", "Lion, η 0.01", "Adam, η 0.02", "SGD, η 0.01"]));
+    assert_eq!(
+        browser.value(names),
+        json!(["A", "Adam", "B: three others", "Lion, η 0.01", "Adam, η 0.02", "SGD, η 0.01"])
+    );
     let rules = "[...document.querySelectorAll('#rules h3')].map((head) => head.textContent)";
     assert_eq!(browser.value(rules), json!(["Adam", "Lion, η 0.01 (B)", "Adam, η 0.02 (B)", "SGD, η 0.01 (B)"]));
     browser.expect_no_failures();
