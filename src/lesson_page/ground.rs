@@ -15,6 +15,8 @@ use crate::figure::{ASPECT, Grid, against, around, encoded, pixel_rgb};
 
 /// The width of the picture in pixels. The page draws it larger; colours change gently between pixels.
 const PICTURE: f64 = 440.0;
+/// The largest number of pictures of this width. More take as many pixels together.
+const PICTURES: f64 = 3.0;
 /// The number of cells across the grid for contour lines.
 const CELLS: f64 = 240.0;
 /// The smallest distance between contour lines, as a fraction of the width.
@@ -67,12 +69,14 @@ impl Ground {
         runs: &[Recording],
     ) -> Result<Vec<Ground>, LessonPageError> {
         let groups = groups(steps);
+        let count: usize = groups.iter().map(Vec::len).sum();
+        let width = PICTURE * (PICTURES / count as f64).sqrt().min(1.0);
         let mut grounds: Vec<Ground> = Vec::new();
         for run in runs {
             let spec = run.plan.spec.landscape;
             if grounds.iter().all(|ground| ground.spec != spec) {
                 let group = groups.iter().find(|group| group.contains(&spec)).expect("a step shows each run");
-                grounds.push(Ground::in_group(preset, spec, group, runs)?);
+                grounds.push(Ground::in_group(preset, spec, group, runs, width)?);
             }
         }
         Ok(grounds)
@@ -84,12 +88,13 @@ impl Ground {
         grounds.iter().position(is_it).expect("each run has a ground")
     }
 
-    /// Returns a landscape with the axes and colours of a group.
+    /// Returns a landscape with the axes and colours of a group. Its picture has this width, in pixels.
     fn in_group(
         preset: &LandscapePreset,
         spec: LandscapeSpec,
         group: &[LandscapeSpec],
         runs: &[Recording],
+        width: f64,
     ) -> Result<Ground, LessonPageError> {
         let view = preset.view.clone().unwrap_or_default();
         let start = preset.simulation.start;
@@ -109,7 +114,7 @@ impl Ground {
             spec,
             x,
             y,
-            image: picture(&landscape, view.colormap, &scale, [x, y])?,
+            image: picture(&landscape, view.colormap, &scale, [x, y], width)?,
             contours: if view.contours { contours(&landscape, &view, &scale, [x, y]) } else { Vec::new() },
             u: view.uv_frame.then(|| landscape.xy_from_uv(Uv { u: 1.0, v: 0.0 })),
             bar: Bar {
@@ -148,14 +153,15 @@ pub(super) fn css([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Returns the address of a picture of the loss.
+/// Returns the address of a picture of the loss with this width, in pixels.
 fn picture(
     landscape: &Landscape,
     colormap: Colormap,
     scale: &SymLog,
     [x, y]: [[f64; 2]; 2],
+    width: f64,
 ) -> Result<String, LessonPageError> {
-    let [columns, rows] = [PICTURE, (PICTURE * ASPECT).round()].map(|size| size as u32);
+    let [columns, rows] = [width, (width * ASPECT).round()].map(|size| size as u32);
     let middle = |[low, high]: [f64; 2], part: f64| low + part * (high - low);
     let color = |column: u32, row: u32| {
         let place = [

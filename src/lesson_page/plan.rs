@@ -9,12 +9,13 @@ use valleyscope_experiments::view::DiagnosticMetric;
 const FRAMES: [u64; 2] = [50, 4000];
 /// The largest number of recorded positions of a page, of all runs together.
 const POSITIONS: u64 = 750_000;
-/// The largest number of recorded positions, means and points of plots of a page together.
-const RECORDED: u64 = 830_000;
-/// The landscapes of a page for which that leaves room, and the number by which each further one lowers it: its picture
-/// takes as much room.
-const LANDSCAPES: u64 = 8;
-const ROOM_OF_LANDSCAPE: u64 = 20_000;
+/// The largest number of recorded positions, means and points of plots of a page together. A point of a plot counts
+/// twice, as plots have more noise than paths.
+const RECORDED: u64 = 875_000;
+/// The landscapes of a page for which that leaves room, and the number by which each further one lowers it: its contour
+/// lines take as much room.
+const LANDSCAPES: u64 = 3;
+const ROOM_OF_LANDSCAPE: u64 = 4_000;
 /// The particles of each optimizer for which long runs are thinned.
 const THINNED_FOR: u64 = 10;
 
@@ -162,7 +163,7 @@ fn thin(runs: &mut [RunPlan]) {
     }
     let recorded = |run: &RunPlan| optimizers(run) * (run.end.div_ceil(run.stride) + 1);
     let positions = runs.iter().map(recorded).sum::<u64>().max(1);
-    let others: u64 = runs.iter().map(|run| recorded(run) * (1 + run.metrics.len() as u64)).sum();
+    let others: u64 = runs.iter().map(|run| recorded(run) * (1 + 2 * run.metrics.len() as u64)).sum();
     let room = RECORDED.saturating_sub(others + ROOM_OF_LANDSCAPE * landscapes(runs).saturating_sub(LANDSCAPES));
     let particles = (POSITIONS.min(room) / positions).max(1) as usize;
     for run in runs {

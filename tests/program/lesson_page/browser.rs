@@ -179,14 +179,14 @@ fn sections_marks_formulas_and_figures_are_shown() {
     browser.expect_no_failures();
 }
 
-/// A function that counts the pixels of a colour, given as red, green and blue, in the left and right halves of a canvas.
+/// A function that counts the pixels of a colour, given as red, green and blue, in the upper and lower halves of a canvas.
 const COLORED: &str = "((name, wanted) => {
     const canvas = document.getElementById(name);
     const { width, height } = canvas;
     const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
     const found = [0, 0];
     for (let i = 0; i < data.length; i += 4) {
-        if (wanted.every((part, side) => data[i + side] === part)) found[(i / 4) % width < width / 2 ? 0 : 1] += 1;
+        if (wanted.every((part, side) => data[i + side] === part)) found[i / 4 / width < height / 2 ? 0 : 1] += 1;
     }
     return found;
 })";
@@ -212,7 +212,7 @@ fn simulations_side_by_side_have_landscapes_rows_of_the_legend_and_curves() {
     assert_eq!(label, "The particles side by side at step 42; A: σ = 0.5; B: σ = 3");
     assert!(browser.text("#settings").contains("B: noise σ\u{a0}=\u{a0}3."), "{}", browser.text("#settings"));
     assert!(browser.pixels() != alone.0 && browser.value(plot) != alone.1);
-    // Signum's colour is on both halves of the canvas.
+    // The landscapes are below each other here, with Signum's colour on both.
     let signum = browser.value("data.optimizers[1].color.match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16))");
     let halves = browser.value(&format!("{COLORED}('landscape', {signum})"));
     assert!([0, 1].iter().all(|half| halves[half].as_u64().unwrap() > 10), "{halves}");

@@ -84,7 +84,7 @@ const OTHER_BESIDE: &str = r#"
 Landscape(
     version: 1,
     title: "Another beside",
-    simulation: (noise: 1.0, particles: 3, steps: 60, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]),
+    simulation: (noise: 1.0, particles: 3, steps: 600, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]),
     beside: [(name: "three others", simulation: (
         noise: 0.2,
         particles: 2,
