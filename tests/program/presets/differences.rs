@@ -59,10 +59,10 @@ fn a_changed_setting_is_a_row_of_its_own() {
         ("fig2a", "replicates", "7", "Replicates", [some("50"), some("7")]),
         (
             "fig2a",
-            "rows.of",
+            "columns.of",
             "Landscape(Slope)",
-            "Rows: what varies",
-            [some("Landscape(Sharpness)"), some("Landscape(Slope)")],
+            "Columns: what varies",
+            [some("Noise"), some("Landscape(Slope)")],
         ),
         ("mnist", "batch_size", "8", "Batch size", [some("128"), some("8")]),
         ("mnist", "processes", "2", "Processes", [some("1"), some("2")]),
