@@ -44,7 +44,7 @@ enum Command {
     Diff {
         /// Two or more names of runs, beginnings of them, `last`, or folders
         #[arg(required = true, num_args = 2.., value_name = "RUN")]
-        runs: Vec<OsString>,
+        compared: Vec<OsString>,
     },
     /// Follow a run until it ends, also on another machine whose folder is mounted or mirrored here
     ///
@@ -146,7 +146,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     match &args.command {
         Command::List => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
-        Command::Diff { runs } => diff::run(&place, runs),
+        Command::Diff { compared } => diff::run(&place, compared),
         Command::Watch(run) => watch::run(place.find(&run.run)?),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
         Command::Merge { parts } => merge::run(&place, named, parts),

@@ -51,7 +51,7 @@ fn a_title_names_other_axes() {
 fn a_figure_of_the_paper_with_another_range_is_named_by_its_axes() {
     let named = changed(|sweep| sweep.columns.to = 1.0);
     assert_eq!(named.title, "Phase diagram: sharpness a and noise σ from 0 to 1");
-    let axes = "Adam, FOCUS, Signum over sharpness a from 0.1 to 1000 and noise σ from 0 to 1.";
+    let axes = "Adam, FOCUS, Signum over sharpness a from 0.1 to 1\u{2009}000 and noise σ from 0 to 1.";
     assert_eq!(named.description, axes);
     // A title that the user has given does not describe the axes.
     let mine = SweepPreset { title: "Mine".to_owned(), ..fig2a() };

@@ -89,7 +89,8 @@ impl DifferenceRow {
 
     /// Returns the values in at most `most` characters each. Of long ones the part is shown in which they differ.
     pub fn shown(&self, most: usize) -> Vec<String> {
-        let values: Vec<&str> = self.values.iter().flatten().map(String::as_str).collect();
+        let is_long = |value: &&str| value.chars().count() > most;
+        let values: Vec<&str> = self.values.iter().flatten().map(String::as_str).filter(is_long).collect();
         let first = values.first().copied().unwrap_or_default();
         let same_as_first =
             |value: &&str| first.chars().zip(value.chars()).take_while(|(one, other)| one == other).count();
