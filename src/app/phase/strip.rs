@@ -62,7 +62,7 @@ impl PhasePanel {
         if self.diagrams.library.numbers().is_empty() {
             return;
         }
-        let usual = 132.0;
+        let usual = 150.0;
         let strip = SidePanel { name: "kept diagrams", edge: Edge::Bottom, usual, range: 60.0..=240.0, frame: None };
         strip.show(ui, sizes, |ui, _| {
             self.strip_heading(ui);

@@ -431,8 +431,8 @@ fn close(app: &mut App) -> Vec<ViewportCommand> {
     app.harness.output().viewport_output[&ViewportId::ROOT].commands.clone()
 }
 
-/// Starts an app that cannot keep diagrams, as its folder for them is in a file.
-fn computed_and_dear(preset: &str) -> App {
+/// Starts an app that cannot keep diagrams, as its folder for them is in the returned file.
+fn computed_and_dear(preset: &str) -> (App, tempfile::NamedTempFile) {
     let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let folder = file.path().join("diagrams");
     let begin =
@@ -442,12 +442,12 @@ fn computed_and_dear(preset: &str) -> App {
     app.until("the sweep to end", |app| !app.state().phase().is_running());
     app.until("the failure to keep it", |app| app.shows("A diagram is not kept on the disk"));
     app.settle();
-    app
+    (app, file)
 }
 
 #[test]
 fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
-    let mut app = computed_and_dear(SMALL);
+    let (mut app, _file) = computed_and_dear(SMALL);
     assert!(close(&mut app).contains(&ViewportCommand::CancelClose));
     app.settle();
     assert!(app.shows("Quit and drop a phase diagram?") && app.shows("5 × 4 pixels, 1 s: Small"));
@@ -472,7 +472,7 @@ fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
 
 #[test]
 fn an_exported_diagram_is_dropped_without_a_question() {
-    let mut app = computed_and_dear(SMALL);
+    let (mut app, _file) = computed_and_dear(SMALL);
     close(&mut app);
     app.settle();
     app.button("Export…");
