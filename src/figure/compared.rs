@@ -65,23 +65,37 @@ impl Figure {
     }
 }
 
-/// Returns titles that tell diagrams apart: their own where these differ, else followed by the settings in which the
-/// sweeps differ.
+/// Returns titles that tell diagrams apart: their own where these differ, else followed by what differs between the
+/// sweeps.
 pub fn distinguishing(diagrams: &[(&str, &SweepSpec)]) -> Vec<String> {
-    let is_distinct = |index: usize| {
-        let same = |other: usize| other != index && diagrams[other].0 == diagrams[index].0;
-        !(0..diagrams.len()).any(same)
-    };
     let titled = |(index, (title, spec)): (usize, &(&str, &SweepSpec))| {
-        if is_distinct(index) {
-            return (*title).to_owned();
-        }
-        let mut settings: Vec<String> = Vec::new();
-        for (_, other) in diagrams.iter().filter(|(other, _)| other == title) {
-            let found = difference(spec, other);
-            settings.extend(found.into_iter().filter(|setting| !settings.contains(setting)).collect::<Vec<_>>());
-        }
+        let same = diagrams.iter().enumerate().filter(|(other, (of, _))| *other != index && of == title);
+        let others: Vec<&SweepSpec> = same.map(|(_, (_, spec))| *spec).collect();
+        let settings = settings_among(spec, &others);
         if settings.is_empty() { (*title).to_owned() } else { format!("{title}: {}", settings.join(", ")) }
     };
     diagrams.iter().enumerate().map(titled).collect()
+}
+
+/// Returns what tells a sweep apart from others that are shown beside it: its optimizers where their names differ, and
+/// the settings that differ.
+pub fn settings_among(this: &SweepSpec, others: &[&SweepSpec]) -> Vec<String> {
+    let names = this.shown_names();
+    let mut settings: Vec<String> = Vec::new();
+    if others.iter().any(|other| other.shown_names() != names) {
+        settings.push(names.join(", "));
+    }
+    for other in others {
+        // Maps are drawn by the displayed metric, whatever the sweeps were computed for.
+        let mut other = SweepSpec { metric: this.metric, ..(*other).clone() };
+        if other.shown_names() != names {
+            other.optimizers = this.optimizers.clone();
+        }
+        for setting in difference(this, &other) {
+            if !settings.contains(&setting) {
+                settings.push(setting);
+            }
+        }
+    }
+    settings
 }

@@ -38,7 +38,7 @@ mod trajectories;
 mod xml;
 
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
-pub use compared::{Compared, distinguishing};
+pub use compared::{Compared, distinguishing, settings_among};
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
 pub use difference::{as_changed, difference};
 pub use labels::axis_label;

@@ -10,7 +10,7 @@ use super::readout;
 use super::titled_diagram::TitledDiagram;
 use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
-use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
+use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference, settings_among};
 
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -219,25 +219,6 @@ fn margin_choice(ui: &mut Ui, names: &[String], [one, other]: [usize; 2]) -> Map
     }
 }
 
-/// Lists the differences between a diagram and others, followed by other changes of its preset.
-fn differences(this: &TitledDiagram, others: &[&TitledDiagram]) -> Vec<String> {
-    // Maps are drawn by the displayed metric, whatever they were computed for.
-    let from = |other: &SweepSpec| {
-        let other = SweepSpec { metric: this.spec().metric, ..other.clone() };
-        difference(this.spec(), &other)
-    };
-    let mut all: Vec<String> = Vec::new();
-    if others.iter().any(|other| this.precision != other.precision) {
-        all.push(this.precision.name().to_owned());
-    }
-    for setting in others.iter().flat_map(|other| from(other.spec())).chain(from(&this.preset.sweep)) {
-        if !all.contains(&setting) {
-            all.push(setting);
-        }
-    }
-    all
-}
-
 /// Formats the first of several differences, and the number of others.
 pub(super) fn in_short(all: &[String]) -> String {
     const MOST: usize = 3;
@@ -247,11 +228,24 @@ pub(super) fn in_short(all: &[String]) -> String {
     }
 }
 
-/// Returns the title of a diagram that is compared with others.
+/// Returns the title of a diagram that is compared with others: the preset's, unless an axis was changed since, and what
+/// tells the diagrams apart.
 pub(super) fn title_among(this: &TitledDiagram, others: &[&TitledDiagram]) -> String {
-    let differences = differences(this, others);
-    let title = &this.preset.title;
-    if differences.is_empty() { title.clone() } else { format!("{title}: {}", in_short(&differences)) }
+    let (spec, preset) = (this.spec(), &this.preset);
+    let sweeps: Vec<&SweepSpec> = others.iter().map(|other| &**other.spec()).collect();
+    let mut settings = settings_among(spec, &sweeps);
+    if others.iter().any(|other| other.precision != this.precision) {
+        settings.insert(0, this.precision.name().to_owned());
+    }
+    if settings.is_empty() {
+        settings = difference(spec, &SweepSpec { metric: spec.metric, ..preset.sweep.clone() });
+    }
+    let has_axes_of_preset = spec.rows.of == preset.sweep.rows.of && spec.columns.of == preset.sweep.columns.of;
+    match settings.is_empty() {
+        true => preset.title.clone(),
+        false if has_axes_of_preset => format!("{}: {}", preset.title, in_short(&settings)),
+        false => in_short(&settings),
+    }
 }
 
 /// Lays out a colour and its name as one text, so that a narrow panel breaks the line between entries.
