@@ -5,8 +5,8 @@ use std::time::Duration;
 use egui::accesskit::Role;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{
-    Align, Button, Checkbox, Color32, Context, DragValue, Label, Layout, Popup, PopupCloseBehavior, Rect, RichText,
-    ScrollArea, Sense, Stroke, StrokeKind, TextEdit, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align, Checkbox, Color32, Context, DragValue, Label, Layout, Popup, PopupCloseBehavior, Rect, RichText, ScrollArea,
+    Sense, Stroke, StrokeKind, TextEdit, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 use valleyscope_engine::sweep::Precision;
 
@@ -82,9 +82,9 @@ impl PhasePanel {
             let (count, bytes) = self.diagrams.library.taken();
             let Limits { diagrams, megabytes } = self.diagrams.library.limits;
             let text = format!("{count} of {diagrams} · {} of {megabytes} MB", bytes.div_ceil(1_000_000));
+            ui.label(RichText::new(text).small().weak());
             let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-            let button = Button::new(RichText::new(text).small().weak()).frame(false);
-            let (button, _) = MenuButton::from_button(button).config(config).ui(ui, |ui| self.limits(ui));
+            let (button, _) = MenuButton::new("Limits").config(config).ui(ui, |ui| self.limits(ui));
             let help = "Beyond these limits the oldest diagram makes room, at first of those that take seconds to compute; \
                         one that took longer or has a name only after a question. Pinned ones stay.";
             button.on_hover_text(help).accessible_name("Limits of kept diagrams");

@@ -85,7 +85,7 @@ fn diagrams_are_kept_over_a_restart_and_shown_without_computing() {
 
 #[test]
 fn an_unfinished_diagram_goes_on_after_a_restart_to_the_same_bytes() {
-    let slow = SMALL.replace("steps: 30", "steps: 1000000");
+    let slow = SMALL.replace("steps: 30", "steps: 200000");
     let diagrams = folder();
     let mut app = begun(diagrams.path(), Some(&slow), None);
     app.until("a pixel", |app| app.harness.query_by_role_and_label(Role::Button, "Open Small").is_some());
