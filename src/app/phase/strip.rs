@@ -80,15 +80,15 @@ impl PhasePanel {
         ui.horizontal(|ui| {
             ui.label(RichText::new("Kept diagrams").small().strong());
             let (count, bytes) = self.diagrams.library.taken();
-            let Limits { diagrams, megabytes } = self.diagrams.library.limits;
-            let text = format!("{count} of {diagrams} · {} of {megabytes} MB", bytes.div_ceil(1_000_000));
+            let Limits { diagrams, .. } = self.diagrams.library.limits;
+            let text = format!("{count} of {diagrams} · {} MB", bytes.div_ceil(1_000_000));
             ui.label(RichText::new(text).small().weak());
             let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
             let (button, _) = MenuButton::new("Limits").config(config).ui(ui, |ui| self.limits(ui));
             let help = "Beyond these limits the oldest diagram makes room, at first of those that take seconds to compute; \
                         one that took longer or has a name only after a question. Pinned ones stay.";
             button.on_hover_text(help).accessible_name("Limits of kept diagrams");
-            if !self.beside.is_empty() && ui.small_button("Only the present one").clicked() {
+            if !self.beside.is_empty() && ui.small_button("Only this one").clicked() {
                 self.beside.clear();
                 self.fit_figure_width(false);
             }
