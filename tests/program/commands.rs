@@ -69,7 +69,11 @@ fn presets_are_compared_in_a_table() {
     assert_eq!(lines[4][1..], ["settings", "are", "equal"]);
     let same = sandbox.run(&["presets", "diff", "fig1c", "fig1c"]);
     expect_code(&same, 0);
-    assert!(stdout(&same).ends_with(" settings are equal\n") && stdout(&same).lines().count() == 1, "{}", stdout(&same));
+    assert!(
+        stdout(&same).ends_with(" settings are equal\n") && stdout(&same).lines().count() == 1,
+        "{}",
+        stdout(&same)
+    );
     expect_error(&sandbox.run(&["presets", "diff", "fig1c"]), 2, &["2 values"]);
     expect_error(&sandbox.run(&["presets", "diff", "fig1c", "fig1d"]), 2, &["fig1d"]);
 }

@@ -56,6 +56,8 @@ pub struct Begin<'a> {
     pub storage: Option<&'a MemoryStorage>,
     /// The folder of runs; `None` for one in the app's own folder.
     pub runs: Option<&'a Path>,
+    /// The folder of kept phase diagrams; `None` for one in the app's own folder.
+    pub diagrams: Option<&'a Path>,
     /// The command that installs the worker; without it, the window cannot install it.
     pub install: Option<InstallCommand>,
     /// The computing time from which dropping a phase diagram needs a question; `None` for the default.
@@ -74,6 +76,7 @@ impl Default for Begin<'_> {
             pixels_per_point: 1.0,
             storage: None,
             runs: None,
+            diagrams: None,
             install: None,
             worth_asking: None,
             draws: false,
@@ -113,6 +116,7 @@ impl App {
             worth_asking: begin.worth_asking.unwrap_or(usual.worth_asking),
             preset,
             library,
+            diagrams: Some(begin.diagrams.map_or_else(|| folder.path().join("diagrams"), Path::to_owned)),
             native_dialogs: false,
             play: begin.play,
             training: TrainingPaths {

@@ -8,6 +8,7 @@ mod figure_export;
 mod files;
 mod harness;
 mod help;
+mod kept_diagrams;
 mod keyboard;
 mod landscape_text;
 mod layout;

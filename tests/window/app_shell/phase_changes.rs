@@ -58,11 +58,8 @@ fn coarse_pictures_follow_a_drag_and_stale_ones_are_marked() {
     app.until("the whole diagram", |app| app.state().phase().present().diagram.is_complete());
     assert!(is_followed(&app));
     app.settle();
-    app.button("Compare");
-    let beside = app.harness.query_all_by_label_contains("Beside: Small");
-    assert_eq!(beside.count(), 1, "what the drag went through is not kept");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    let kept = app.harness.query_all_by_label_contains("Compare Small");
+    assert_eq!(kept.count(), 2, "what the drag went through is not kept");
     // The rest of a drag is an undo point.
     let mut undone = 0;
     while wanted(&app) != first && undone < 10 {
@@ -298,9 +295,7 @@ fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
         knob.set_value_accesskit(0.5);
         app.until("the other", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
         app.settle();
-        app.button("Compare");
-        app.press("Beside: Small");
-        app.harness.key_press(Key::Escape);
+        app.click(Role::CheckBox, "Compare Small");
         app.settle();
         let map = |name| app.harness.get_by_role_and_label(Role::Canvas, name).rect();
         let [present, beside] = ["Diagram", "Diagram beside"].map(map);

@@ -189,7 +189,8 @@ fn a_new_rule_keeps_common_settings_and_reports_new_ones() {
     app.choose("Optimizer", "FOCUS");
     assert_eq!(value(&app, "weight_decay"), Some(0.1));
     assert_eq!(value(&app, "gamma"), Some(0.2));
-    let note = "FOCUS in place of RMSProp; new: β₁ 0.9, β₂ 0.99, γ 0.2, average decays; without: α, μ, ε; kept: η, ω 0.1";
+    let note =
+        "FOCUS in place of RMSProp; new: β₁ 0.9, β₂ 0.99, γ 0.2, average decays; without: α, μ, ε; kept: η, ω 0.1";
     assert!(app.shows(note));
     // The rule's own values are offered.
     app.button("Optimizer: Use FOCUS's own values");
