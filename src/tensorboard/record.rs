@@ -11,6 +11,9 @@ use std::io::{self, ErrorKind, Read, Write};
 /// The largest length of a record, in bytes. Events with pictures or graphs take some megabytes.
 const LONGEST: u64 = 256 << 20;
 
+/// The bytes of a record besides its own.
+pub(super) const FRAME: u64 = 16;
+
 /// The next record of a file.
 pub(super) enum Next {
     Record(Vec<u8>),
