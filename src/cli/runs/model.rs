@@ -40,9 +40,9 @@ pub(super) fn export(
 /// The text to be written.
 #[derive(clap::Args)]
 pub(super) struct Text {
-    /// The beginning of the text
-    #[arg(long, value_name = "TEXT", default_value = "\n", hide_default_value = true, allow_hyphen_values = true)]
-    prompt: String,
+    /// The beginning of the text [default: a line feed]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
     /// Number of tokens to write
     #[arg(long, value_name = "N", default_value_t = 200)]
     tokens: u32,
@@ -66,8 +66,12 @@ pub(super) fn sample(
 ) -> Result<(), Failure> {
     let settings: Vec<_> = text.device.iter().map(|device| ("device".to_owned(), device.clone())).collect();
     let Text { prompt, tokens, temperature, top_k, .. } = text;
-    let request =
-        TextRequest { prompt: prompt.clone(), tokens: *tokens, temperature: *temperature, top_k: Some(*top_k) };
+    let request = TextRequest {
+        prompt: prompt.clone().unwrap_or_else(|| "\n".to_owned()),
+        tokens: *tokens,
+        temperature: *temperature,
+        top_k: Some(*top_k),
+    };
     for name in names {
         let (model, worker) = open(place, name, worker)?;
         let written = model.sample(&worker, &request, &settings).map_err(anyhow::Error::from)?;

@@ -244,7 +244,6 @@ fn the_command_lists_and_changes_settings() {
     let run = stage.run(quick(1_000_000));
     let folder = run.path().to_str().unwrap();
     let set = |settings: &[&str]| valleyscope(&stage, &[&["runs", "set", folder], settings].concat());
-    expect(&set(&["gamma=0.4"]), 1, &["is not being trained", "--fork"]);
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 3);
     expect(&set(&[]), 0, &["learning_rate", "0.001", "optimizer.gamma", "0.2", "batch_size", "128"]);
@@ -265,4 +264,5 @@ fn the_command_lists_and_changes_settings() {
     run::send(&run, RunCommand::Stop).unwrap();
     assert!(child.wait().unwrap().success());
     expect(&valleyscope(&stage, &["runs", "show", folder]), 0, &["γ 0.2 → 0.4"]);
+    expect(&set(&["gamma=0.3"]), 1, &["is not being trained: stopped", "--fork"]);
 }
