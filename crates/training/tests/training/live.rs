@@ -253,7 +253,7 @@ fn the_command_lists_and_changes_settings() {
     for (setting, words) in [
         ("seed=3", "`seed` cannot be changed"),
         ("gamma=much", "expected a number"),
-        ("gamma=7", "`optimizer.gamma`"),
+        ("gamma=70", "`optimizer.gamma`"),
         ("gamma", "KEY=VALUE"),
     ] {
         expect(&set(&[setting]), 2, &[words]);
