@@ -176,6 +176,9 @@ fn a_change_survives_the_loss_of_its_event_and_is_undone_by_going_back() {
     assert_eq!(tensors(&back, 600), tensors(&whole, 600));
 }
 
+/// Settings, and parts of the reason why they are refused.
+type Refused<'a> = (&'a [(&'a str, f64)], &'a [&'a str]);
+
 #[test]
 fn settings_that_do_not_fit_are_refused_before_anything_is_written() {
     let stage = Stage::new();
@@ -183,7 +186,7 @@ fn settings_that_do_not_fit_are_refused_before_anything_is_written() {
     let eval_every = EvaluationInterval::new(1_000_000).unwrap();
     let run = stage.run(MnistSpec { checkpoint_every: never, eval_every, ..quick(100_000) });
     let gpt2 = tiny(&stage, &[("checkpoint_every", "1000000"), ("eval_every", "1000000"), ("steps", "1000000")]);
-    let refused = |run: &RunFolder, cases: &[(&[(&str, f64)], &[&str])]| {
+    let refused = |run: &RunFolder, cases: &[Refused<'_>]| {
         let mut child = worker(run, false).spawn().unwrap();
         wait_for(run, &mut child, 3);
         for (settings, parts) in cases {
