@@ -40,7 +40,11 @@ impl ChangeForm {
         self.entered.retain(|path, value| in_force.iter().any(|it| it.path == *path && it.value != *value));
         let mut is_applied = false;
         ScrollArea::vertical().auto_shrink(false).id_salt("change").show(ui, |ui| {
-            ui.horizontal_wrapped(|ui| in_force.iter().for_each(|setting| self.field(ui, setting)));
+            // A name and its field stay in one row.
+            let width = NAME + FIELD + 2.0 * ui.spacing().item_spacing.x;
+            ui.horizontal_wrapped(|ui| {
+                in_force.iter().for_each(|setting| cell(ui, width, |ui| self.field(ui, setting)));
+            });
             ui.add_space(4.0);
             is_applied = self.apply(ui, training, &in_force);
         });
@@ -66,7 +70,6 @@ impl ChangeForm {
         if let Some(entered) = typed.entered {
             self.entered.insert(path.clone(), entered);
         }
-        ui.add_space(6.0);
     }
 
     /// Shows what applying the values does, or why they cannot be applied; returns whether that was chosen.

@@ -45,7 +45,7 @@ fn keeping(steps: u64) -> MnistSpec {
 #[test]
 fn a_changed_run_of_mnist_continues_as_forks_with_these_settings_also_after_kills() {
     let stage = Stage::new();
-    let run = stage.run(keeping(1500));
+    let run = stage.run(keeping(700));
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 5);
     let first = change(&run, &mut child, &[("optimizer.gamma", 0.4), ("learning_rate", 0.003)]).unwrap();
@@ -63,11 +63,11 @@ fn a_changed_run_of_mnist_continues_as_forks_with_these_settings_also_after_kill
     let end = second.to_string();
     let between = by_hand(&run, first, &[("optimizer.gamma", "0.4"), ("learning_rate", "0.003"), ("steps", &end)]);
     assert!(to_the_end(&between, true).status.success());
-    let after = [("batch_size", "64"), ("optimizer.weight_decay", "0.1"), ("steps", "1500")];
+    let after = [("batch_size", "64"), ("optimizer.weight_decay", "0.1"), ("steps", "700")];
     let rest = by_hand(&between, second, &after);
     assert!(to_the_end(&rest, true).status.success());
     assert_eq!(curve(&run), curve(&rest));
-    assert_eq!(tensors(&run, 1500), tensors(&rest, 1500));
+    assert_eq!(tensors(&run, 700), tensors(&rest, 700));
 
     // A fork of the run itself has the settings in force after its step.
     for (step, expected) in [(first, 0.4), (second, 0.4)] {
@@ -82,7 +82,7 @@ fn a_changed_run_of_mnist_continues_as_forks_with_these_settings_also_after_kill
     let fork = Fork { run: run.clone(), step: Some(late) };
     let (fork, _) = fork.create(run.path().parent().unwrap(), "late", &fork.training().unwrap()).unwrap();
     assert!(to_the_end(&fork, true).status.success());
-    assert_eq!(tensors(&fork, 1500), tensors(&run, 1500));
+    assert_eq!(tensors(&fork, 700), tensors(&run, 700));
 
     let marks = history(&run).marks();
     let words = |kind| -> Vec<String> {
@@ -236,7 +236,7 @@ fn all_ranks_take_a_change_and_a_resumed_run_has_it() {
     let fork = by_hand(&run, first, &[("optimizer.gamma", "0.4"), ("batch_size", "64"), ("shard_optimizer", "false")]);
     assert!(to_the_end(&fork, true).status.success());
     for ((step, expected), (_, found)) in losses(&fork).into_iter().zip(losses(&run)) {
-        assert!((found - expected).abs() <= 1e-12 * expected, "step {step}: {found}, {expected}");
+        assert!((found - expected).abs() <= 1e-6 * expected, "step {step}: {found}, {expected}");
     }
     assert_eq!(losses(&run).len(), 600);
 }
