@@ -108,7 +108,7 @@ enum Command {
     /// The run is a folder, and the training does not depend on this command. Ctrl-C stops it with a checkpoint, from
     /// which --resume continues, also after a crash. `valleyscope runs` shows all runs.
     Train(train::TrainArgs),
-    /// List, show, compare, watch, stop, check, export and evaluate trainings
+    /// List, show, compare, watch, change, stop, check, export and evaluate trainings
     ///
     /// A run is a folder. These commands read it while it is written or after it has been copied.
     Runs(runs::RunsArgs),

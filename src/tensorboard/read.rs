@@ -109,7 +109,8 @@ fn look(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Rea
 }
 
 /// Reads the scalars of all event files in a folder. Where two files hold the same step of a tag, the later file's counts:
-/// it is of a resumed run.
+/// it is of a resumed run. A start of the writing program makes the earlier points from its step on void, as in
+/// TensorBoard.
 pub fn read_folder(folder: &Path) -> Result<Scalars, ReadError> {
     let mut scalars = Scalars::default();
     let files = event_files(folder).map_err(|source| ReadError::File { path: folder.to_owned(), source })?;
@@ -147,7 +148,15 @@ fn read_file(path: &Path, scalars: &mut Scalars, points: &mut usize) -> Result<(
             scalars.damage.push(format!("record {number} of {name} is no event"));
             continue;
         };
-        let (Some(What::Summary(summary)), Ok(step)) = (event.what, u64::try_from(event.step)) else { continue };
+        let Ok(step) = u64::try_from(event.step) else { continue };
+        let summary = match event.what {
+            Some(What::Summary(summary)) => summary,
+            Some(What::SessionLog(log)) if log.is_start() => {
+                scalars.tags.values_mut().for_each(|points| drop(points.split_off(&step)));
+                continue;
+            }
+            _ => continue,
+        };
         for value in summary.value {
             let Some(scalar) = value.scalar() else { continue };
             if value.tag.len() > LONGEST_TAG {

@@ -14,6 +14,9 @@ const LONGEST: u64 = 256 << 20;
 /// scalars alone take less than this.
 const LONGEST_DECODED: u64 = 4 << 20;
 
+/// The bytes of a record besides its own.
+pub(super) const FRAME: u64 = 16;
+
 /// The next record of a file.
 pub(super) enum Next {
     Record(Vec<u8>),

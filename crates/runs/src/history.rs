@@ -12,6 +12,7 @@ use super::forked::Forked;
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 use super::points::{MetricCurve, MetricPoints};
 use super::scan_costs::ScanCosts;
+use super::turns::Turns;
 
 /// Text that the model has written.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +74,7 @@ pub struct RunHistory {
     /// Finished grid points, with the steps at which they were complete.
     points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
+    pub(super) turns: Turns,
     warnings: Vec<RunWarning>,
     /// The warnings that do not concern the start of a session.
     incidents: Vec<RunWarning>,
@@ -114,6 +116,7 @@ impl RunHistory {
             Event::Resumed { from_step } => {
                 self.begin_session(&record);
                 self.forget_after(*from_step);
+                self.turns.resumed.push(*from_step);
             }
             Event::Train(metrics) => self.training.push(&record, metrics),
             Event::Eval(metrics) => self.evaluations.push(&record, metrics),
@@ -127,6 +130,9 @@ impl RunHistory {
             Event::Command { id, ok, message, steps } => {
                 self.steps = steps.or(self.steps);
                 self.answers.push(CommandAnswer { id: id.clone(), ok: *ok, message: message.clone() });
+            }
+            Event::Changed { changes } => {
+                self.steps = self.turns.change(record.step, changes).or(self.steps);
             }
             Event::Warning { message } => {
                 let warning = RunWarning { step: record.step, time: record.time, message: message.clone() };
@@ -159,12 +165,13 @@ impl RunHistory {
         self.ending = Some((ending, self.lines()));
     }
 
-    fn forget_after(&mut self, step: u64) {
+    pub(super) fn forget_after(&mut self, step: u64) {
         let mut forgotten = self.training.forget_after(step) | self.evaluations.forget_after(step);
         let known = self.samples.len() + self.points.len();
         self.samples.retain(|sample| sample.step <= step);
         self.points.retain(|(at, _)| *at <= step);
         self.incidents.retain(|warning| warning.step <= step);
+        self.steps = self.turns.forget_after(step).or(self.steps);
         forgotten |= self.samples.len() + self.points.len() < known;
         self.generation += u64::from(forgotten);
     }
@@ -385,6 +392,7 @@ impl RunHistory {
             return;
         };
         other.forget_after(forked.from_step);
+        self.turns.shared = other.marks();
         (self.training, self.evaluations, self.samples) = (other.training, other.evaluations, other.samples);
         self.missing = other.missing;
     }

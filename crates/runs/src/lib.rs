@@ -64,6 +64,7 @@ mod session;
 mod signals;
 mod status;
 mod tail;
+mod turns;
 
 pub use jiff::Timestamp;
 
@@ -89,11 +90,12 @@ pub use points::MetricCurve;
 pub use ranks::Ranks;
 pub use reader::{RunReader, forked_run};
 pub use request::{CommandRequest, Reply};
-pub use saved_model::{SavedModel, WholeLoss};
+pub use saved_model::{SavedModel, TextRequest, WholeLoss};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
 pub use status::{Status, last_words, span};
 pub use tail::{LONGEST_LINE, last_lines};
+pub use turns::{MarkKind, RunMark, SettingChange};
 
 /// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
 /// and the worker's command line.

@@ -1,10 +1,12 @@
 //! The dialogs about one run: its title and note, and the questions before it is deleted, forked or resumed.
 
 use egui::{Context, Key, Label, RichText, ScrollArea, TextEdit, Ui};
+use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::{Notes, RunFolder};
+use valleyscope_runs::{Notes, RunFolder, SettingChange};
 
+use super::run_detail::training_after;
 use crate::app::dialog;
 
 /// An open dialog about a run.
@@ -25,7 +27,9 @@ pub(super) enum Dialog {
     Fork {
         run: RunFolder,
         title: String,
+        /// The training with which it began, and the changes of its settings since.
         training: Box<Preset>,
+        changes: Vec<(u64, SettingChange)>,
         /// The steps of its checkpoints, and the index of the chosen one.
         steps: Vec<u64>,
         chosen: usize,
@@ -86,8 +90,11 @@ impl Dialog {
         match self {
             Dialog::Describe { run, notes, .. } => DialogDecision::Write(run.clone(), notes.clone()),
             Dialog::Delete { run, .. } => DialogDecision::Trash(run.clone()),
-            Dialog::Fork { run, training, steps, chosen, .. } => {
-                DialogDecision::Fork { run: run.clone(), step: steps[*chosen], training: training.clone() }
+            Dialog::Fork { run, training, changes, steps, chosen, .. } => {
+                let step = steps[*chosen];
+                let in_force = training_after(training, changes, step).map(Box::new);
+                let training = in_force.unwrap_or_else(|| training.clone());
+                DialogDecision::Fork { run: run.clone(), step, training }
             }
             Dialog::Resume { run, .. } => DialogDecision::Resume(run.clone()),
             Dialog::RemoveForGood { run, .. } => DialogDecision::Remove(run.clone()),
@@ -108,9 +115,15 @@ impl Dialog {
                     warning(ui, lost);
                 }
             }
-            Dialog::Fork { title, steps, chosen, .. } => {
+            Dialog::Fork { title, changes, steps, chosen, .. } => {
                 ui.add(Label::new(&*title).wrap());
                 checkpoint(ui, steps, chosen);
+                let until = changes.iter().filter(|(at, _)| *at <= steps[*chosen]);
+                let changed: Vec<String> = until.map(|(at, it)| format!("{} after step {at}", it.words())).collect();
+                if !changed.is_empty() {
+                    let text = format!("With what was changed while it ran: {}.", changed.join(", "));
+                    ui.add(Label::new(visible(&text)).wrap());
+                }
                 ui.label("Its settings are loaded into the controls, where they can be changed. Start begins the run.");
             }
             Dialog::Resume { run, title, lost } => {

@@ -11,7 +11,8 @@ use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
 use valleyscope_experiments::workload::Outlook;
 use valleyscope_machine::WorkerFolder;
 use valleyscope_runs::{
-    Handshake, RunFolder, RunReader, Status, Timestamp, WorkerProgram, check_removable, remove, runs_folder,
+    CheckpointChoice, Handshake, RunFolder, RunReader, SavedModel, Status, TextRequest, Timestamp, WorkerProgram,
+    check_removable, remove, runs_folder,
 };
 
 use super::editor::ForkPoint;
@@ -208,6 +209,23 @@ impl TrainingJobs {
             match begun {
                 Ok(()) => send(Update::Notice(format!("{} was resumed.", run.name()))),
                 Err(error) => send(Update::Failed(format!("{} was not resumed: {error}", run.name()))),
+            }
+        });
+    }
+
+    /// Writes a text by the newest checkpoint of each of some runs.
+    pub(super) fn write_texts(&self, runs: Vec<RunFolder>, request: TextRequest) {
+        let named = self.places.worker.clone();
+        self.in_background(move |send| {
+            let worker = worker_for(named.as_deref(), send);
+            for run in runs {
+                let text = worker.as_ref().map_err(String::clone).and_then(|(worker, _)| {
+                    let checkpoint = CheckpointChoice::Newest.find_briefly(&run).map_err(|error| error.to_string())?;
+                    let model = SavedModel { run: run.clone(), step: checkpoint.step };
+                    let text = model.sample(worker, &request, &[]).map_err(|error| error.to_string())?;
+                    Ok((checkpoint.step, text))
+                });
+                send(Update::Text(run, text));
             }
         });
     }

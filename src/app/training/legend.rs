@@ -144,6 +144,7 @@ pub(super) fn tooltip(
     look: &TrackLook,
     at: [f64; 2],
     curves: &[(&NamedCurves<'_>, &Arc<Track>)],
+    marks: &[String],
 ) {
     let found = curves
         .iter()
@@ -156,8 +157,9 @@ pub(super) fn tooltip(
         found.truncate(MOST_VALUES);
         found.sort_by_key(|(index, _)| *index);
     }
-    let note = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
-    readout(response, &info.title, note.as_deref(), |ui| {
+    let more = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
+    let note = marks.iter().cloned().chain(more).collect::<Vec<_>>().join("\n");
+    readout(response, &info.title, Some(note.as_str()).filter(|note| !note.is_empty()), |ui| {
         for (_, (group, track, found)) in &found {
             ui.horizontal(|ui| {
                 line(ui, group.pen);
@@ -165,6 +167,7 @@ pub(super) fn tooltip(
             });
             let x = match look.horizontal {
                 Horizontal::Step => format!("step {}", grouped(found.x as u64)),
+                Horizontal::SinceFork => format!("{} steps since", found.x),
                 Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
                 Horizontal::Tokens => format!("{} tokens", grouped(found.x as u64)),
                 Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),

@@ -14,6 +14,8 @@ pub(super) enum Update {
     /// All runs, and why the folder cannot be read, if it cannot.
     Runs(Vec<Summary>, Option<String>),
     Detail(RunFolder, Box<RunDetail>),
+    /// A text by a run's newest checkpoint with its step, or why there is none.
+    Text(RunFolder, Result<(u64, String), String>),
     Worker(Box<WorkerState>),
     /// The status of the worker's set-up.
     SetUp(Box<Installation>),

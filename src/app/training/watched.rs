@@ -107,12 +107,23 @@ impl Watched {
         self.config.as_ref()?.training()
     }
 
-    /// Returns the key that replicates share: their settings, their data, which may be in several places, and the step
-    /// at which they were forked.
+    /// Returns the key that replicates share: their settings with all changes, their data, which may be in several places,
+    /// and the step at which they were forked.
     fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
-        self.key.as_ref().map(|key| format!("{key}{data}{}", fork.unwrap_or_default()))
+        let changes = changes(history);
+        self.key.as_ref().map(|key| format!("{key}{data}{}{changes}", fork.unwrap_or_default()))
+    }
+
+    /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.
+    fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
+        let changes = Some(changes(history)).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
+        let changed = changes.map(|words| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
+        });
+        self.shown.iter().cloned().chain(changed).collect()
     }
 
     fn read(&mut self, now: Timestamp) -> Summary {
@@ -157,7 +168,7 @@ impl Watched {
                 .filter(|spec| spec.name.is_none())
                 .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
             is_named: spec.as_ref().is_some_and(|spec| spec.name.is_some()),
-            shown: self.shown.iter().cloned().chain(data).collect(),
+            shown: self.shown(history).into_iter().chain(data).collect(),
             bookkeeping: self.bookkeeping.clone(),
             family: workload.map(|workload| workload.info().family),
             settings: String::new(),
@@ -183,6 +194,12 @@ impl Watched {
             run,
         }
     }
+}
+
+/// Describes the settings that were changed while the run was trained; empty without changes.
+fn changes(history: &RunHistory) -> String {
+    let changes = history.changes().iter().map(|(step, change)| format!("{} at {step}", change.words()));
+    changes.collect::<Vec<_>>().join(", ")
 }
 
 fn evaluated(history: &RunHistory) -> Vec<(MetricInfo, f64)> {

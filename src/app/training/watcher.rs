@@ -149,7 +149,11 @@ impl Watcher {
                 self.detail = None;
             }
             WatcherCommand::Send(run, command) => {
-                let what = if command == RunCommand::Stop { "to stop with a checkpoint" } else { "for a text" };
+                let what = match command {
+                    RunCommand::Stop => "to stop with a checkpoint",
+                    RunCommand::Set { .. } => "to go on with other settings",
+                    _ => "for a text",
+                };
                 match CommandRequest::send(&run, command) {
                     Ok(request) => {
                         self.send(Update::Notice(format!("{} is asked {what}.", run.name())))?;

@@ -1,4 +1,4 @@
-//! `valleyscope runs`: list, show, compare, watch, stop, check, export and evaluate runs.
+//! `valleyscope runs`: list, show, compare, watch, change, stop, check, export and evaluate runs.
 
 mod check;
 mod diff;
@@ -8,6 +8,7 @@ mod import;
 mod list;
 mod merge;
 mod model;
+mod set;
 mod show;
 mod stop;
 pub(super) mod watch;
@@ -50,9 +51,29 @@ enum Command {
     ///
     /// The exit code is 0 if the run has finished, 1 if it has failed, and 130 if it was stopped. Ctrl-C ends only this
     /// command, not the run.
-    Watch(Run),
+    Watch {
+        #[command(flatten)]
+        run: Run,
+        /// Write the points as they come for TensorBoard, into a folder of the run's name in this one
+        #[arg(long, value_name = "DIR")]
+        tensorboard: Option<PathBuf>,
+    },
     /// Stop a run after it has saved a checkpoint
     Stop(Run),
+    /// Change settings of a run while it is trained, such as learning-rate=3e-4; without settings, list them with the
+    /// values in force
+    ///
+    /// The worker saves a checkpoint after its present step and continues with the new values. They can be the learning
+    /// rate, the numbers of the optimizer's rule, the batch size (of GPT-2 the micro-batches of a step) and the steps at
+    /// the end, which the schedule spans. The run continues like a fork with these settings from that checkpoint.
+    Set {
+        #[command(flatten)]
+        run: Run,
+        /// Name of a setting, such as learning_rate or optimizer.gamma or gamma, and its new value; those of one command
+        /// take effect together
+        #[arg(value_name = "KEY=VALUE", value_parser = super::assignment)]
+        settings: Vec<(String, String)>,
+    },
     /// Merge the runs of a scan's parts into a new run, beside the first of them or in the folder of --runs
     ///
     /// `valleyscope train PRESET --part K/N` starts a part, here or on another machine whose folder is mounted or
@@ -110,6 +131,20 @@ enum Command {
         #[arg(required = true, value_name = "FILE|DIR")]
         paths: Vec<PathBuf>,
     },
+    /// Print a text that the model of a checkpoint writes; of several runs, one below the other
+    ///
+    /// The run may be trained, stopped or finished. The same checkpoint writes the same text. Only models of language,
+    /// such as GPT-2, write text.
+    Sample {
+        /// Runs as for `show`, each followed by @ and the step of one of its checkpoints, or by @best [default: its newest]
+        #[arg(required = true, value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
+        names: Vec<CheckpointName>,
+        #[command(flatten)]
+        text: model::Text,
+        /// The worker that writes [default: the one beside valleyscope, or the installed one]
+        #[arg(long, value_name = "PATH")]
+        worker: Option<PathBuf>,
+    },
     /// Print the loss of a checkpoint over all data held out from training, and their number
     ///
     /// The evaluations during a training use only some batches. Here the validation part is divided into windows of the
@@ -147,8 +182,9 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
         Command::List => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
         Command::Diff { compared } => diff::run(&place, compared),
-        Command::Watch(run) => watch::run(place.find(&run.run)?),
+        Command::Watch { run, tensorboard } => watch::run(place.find(&run.run)?, tensorboard.as_deref()),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
+        Command::Set { run, settings } => set::run(&place.find(&run.run)?, settings),
         Command::Merge { parts } => merge::run(&place, named, parts),
         Command::Check { folders, repair } => check::run(&place, folders, *repair),
         Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {
@@ -158,6 +194,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
             (None, None, None) => unreachable!("clap asks for one of them"),
         },
         Command::Import { paths } => import::run(&place, paths),
+        Command::Sample { names, text, worker } => model::sample(&place, names, text, worker.as_deref()),
         Command::Evaluate { checkpoint, how, worker } => {
             model::evaluate(&place, &checkpoint.name, how, worker.as_deref())
         }

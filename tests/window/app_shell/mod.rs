@@ -27,6 +27,7 @@ mod setting_animation;
 mod side_by_side;
 mod timeline;
 mod training;
+mod training_change;
 mod training_exports;
 mod training_faults;
 #[cfg(target_os = "linux")]

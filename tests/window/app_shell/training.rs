@@ -131,7 +131,7 @@ pub fn select(app: &mut App, title: &str) {
     app.settle();
 }
 
-fn plotted(app: &App, name: &str) -> String {
+pub fn plotted(app: &App, name: &str) -> String {
     let plot = app.harness.get_by_label(name);
     plot.accesskit_node().value().unwrap_or_default()
 }

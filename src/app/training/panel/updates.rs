@@ -40,6 +40,7 @@ impl TrainingPanel {
                     self.detail = Some((run, *detail));
                 }
             }
+            Update::Text(run, outcome) => self.shown.texts.set(&run, outcome),
             Update::Worker(state) => {
                 self.worker = *state;
                 self.outlook.check_again();

@@ -22,7 +22,7 @@ use crate::app::training::summary::Summary;
 use crate::app::training::update::WorkerState;
 use crate::app::training::watcher::WatcherCommand;
 use crate::app::training::worker::WorkerAction;
-use crate::app::training::{list, samples, setup};
+use crate::app::training::{list, setup};
 use crate::app::window_layout::WindowLayout;
 
 const NOT_READY: &str = "The training worker is not ready";
@@ -215,12 +215,25 @@ impl TrainingPanel {
     fn run_details(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let Some(action) = detail::show(ui, &mut self.shown, run, self.pens.of(run), detail) else { return };
+        let chosen = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
+        let writers: Vec<&Summary> = chosen.filter(|run| run.writes_text).collect();
+        let pen = self.pens.of(run);
+        let Some(action) = detail::show(ui, &mut self.shown, run, pen, detail, writers.len()) else { return };
         let folder = run.run.clone();
         match action {
             RunAction::Stop => self.threads().jobs.send(WatcherCommand::Send(folder, RunCommand::Stop)),
             RunAction::WriteText => {
-                let command = samples::command(&self.shown.prompt);
+                let command = self.shown.texts.command();
+                self.threads().jobs.send(WatcherCommand::Send(folder, command));
+            }
+            RunAction::WriteSaved => {
+                self.shown.texts.begin(&writers);
+                let runs = writers.iter().map(|run| run.run.clone()).collect();
+                let request = self.shown.texts.request();
+                self.threads().jobs.write_texts(runs, request);
+            }
+            RunAction::Change => {
+                let command = RunCommand::Set { settings: self.shown.change.settings() };
                 self.threads().jobs.send(WatcherCommand::Send(folder, command));
             }
             RunAction::Resume => match silent_worker_warning(run) {
@@ -229,17 +242,18 @@ impl TrainingPanel {
             },
             RunAction::Fork => {
                 let found = detail.and_then(|detail| {
-                    let training = Preset::parse(&detail.config, RunFolder::CONFIG).ok()?;
-                    Some((Box::new(training), detail.checkpoints.clone()))
+                    let training = Box::new(detail.begun.clone()?);
+                    Some((training, detail.changes.clone(), detail.checkpoints.clone()))
                 });
-                let Some((training, steps)) = found else {
+                let Some((training, changes, steps)) = found else {
                     let text = format!("The settings of {} cannot be read.", run.title);
                     return requests
                         .actions
                         .push(Action::Report { title: "The run cannot be forked".to_owned(), text });
                 };
                 let chosen = steps.len() - 1;
-                self.dialog = Some(Dialog::Fork { run: folder, title: run.in_full(), training, steps, chosen });
+                let title = run.in_full();
+                self.dialog = Some(Dialog::Fork { run: folder, title, training, changes, steps, chosen });
             }
             RunAction::Describe => {
                 let (notes, title) = (run.notes.clone(), run.title.clone());

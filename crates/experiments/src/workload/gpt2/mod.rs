@@ -122,6 +122,10 @@ pub(super) static TEXT: Dataset = Dataset {
     synthetic: "Made-up text (no real corpus)",
     files: None,
 };
+const PEAK: &str = "The learning rate at the end of the warm-up";
+const FINAL: &str = "The learning rate at the end";
+const MICRO_BATCHES: &str = "Whose gradients make one step";
+const STEPS: &str = "Steps of the run, which the schedule spans";
 const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
     (Gpt2Precision::Float32, "float32"),
@@ -289,12 +293,23 @@ impl RunSpec for Gpt2Spec {
         Some(ShownSetting::new(path, words))
     }
 
+    fn live(&mut self) -> Vec<Field<'_>> {
+        vec![
+            Field::real("Peak rate η", PEAK, &mut self.learning_rate).at("learning_rate"),
+            Field::real("Final rate", FINAL, &mut self.schedule.min_lr).at("schedule.min_lr"),
+            Field::rule(&mut self.optimizer).at("optimizer"),
+            // Evaluations are batches of `batch_size` sequences, which stays.
+            Field::whole("Micro-batches", MICRO_BATCHES, &mut self.accumulation).at("accumulation"),
+            Field::whole("Steps", STEPS, &mut self.steps).at("steps"),
+        ]
+    }
+
     fn form(&mut self) -> Form<'_> {
         let size = self.size();
         let mut training = vec![
             Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size).at("batch_size"),
-            Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation).at("accumulation"),
-            Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps).at("steps"),
+            Field::whole("Micro-batches", MICRO_BATCHES, &mut self.accumulation).at("accumulation"),
+            Field::whole("Steps", STEPS, &mut self.steps).at("steps"),
             Field::seed(SEED, &mut self.seed),
         ];
         if let Some(clip) = &mut self.clip {
@@ -351,12 +366,10 @@ impl RunSpec for Gpt2Spec {
                 "Optimizer",
                 vec![
                     Field::rule(&mut self.optimizer),
-                    Field::real("Peak rate η", "The learning rate at the end of the warm-up", &mut self.learning_rate)
-                        .at("learning_rate"),
+                    Field::real("Peak rate η", PEAK, &mut self.learning_rate).at("learning_rate"),
                     Field::whole("Warm-up", "Steps in which the learning rate grows", &mut self.schedule.warmup)
                         .at("schedule.warmup"),
-                    Field::real("Final rate", "The learning rate at the end", &mut self.schedule.min_lr)
-                        .at("schedule.min_lr"),
+                    Field::real("Final rate", FINAL, &mut self.schedule.min_lr).at("schedule.min_lr"),
                 ],
             ),
             Section::new("Training", training),

@@ -176,6 +176,15 @@ impl RunSpec for MnistSpec {
         Started { metrics: metrics.map(MetricId::info).to_vec(), ..started }
     }
 
+    fn live(&mut self) -> Vec<Field<'_>> {
+        vec![
+            Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate).at(LEARNING_RATE.key),
+            Field::rule(&mut self.optimizer).at("optimizer"),
+            Field::whole("Batch size", "Images a step", &mut self.batch_size).at("batch_size"),
+            Field::whole("Steps", "Steps of the run", &mut self.steps).at("steps"),
+        ]
+    }
+
     fn form(&mut self) -> Form<'_> {
         let mut place = vec![Field::data(&mut self.data, &MNIST), Field::device(&mut self.device)];
         place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
