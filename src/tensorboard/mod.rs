@@ -8,5 +8,5 @@ mod read;
 mod record;
 mod write;
 
-pub use read::{ReadError, Scalars, event_folders, read_folder};
+pub use read::{MOST_POINTS, MOST_TAGS, ReadError, Scalars, event_files, is_event_file, read_folder};
 pub use write::write_history;

@@ -17,6 +17,23 @@ impl Preset {
         settings
     }
 
+    /// Returns all settings of a preset of one training or one scan, with their paths as for `--set`. The elements of a
+    /// list are one setting.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let Some(workload) = self.workload() else { return Vec::new() };
+        let start = workload.places().first().map_or_else(String::new, |place| format!("{place}."));
+        let mut values: Vec<(String, String)> = Vec::new();
+        for (path, value) in self.leaves() {
+            let Some(path) = path.strip_prefix(&start) else { continue };
+            let key = path.split('[').next().unwrap_or(path);
+            match values.last_mut().filter(|(last, _)| last == key && path.contains('[')) {
+                Some((_, list)) => list.push_str(&format!(", {value}")),
+                None => values.push((key.to_owned(), value)),
+            }
+        }
+        values
+    }
+
     /// Returns the text of a preset of runs without the fields that may differ between replicates; none for a scan, and
     /// for other kinds.
     pub fn replicate_key(&self) -> Option<String> {
@@ -36,19 +53,9 @@ impl Preset {
 /// Returns the settings besides optimizer, learning rate and batch size.
 fn others(preset: &Preset) -> Vec<ShownSetting> {
     let Some(workload) = preset.workload() else { return Vec::new() };
-    let start = workload.places().first().map_or_else(String::new, |place| format!("{place}."));
-    let mut values: Vec<(String, String)> = Vec::new();
-    for (path, value) in preset.leaves() {
-        let Some(path) = path.strip_prefix(&start) else { continue };
-        let value = value.parse::<f64>().map_or(value, number_text);
-        // The elements of a list are one setting.
-        let key = path.split('[').next().unwrap_or(path);
-        match values.last_mut().filter(|(last, _)| last == key && path.contains('[')) {
-            Some((_, list)) => list.push_str(&format!(", {value}")),
-            None => values.push((key.to_owned(), value)),
-        }
-    }
-    values.iter().filter_map(|(key, value)| workload.shown_field(key, value)).collect()
+    let short = |part: &str| part.parse::<f64>().map_or_else(|_| part.to_owned(), number_text);
+    let short = |value: &str| value.split(", ").map(short).collect::<Vec<_>>().join(", ");
+    preset.settings().iter().filter_map(|(key, value)| workload.shown_field(key, &short(value))).collect()
 }
 
 /// Returns the settings of a preset of trainings that differ from another's, in words. The first names the rule, where
