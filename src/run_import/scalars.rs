@@ -16,7 +16,8 @@ use crate::tensorboard::Scalars;
 pub(super) fn make_run(into: &Path, from: &Path, title: &str, scalars: &Scalars) -> Result<Outcome, RunError> {
     let imported = ImportedEvents::new(scalars);
     if imported.records.is_empty() {
-        return Err(RunError::Unfit("it has no scalars".to_owned()));
+        let damage = scalars.damage.iter().map(|damage| format!("; {damage}")).collect::<String>();
+        return Err(RunError::Unfit(format!("it has no scalars{damage}")));
     }
     let lines = imported.lines(title);
     let config = format!("// The scalars of {}: no preset, so this run cannot be resumed.\n", from.display());

@@ -18,7 +18,7 @@ pub enum Aggregate {
         /// The number of runs with a value, how many of these are not finite, and the number of all runs.
         counts: [usize; 3],
     },
-    /// So many different values, of which some are texts.
+    /// So many different values, which have no mean: texts, and settings.
     Several(usize),
 }
 
@@ -31,21 +31,33 @@ impl Aggregate {
             return Aggregate::Same((*first).clone());
         }
         let numbers: Option<Vec<f64>> = known.iter().map(|value| value.number()).collect();
-        let Some(numbers) = numbers else {
-            let mut different: Vec<&Value> = Vec::new();
-            for value in &known {
-                if !different.contains(value) {
-                    different.push(value);
-                }
-            }
-            return Aggregate::Several(different.len());
-        };
+        let Some(numbers) = numbers else { return Aggregate::several(&known) };
         let count = numbers.len() as f64;
         let mean = numbers.iter().sum::<f64>() / count;
         let squares = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>();
         let unfinished = numbers.iter().filter(|number| !number.is_finite()).count();
         let counts = [numbers.len(), unfinished, all.len()];
         Aggregate::Mean { mean, deviation: (squares / (count - 1.0)).sqrt(), counts }
+    }
+
+    /// Returns the value of a setting, which has no mean.
+    pub fn of_setting<'v>(values: impl Iterator<Item = Option<&'v Value>>) -> Aggregate {
+        let known: Vec<&Value> = values.flatten().collect();
+        match known.first() {
+            None => Aggregate::Missing,
+            Some(first) if known.iter().all(|value| value == first) => Aggregate::Same((*first).clone()),
+            Some(_) => Aggregate::several(&known),
+        }
+    }
+
+    fn several(values: &[&Value]) -> Aggregate {
+        let mut different: Vec<&Value> = Vec::new();
+        for value in values {
+            if !different.contains(value) {
+                different.push(value);
+            }
+        }
+        Aggregate::Several(different.len())
     }
 
     /// Returns the value by which groups are sorted, and which files hold.
@@ -109,5 +121,8 @@ mod tests {
         let texts = |all: &[&str]| all.iter().map(|text| Some(Value::Text((*text).to_owned()))).collect::<Vec<_>>();
         assert_eq!(text(&texts(&["a", "a"]), Format::Text), "a");
         assert_eq!(text(&texts(&["a", "b", "a"]), Format::Text), "2 values");
+        let seeds = numbers(&[1.0, 2.0, 3.0]);
+        let seeds = Aggregate::of_setting(seeds.iter().map(Option::as_ref));
+        assert_eq!(seeds.text(Format::Exact), "3 values", "a mean of seeds means nothing");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 
+use super::aggregate::Aggregate;
 use super::facts::{
     BEGAN, FORK, LEFT, NAME, NOTE, OPTIMIZER, RATE, RUN, RunFacts, STATE, STEP, TAGS, TIME, WORKLOAD, best_of,
     is_result, last_of, smoothed_of,
@@ -39,9 +40,15 @@ impl Column {
         Column { is_usual, ..self }
     }
 
-    /// Returns the value for files: numbers in full, whatever their format.
+    /// Returns the value of a run.
     pub fn of<'f>(&self, facts: &'f RunFacts) -> Option<&'f Value> {
         facts.get(&self.field)
+    }
+
+    /// Returns the value of a group of runs: their mean where it is measured.
+    pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>) -> Aggregate {
+        let values = runs.map(|run| self.of(run));
+        if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::of(values) }
     }
 }
 
@@ -137,13 +144,17 @@ impl Columns {
             .iter()
             .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
             .flatten()
+            .chain(ALIASES.map(|(alias, _)| alias))
             .map(|field| (strsim::jaro_winkler(field, typed), field))
             .filter(|(likeness, _)| *likeness > 0.75)
             .collect();
         alike.sort_by(|a, b| b.0.total_cmp(&a.0));
         let hint = match alike.first() {
             Some((_, field)) => format!("; did you mean `{field}`?"),
-            None => format!("; the fields are {}", self.fields().collect::<Vec<_>>().join(", ")),
+            None => {
+                let usual = self.iter().filter(|column| column.is_usual).map(|column| column.field.as_str());
+                format!("; fields are {} and others", usual.collect::<Vec<_>>().join(", "))
+            }
         };
         FieldError(format!("there is no field `{typed}`{hint}"))
     }

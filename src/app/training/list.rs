@@ -126,7 +126,8 @@ impl List {
         self.search.mistake(ui);
         self.find(input);
         if runs.is_empty() {
-            ui.add(Label::new(RichText::new("No runs yet. Start begins one.").weak()).wrap());
+            let text = if input.generation == 0 { "Reading the runs…" } else { "No runs yet. Start begins one." };
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
         } else if self.found.is_empty() {
             let text = format!("None of {} runs matches the search.", runs.len());
             ui.add(Label::new(RichText::new(text).weak()).wrap());

@@ -166,12 +166,10 @@ impl Table {
         shown: &[&Column],
     ) -> Table {
         let keys: Vec<&Column> = by.iter().filter_map(|field| columns.get(field)).collect();
-        let is_replicates = keys.len() < by.len();
-        let of_all =
-            |column: &Column, group: &[usize]| Aggregate::of(group.iter().map(|index| column.of(runs[*index])));
+        let of_all = |column: &Column, group: &[usize]| column.of_group(group.iter().map(|index| runs[*index]));
         let is_common = |column: &Column| {
             let is_same = |group: &Vec<usize>| !matches!(of_all(column, group), Aggregate::Several(_));
-            column.format.is_number() || (is_replicates && groups.iter().all(is_same))
+            (column.format.is_number() && !column.is_setting) || groups.iter().all(is_same)
         };
         let others: Vec<&Column> =
             shown.iter().copied().filter(|column| !by.contains(&column.field) && is_common(column)).collect();

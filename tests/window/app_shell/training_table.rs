@@ -143,7 +143,7 @@ fn replicates_are_grouped_with_mean_and_deviation() {
     app.settle();
     assert!(app.shows("0.5000 ± 0.25"));
     assert_eq!(titles(&app).len(), 0, "the groups are closed");
-    app.press("Open the group First");
+    app.press("Open the group FOCUS");
     app.settle();
     assert_eq!(titles(&app).len(), 3);
 }

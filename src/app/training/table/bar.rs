@@ -55,7 +55,7 @@ impl RunTable {
     ) -> Option<TableAction> {
         let mut action = None;
         ui.horizontal_wrapped(|ui| {
-            let back = ui.button("‹ Curves").on_hover_text("Show the curves in place of the table");
+            let back = ui.button("← Curves").on_hover_text("Show the curves in place of the table");
             if back.accessible_name("Show the curves").clicked() {
                 action = Some(TableAction::ShowCurves);
             }
@@ -99,7 +99,7 @@ impl RunTable {
                         }
                         if is_shown {
                             let title = &column.title;
-                            for (text, verb, to_left) in [("⏴", "left", true), ("⏵", "right", false)] {
+                            for (text, verb, to_left) in [("◀", "left", true), ("▶", "right", false)] {
                                 let name = format!("Move {title} to the {verb}");
                                 if small_button(ui, true, text, &name, &name) {
                                     layout.shift(columns, &column.field, to_left);
@@ -135,7 +135,7 @@ impl RunTable {
             ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
                 for (field, title) in columns {
                     let mut is_chosen = self.choices.group_by.contains(&field);
-                    if ui.checkbox(&mut is_chosen, format!("Equal {title}")).changed() {
+                    if ui.checkbox(&mut is_chosen, format!("Equal {}", title.to_lowercase())).changed() {
                         self.choices.group_by.retain(|field| field != Replicates::FIELD);
                         self.choices.toggle_group(&field);
                     }

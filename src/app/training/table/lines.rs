@@ -13,9 +13,7 @@ use super::choices::TableChoices;
 use crate::app::training::filter_field::FilterField;
 use crate::app::training::summary::Summary;
 use crate::export::CsvWriter;
-use crate::run_table::{
-    Aggregate, Column, Columns, Replicates, RunFacts, Value, csv_cell, grouped, ordered, sort_groups,
-};
+use crate::run_table::{Column, Columns, Replicates, RunFacts, Value, csv_cell, grouped, ordered, sort_groups};
 
 /// A cell of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -137,7 +135,7 @@ impl Lines {
         let id = group_by.iter().map(|field| format!("{:?}", first.get(field))).collect::<Vec<_>>().join(" ");
         let is_open = open.contains(&id);
         let cells = self.columns.iter().map(|column| {
-            let aggregate = Aggregate::of(members.iter().map(|index| column.of(&self.runs[*index].facts)));
+            let aggregate = column.of_group(members.iter().map(|index| &self.runs[*index].facts));
             let difference = self.difference(column, aggregate.value().as_deref());
             Cell { text: aggregate.text(column.format).into_owned(), difference, is_of_baseline: false }
         });
@@ -282,7 +280,8 @@ impl Lines {
         let Some(Line::Group { members, .. }) = self.lines.get(line) else { return String::new() };
         let first = &self.runs[members[0]];
         if group_by.iter().any(|field| field == Replicates::FIELD) {
-            return first.title.clone();
+            let settings: Vec<&str> = first.settings.split(", ").filter(|word| !word.starts_with("seed ")).collect();
+            return if first.settings.is_empty() { first.title.clone() } else { settings.join(", ") };
         }
         let word = |field: &String| {
             let column = self.columns.iter().find(|column| column.field == *field);

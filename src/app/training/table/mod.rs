@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use egui::{EventFilter, Id, Key, Modifiers, Response, RichText, Role, Sense, Ui, WidgetInfo};
+use egui::{EventFilter, Id, Key, Modifiers, Response, RichText, Role, Sense, TextStyle, Ui, WidgetInfo};
 use egui_table::{Column as Width, HeaderRow, Table, TableState};
 use valleyscope_runs::RunFolder;
 
@@ -22,14 +22,21 @@ use self::view::{LINE, MARKS, TableEvent, TableView};
 use super::filter_field::FilterField;
 use super::pens::Pens;
 use super::summary::Summary;
-use crate::run_table::Columns;
+use crate::app::theme::text_width;
+use crate::run_table::{Column, Columns};
 
-/// The usual widths of the columns of names, of other texts, and of numbers, in points.
+/// The usual width of the column of names, and the smallest and the largest usual width of others, in points.
 const NAME: f32 = 220.0;
-const TEXT: f32 = 92.0;
-const NUMBER: f32 = 88.0;
-/// The narrowest column, in points.
+const NARROW: f32 = 72.0;
+const WIDE: f32 = 150.0;
+/// The room beside a title, for the arrow of the sorted column too, in points.
+const TITLE_MARGIN: f32 = 32.0;
+/// The room for the deviation of a mean, and for the difference to the baseline, in points.
+const DEVIATION: f32 = 56.0;
+const DIFFERENCE: f32 = 56.0;
+/// The narrowest and the widest column, in points.
 const NARROWEST: f32 = 36.0;
+const WIDEST: f32 = 600.0;
 /// The width of the table from which the names stay while it is scrolled, in points.
 const STICKY: f32 = 460.0;
 
@@ -84,19 +91,26 @@ pub(super) struct TableInput<'i> {
 impl RunTable {
     /// Shows the table with its bars.
     pub(super) fn ui(&mut self, ui: &mut Ui, filter: &mut FilterField, input: &TableInput<'_>) -> Option<TableAction> {
-        let mut action = self.top_bar(ui, filter, input);
         let TableInput { runs, columns, generation, .. } = *input;
+        let update = |table: &mut RunTable, filter: &FilterField| {
+            let input = ListedInput { runs, columns, generation, filter, open: &table.open };
+            table.lines.update(&input, &table.choices);
+        };
+        update(self, filter);
+        let mut action = self.top_bar(ui, filter, input);
         filter.mistake(ui);
+        // The bar may have changed the filter, the columns or the groups.
+        update(self, filter);
         if self.generation != generation {
             self.generation = generation;
             let is_there: HashSet<&Path> = runs.iter().map(|run| run.run.path()).collect();
             self.selection.retain(|path| is_there.contains(path));
         }
-        self.lines.update(&ListedInput { runs, columns, generation, filter, open: &self.open }, &self.choices);
         let selected = SelectedRuns::of(&self.lines, &self.selection);
         action = self.selection_bar(ui, &selected, runs).or(action);
         if self.lines.len() == 0 {
             let text = match runs.len() {
+                0 if generation == 0 => "Reading the runs…".to_owned(),
                 0 => "No runs yet. Start begins one, and “Import runs…” reads those of other programs.".to_owned(),
                 count => format!("None of {count} runs fits the filter."),
             };
@@ -138,14 +152,11 @@ impl RunTable {
 
     /// Returns the table with the widths of its columns.
     fn sized(&mut self, ui: &Ui) -> Table {
-        let width = |column: &crate::run_table::Column| {
-            let usual = match column.field.as_str() {
-                "name" => NAME,
-                _ if column.format.is_number() => NUMBER,
-                _ => TEXT,
-            };
-            let chosen = self.choices.widths.get(&column.field).copied().unwrap_or(usual);
-            Width::new(chosen).range(NARROWEST..=600.0).id(Id::unique(("column of runs", &column.field)))
+        let width = |column: &Column| {
+            let chosen = self.choices.widths.get(&column.field).copied();
+            Width::new(chosen.unwrap_or_else(|| self.usual_width(ui, column)))
+                .range(NARROWEST..=WIDEST)
+                .id(self.width_id(column))
         };
         let marks = Width::new(MARKS).resizable(false).range(MARKS..=MARKS).id(Id::unique("marks of runs"));
         let columns: Vec<Width> = std::iter::once(marks).chain(self.lines.columns().iter().map(width)).collect();
@@ -169,13 +180,45 @@ impl RunTable {
         table
     }
 
+    /// Returns whether numbers are shown with a deviation, and with a difference.
+    fn additions(&self) -> [bool; 2] {
+        [!self.choices.group_by.is_empty(), self.lines.baseline().is_some()]
+    }
+
+    /// Returns the id of a column's width: numbers have more room with what is added to them.
+    fn width_id(&self, column: &Column) -> Id {
+        let additions = self.additions().map(|is_shown| is_shown && column.format.is_number());
+        Id::unique(("column of runs", &column.field, additions))
+    }
+
+    /// Returns the width of a column that the user has not resized: that of its title, or of its numbers.
+    fn usual_width(&self, ui: &Ui, column: &Column) -> f32 {
+        if column.field == "name" {
+            return NAME;
+        }
+        let font = TextStyle::Body.resolve(ui.style());
+        let title = (text_width(ui, &font, &column.title).ceil() + TITLE_MARGIN).clamp(NARROW, WIDE);
+        let [has_deviation, has_difference] = self.additions();
+        let number = match column.format.is_number() {
+            false => 0.0,
+            true if column.is_setting && !has_difference => 0.0,
+            true => {
+                NARROW + if has_deviation { DEVIATION } else { 0.0 } + if has_difference { DIFFERENCE } else { 0.0 }
+            }
+        };
+        title.max(number)
+    }
+
     /// Keeps the widths that the user has chosen.
     fn keep_widths(&mut self, ui: &Ui, id: Id) {
         let Some(state) = TableState::load(ui, id) else { return };
-        for column in self.lines.columns().iter() {
-            let width = state.col_widths.get(&Id::unique(("column of runs", &column.field)));
-            if let Some(width) = width {
+        let columns = Arc::clone(self.lines.columns());
+        for column in columns.iter() {
+            let Some(width) = state.col_widths.get(&self.width_id(column)) else { continue };
+            if (width - self.usual_width(ui, column)).abs() > 1.0 {
                 self.choices.widths.insert(column.field.clone(), *width);
+            } else {
+                self.choices.widths.remove(&column.field);
             }
         }
     }

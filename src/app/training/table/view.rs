@@ -128,9 +128,9 @@ impl TableView<'_> {
         }
         ui.painter().hline(rect.x_range(), rect.bottom() - 0.5, visuals.widgets.noninteractive.bg_stroke);
         let key = self.choices.sort.first().filter(|key| key.field == *field);
-        let arrow = key.map_or("", |key| if key.is_descending { " ⏷" } else { " ⏶" });
+        let arrow = key.map_or("", |key| if key.is_descending { "▼ " } else { "▲ " });
         in_cell(ui, column.format.is_number(), |ui| {
-            ui.add(Label::new(RichText::new(format!("{title}{arrow}")).strong()).selectable(false).truncate());
+            ui.add(Label::new(RichText::new(format!("{arrow}{title}")).strong()).selectable(false).truncate());
         });
         response.dnd_set_drag_payload(field.clone());
         if response.dnd_hover_payload::<String>().is_some_and(|other| *other != *field) {
@@ -176,7 +176,7 @@ impl TableView<'_> {
         let rect = ui.max_rect();
         if let Some((_, count, is_open)) = self.lines.group_of(line) {
             let name = self.lines.group_name(line, &self.choices.group_by);
-            let text = format!("{} {count}", if is_open { "⏷" } else { "⏵" });
+            let text = format!("{} {count}", if is_open { "▼" } else { "▶" });
             let response = ui.interact(rect, ui.scope_id().with("group"), Sense::CLICK | Sense::HOVER);
             let verb = if is_open { "Close" } else { "Open" };
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{verb} the group {name}")));
