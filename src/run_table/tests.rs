@@ -22,6 +22,7 @@ fn written(folder: &Path, settings: &[(&str, &str)], loss: f64, notes: Notes) ->
     let eval = MetricValues::from([(MetricId::TEST_LOSS, 2.0 * loss), (MetricId::TEST_ACCURACY, 0.5)]);
     session.record(20, Event::Eval(eval)).expect("it can be written");
     session.record(20, Event::Finished).expect("it can be written");
+    drop(session);
     notes.write(&run).expect("it can be written");
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(Timestamp::now()).expect("it can be read");
@@ -115,14 +116,14 @@ fn settings_that_differ_and_losses_on_held_out_data_are_the_usual_columns() {
     let mut layout = TableLayout::default();
     assert_eq!(
         shown(&layout),
-        "name state optimizer loss test_loss best_test_loss test_accuracy learning_rate seed step rate time tags note"
+        "name state optimizer loss test_loss best_test_loss test_accuracy optimizer.beta2 learning_rate seed step rate time tags note"
     );
     layout.toggle("note");
     layout.toggle("batch_size");
     layout.move_to(&columns, "seed", "state");
     assert_eq!(
         shown(&layout),
-        "name seed state optimizer loss test_loss best_test_loss test_accuracy learning_rate batch_size step rate time tags"
+        "name seed state optimizer loss test_loss best_test_loss test_accuracy optimizer.beta2 learning_rate batch_size step rate time tags"
     );
     // Without the first two runs, the seed does not differ any more, and other columns stay in place.
     let less = Columns::of(&all[2..], true);

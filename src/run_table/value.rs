@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn values_and_their_differences_are_shown_in_the_columns_unit() {
         let text = |format: Format, number| format.text(&Value::Number(number)).into_owned();
-        assert_eq!(text(Format::Whole, 12_000.0), "12,000");
+        assert_eq!(text(Format::Whole, 12_000.0), "12\u{2009}000");
         assert_eq!(text(Format::Measured, 0.123_456), "0.1235");
         assert_eq!(text(Format::Fraction, 0.9712), "97.12 %");
         assert_eq!(text(Format::Rate, 0.01), "36.0/h");
