@@ -214,6 +214,8 @@ pub enum Action {
     SaveRaw(RawPlan),
     /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
+    /// Asks for a folder of runs from elsewhere, to be imported.
+    ChooseRunsFolder,
     /// Requests an action of the landscape tab.
     Landscape(LandscapeAction),
     Undo,

@@ -12,12 +12,10 @@ use super::message::{Event, What};
 use super::record::{self, Next};
 
 /// The most tags of a run, and the most points of all tags.
-const MOST_TAGS: usize = 256;
-const MOST_POINTS: usize = 20_000_000;
+pub const MOST_TAGS: usize = 256;
+pub const MOST_POINTS: usize = 20_000_000;
 /// The most bytes of a tag, and of the title of one.
 const LONGEST_TAG: usize = 4096;
-/// The deepest folder below the named one in which event files are looked for.
-const DEEPEST: usize = 8;
 
 /// The scalars of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +39,7 @@ impl Damage {
     /// The most descriptions that are kept.
     const MOST_NAMED: usize = 10;
 
-    fn push(&mut self, description: String) {
+    pub fn push(&mut self, description: String) {
         self.count += 1;
         if self.first.len() < Self::MOST_NAMED {
             self.first.push(description);
@@ -51,7 +49,7 @@ impl Damage {
     /// Returns the descriptions, the last of which is the number of those that are not named.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let more = self.count - self.first.len() as u64;
-        let rest = (more > 0).then(|| format!("{more} more records could not be read"));
+        let rest = (more > 0).then(|| format!("{more} more could not be read"));
         self.first.iter().cloned().chain(rest)
     }
 }
@@ -66,7 +64,7 @@ pub enum ReadError {
 }
 
 /// Returns the event files of a folder in the order of their names, which begin with the time of their making.
-fn event_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn event_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -78,34 +76,9 @@ fn event_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn is_event_file(path: &Path) -> bool {
+/// Returns whether a file's name is that of an event file.
+pub fn is_event_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains("tfevents"))
-}
-
-/// Returns the folders in and below `path` that hold event files: each is a run. For an event file its folder counts.
-pub fn event_folders(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    let mut found = Vec::new();
-    if path.is_file() && is_event_file(path) {
-        found.extend(path.parent().map(Path::to_owned));
-        return Ok(found);
-    }
-    look(path, DEEPEST, &mut found)?;
-    found.sort();
-    Ok(found)
-}
-
-fn look(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), ReadError> {
-    let failed = |source| ReadError::File { path: folder.to_owned(), source };
-    if !event_files(folder).map_err(failed)?.is_empty() {
-        found.push(folder.to_owned());
-    }
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if depth > 0 && entry.file_type().map_err(failed)?.is_dir() {
-            look(&entry.path(), depth - 1, found)?;
-        }
-    }
-    Ok(())
 }
 
 /// Reads the scalars of all event files in a folder. Where two files hold the same step of a tag, the later file's counts:

@@ -78,7 +78,7 @@ fn runs_are_listed_in_columns() {
     let first = sandbox.ended("mnist", Event::Stopped);
     let failed = sandbox.ended("broken", Event::Failed { message: "no memory".into() });
     let (living, _session) = sandbox.begun("living");
-    Notes { title: "My best".into(), note: String::new() }.write(&first).unwrap();
+    Notes { title: "My best".into(), ..Notes::default() }.write(&first).unwrap();
     fs::create_dir(sandbox.runs().join("pictures")).unwrap();
     let output = sandbox.run(&["runs", "list"]);
     expect(&output, 0, &[]);
@@ -132,7 +132,7 @@ fn long_texts_of_a_list_lose_their_middle() {
     let sandbox = Sandbox::new();
     let run = sandbox.ended("mnist", Event::Stopped);
     let title = format!("The beginning {} and the end", "of it ".repeat(30));
-    Notes { title: title.clone(), note: String::new() }.write(&run).unwrap();
+    Notes { title: title.clone(), ..Notes::default() }.write(&run).unwrap();
     let output = sandbox.run(&["runs", "list"]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", stdout(&output));
@@ -188,7 +188,7 @@ fn a_run_is_found_by_name_beginning_or_folder() {
 fn show_describes_the_run() {
     let sandbox = Sandbox::new();
     let run = sandbox.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
-    Notes { title: String::new(), note: "try batch 64".into() }.write(&run).unwrap();
+    Notes { note: "try batch 64".into(), ..Notes::default() }.write(&run).unwrap();
     let output = sandbox.run(&["runs", "show", &run.name()]);
     expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch size"]);
     expect(&output, 0, &["try batch 64", "95.12 %", "config.ron", "last events", "started: Adam on digits"]);

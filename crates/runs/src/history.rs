@@ -9,6 +9,7 @@ use super::event::{BadLine, Event, EventRecord, GridPoint, Started};
 use super::event_interval::LongestInterval;
 use super::folder::RunFolder;
 use super::forked::Forked;
+use super::loss_tally::{LossTallies, LossTally};
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 use super::points::{MetricCurve, MetricPoints};
 use super::scan_costs::ScanCosts;
@@ -69,6 +70,7 @@ pub struct RunHistory {
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
     training: MetricPoints,
+    losses: LossTallies,
     evaluations: MetricPoints,
     samples: Vec<TextSample>,
     /// Finished grid points, with the steps at which they were complete.
@@ -118,7 +120,10 @@ impl RunHistory {
                 self.forget_after(*from_step);
                 self.turns.resumed.push(*from_step);
             }
-            Event::Train(metrics) => self.training.push(&record, metrics),
+            Event::Train(metrics) => {
+                metrics.get(MetricId::LOSS).into_iter().for_each(|loss| self.losses.push(loss));
+                self.training.push(&record, metrics);
+            }
             Event::Eval(metrics) => self.evaluations.push(&record, metrics),
             Event::Sample { text } => {
                 self.samples.push(TextSample { step: record.step, time: record.time, text: text.clone() });
@@ -126,7 +131,10 @@ impl RunHistory {
             Event::GridPoint(point) => {
                 self.points.push((record.step, point.clone()));
             }
-            Event::Checkpoint { file } => self.checkpoints.push((record.step, file.clone())),
+            Event::Checkpoint { file } => {
+                self.losses.keep_at(record.step);
+                self.checkpoints.push((record.step, file.clone()));
+            }
             Event::Command { id, ok, message, steps } => {
                 self.steps = steps.or(self.steps);
                 self.answers.push(CommandAnswer { id: id.clone(), ok: *ok, message: message.clone() });
@@ -166,6 +174,9 @@ impl RunHistory {
     }
 
     pub(super) fn forget_after(&mut self, step: u64) {
+        if self.last.as_ref().is_some_and(|last| last.step > step) {
+            self.losses.return_to(step);
+        }
         let mut forgotten = self.training.forget_after(step) | self.evaluations.forget_after(step);
         let known = self.samples.len() + self.points.len();
         self.samples.retain(|sample| sample.step <= step);
@@ -260,6 +271,11 @@ impl RunHistory {
     pub fn curve(&self, metric: MetricId) -> MetricCurve<'_> {
         const NONE: MetricCurve<'static> = MetricCurve { step: &[], wall_s: &[], time_s: &[], value: &[] };
         self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
+    }
+
+    /// Returns the statistics of the training losses so far.
+    pub fn losses(&self) -> LossTally {
+        self.losses.now()
     }
 
     /// Lists the metrics that the run logs, those of training before those of evaluations: first those that it
@@ -395,6 +411,11 @@ impl RunHistory {
         self.turns.shared = other.marks();
         (self.training, self.evaluations, self.samples) = (other.training, other.evaluations, other.samples);
         self.missing = other.missing;
+    }
+
+    /// Adds a point of training to the statistics of losses only.
+    pub(super) fn pass_over_train(&mut self, line: &[u8]) {
+        self.losses.push_line(line);
     }
 
     /// Removes all points of training.

@@ -45,6 +45,7 @@ impl Valleyscope {
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
+            Action::ChooseRunsFolder => self.dialogs.files.ask_runs_folder(),
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);

@@ -9,6 +9,7 @@ use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title}
 use valleyscope_experiments::workload::form::Form;
 
 use super::choices::Choices;
+use super::table::TableChoices;
 use crate::app::editor::{Draft, Editor, PresetDraft};
 
 /// The state to restore in the next session.
@@ -30,6 +31,9 @@ pub struct TrainingMemory {
     pub pens: BTreeMap<PathBuf, usize>,
     /// The colours that were chosen for runs.
     pub colors: BTreeMap<PathBuf, [u8; 3]>,
+    /// The table of runs, which sessions of before do not have.
+    #[serde(default)]
+    pub table: TableChoices,
 }
 
 /// A checkpoint of another run.

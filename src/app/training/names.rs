@@ -117,10 +117,11 @@ fn optimizer(run: &Summary) -> Option<String> {
     Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty())
 }
 
-/// Sets the texts of the settings of runs in a list so that they are distinct: the workload, where there are several,
+/// Returns the settings of runs in a list in words, so that they are distinct: the workload, where there are several,
 /// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
 /// The steps are shown with the status.
-pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
+pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
+    let mut settings = vec![String::new(); runs.len()];
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
@@ -128,17 +129,17 @@ pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
     }
     for members in families.into_values() {
         let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
-        let names: Vec<Option<&str>> = members.iter().map(|index| given_name(&runs[*index])).collect();
-        let words = differing_by_key(&names, &members.iter().map(|index| of_list(&runs[*index])).collect::<Vec<_>>());
+        let names: Vec<Option<&str>> = members.iter().map(|index| given_name(runs[*index])).collect();
+        let words = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
         let numbers = |index: &usize| {
-            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(&runs[*index]);
+            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(runs[*index]);
             [learning_rate, batch_size, seed]
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
+        let differs = [0, 1, 2].map(|place| numbers.iter().any(|other| other[place] != numbers[0][place]));
         for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
-            let run = &mut runs[index];
-            let differs = |place: usize| numbers.iter().any(|other| other[place] != own[place]);
-            let (differing, equal): (Vec<_>, Vec<_>) = own.iter().enumerate().partition(|(place, _)| differs(*place));
+            let run = runs[index];
+            let (differing, equal): (Vec<_>, Vec<_>) = own.iter().enumerate().partition(|(place, _)| differs[*place]);
             let rest = [differing, equal].concat().into_iter().filter_map(|(_, word)| word.clone());
             let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
             parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
@@ -147,9 +148,10 @@ pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
                     parts.push(word);
                 }
             }
-            run.settings = parts.join(", ");
+            settings[index] = parts.join(", ");
         }
     }
+    settings
 }
 
 /// Returns the name that the preset gives to a run.

@@ -3,6 +3,8 @@
 use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_runs::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
 
+use crate::run_table::RunFacts;
+
 /// The summary of a run.
 #[derive(Clone, Debug)]
 pub struct Summary {
@@ -52,6 +54,8 @@ pub struct Summary {
     pub config: Option<String>,
     /// The reason why it cannot be read, if it cannot.
     pub trouble: Option<String>,
+    /// Its values in the table of runs.
+    pub facts: RunFacts,
 }
 
 impl Summary {
@@ -72,7 +76,7 @@ impl Summary {
         let Summary { settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, ranks, loss, evaluated, .. } = self;
-        let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, .. } = self;
+        let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, facts, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
         let words = (
@@ -89,7 +93,7 @@ impl Summary {
             synthetic,
         );
         (
-            (words, family, settings, ranks),
+            (words, family, settings, ranks, facts),
             (color, batch_size, seed, step, steps, began, is_scan, writes_text),
             numbers,
             evaluated,

@@ -11,6 +11,7 @@ mod model;
 mod set;
 mod show;
 mod stop;
+mod table;
 pub(super) mod watch;
 
 use std::ffi::OsString;
@@ -35,8 +36,12 @@ pub(super) struct RunsArgs {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List all runs, newest first
-    List,
+    /// List all runs, newest first; with options, a table of those that fit
+    ///
+    /// A filter has terms separated by commas, all of which must hold: a field, one of =, !=, <, <=, >, >=, ~ (contains)
+    /// and !~, and a value; or words to be found in names, tags and notes. A field is a column of the table, a setting
+    /// as for `train --set`, or the end of its path.
+    List(table::TableArgs),
     /// Describe a run: its settings, its status and its last events
     Show(Run),
     /// Show in a table the settings in which runs differ, and the data and devices that they had
@@ -122,12 +127,13 @@ enum Command {
         #[arg(long, value_name = "PATH", requires = "model")]
         worker: Option<PathBuf>,
     },
-    /// Make runs from the scalars in TensorBoard's event files, in the folder of --runs
+    /// Make runs of those of other programs and machines, in the folder of --runs
     ///
-    /// A folder with event files is a run, also one below the named folder. The run has the tags as its metrics; it can
-    /// be compared, shown and exported, and not resumed.
+    /// A run is each folder with event files of TensorBoard, each table FILE.csv with a column `step`, and each folder
+    /// of a run of this program, also below a named folder. A run of another program has its tags or columns as
+    /// metrics; it can be compared, shown and exported, and not resumed. What is left out is named with the reason.
     Import {
-        /// Event files, or folders with such files
+        /// Event files, tables, folders of runs, or folders with such files and folders
         #[arg(required = true, value_name = "FILE|DIR")]
         paths: Vec<PathBuf>,
     },
@@ -179,7 +185,8 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let is_new_run = matches!(args.command, Command::Merge { .. } | Command::Import { .. });
     let place = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
-        Command::List => list::run(&place),
+        Command::List(args) if args.is_requested() => table::run(&place, args),
+        Command::List(_) => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
         Command::Diff { compared } => diff::run(&place, compared),
         Command::Watch { run, tensorboard } => watch::run(place.find(&run.run)?, tensorboard.as_deref()),

@@ -35,6 +35,7 @@ mod training_fork;
 mod training_presets;
 #[cfg(target_os = "linux")]
 mod training_tab;
+mod training_table;
 mod training_watch;
 mod undo;
 mod worker;

@@ -113,7 +113,7 @@ fn checkpoints_of_finished_runs_write_side_by_side() {
     for (title, step) in [("First", 10), ("Second", 20)] {
         let mut session = writing(place.path(), &[]);
         checkpoint(session.run(), step);
-        let notes = Notes { title: title.to_owned(), note: String::new() };
+        let notes = Notes { title: title.to_owned(), ..Notes::default() };
         notes.write(session.run()).expect("it can be written");
         session.record(step, Event::Finished).expect("it can be written");
     }

@@ -1,5 +1,7 @@
 //! The settings by which optimizers that are shown together are distinguished, in legends, lists and titles.
 
+use std::collections::HashMap;
+
 use super::{Decay, Hyperparameter, RatedRule, RuleSpec, Schedule};
 use crate::parameter::LEARNING_RATE;
 use crate::quantity::number_text;
@@ -44,11 +46,25 @@ impl ShownSetting {
 /// The settings of each that have to be named where all of these are shown together, in words: those that another has
 /// with another value, and those that are unusual and that another does not have.
 pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
+    /// What all of these have of a meaning. The time is linear, as lists of runs may be long.
+    struct Seen<'s> {
+        words: &'s str,
+        varies: bool,
+        /// The number of those that have it, and the last of them.
+        count: usize,
+        last: usize,
+    }
+    let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
+    for (index, setting) in all.iter().enumerate().flat_map(|(index, of)| of.iter().map(move |it| (index, it))) {
+        let ShownSetting { meaning, words, .. } = setting;
+        let known = seen.entry(meaning).or_insert(Seen { words, varies: false, count: 0, last: usize::MAX });
+        known.varies |= known.words != *words;
+        known.count += usize::from(known.last != index);
+        known.last = index;
+    }
     let is_named = |own: &ShownSetting| {
-        all.iter().any(|other| match other.iter().find(|it| it.meaning == own.meaning) {
-            Some(other) => other.words != own.words,
-            None => !own.is_usual,
-        })
+        let known = &seen[own.meaning.as_str()];
+        known.varies || (known.count < all.len() && !own.is_usual)
     };
     let words = |of: &Vec<ShownSetting>| {
         let named = of.iter().filter(|setting| !setting.words.is_empty() && is_named(setting));
@@ -60,13 +76,18 @@ pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
 /// Returns the settings that have to be named where all of these are shown together: of each those that
 /// [differ](differing) among the ones of its key, such as a given name.
 pub fn differing_by_key<K: PartialEq>(keys: &[K], all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
-    let words = |index: usize| {
-        let alike: Vec<usize> = (0..all.len()).filter(|other| keys[*other] == keys[index]).collect();
-        let place = alike.iter().position(|other| *other == index)?;
+    let mut words: Vec<Option<Vec<String>>> = vec![None; all.len()];
+    for index in 0..all.len() {
+        if words[index].is_some() {
+            continue;
+        }
+        let alike: Vec<usize> = (index..all.len()).filter(|other| keys[*other] == keys[index]).collect();
         let settings: Vec<_> = alike.iter().map(|other| all[*other].clone()).collect();
-        Some(differing(&settings).swap_remove(place))
-    };
-    (0..all.len()).map(|index| words(index).unwrap_or_default()).collect()
+        for (other, differing) in alike.into_iter().zip(differing(&settings)) {
+            words[other] = Some(differing);
+        }
+    }
+    words.into_iter().flatten().collect()
 }
 
 /// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
