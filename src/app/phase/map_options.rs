@@ -11,7 +11,7 @@ use super::readout;
 use super::titled_diagram::TitledDiagram;
 use crate::app::figure_layout::stays_open;
 use crate::app::live::{Action, Requests};
-use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, settings_among};
+use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference, settings_among};
 
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -242,16 +242,24 @@ pub(super) fn in_short(all: &[String]) -> String {
     }
 }
 
-/// Returns the title of a diagram that is compared with others, and what else tells them apart.
+/// Returns the title of a diagram that is compared with others: the preset's, unless an axis was changed since, and what
+/// tells the diagrams apart.
 pub(super) fn title_among(this: &TitledDiagram, others: &[&TitledDiagram]) -> String {
+    let (spec, preset) = (this.spec(), &this.preset);
     let sweeps: Vec<&SweepSpec> = others.iter().map(|other| &**other.spec()).collect();
-    let mut settings = settings_among(this.spec(), &sweeps);
+    let mut settings = settings_among(spec, &sweeps);
     if others.iter().any(|other| other.precision != this.precision) {
         settings.insert(0, this.precision.name().to_owned());
     }
-    let title = this.title();
-    settings.retain(|words| !title.contains(words));
-    if settings.is_empty() { title } else { format!("{title}: {}", in_short(&settings)) }
+    if settings.is_empty() {
+        settings = difference(spec, &SweepSpec { metric: spec.metric, ..preset.sweep.clone() });
+    }
+    let has_axes_of_preset = spec.rows.of == preset.sweep.rows.of && spec.columns.of == preset.sweep.columns.of;
+    match settings.is_empty() {
+        true => preset.title.clone(),
+        false if has_axes_of_preset => format!("{}: {}", preset.title, in_short(&settings)),
+        false => in_short(&settings),
+    }
 }
 
 /// Lays out a colour and its name as one text, so that a narrow panel breaks the line between entries.

@@ -256,9 +256,7 @@ fn diagrams_side_by_side_are_told_apart_by_a_table_of_their_settings() {
     app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
     app.until("the other diagram", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
     app.settle();
-    app.button("Compare");
-    app.press("Beside: Small");
-    app.harness.key_press(Key::Escape);
+    app.click(Role::CheckBox, "Compare Small");
     app.settle();
     app.button("Differences");
     app.settle();
