@@ -102,16 +102,21 @@ impl LessonStage {
         };
         let missing: Vec<String> =
             wanted.iter().filter(|figure| !is_ready(figure)).map(|figure| figure.name.clone()).collect();
+        let mut kept: Vec<LessonFigure> = Vec::new();
         // The newest of several pictures of a figure stands in for the missing one.
-        let mut stand_ins: Vec<LessonFigure> = Vec::new();
-        for (figure, picture) in self.pictures.iter().rev() {
-            let is_first = stand_ins.iter().all(|other| other.name != figure.name);
-            let stands_in = matches!(picture, Picture::Ready(_)) && is_first;
-            if missing.contains(&figure.name) && (stands_in || matches!(picture, Picture::Computing(_))) {
-                stand_ins.push(figure.clone());
-            }
+        let mut standing_in: Vec<&str> = Vec::new();
+        for (figure, picture) in self.pictures.iter().rev().filter(|(figure, _)| missing.contains(&figure.name)) {
+            let is_kept = match picture {
+                Picture::Computing(_) => true,
+                Picture::Ready(_) if !standing_in.contains(&figure.name.as_str()) => {
+                    standing_in.push(&figure.name);
+                    true
+                }
+                _ => false,
+            };
+            kept.extend(is_kept.then(|| figure.clone()));
         }
-        self.pictures.retain(|(figure, _)| is_wanted(figure) || stand_ins.contains(figure));
+        self.pictures.retain(|(figure, _)| is_wanted(figure) || kept.contains(figure));
         self.computed.retain(|(name, _)| wanted.iter().any(|figure| figure.name == *name));
     }
 

@@ -179,7 +179,8 @@ fn sections_marks_formulas_and_figures_are_shown() {
     browser.expect_no_failures();
 }
 
-/// A function that counts the pixels of a colour, given as red, green and blue, in the upper and lower halves of a canvas.
+/// A function that counts the pixels of a colour, given as red, green and blue, in the upper and lower halves of a
+/// canvas.
 const COLORED: &str = "((name, wanted) => {
     const canvas = document.getElementById(name);
     const { width, height } = canvas;
