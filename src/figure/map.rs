@@ -1,8 +1,8 @@
 //! Maps: the quantities by which the cells of a diagram are coloured.
 
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec};
-use valleyscope_experiments::view::distinct_colors;
+use valleyscope_engine::sweep::{Cell, Diagram, Metric};
+use valleyscope_experiments::view::{pale, sweep_colors};
 
 use super::scale::Scale;
 
@@ -46,8 +46,6 @@ const UNKNOWN: [u8; 3] = [205, 205, 205];
 const TIE: [u8; 3] = [70, 70, 70];
 /// The colour of a cell whose value is not finite, as runs diverged at every learning rate.
 const DIVERGED: [u8; 3] = [120, 120, 120];
-/// The fraction of its colour that an undecided winner keeps.
-const FAINTEST: f64 = 0.15;
 
 /// The content of a cell.
 #[derive(Clone, Copy, PartialEq)]
@@ -57,13 +55,6 @@ enum Content {
     Diverged,
     Winner(usize, f64),
     Value(f64),
-}
-
-/// Returns the colours of a sweep's optimizers, in their order, wherever the sweep is shown: those that were chosen,
-/// else the rules' own, of which repeated rules have shades.
-pub fn optimizer_colors(spec: &SweepSpec) -> Vec<[u8; 3]> {
-    let colors: Vec<_> = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb())).collect();
-    distinct_colors(&colors)
 }
 
 impl MapImage {
@@ -84,11 +75,11 @@ impl Map {
     pub fn image_with(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapImage {
         let [height, width] = diagram.spec().shape();
         let scale = self.scale(diagram, metric);
-        let colors = optimizer_colors(diagram.spec());
+        let colors = sweep_colors(&diagram.spec().optimizers);
         let mut rgba = Vec::with_capacity(4 * width * height);
         for pixel in (0..height).rev().flat_map(|row| (0..width).map(move |column| [row, column])) {
             let [red, green, blue] = match (self.content(diagram, metric, pixel), &scale) {
-                (Content::Winner(index, certainty), _) => faded(colors[index], certainty),
+                (Content::Winner(index, certainty), _) => pale(colors[index], certainty),
                 (Content::Value(value), Some(scale)) => scale.rgb(value),
                 (Content::Tie, _) => TIE,
                 (Content::Diverged, _) => DIVERGED,
@@ -143,7 +134,7 @@ impl Map {
         let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
         let mut legend = Vec::new();
         if let Map::Winner { certainty } = self {
-            let (colors, names) = (optimizer_colors(diagram.spec()), diagram.spec().shown_names());
+            let (colors, names) = (sweep_colors(&diagram.spec().optimizers), diagram.spec().shown_names());
             legend.extend(colors.iter().zip(&names).map(|(color, name)| swatch(*color, name)));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
             if certainty && cells(diagram).any(is_known) {
@@ -227,41 +218,4 @@ impl Map {
 fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
     let [rows, columns] = diagram.spec().shape();
     (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
-}
-
-/// Returns a winner's colour mixed with white: full where the winner is certain, faint where it is undecided.
-fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
-    let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
-    color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::faded;
-    use valleyscope_engine::optimizer::colors;
-    use valleyscope_experiments::view::{Background, color_distance, contrasting};
-
-    /// The least distances of easily distinguished colours: in full two and a half times the least visible difference,
-    /// and twice that in the paler cells of a map. Winners no surer than chance are nearly white whatever their colour.
-    const BOUND: f32 = 0.05;
-    const BOUND_OF_PALE: f32 = 0.04;
-    /// The certainty of winners that keep about half of their colour.
-    const HALF_SURE: f64 = 0.7;
-
-    #[test]
-    fn the_rules_can_be_told_apart_in_maps_and_as_lines_of_figures() {
-        let rules = colors();
-        for (index, (one, a)) in rules.iter().enumerate() {
-            for (other, b) in &rules[..index] {
-                let full = color_distance(*a, *b);
-                let pale = color_distance(faded(*a, HALF_SURE), faded(*b, HALF_SURE));
-                let [line, other_line] = [*a, *b].map(|color| contrasting(color, Background::Light));
-                let lines = color_distance(line, other_line);
-                assert!(
-                    full >= BOUND && lines >= BOUND && pale >= BOUND_OF_PALE,
-                    "{one} and {other}: {full} apart, {lines} as lines, {pale} in a pale map"
-                );
-            }
-        }
-    }
 }

@@ -39,7 +39,7 @@ pub use check::{PICTURE_DPI, PICTURES, check_pictures};
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
 pub use difference::{as_changed, difference};
 pub use labels::axis_label;
-pub use map::{Map, MapImage, Swatch, optimizer_colors};
+pub use map::{Map, MapImage, Swatch};
 pub use run_plots::RunPlots;
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};

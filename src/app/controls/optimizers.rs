@@ -8,7 +8,7 @@ use valleyscope_engine::optimizer::{
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
-use valleyscope_experiments::view::copy_color;
+use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::highlight::Highlight;
 use super::parameter::{Control, HyperparameterValue, Look};
@@ -37,6 +37,8 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
     let only_one_enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() == 1;
     let names = spec.distinct_names();
     let run = spec.steps;
+    let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rule.rgb()));
+    let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
     for (index, (optimizer, name)) in spec.optimizers.iter_mut().zip(&names).enumerate() {
         let diverged = live
             .snapshot
@@ -46,7 +48,8 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
             .map_or(0, |ensemble| ensemble.sample.diverged);
         let id = optimizer.id;
         let last = optimizer.enabled && only_one_enabled;
-        let card = Card { name, run, room, removable: !only_one && !last, last_enabled: last, diverged };
+        let usual_color = usual_colors[index];
+        let card = Card { name, usual_color, run, room, removable: !only_one && !last, last_enabled: last, diverged };
         if let Some(press) = ui.push_id(("optimizer", id), |ui| card.show(ui, optimizer, pins)).inner {
             pressed = Some((index, press));
         }
@@ -96,6 +99,8 @@ fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {
 /// The card of an optimizer.
 struct Card<'a> {
     name: &'a str,
+    /// The colour that it has unless another is chosen.
+    usual_color: [u8; 3],
     /// The number of steps of the simulation, if it has an end.
     run: Option<u64>,
     /// True if another optimizer may be added.
@@ -132,7 +137,7 @@ impl Card<'_> {
 
     fn header(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) {
         let (help, name) = ("Colour of the particles and curves", format!("{}: colour", self.name));
-        color_swatch(ui, &mut optimizer.color, optimizer.rule.rule.rgb(), help, &name);
+        color_swatch(ui, &mut optimizer.color, self.usual_color, help, &name);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.add_enabled(!self.last_enabled, Checkbox::without_text(&mut optimizer.enabled))
                 .on_hover_text("Simulate this optimizer. A change restarts the run.")
@@ -217,16 +222,10 @@ fn replace_rule(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String>
     choice.inner
 }
 
-/// Gives an optimizer with a new rule a unique colour, and removes a name made from the old rule.
+/// Removes a name made from the old rule.
 fn on_rule_replaced(spec: &mut SimulationSpec, index: usize) {
     let optimizer = &mut spec.optimizers[index];
     optimizer.name = kept_name(optimizer.name.take());
-    let rgb = optimizer.rgb();
-    let others = spec.optimizers.iter().enumerate().filter(|(other, _)| *other != index);
-    let taken: Vec<[u8; 3]> = others.map(|(_, other)| other.rgb()).collect();
-    if taken.contains(&rgb) {
-        spec.optimizers[index].color = Some(copy_color(rgb, &taken));
-    }
 }
 
 /// Shows the learning rate of a rule with its schedule in a run of `run` steps, and the rule's hyperparameters in the
@@ -296,11 +295,11 @@ fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {
 }
 
 fn duplicate(spec: &mut SimulationSpec, index: usize) {
-    let copy = spec.optimizers[index].clone();
+    let copy = OptimizerSpec { color: None, ..spec.optimizers[index].clone() };
     add(spec, copy);
 }
 
-/// Adds an optimizer with a unique id, name and colour; returns the id.
+/// Adds an optimizer with a unique id and name; returns the id.
 fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) -> u32 {
     let highest = spec.optimizers.iter().map(|other| other.id).max().unwrap_or(0);
     let free = || (0..).find(|id| spec.optimizers.iter().all(|other| other.id != *id));
@@ -309,10 +308,6 @@ fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) -> u32 {
     let name = distinct_name(optimizer.label(), |name| names.iter().any(|other| other == name));
     if name != optimizer.label() {
         optimizer.name = Some(name);
-    }
-    let taken: Vec<[u8; 3]> = spec.optimizers.iter().map(OptimizerSpec::rgb).collect();
-    if taken.contains(&optimizer.rgb()) {
-        optimizer.color = Some(copy_color(optimizer.rule.rule.rgb(), &taken));
     }
     let id = optimizer.id;
     spec.optimizers.push(optimizer);

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use egui::text::LayoutJob;
-use egui::{Button, Color32, ComboBox, DragValue, Galley, Label, RichText, TextFormat, TextStyle, Ui, WidgetText};
+use egui::{
+    Button, Color32, ComboBox, DragValue, Galley, Label, RichText, Sense, TextFormat, TextStyle, Ui, WidgetText,
+};
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::export::ExportKind;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
 use super::titled_diagram::TitledDiagram;
+use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
@@ -36,16 +39,32 @@ impl PhasePanel {
             self.diagrams_menu(ui);
         });
         self.raw.bar(ui, &self.diagrams);
-        if let Some(color_key) = self.picture.color_key.as_ref().filter(|color_key| !color_key.legend.is_empty()) {
-            ui.horizontal_wrapped(|ui| {
-                for swatch in &color_key.legend {
-                    let job = entry(ui, swatch);
-                    let fits = ui.painter().layout_job(job.clone()).size().x < ui.max_rect().width();
-                    let label = Label::new(job);
-                    ui.add(if fits { label.extend() } else { label });
+        self.legend(ui);
+    }
+
+    /// Shows the meaning of the colours. A right click on a winner's chooses its colour.
+    fn legend(&mut self, ui: &mut Ui) {
+        let Some(color_key) = self.picture.color_key.as_ref().filter(|color_key| !color_key.legend.is_empty()) else {
+            return;
+        };
+        let winners = match self.look.map {
+            Map::Winner { .. } => &self.diagrams.present.spec().optimizers[..],
+            _ => &[],
+        };
+        let sweep = &mut self.editor.draft.sweep;
+        ui.horizontal_wrapped(|ui| {
+            for (index, swatch) in color_key.legend.iter().enumerate() {
+                let job = entry(ui, swatch);
+                let fits = ui.painter().layout_job(job.clone()).size().x < ui.max_rect().width();
+                let label = Label::new(job).sense(Sense::CLICK);
+                let response = ui.add(if fits { label.extend() } else { label });
+                let own = winners.get(index).and_then(|it| sweep.optimizers.iter_mut().find(|own| own.id == it.id));
+                if let (Some(own), Some(color)) = (own, swatch.color) {
+                    let response = response.on_hover_text(COLOR_HINT);
+                    own.color = color_menu(&response, &swatch.text, color, own.color.is_some()).unwrap_or(own.color);
                 }
-            });
-        }
+            }
+        });
     }
 
     /// Returns the metrics that the landscapes of the displayed diagram and of the controls have.

@@ -2,7 +2,10 @@
 
 use std::cmp::Ordering;
 
-use egui::{Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, Vec2, WidgetInfo, vec2};
+use egui::{
+    Align, Button, Color32, ComboBox, Label, Layout, ProgressBar, Response, RichText, ScrollArea, Sense, TextEdit, Ui,
+    Vec2, WidgetInfo, vec2,
+};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
@@ -80,6 +83,8 @@ pub(super) struct List {
 pub(super) enum ListAction {
     /// Shows only this run.
     Only(RunFolder),
+    /// Shows only these runs, those that the search finds.
+    OnlyThese(Vec<RunFolder>),
     /// Shows this run besides the others, or hides it.
     Toggled(RunFolder),
     /// Sets the colour of this run's curves; `None` restores its optimizer's.
@@ -93,6 +98,7 @@ impl List {
         runs: &[Summary],
         selected: &[RunFolder],
         pens: &Pens,
+        hides_curves: &mut bool,
     ) -> Option<ListAction> {
         ui.horizontal(|ui| {
             ui.label(RichText::new("Runs").strong());
@@ -103,8 +109,13 @@ impl List {
                 }
             });
             shown.response.accessible_name("Order of the runs");
-            let field = TextEdit::singleline(&mut self.search).hint_text("Search").desired_width(f32::INFINITY);
-            ui.add(field).accessible_name("Search the runs");
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                let switch = ui.toggle_value(hides_curves, "Plots");
+                let switch = switch.on_hover_text("Also hide the curves of runs that the search does not find");
+                switch.accessible_name("Search the plots, too");
+                let field = TextEdit::singleline(&mut self.search).hint_text("Search").desired_width(f32::INFINITY);
+                ui.add(field).accessible_name("Search the runs");
+            });
         });
         let search = self.search();
         let mut found: Vec<&Summary> = runs.iter().filter(|run| search.finds(run)).collect();
@@ -119,10 +130,22 @@ impl List {
         ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
             for run in &found[rows] {
                 let is_selected = selected.contains(&run.run);
-                chosen = row(ui, run, is_selected, pens).or(chosen.take());
+                let (shown, action) = row(ui, run, is_selected, pens);
+                chosen = action.or(chosen.take());
+                shown.context_menu(|ui| chosen = self.menu(ui, run, &found).or(chosen.take()));
             }
         });
         chosen
+    }
+
+    /// Shows the menu of a run.
+    fn menu(&self, ui: &mut Ui, run: &Summary, found: &[&Summary]) -> Option<ListAction> {
+        let only = ui.button("Show only this").clicked().then(|| ListAction::Only(run.run.clone()));
+        let is_search = !self.search().words.is_empty();
+        let these = Button::new(format!("Show only these {} found", found.len()));
+        let these = ui.add_enabled(is_search, these).on_disabled_hover_text("Type a search to choose several runs.");
+        let all = || ListAction::OnlyThese(found.iter().map(|run| run.run.clone()).collect());
+        only.or_else(|| these.clicked().then(all))
     }
 
     pub(super) fn clear_search(&mut self) {
@@ -152,7 +175,7 @@ impl Search {
     }
 }
 
-fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<ListAction> {
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<ListAction>) {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
@@ -212,8 +235,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Lis
             }
         }
     });
-    response.on_hover_text(tooltip(run));
-    chosen
+    (response.on_hover_text(tooltip(run)), chosen)
 }
 
 /// Shows a warning sign for a run with problems, which the tooltip lists.

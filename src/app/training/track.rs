@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use valleyscope_experiments::view::AxisScale;
-use valleyscope_runs::MetricCurve;
+use valleyscope_experiments::view::ticks::{grouped, moment};
+use valleyscope_runs::{MetricCurve, span};
 
 use super::pyramid::Pyramid;
 
@@ -31,6 +32,18 @@ impl Horizontal {
             Horizontal::Tokens => "tokens",
             Horizontal::Relative => "training time (s)",
             Horizontal::Clock => "wall-clock time (UTC)",
+        }
+    }
+
+    /// Formats a value on the axis.
+    pub(super) fn words(self, x: f64) -> String {
+        match self {
+            Horizontal::Step => format!("step {}", grouped(x as u64)),
+            Horizontal::Samples => format!("{} samples", grouped(x as u64)),
+            Horizontal::Tokens => format!("{} tokens", grouped(x as u64)),
+            Horizontal::Relative if x < 100.0 => format!("{x:.2} s"),
+            Horizontal::Relative => span(x as u64),
+            Horizontal::Clock => moment(x, "%m-%d %H:%M:%S"),
         }
     }
 }

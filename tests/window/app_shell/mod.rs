@@ -2,6 +2,7 @@
 
 mod branches;
 mod clipboard;
+mod colors;
 mod controls;
 mod figure_export;
 mod files;

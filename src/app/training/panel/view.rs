@@ -77,8 +77,10 @@ impl TrainingPanel {
                 let color = ui.visuals().error_fg_color;
                 ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
             }
-            match self.list.ui(ui, &self.runs, &self.selected, &self.pens) {
-                Some(ListAction::Only(run)) => self.select_only(run),
+            let only_found = &mut self.charts.choices.only_found;
+            match self.list.ui(ui, &self.runs, &self.selected, &self.pens, only_found) {
+                Some(ListAction::Only(run)) => self.select_only(vec![run]),
+                Some(ListAction::OnlyThese(runs)) => self.select_only(runs),
                 Some(ListAction::Toggled(run)) => self.toggle(run),
                 Some(ListAction::Colored(run, color)) => {
                     self.pens.choose(&run, color);
