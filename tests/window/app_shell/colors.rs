@@ -1,7 +1,7 @@
 //! Colours that are chosen in legends, and where they are kept.
 
 use egui::accesskit::Role;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::simulation_colors;
@@ -26,6 +26,12 @@ fn restore_in_menu(app: &mut App, role: Role, entry: &str) {
     app.settle();
 }
 
+/// Returns the name of the first node whose name contains a text.
+fn named(app: &App, part: &str) -> String {
+    let mut nodes = app.harness.query_all_by_label_contains(part);
+    nodes.next().and_then(|node| node.accesskit_node().label()).expect("it is shown")
+}
+
 fn optimizers(app: &App) -> &[OptimizerSpec] {
     &app.state().document().spec.optimizers
 }
@@ -34,11 +40,7 @@ fn optimizers(app: &App) -> &[OptimizerSpec] {
 fn the_legend_on_the_landscape_chooses_a_colour_that_the_preset_keeps() {
     let mut app = App::plain();
     app.settle();
-    let entry = "Show Adam, η 0.01";
-    let entry = match app.harness.query_by_role_and_label(Role::CheckBox, entry) {
-        Some(_) => entry.to_owned(),
-        None => "Show Adam".to_owned(),
-    };
+    let entry = named(&app, "Show Adam");
     let before = simulation_colors(optimizers(&app));
     set_red_in_menu(&mut app, Role::CheckBox, &entry, 20);
     let chosen = optimizers(&app)[0].color.expect("a colour was chosen");
@@ -58,10 +60,7 @@ fn the_legend_of_the_curves_chooses_a_colour_that_the_session_keeps() {
     listed(&mut app, 1);
     select(&mut app, "Alone");
     app.until("its curve", |app| app.harness.query_all_by_label_contains("Curve of ").next().is_some());
-    let entry = {
-        let node = app.harness.query_all_by_label_contains("Curve of ").next().expect("an entry");
-        egui_kittest::kittest::NodeT::accesskit_node(&node).label().expect("it has a name")
-    };
+    let entry = named(&app, "Curve of ");
     set_red_in_menu(&mut app, Role::Image, &entry, 20);
     let chosen = app.state().training().memory().colors[run.path()];
     assert!(chosen[0].abs_diff(20) <= 1, "{chosen:?}");
