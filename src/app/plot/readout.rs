@@ -81,7 +81,7 @@ pub(in crate::app) fn beyond(
     x_words: impl Fn(f64) -> String,
 ) -> String {
     let outside = places.map(|[x, y]| (x, y, (y - top).max(bottom - y))).filter(|(.., away)| *away > 0.0);
-    let farthest = outside.max_by(|(.., a), (.., b)| a.total_cmp(b));
+    let farthest = outside.reduce(|first, next| if next.2 > first.2 { next } else { first });
     farthest.map_or_else(String::new, |(x, y, _)| {
         let direction = if y > top { "up" } else { "down" };
         format!("{direction} to {} at {}", significant(scale.value(y), 3), x_words(x))

@@ -145,7 +145,11 @@ impl List {
         let these = Button::new(format!("Show only these {} found", found.len()));
         let these = ui.add_enabled(is_search, these).on_disabled_hover_text("Type a search to choose several runs.");
         let all = || ListAction::OnlyThese(found.iter().map(|run| run.run.clone()).collect());
-        only.or_else(|| these.clicked().then(all))
+        let chosen = only.or_else(|| these.clicked().then(all));
+        if chosen.is_some() {
+            ui.close();
+        }
+        chosen
     }
 
     pub(super) fn clear_search(&mut self) {
