@@ -4,7 +4,7 @@
 //! tessellates it, and hands buffers and particles' positions to the graphics driver. The player plays 4
 //! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. Some cases have the phase diagram
 //! of Fig. 2a beside it: complete, or being computed on all cores but one. Others show trainings, one of
-//! a million steps and a hundred of 100,000.
+//! a million steps and a hundred of 100,000, or list a thousand.
 //! Only `drawing_in_space` and `drawing_on_the_plane` count the driver's work. The benchmarks need a Vulkan driver; a
 //! software one suffices.
 
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
-use valleyscope::app::animation::{AnimationFormat, AnimationJob, FrameSteps};
+use valleyscope::animation::AnimationFormat;
+use valleyscope::app::animation::{AnimationJob, FrameSteps};
 use valleyscope::app::diagnostics::PlotChoices;
 use valleyscope::app::exports::Progress;
 use valleyscope::app::picture::{PictureOptions, PictureSubject};
@@ -390,6 +391,77 @@ fn with_a_hundred_trainings() -> Window {
     window
 }
 
+/// The number of runs that are listed in some cases.
+const RUNS: usize = 1000;
+
+/// Writes runs that differ in seed and learning rate, with 200 points and 10 evaluations each.
+fn many_runs(folder: &Path) {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("a built-in preset");
+    let first = run_of(folder, 200);
+    for index in 0..RUNS - 1 {
+        let rate = ["0.001", "0.003", "0.01"][index % 3];
+        let preset = mnist.preset.with("seed", &index.to_string()).and_then(|it| it.with("learning_rate", rate));
+        let config = preset.expect("both can be set").to_ron();
+        let run = RunFolder::create(folder, "mnist", &config).expect("a temporary folder can be written");
+        std::fs::copy(first.events(), run.events()).expect("a temporary folder can be written");
+    }
+}
+
+/// Measures the time from the choice of the tab of trainings until it lists a thousand runs.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn listing_a_thousand_runs(bencher: Bencher) {
+    let open = || {
+        let mut window = Window::open_with(false, PlaybackPace::default(), |folder| {
+            many_runs(folder);
+            None
+        });
+        window.settle();
+        window
+    };
+    bencher.with_inputs(open).bench_local_values(|mut window| {
+        window.press(egui::Key::Num3);
+        window.until(|app| app.training().runs().len() == RUNS);
+        window
+    });
+}
+
+/// Measures frames while the list of a thousand runs is scrolled.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn thousand_runs(bencher: Bencher) {
+    let mut window = with_a_thousand_runs();
+    let place = window.place_of("Order of the runs") + egui::vec2(0.0, 80.0);
+    scrolling(bencher, window, place);
+}
+
+/// Measures frames while the table of a thousand runs is scrolled.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn thousand_runs_in_a_table(bencher: Bencher) {
+    let mut window = with_a_thousand_runs();
+    window.click("Show the table of runs");
+    let place = window.place_of("Sort by State") + egui::vec2(0.0, 200.0);
+    scrolling(bencher, window, place);
+}
+
+fn with_a_thousand_runs() -> Window {
+    let mut window = Window::open_with(false, PlaybackPace::default(), |folder| {
+        many_runs(folder);
+        None
+    });
+    window.press(egui::Key::Num3);
+    window.until(|app| app.training().runs().len() == RUNS);
+    window
+}
+
+/// Measures frames while the wheel scrolls what is at a place.
+fn scrolling(bencher: Bencher, mut window: Window, place: egui::Pos2) {
+    window.events.push(egui::Event::PointerMoved(place));
+    let mut frame = 0;
+    measure_each(bencher, window, move |window| {
+        frame += 1;
+        window.turn_wheel(frame, -120.0);
+    });
+}
+
 /// Copies a run into another folder.
 fn copy_of(run: &Path, to: &str) -> PathBuf {
     std::fs::create_dir(to).expect("a temporary folder can be written");
@@ -513,6 +585,8 @@ fn playing_with_branches(bencher: Bencher) {
         });
         let place = window.place_of("Noise σ") + egui::vec2(6.0 * branches as f32, 0.0);
         window.press_pointer(place);
+        // A slider takes no click that begins and ends within one frame.
+        window.settle();
         let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::NONE);
         window.events.push(egui::Event::PointerButton { pos: place, button, pressed: false, modifiers });
         window.until(|app| app.live().snapshot.as_ref().is_some_and(|it| it.others.len() == branches));

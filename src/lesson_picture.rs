@@ -1,7 +1,7 @@
 //! The pictures of figures that steps of lessons show.
 //!
 //! A figure is the one of `valleyscope figure NAME --quick`: a phase diagram of at most 24 × 25 pixels takes about a
-//! second, fig2b-100d most of a minute.
+//! second, fig2b-100d most of a minute. It is computed once; a picture of it with any point then takes little time.
 
 use std::sync::Arc;
 
@@ -9,11 +9,14 @@ use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::sweep::{Backend, Diagram, Precision, SweepJob, SweepWork};
 use valleyscope_experiments::preset::{LandscapePreset, LessonFigure, Preset, SweepPreset, built_ins};
 
-use crate::figure::{Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
+use crate::figure::{COLUMN_MM, Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
 use crate::result::SweepResult;
 
 /// The largest number of particles of each optimizer.
 const PARTICLES: u64 = 10;
+
+/// The font size of a figure as wide as a column of a journal, in points. It is read on a screen, from a distance.
+const FONT_SIZE: f64 = 10.5;
 
 /// The reason why a figure has no picture.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -26,36 +29,62 @@ pub enum LessonPictureError {
     Figure(#[from] FigureError),
 }
 
+/// A computed figure, whatever point is marked on it.
+#[derive(Clone, Debug)]
+pub struct ComputedFigure(Figure);
+
 /// Returns the built-in preset of a figure.
 pub fn preset_of(figure: &LessonFigure) -> Option<&'static Preset> {
-    let is_known = LessonFigure::NAMES.contains(&figure.name.as_str());
-    let mut presets = built_ins().iter().filter(|_| is_known);
-    presets.find(|built_in| built_in.name == figure.name).map(|built_in| &built_in.preset)
+    preset_named(&figure.name)
 }
 
-/// Computes the picture of a figure as a PNG file with `dpi` dots per inch, in the calling thread. Returns none as soon
-/// as it is not wanted any more.
-///
-/// # Errors
-///
-/// Returns an error for an unknown name, and if the figure cannot be drawn.
-pub fn png(
-    figure: &LessonFigure,
-    dpi: f64,
-    is_wanted: impl Fn() -> bool,
-) -> Result<Option<Vec<u8>>, LessonPictureError> {
-    let computed = match preset_of(figure) {
-        Some(Preset::Sweep(preset)) => diagram(preset, is_wanted),
-        Some(Preset::Landscape(preset)) => landscape(preset, is_wanted)?,
-        _ => return Err(LessonPictureError::UnknownName { name: figure.name.clone() }),
-    };
-    let Some(computed) = computed else { return Ok(None) };
-    let computed = match figure.point {
-        Some(point) => computed.with_point(point),
-        None => computed,
-    };
-    let options = Options { width_mm: computed.usual_width_mm(), ..Options::default() };
-    Ok(Some(computed.render(&options)?.to_png(dpi)?))
+fn preset_named(name: &str) -> Option<&'static Preset> {
+    let is_known = LessonFigure::NAMES.contains(&name);
+    let mut presets = built_ins().iter().filter(|_| is_known);
+    presets.find(|built_in| built_in.name == name).map(|built_in| &built_in.preset)
+}
+
+/// Returns the title of a figure: that of its preset.
+pub fn title_of(figure: &LessonFigure) -> &str {
+    preset_of(figure).map_or(figure.name.as_str(), |preset| preset.title())
+}
+
+/// Returns a description of the picture of a figure, for those who cannot see it.
+pub fn alternative_text(figure: &LessonFigure) -> String {
+    let marked = if figure.point.is_some() { ", with a marked point" } else { "" };
+    format!("Figure {}{marked}", figure.name)
+}
+
+impl ComputedFigure {
+    /// Computes the figure of this name in the calling thread. Returns none as soon as it is not wanted any more.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for an unknown name, and if the figure's simulation cannot be made.
+    pub fn compute(name: &str, is_wanted: impl Fn() -> bool) -> Result<Option<ComputedFigure>, LessonPictureError> {
+        let computed = match preset_named(name) {
+            Some(Preset::Sweep(preset)) => diagram(preset, is_wanted),
+            Some(Preset::Landscape(preset)) => landscape(preset, is_wanted)?,
+            _ => return Err(LessonPictureError::UnknownName { name: name.to_owned() }),
+        };
+        Ok(computed.map(ComputedFigure))
+    }
+
+    /// Draws the figure with a point marked as a PNG file with `dpi` dots per inch.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the figure cannot be drawn.
+    pub fn png(&self, point: Option<[f64; 2]>, dpi: f64) -> Result<Vec<u8>, FigureError> {
+        let figure = match point {
+            Some(point) => self.0.clone().with_point(point),
+            None => self.0.clone(),
+        };
+        let width_mm = figure.usual_width_mm();
+        let font_size = FONT_SIZE * (width_mm / COLUMN_MM).sqrt();
+        let options = Options { width_mm, font_size, ..Options::default() };
+        figure.render(&options)?.to_png(dpi)
+    }
 }
 
 fn diagram(preset: &SweepPreset, is_wanted: impl Fn() -> bool) -> Option<Figure> {
@@ -101,14 +130,14 @@ mod tests {
             assert_eq!(matches!(preset, Preset::Sweep(_)), figure.is_diagram(), "{name}");
         }
         assert!(preset_of(&figure("zoo", None)).is_none(), "a preset that is no figure");
-        let error = png(&figure("zoo", None), 50.0, || true).map(|_| ());
+        let error = ComputedFigure::compute("zoo", || true).map(|_| ());
         assert!(error.is_err_and(|error| error.to_string().contains("expected one of fig1c, saturation, fig2a")));
     }
 
     #[test]
     fn a_point_is_drawn_within_the_axes_only() {
-        let drawn =
-            |point| png(&figure("fig2a", point), 50.0, || true).expect("it can be drawn").expect("it is wanted");
+        let computed = ComputedFigure::compute("fig2a", || true).expect("it is known").expect("it is wanted");
+        let drawn = |point| computed.png(point, 50.0).expect("it can be drawn");
         let plain = drawn(None);
         assert!(plain.starts_with(b"\x89PNG"));
         assert!(drawn(Some([1.0, 10.0])) != plain, "the point is not seen");
@@ -117,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn work_ends_when_the_picture_is_not_wanted() {
+    fn work_ends_when_the_figure_is_not_wanted() {
         for name in ["fig2a", "fig1c"] {
-            assert_eq!(png(&figure(name, None), 50.0, || false), Ok(None), "{name}");
+            assert!(ComputedFigure::compute(name, || false).expect("it is known").is_none(), "{name}");
         }
     }
 }

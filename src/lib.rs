@@ -4,6 +4,8 @@
 #![warn(unreachable_pub)]
 
 #[cfg(feature = "app")]
+pub mod animation;
+#[cfg(feature = "app")]
 pub mod app;
 pub mod cli;
 pub mod export;
@@ -15,6 +17,8 @@ pub mod lesson_picture;
 pub mod player;
 pub mod regret;
 pub mod result;
+pub mod run_import;
+pub mod run_table;
 #[cfg_attr(not(feature = "app"), expect(dead_code, reason = "figures need a part of what the window needs"))]
 mod setting_marks;
 pub mod sweep_checkpoint;

@@ -3,7 +3,7 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use valleyscope_engine::optimizer::{RatedRule, Schedule};
+use valleyscope_engine::optimizer::{RatedRule, Schedule, ShownSetting};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{Change, Record, Setting, SimulationSpec};
@@ -32,25 +32,36 @@ pub(super) struct SettingMarks {
     record: Option<Arc<Record>>,
     /// The settings in force after all changes of the record.
     spec: Option<SimulationSpec>,
+    /// The number of changes before the last step that has any, and the settings in force after them.
+    settled: Option<(usize, SimulationSpec)>,
     marks: Vec<SettingMark>,
 }
 
 impl SettingMarks {
-    /// Takes the changes of a session. The marks are made anew only if it is another session.
+    /// Takes the changes of a session. All marks are made anew only if it is another session; otherwise those of the
+    /// last step and of later ones, as a change at the last step replaces one of the same setting.
     pub(super) fn update(&mut self, record: &Arc<Record>) {
+        let Record { spec: first, changes } = &**record;
         let known = self.record.replace(Arc::clone(record));
-        let grows_from = |known: &Record| known.spec == record.spec && record.changes.starts_with(&known.changes);
-        let done = match &known {
-            Some(known) if Arc::ptr_eq(known, record) => return,
-            Some(known) if grows_from(known) => known.changes.len(),
-            _ => {
-                self.spec = None;
-                self.marks.clear();
-                0
+        let (done, mut spec) = match (known, self.settled.take()) {
+            (Some(known), settled) if Arc::ptr_eq(&known, record) => {
+                self.settled = settled;
+                return;
             }
+            (Some(known), Some((done, spec)))
+                if known.spec == *first && changes.starts_with(&known.changes[..done]) =>
+            {
+                (done, spec)
+            }
+            _ => (0, first.clone()),
         };
-        let mut spec = self.spec.take().unwrap_or_else(|| record.spec.clone());
-        for change in &record.changes[done..] {
+        let kept = done.checked_sub(1).map(|index| changes[index].step);
+        self.marks.retain(|mark| kept.is_some_and(|step| mark.step <= step));
+        let last_step = changes.last().map_or(0, |change| change.step);
+        for (index, change) in changes.iter().enumerate().skip(done) {
+            if self.settled.is_none() && change.step == last_step {
+                self.settled = Some((index, spec.clone()));
+            }
             let before = spec.clone();
             // The session was made with the change, so it fits.
             let _ = spec.apply(&change.set);
@@ -64,20 +75,21 @@ impl SettingMarks {
         self.spec.as_ref()
     }
 
-    /// Returns the marks of the first change at this step or later, and of all that follow it and change the same
-    /// setting.
+    /// Returns the marks of the first step with changes from this one on, and of the changes that follow it and change
+    /// the setting that is changed first.
     pub(super) fn first_from(&self, step: u64) -> &[SettingMark] {
         let later = &self.marks[self.marks.partition_point(|mark| mark.step < step)..];
         let Some(first) = later.first() else { return &[] };
         let is_same = |mark: &&SettingMark| {
-            mark.owner == first.owner && discriminant(&mark.change.set) == discriminant(&first.change.set)
+            mark.step == first.step
+                || mark.owner == first.owner && discriminant(&mark.change.set) == discriminant(&first.change.set)
         };
         &later[..later.iter().take_while(is_same).count()]
     }
 
     /// Returns the marks of these changes.
     pub(super) fn of_changes(&self, changes: &[Change]) -> Vec<SettingMark> {
-        self.marks.iter().filter(|mark| changes.contains(&mark.change)).cloned().collect()
+        self.marks.iter().filter(|mark| mark.change.is_among(changes)).cloned().collect()
     }
 
     /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `place` returns the places,
@@ -160,8 +172,10 @@ fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> V
                 |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == optimizer).map(|it| it.rule);
             let (Some(before), Some(now)) = (rule(before), rule(now)) else { return Vec::new() };
             let is_same_kind = before.rule.kind() == now.rule.kind();
-            let words =
-                |rule: &RatedRule| if is_same_kind { settings_of_rule(rule) } else { vec![rule.name().to_owned()] };
+            let words = |rule: &RatedRule| match is_same_kind {
+                true => settings_of_rule(rule).into_iter().map(|(_, words)| words).collect(),
+                false => vec![rule.name().to_owned()],
+            };
             (Some(optimizer), [&before, &now].map(words))
         }
     };
@@ -199,23 +213,22 @@ fn words_of_temperature(spec: &SimulationSpec) -> String {
     format!("Θ = {value}")
 }
 
-/// Formats the settings of an optimizer, as in "η = 0.01".
-pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<String> {
+/// Returns the keys of an optimizer's settings with their texts, such as "η = 0.01".
+pub(super) fn settings_of_rule(rated: &RatedRule) -> Vec<(&'static str, String)> {
     let value = |key: &str, value: f64| match rated.rule.choice(key) {
         Some(choice) => choice.label.to_owned(),
         None => number_text(value),
     };
     let others = rated.rule.hyperparameters();
-    let others = others.map(|(of, number)| of.parameter().with(value(of.key, number)));
+    let others = others.map(|(of, number)| (of.key, of.parameter().with(value(of.key, number))));
     let rate = LEARNING_RATE.with(number_text(rated.learning_rate.get()));
     let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
-    [rate, schedule].into_iter().chain(others).collect()
+    [(LEARNING_RATE.key, rate), ("schedule", schedule)].into_iter().chain(others).collect()
 }
 
 /// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".
 fn words_of_schedule(schedule: &Schedule) -> String {
-    let numbers = schedule.shown_settings().into_iter().map(|setting| setting.words);
-    let numbers = numbers.filter(|words| !words.is_empty());
+    let numbers = schedule.shown_settings().into_iter().filter_map(ShownSetting::said);
     std::iter::once(schedule.decay.name().to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
 }
 
@@ -274,12 +287,16 @@ mod tests {
     fn marks_of_a_growing_session_are_those_of_the_whole() {
         let mut growing = SettingMarks::default();
         let all = ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(3)),", "(step: 9, set: Noise(0)),"];
-        for count in [1, 2, 3, 1, 3] {
-            let record = record(&all[..count].concat());
+        let replaced =
+            ["(step: 3, set: Noise(2)),", "(step: 5, set: Noise(4)),", "(step: 5, set: Temperature(Some(2))),"];
+        let sessions = [&all[..1], &all[..2], &replaced[..2], &replaced, &all, &all[..1], &[], &all];
+        for changes in sessions {
+            let record = record(&changes.concat());
             growing.update(&record);
             let mut whole = SettingMarks::default();
             whole.update(&record);
             assert_eq!(growing.marks, whole.marks);
+            assert_eq!(growing.latest(), whole.latest());
         }
     }
 }

@@ -34,12 +34,17 @@ function seriesReader(bytes) {
   };
 }
 
+// Returns the looks of a run's optimizers.
+function looksOf(run) {
+  return run.optimizers ?? data.optimizers;
+}
+
 // Returns the recorded series of a run, read when they are first needed.
 function ensemblesOf(run) {
   if (!run.ensembles) {
     const next = seriesReader(bytesOf(run.data));
     const path = () => run.place.map((range) => next(run.frames, range));
-    run.ensembles = data.optimizers.map(() => ({
+    run.ensembles = looksOf(run).map(() => ({
       mean: path(),
       particles: Array.from({ length: run.particles }, path),
       metrics: run.metrics.map(({ range }) => ({ mean: next(run.frames, range[0]), std: next(run.frames, range[1]) })),

@@ -1,5 +1,5 @@
 
-// The landscape with its particles.
+// The landscapes with their particles.
 const images = data.grounds.map((ground) => {
   const image = new Image();
   image.addEventListener("load", () => redraw());
@@ -7,22 +7,39 @@ const images = data.grounds.map((ground) => {
   return image;
 });
 
-// Returns where the landscape lies on its canvas.
-function frameOn(width, height, ground) {
+// Returns where landscapes of these proportions lie on their canvas, in rows of one or of two, whichever makes them
+// larger.
+function areasOn(width, height, aspect, count) {
   const font = width > 900 ? 14 : 12;
-  const [left, right, top, bottom] = [3.3 * font, 5.2 * font, 0.6 * font, 2.9 * font];
-  const aspect = (ground.y[1] - ground.y[0]) / (ground.x[1] - ground.x[0]);
-  const across = Math.max(40, Math.min(width - left - right, (height - top - bottom) / aspect));
-  return { x: left + Math.max(0, (width - left - right - across) / 2), y: top, width: across, height: across * aspect, font };
+  const [left, right, bottom, gap] = [3.3 * font, 5.2 * font, 2.9 * font, font];
+  const top = (count > 1 ? 1.9 : 0.6) * font;
+  const inColumns = (columns) => {
+    const rows = Math.ceil(count / columns);
+    const widest = (width - left - right - (columns - 1) * gap) / columns;
+    const highest = (height - rows * top - bottom) / rows;
+    return { columns, across: Math.max(40, Math.min(widest, highest / aspect)) };
+  };
+  const choices = (count > 1 ? [2, 1] : [1]).map(inColumns);
+  const { columns, across } = choices.reduce((best, other) => (other.across > best.across ? other : best));
+  const start = left + Math.max(0, (width - left - right - columns * across - (columns - 1) * gap) / 2);
+  return Array.from({ length: count }, (_, i) => ({
+    x: start + (i % columns) * (across + gap),
+    y: top + Math.floor(i / columns) * (across * aspect + top),
+    width: across,
+    height: across * aspect,
+    font,
+    isLeft: i % columns === 0,
+    isLowest: i + columns >= count,
+  }));
 }
 
 // How many times larger the landscape is drawn around the particles.
 const ZOOM = 6;
 
-// Returns the ranges of x and y that are drawn: the whole landscape, or a part of it around the means.
-function viewOf(run, frame, isNear) {
-  const ground = data.grounds[run.ground];
-  const means = ensemblesOf(run).map(({ mean }) => [mean[0][frame], mean[1][frame]]);
+// Returns the ranges of x and y that are drawn: the whole landscape, or a part of it around the means of all runs.
+function viewOf(shown, isNear) {
+  const ground = data.grounds[shown[0].run.ground];
+  const means = shown.flatMap(({ run, frame }) => ensemblesOf(run).map(({ mean }) => [mean[0][frame], mean[1][frame]]));
   const near = means.filter(([x, y]) => Number.isFinite(x + y));
   if (!isNear || near.length === 0) return { x: ground.x, y: ground.y };
   const part = ([low, high], axis) => {
@@ -35,25 +52,53 @@ function viewOf(run, frame, isNear) {
   return { x: part(ground.x, 0), y: part(ground.y, 1) };
 }
 
-function drawLandscape(canvas, run, frame, isNear) {
+// Draws runs side by side, each with its title and at a recorded step, with the same axes and one colour bar.
+function drawLandscapes(canvas, shown, isNear) {
   const { context, width, height } = prepared(canvas);
+  const first = data.grounds[shown[0].run.ground];
+  const aspect = (first.y[1] - first.y[0]) / (first.x[1] - first.x[0]);
+  const areas = areasOn(width, height, aspect, shown.length);
+  const view = viewOf(shown, isNear);
+  context.font = `${areas[0].font}px system-ui, sans-serif`;
+  shown.forEach(({ run, frame, title }, i) => {
+    drawLandscape(context, run, frame, view, areas[i]);
+    if (title) drawTitle(context, title, areas[i]);
+  });
+  drawColorBar(context, first, barredBy(areas));
+}
+
+// Returns the area beside which the colour bar is: from the top of the upper landscapes to the end of the lower ones.
+function barredBy(areas) {
+  const right = areas.find(({ x }) => x === Math.max(...areas.map(({ x }) => x)));
+  const last = areas[areas.length - 1];
+  return { ...right, height: last.y + last.height - right.y };
+}
+
+// Draws a title above an area, cut where it is too long.
+function drawTitle(context, title, { x, y, width, font }) {
+  context.fillStyle = color("--text");
+  context.textAlign = "center";
+  context.textBaseline = "bottom";
+  let text = title;
+  while (text.length > 1 && context.measureText(text).width > width) text = `${text.slice(0, -2)}…`;
+  context.fillText(text, x + width / 2, y - 0.4 * font);
+}
+
+function drawLandscape(context, run, frame, view, area) {
   const ground = data.grounds[run.ground];
-  const area = frameOn(width, height, ground);
-  const view = viewOf(run, frame, isNear);
-  const scale = area.width / (view.x[1] - view.x[0]);
+  const [scale, start] = [area.width / (view.x[1] - view.x[0]), run.start ?? data.start];
   const at = (x, y) => [area.x + (x - view.x[0]) * scale, area.y + (view.y[1] - y) * scale];
-  context.font = `${area.font}px system-ui, sans-serif`;
   context.save();
   context.beginPath();
   context.rect(area.x, area.y, area.width, area.height);
   context.clip();
   drawGround(context, run.ground, at);
   if (ground.u) drawAxes(context, ground, area, at);
-  drawCross(context, at(...data.start));
+  drawCross(context, at(...start));
   const ensembles = ensemblesOf(run);
   const size = Math.max(1.6, area.width / 320);
-  ensembles.forEach((ensemble, i) => drawParticles(context, ensemble, data.optimizers[i], run, frame, at, size));
-  const means = longestFirst(ensembles, frame);
+  ensembles.forEach((ensemble, i) => drawParticles(context, ensemble, looksOf(run)[i], run, frame, at, size));
+  const means = longestFirst(run, frame, start);
   if (data.mean_path) {
     for (const { mean, look } of means) drawPath(context, mean, 0, frame, at, look.color, size);
   }
@@ -63,13 +108,12 @@ function drawLandscape(canvas, run, frame, isNear) {
   }
   context.restore();
   drawFrame(context, view, area, at);
-  drawColorBar(context, ground, area);
 }
 
 // Returns the means, those furthest from the start first: a longer path drawn later would hide a shorter one.
-function longestFirst(ensembles, frame) {
-  const reach = ({ mean }) => Math.hypot(mean[0][frame] - data.start[0], mean[1][frame] - data.start[1]) || 0;
-  const means = ensembles.map(({ mean }, i) => ({ mean, look: data.optimizers[i] }));
+function longestFirst(run, frame, start) {
+  const reach = ({ mean }) => Math.hypot(mean[0][frame] - start[0], mean[1][frame] - start[1]) || 0;
+  const means = ensemblesOf(run).map(({ mean }, i) => ({ mean, look: looksOf(run)[i] }));
   return means.sort((one, other) => reach(other) - reach(one));
 }
 
@@ -197,7 +241,7 @@ function drawPath(context, path, first, last, at, stroke, size) {
   }
 }
 
-// Draws the frame with the axes x and y.
+// Draws the frame with the axes x and y, those with labels that are at the edge of all landscapes.
 function drawFrame(context, view, area, at) {
   const { font } = area;
   context.strokeStyle = color("--weak");
@@ -212,7 +256,7 @@ function drawFrame(context, view, area, at) {
     const [x] = at(value, 0);
     context.moveTo(x, bottom);
     context.lineTo(x, bottom + 4);
-    context.fillText(label, x, bottom + 6);
+    if (area.isLowest) context.fillText(label, x, bottom + 6);
   }
   context.textAlign = "right";
   context.textBaseline = "middle";
@@ -220,18 +264,22 @@ function drawFrame(context, view, area, at) {
     const y = at(0, value)[1];
     context.moveTo(area.x, y);
     context.lineTo(area.x - 4, y);
-    context.fillText(label, area.x - 7, y);
+    if (area.isLeft) context.fillText(label, area.x - 7, y);
   }
   context.stroke();
-  context.textAlign = "center";
-  context.textBaseline = "top";
-  context.fillText("x", area.x + area.width / 2, bottom + 6 + 1.1 * font);
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  context.fillText("y", area.x - 3.2 * font, area.y + area.height / 2);
+  if (area.isLowest) {
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    context.fillText("x", area.x + area.width / 2, bottom + 6 + 1.1 * font);
+  }
+  if (area.isLeft) {
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.fillText("y", area.x - 3.2 * font, area.y + area.height / 2);
+  }
 }
 
-// Draws the colour bar at the right of the landscape.
+// Draws the colour bar at the right of an area.
 function drawColorBar(context, { bar, contours }, { x, y, width, height, font }) {
   const [left, across] = [x + width + 0.8 * font, font];
   const gradient = context.createLinearGradient(0, y + height, 0, y);

@@ -6,6 +6,9 @@ const state = { index: 0, at: 0, isPlaying: false, speed: 120, before: null, isD
 
 const present = () => data.steps[state.index];
 const run = () => data.runs[present().run];
+// The simulations that a step shows: its own, and those beside it.
+const panesOf = (step) => [step, ...(step.beside ?? [])];
+const letterOf = ({ title }) => title.split(":")[0];
 
 // Shows a step of the lesson, where its run is at `at`.
 function show(index, at, plays) {
@@ -45,6 +48,8 @@ function write() {
   by("section").textContent = sectionOf(state.index) ?? "";
   by("text").textContent = step.text;
   by("scrubber").max = step.to;
+  // On a narrow screen two landscapes are below each other, and more in two rows of two.
+  by("landscape").parentElement.style.setProperty("--rows", panesOf(step).length === 2 ? 2 : 1);
   writeMarks(step);
   writeSettings(step, data.steps[state.index - 1]);
   writeRule(step);
@@ -107,19 +112,44 @@ function writeSettings(step, before) {
     const changed = settings.filter(isNew);
     return changed.length ? [` ${name}: `, ...marked(changed, []), "."] : [];
   });
-  by("settings").replaceChildren(...marked(step.landscape, before?.landscape), ". Noise ", ...noise, ".", ...optimizers);
+  const beside = panesOf(step).slice(1).flatMap((pane) => [element("br"), ...differences(pane, step)]);
+  const own = [...marked(step.landscape, before?.landscape), ". Noise ", ...noise, ".", ...optimizers];
+  by("settings").replaceChildren(...own, ...beside);
 }
 
+// Returns in what a simulation differs from a step's own, after its letter.
+function differences(pane, own) {
+  const landscape = pane.landscape.filter((words) => !own.landscape.includes(words));
+  const noise = pane.noise === own.noise ? [] : [`noise ${pane.noise}`];
+  const optimizers = pane.optimizers.flatMap(({ name, settings }, i) => {
+    const usual = own.optimizers[i];
+    const others = settings.filter((words) => !usual?.settings.includes(words));
+    const isSame = usual?.name === name && !others.length;
+    return isSame ? [] : [[name, ...others.filter((words) => !name.includes(words))].join(" ")];
+  });
+  const all = [...landscape, ...noise, ...optimizers];
+  return all.length ? [`${letterOf(pane)}: `, ...marked(all, []), "."] : [`${pane.title}.`];
+}
+
+// Writes the legend: for each of the simulations side by side its title and its optimizers.
 function writeLegend(step) {
   const heads = step.show.map((metric) => element("th", { scope: "col" }, run().metrics[metric].name));
   const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "means"), ...heads));
-  const rows = step.optimizers.map((optimizer, i) => {
-    const mark = element("canvas", { className: "mark" });
-    mark.setAttribute("aria-hidden", "true");
-    const values = step.show.map(() => element("td"));
-    return element("tr", {}, element("th", { scope: "row" }, mark, optimizer.name), ...values);
+  const key = (className) => {
+    const canvas = element("canvas", { className });
+    canvas.setAttribute("aria-hidden", "true");
+    return canvas;
+  };
+  const bodies = panesOf(step).map(({ title, optimizers }) => {
+    const rows = optimizers.map(({ name }) => {
+      const values = step.show.map(() => element("td"));
+      return element("tr", {}, element("th", { scope: "row" }, key("mark"), name), ...values);
+    });
+    const heading = { colSpan: 1 + step.show.length, scope: "rowgroup" };
+    const titled = title ? [element("tr", {}, element("th", heading, key("line"), title))] : [];
+    return element("tbody", {}, ...titled, ...rows);
   });
-  by("legend").replaceChildren(head, element("tbody", {}, ...rows));
+  by("legend").replaceChildren(head, ...bodies);
 }
 
 function writePlots(step) {
@@ -141,10 +171,17 @@ function writePlots(step) {
   by("plots").replaceChildren(...plots);
 }
 
+// Writes the update rules of a step's own simulation, and those beside it that differ.
 function writeRules(step) {
   const before = data.steps[state.index - 1];
-  const rules = step.optimizers.map((optimizer, i) => ruleOf(optimizer, before?.optimizers[i].settings));
-  by("rules").replaceChildren(...rules);
+  const own = step.optimizers.map((optimizer, i) => ruleOf(optimizer, before?.optimizers[i].settings));
+  const isOwn = (other) => step.optimizers.some((optimizer) => JSON.stringify(optimizer) === JSON.stringify(other));
+  const beside = panesOf(step).slice(1).flatMap((pane) =>
+    pane.optimizers
+      .filter((optimizer) => !isOwn(optimizer))
+      .map((optimizer) => ruleOf({ ...optimizer, name: `${optimizer.name} (${letterOf(pane)})` }, null)),
+  );
+  by("rules").replaceChildren(...own, ...beside);
 }
 
 // Returns the update rule of an optimizer, with its settings, those that are new since the previous step marked.
@@ -171,28 +208,53 @@ function draw(now) {
       writeAddress();
     }
   }
-  const frame = frameOf(run(), Math.floor(state.at));
-  const step = stepOf(run(), frame);
-  drawLandscape(by("landscape"), run(), frame, by("follow").checked);
-  by("landscape").setAttribute("aria-label", `The particles on the landscape at step ${step}`);
+  const shown = panesOf(present()).map(({ run, title, show }) => {
+    const shownRun = data.runs[run];
+    return { run: shownRun, frame: frameOf(shownRun, Math.floor(state.at)), title, show };
+  });
+  const step = stepOf(run(), shown[0].frame);
+  drawLandscapes(by("landscape"), shown, by("follow").checked);
+  by("landscape").setAttribute("aria-label", labelOf(shown, step));
   const plots = by("plots").querySelectorAll("canvas");
-  present().show.forEach((metric, i) => drawPlot(plots[i], run(), present(), metric, frame));
-  drawLegend(frame);
+  plots.forEach((plot, i) => drawPlot(plot, shown, present(), i));
+  drawLegend(shown);
   by("scrubber").value = step;
   by("step").textContent = `step ${step} of ${present().to}`;
   if (state.isPlaying) redraw();
 }
 
-function drawLegend(frame) {
-  const rows = by("legend").querySelectorAll("tbody tr");
-  ensemblesOf(run()).forEach(({ metrics }, i) => {
-    const { context, width, height } = prepared(rows[i].querySelector("canvas"));
-    drawMarker(context, data.optimizers[i], width / 2, height / 2, 0.33 * width, color("--text"));
-    const cells = rows[i].querySelectorAll("td");
-    present().show.forEach((metric, column) => {
-      cells[column].textContent = number(metrics[metric].mean[frame]);
+// Returns the words for the picture of the landscapes.
+function labelOf(shown, step) {
+  if (shown.length === 1) return `The particles on the landscape at step ${step}`;
+  return `The particles side by side at step ${step}; ${shown.map(({ title }) => title).join("; ")}`;
+}
+
+function drawLegend(shown) {
+  const bodies = by("legend").querySelectorAll("tbody");
+  shown.forEach(({ run, frame, title, show }, place) => {
+    const rows = [...bodies[place].querySelectorAll("tr")];
+    if (title) drawKey(rows.shift().querySelector("canvas"), place);
+    ensemblesOf(run).forEach(({ metrics }, i) => {
+      const { context, width, height } = prepared(rows[i].querySelector("canvas"));
+      drawMarker(context, looksOf(run)[i], width / 2, height / 2, 0.33 * width, color("--text"));
+      const cells = rows[i].querySelectorAll("td");
+      show.forEach((metric, column) => {
+        cells[column].textContent = metric === null ? "" : number(metrics[metric].mean[frame]);
+      });
     });
   });
+}
+
+// Draws the line of the curves of one of the simulations side by side.
+function drawKey(canvas, place) {
+  const { context, width, height } = prepared(canvas);
+  context.setLineDash(DASHES[place].map((length) => length * CURVE));
+  context.strokeStyle = color("--text");
+  context.lineWidth = CURVE;
+  context.beginPath();
+  context.moveTo(0, height / 2);
+  context.lineTo(width, height / 2);
+  context.stroke();
 }
 
 function play(isPlaying) {

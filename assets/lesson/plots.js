@@ -2,16 +2,31 @@
 // The plots that a step of the lesson names.
 const PLOT = { left: 52, right: 8, top: 6, bottom: 22 };
 
-// Returns the vertical range of a metric up to a recorded step: that of the means, and of the deviations around them
-// unless these need far more room.
-function rangeOf(run, metric, last) {
+// The dashes and gaps of the curves of runs side by side, in widths of a line.
+const DASHES = [[], [4, 3], [1, 1.5], [5, 2, 1, 2]];
+// The width of a curve and the dashes of one of a single run that would hide another.
+const CURVE = 1.6;
+const HIDING = [7, 5];
+
+// Returns the curves of a plot of runs side by side. A run whose landscape lacks the metric has none.
+function curvesOf(shown, plot) {
+  return shown.flatMap(({ run, frame, show }, place) => {
+    const metric = show[plot];
+    if (metric === null) return [];
+    return ensemblesOf(run).map(({ metrics }, i) => ({ run, frame, place, look: looksOf(run)[i], ...metrics[metric] }));
+  });
+}
+
+// Returns the vertical range of curves up to a step: that of the means, and of the deviations around them unless these
+// need far more room.
+function rangeOf(curves, to) {
   const means = [Infinity, -Infinity];
   const bands = [Infinity, -Infinity];
   const extend = (range, value) => {
     if (Number.isFinite(value)) [range[0], range[1]] = [Math.min(range[0], value), Math.max(range[1], value)];
   };
-  for (const { metrics } of ensemblesOf(run)) {
-    const { mean, std } = metrics[metric];
+  for (const { run, mean, std } of curves) {
+    const last = frameOf(run, to);
     for (let i = 0; i <= last; i++) {
       extend(means, mean[i]);
       extend(bands, mean[i] - std[i]);
@@ -26,63 +41,68 @@ function rangeOf(run, metric, last) {
 }
 
 // Returns the area of a plot and its axes.
-function axesOf(width, height, run, step, metric) {
+function axesOf(width, height, curves, step) {
   const area = { x: PLOT.left, y: PLOT.top, width: width - PLOT.left - PLOT.right, height: height - PLOT.top - PLOT.bottom };
-  const range = rangeOf(run, metric, frameOf(run, step.to));
+  const range = rangeOf(curves, step.to);
   const across = (value) => area.x + (step.to ? value / step.to : 0) * area.width;
   const up = (value) => area.y + (1 - (value - range[0]) / (range[1] - range[0])) * area.height;
   return { area, range, across, up };
 }
 
-function drawPlot(canvas, run, step, metric, frame) {
+function drawPlot(canvas, shown, step, plot) {
   const { context, width, height } = prepared(canvas);
-  const { area, range, across, up } = axesOf(width, height, run, step, metric);
+  const curves = curvesOf(shown, plot);
+  const { area, range, across, up } = axesOf(width, height, curves, step);
   drawGrid(context, area, range, across, up, step);
   context.save();
   context.beginPath();
   context.rect(area.x, area.y, area.width, area.height);
   context.clip();
-  const last = frameOf(run, step.to);
-  const x = (i) => across(stepOf(run, i));
-  ensemblesOf(run).forEach(({ metrics }, i) => {
-    const { mean, std } = metrics[metric];
-    const stroke = curveColor(data.optimizers[i]);
-    context.setLineDash(hidesAnother(run, metric, i, last, range) ? [7, 5] : []);
-    drawBand(context, mean, std, frame, x, up, stroke);
-    for (const [from, to, alpha] of [[0, last, 0.3], [0, frame, 1]]) {
-      context.beginPath();
-      trace(context, [mean.map((_, i) => i), mean], from, to, (i, value) => [x(i), up(value)]);
-      context.globalAlpha = alpha;
-      context.strokeStyle = stroke;
-      context.lineWidth = 1.6;
-      context.lineJoin = "round";
-      context.stroke();
-    }
-    context.globalAlpha = 1;
+  curves.forEach((curve, i) => {
+    const isHiding = shown.length === 1 && hidesAnother(curves, i, step.to, range);
+    context.setLineDash(isHiding ? HIDING : DASHES[curve.place].map((length) => length * CURVE));
+    drawCurve(context, curve, step, across, up);
   });
   context.setLineDash([]);
   drawMarks(context, area, across, step);
   context.strokeStyle = color("--weak");
   context.lineWidth = 1;
   context.beginPath();
-  context.moveTo(x(frame), area.y);
-  context.lineTo(x(frame), area.y + area.height);
+  const now = across(stepOf(shown[0].run, shown[0].frame));
+  context.moveTo(now, area.y);
+  context.lineTo(now, area.y + area.height);
   context.stroke();
   context.restore();
-  ensemblesOf(run).forEach(({ metrics }, i) => {
-    const value = metrics[metric].mean[frame];
-    const y = up(value);
-    if (y >= area.y && y <= area.y + area.height) drawMarker(context, data.optimizers[i], x(frame), y, 4, color("--text"));
-  });
+  for (const { run, frame, mean, look } of curves) {
+    const y = up(mean[frame]);
+    if (y >= area.y && y <= area.y + area.height) drawMarker(context, look, across(stepOf(run, frame)), y, 4, color("--text"));
+  }
 }
 
-// Returns whether an optimizer's curve would hide an earlier one: most of both is the same line.
-function hidesAnother(run, metric, index, last, [low, high]) {
-  const own = ensemblesOf(run)[index].metrics[metric].mean;
-  return ensemblesOf(run).slice(0, index).some(({ metrics }) => {
-    const other = metrics[metric].mean;
+// Draws a curve, pale after the present step.
+function drawCurve(context, { run, frame, mean, std, look }, step, across, up) {
+  const x = (i) => across(stepOf(run, i));
+  const stroke = curveColor(look);
+  drawBand(context, mean, std, frame, x, up, stroke);
+  for (const [to, alpha] of [[frameOf(run, step.to), 0.3], [frame, 1]]) {
+    context.beginPath();
+    trace(context, [mean.map((_, i) => i), mean], 0, to, (i, value) => [x(i), up(value)]);
+    context.globalAlpha = alpha;
+    context.strokeStyle = stroke;
+    context.lineWidth = CURVE;
+    context.lineJoin = "round";
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+}
+
+// Returns whether a curve would hide an earlier one of the same run: most of both is the same line.
+function hidesAnother(curves, index, to, [low, high]) {
+  const { run, mean } = curves[index];
+  const last = frameOf(run, to);
+  return curves.slice(0, index).some((other) => {
     let alike = 0;
-    for (let i = 0; i <= last; i++) alike += Math.abs(own[i] - other[i]) < 0.015 * (high - low);
+    for (let i = 0; i <= last; i++) alike += Math.abs(mean[i] - other.mean[i]) < 0.015 * (high - low);
     return alike > 0.7 * last;
   });
 }

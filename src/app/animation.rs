@@ -1,20 +1,12 @@
 //! Saves a session, step by step, as an animated file, a video or a folder of pictures, in the background.
 
-mod apng;
-mod difference;
-mod encoder;
-mod folder;
-mod gif;
 mod job;
-mod palette;
-mod video;
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::{Button, Context, DragValue, Grid, ScrollArea, Ui};
 
-pub use encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 pub use job::{AnimationError, AnimationJob, FrameSteps};
 use valleyscope_engine::simulation::{Record, Setting};
 use valleyscope_experiments::view::ticks::grouped;
@@ -25,6 +17,7 @@ use super::graphics::Graphics;
 use super::picture::{PictureOptions, PictureSubject};
 use super::playback::PlaybackPace;
 use super::{dialog, native_dialog};
+use crate::animation::{AnimationFormat, EncodeError};
 
 /// The largest number of frames: file names have five digits.
 const MOST_FRAMES: u64 = 99_999;
@@ -97,13 +90,6 @@ impl Settings {
     fn replaces(&self) -> bool {
         self.format != AnimationFormat::PngFolder && self.target.is_file()
     }
-
-    /// Returns the work of an animation of a session.
-    fn job(self, subject: PictureSubject, options: PictureOptions) -> AnimationJob {
-        let overwrite = if self.replaces() { Overwrite::Yes } else { Overwrite::No };
-        let Settings { steps, format, target, .. } = self;
-        AnimationJob { subject, options, steps, format, target, overwrite }
-    }
 }
 
 fn is_empty_folder(path: &std::path::Path) -> bool {
@@ -127,9 +113,7 @@ pub struct AnimationExport {
     changes: usize,
     /// The settings of the last export.
     settings: Option<Settings>,
-    /// The checked settings, their problem if any, and whether they replace a file. Kept so that the disk is checked
-    /// only when the settings change.
-    checked: Option<(Settings, Option<String>, bool)>,
+    check: SettingsCheck,
     /// True where the system has file dialogs.
     can_pick: bool,
     /// The open file dialog's pending result.
@@ -148,12 +132,13 @@ impl AnimationExport {
         };
         self.settings = Some(Settings { replay: self.changes > 0, ..settings });
         self.can_pick = native_dialog::is_available();
-        self.checked = None;
+        self.check = SettingsCheck::default();
         self.is_open = true;
     }
 
-    /// Shows the dialog if it is open. Returns the settings once the user has asked for the export.
-    pub fn ui(&mut self, ctx: &Context, options: &mut PictureOptions, in_space: bool) -> Option<Settings> {
+    /// Shows the dialog if it is open. Returns the settings, and whether a file is replaced, once the user has asked
+    /// for the export.
+    pub fn ui(&mut self, ctx: &Context, options: &mut PictureOptions, in_space: bool) -> Option<(Settings, Overwrite)> {
         if !self.is_open {
             return None;
         }
@@ -177,18 +162,16 @@ impl AnimationExport {
             let frames = settings.steps.frames();
             let secs = frames as f64 / f64::from(settings.steps.frames_per_sec);
             ui.weak(format!("{} frames, {secs:.1} seconds.", grouped(frames)));
-            if self.checked.as_ref().is_none_or(|(checked, ..)| checked != settings) {
-                self.checked = Some((settings.clone(), settings.problem(), settings.replaces()));
-            }
-            let (problem, replaces) = self.checked.as_ref().map_or((&None, false), |(_, p, r)| (p, *r));
-            let problem = options.problem(in_space).or_else(|| problem.clone());
+            self.check.update(ctx, settings);
+            let problem = options.problem(in_space).or_else(|| self.check.outcome.problem.clone());
             if let Some(problem) = &problem {
                 ui.colored_label(ui.visuals().error_fg_color, problem);
             }
             ui.add_space(6.0);
             ui.horizontal(|ui| {
-                let text = if replaces { "Replace the file and export" } else { "Export animation" };
-                start = ui.add_enabled(problem.is_none(), Button::new(text)).clicked();
+                let text = if self.check.outcome.replaces { "Replace the file and export" } else { "Export animation" };
+                let can_start = problem.is_none() && self.check.is_of(settings);
+                start = ui.add_enabled(can_start, Button::new(text)).clicked();
                 cancel = ui.button("Cancel").clicked();
                 ui.weak("It is drawn in the background. The run goes on.");
             });
@@ -198,7 +181,54 @@ impl AnimationExport {
         }
         let is_left = is_closed && self.picking.is_none();
         self.is_open = !(start || cancel || is_left);
-        start.then(|| settings.clone())
+        let overwrite = if self.check.outcome.replaces { Overwrite::Yes } else { Overwrite::No };
+        start.then(|| (settings.clone(), overwrite))
+    }
+}
+
+/// Checks settings against the disk and the PATH in a thread, as these can be slow, each time that they change.
+#[derive(Default)]
+struct SettingsCheck {
+    /// The settings that were checked last.
+    checked: Option<Settings>,
+    outcome: CheckOutcome,
+    /// The settings that a thread checks, and its answer.
+    pending: Option<(Settings, Receiver<CheckOutcome>)>,
+}
+
+#[derive(Default)]
+struct CheckOutcome {
+    problem: Option<String>,
+    /// True where the animation would replace a file.
+    replaces: bool,
+}
+
+impl SettingsCheck {
+    /// Takes the answer of the thread, and starts one if these settings are not checked. Call in each frame.
+    fn update(&mut self, ctx: &Context, settings: &Settings) {
+        if let Some((of, answer)) = self.pending.take() {
+            match answer.try_recv() {
+                Ok(outcome) => (self.checked, self.outcome) = (Some(of), outcome),
+                Err(TryRecvError::Empty) => self.pending = Some((of, answer)),
+                Err(TryRecvError::Disconnected) => {}
+            }
+        }
+        if self.is_of(settings) || self.pending.is_some() {
+            return;
+        }
+        let (sender, answer) = channel();
+        let (of, ctx) = (settings.clone(), ctx.clone());
+        std::thread::spawn(move || {
+            // The dialog may be closed.
+            let _ = sender.send(CheckOutcome { problem: of.problem(), replaces: of.replaces() });
+            ctx.request_repaint();
+        });
+        self.pending = Some((settings.clone(), answer));
+    }
+
+    /// Returns whether it is these settings that were checked last.
+    fn is_of(&self, settings: &Settings) -> bool {
+        self.checked.as_ref() == Some(settings)
     }
 }
 
@@ -207,7 +237,7 @@ pub fn start(
     ctx: &Context,
     exports: &mut Exports,
     graphics: Graphics,
-    settings: Settings,
+    (settings, overwrite): (Settings, Overwrite),
     subject: &Subject<'_>,
     options: &PictureOptions,
 ) {
@@ -215,7 +245,8 @@ pub fn start(
     let view = PictureSubject { records: records.to_vec(), ..subject.view.clone() };
     let name = settings.target.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let frames = settings.steps.frames();
-    let job = settings.job(view, options.clone());
+    let Settings { steps, format, target, .. } = settings;
+    let job = AnimationJob { subject: view, options: options.clone(), steps, format, target, overwrite };
     let work = move |progress: &_| match job.run(&graphics, progress) {
         Ok(path) => Ok(path.map(|path| Exported::Animation { path, frames })),
         Err(error) => Err(error.to_string()),

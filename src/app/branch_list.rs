@@ -45,15 +45,15 @@ pub(super) fn show(ui: &mut Ui, document: &Document, live: &mut Live, requests: 
                     ui.add(bar).accessible_name(format!("Computing: {label}"));
                 }
                 let (icon, verb) = if is_hidden { (Icon::EyeClosed, "Show") } else { (Icon::Eye, "Hide") };
-                let hint = format!("{verb} it in the landscape and in the plots");
+                let hint = format!("{verb} this pale run in the landscape and in the plots");
                 if icon_button(ui, icon, SIDE, &format!("{verb}: {label}"), &hint).clicked() {
                     toggled = Some(branch.id);
                 }
-                let hint = "Go on with it. The present run stays as an old future.";
+                let hint = "Go on with this pale run. The present run stays as an old future.";
                 if icon_button(ui, Icon::Back, SIDE, &format!("Go back to: {label}"), hint).clicked() {
                     requests.commands.push(PlayerCommand::GoBackTo(branch.id));
                 }
-                if icon_button(ui, Icon::Close, SIDE, &format!("Remove: {label}"), "Remove it").clicked() {
+                if icon_button(ui, Icon::Close, SIDE, &format!("Remove: {label}"), "Remove this pale run").clicked() {
                     requests.commands.push(PlayerCommand::Remove(branch.id));
                 }
                 ui.add_space(12.0);

@@ -8,8 +8,13 @@ use valleyscope_experiments::view::ticks::grouped;
 use crate::player::{SessionKind, SessionView, Snapshot};
 use crate::setting_marks::{SettingMark, SettingMarks, text, text_before};
 
-/// The opacity of a branch's particles, mean paths and curves.
+/// The opacity of a branch's particles and mean paths on the landscape.
 pub(super) const PALE: f32 = 0.45;
+
+/// Returns the opacity of a branch's curves in plots, with which all colours stand out from the background.
+pub(super) fn pale_opacity(visuals: &egui::Visuals) -> f32 {
+    if visuals.dark_mode { 0.6 } else { 0.75 }
+}
 
 /// A branch of a session.
 pub(super) struct Branch {
@@ -78,7 +83,7 @@ impl Branches {
 
     /// Returns the id of the session at a place without all these changes, if there is one.
     pub(super) fn without(&self, place: usize, changes: &[Change]) -> Option<u64> {
-        let leaves_out = |branch: &&Branch| changes.iter().all(|change| branch.removed.contains(change));
+        let leaves_out = |branch: &&Branch| changes.iter().all(|change| change.is_among(&branch.removed));
         self.of(place).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
     }
 
@@ -98,6 +103,26 @@ impl Branch {
     /// Formats what distinguishes the branch from the session with these marks, as in "Old future from step 120 · σ
     /// stays 1" and "Without σ 1 → 2 at step 500".
     pub(super) fn label(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
+        let difference = self.difference(session, spec);
+        if !self.removed.is_empty() {
+            return difference;
+        }
+        let from = format!("Old future from step {}", grouped(self.since));
+        if difference.is_empty() { from } else { format!("{from} · {difference}") }
+    }
+
+    /// Formats the same in few words, with the difference first, as in "σ stays 1, from step 120".
+    pub(super) fn short_label(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
+        let difference = self.difference(session, spec);
+        match difference.is_empty() {
+            true => format!("From step {}", grouped(self.since)),
+            false if self.removed.is_empty() => format!("{difference}, from step {}", grouped(self.since)),
+            false => difference,
+        }
+    }
+
+    /// Formats the settings that distinguish the branch from the session with these marks; empty if there are none.
+    fn difference(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
         let name_of = |id| spec.name_of(id);
         let in_line = |text: String| text.replace('\n', ", ");
         let at = |marks: &[SettingMark]| marks.first().map_or(0, |mark| mark.step);
@@ -105,12 +130,9 @@ impl Branch {
             let marks = session.of_changes(&self.removed);
             return format!("Without {} at step {}", in_line(text(&marks, name_of)), grouped(at(&marks)));
         }
-        let from = format!("Old future from step {}", grouped(self.since));
-        let (own, others) = (self.marks.first_from(self.since), session.first_from(self.since));
-        match (own, others) {
-            ([], []) => from,
-            ([], others) => format!("{from} · {}", in_line(text_before(others, name_of))),
-            (own, _) => format!("{from} · {} at step {}", in_line(text(own, name_of)), grouped(at(own))),
+        match (self.marks.first_from(self.since), session.first_from(self.since)) {
+            ([], others) => in_line(text_before(others, name_of)),
+            (own, _) => format!("{} at step {}", in_line(text(own, name_of)), grouped(at(own))),
         }
     }
 }

@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use egui::{Align, Align2, Area, Button, Context, Id, Label, Layout, Order, ProgressBar, vec2};
-use image::RgbImage;
+use egui::{Align, Align2, Area, Button, ColorImage, Context, Id, Label, Layout, Order, ProgressBar, vec2};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::live::Action;
@@ -61,7 +60,7 @@ pub enum Exported {
     /// A file or a folder of so many frames was written.
     Animation { path: PathBuf, frames: u64 },
     /// A picture that is to be saved.
-    Picture { image: RgbImage, suggested_name: String },
+    Picture { image: Arc<ColorImage>, suggested_name: String },
 }
 
 /// The work of an export. It returns `None` once it is cancelled, and an error with the reason why it failed.
@@ -107,9 +106,9 @@ impl Exports {
         self.running.push(Running { number: self.started, name, progress, outcome, thread: Some(thread) });
     }
 
-    /// Returns whether no export is in progress.
-    pub fn is_empty(&self) -> bool {
-        self.running.is_empty()
+    /// Returns the names of the exports that would be lost if the window closed.
+    pub fn unfinished(&self) -> impl Iterator<Item = &str> {
+        self.running.iter().filter(|export| !export.progress.is_cancelled()).map(|export| export.name.as_str())
     }
 
     /// Shows the progress of the exports; returns the messages about finished ones.
@@ -174,11 +173,7 @@ impl Running {
             Ok(Some(Exported::Animation { path, frames })) => {
                 Action::Notify(format!("Saved {} frames to {}", grouped(frames), path.display()))
             }
-            Ok(Some(Exported::Picture { image, suggested_name })) => {
-                let size = [image.width(), image.height()].map(|side| side as usize);
-                let image = Arc::new(egui::ColorImage::from_rgb(size, image.as_raw()));
-                Action::SaveImage { image, suggested_name }
-            }
+            Ok(Some(Exported::Picture { image, suggested_name })) => Action::SaveImage { image, suggested_name },
             Ok(None) => return None,
             Err(reason) => Action::Report { title: format!("{} was not saved", self.name), text: format!("{reason}.") },
         })

@@ -137,6 +137,16 @@ impl FigureExport {
         });
     }
 
+    /// Returns the name of the figure in progress, if there is one.
+    pub(super) fn unfinished(&self) -> Option<String> {
+        self.coming.is_some().then(|| self.suggested_name())
+    }
+
+    fn suggested_name(&self) -> String {
+        let name = if self.shows_plots { "plots" } else { "landscape" };
+        format!("{name}.{}", self.format.extension())
+    }
+
     fn close(&mut self) {
         self.open = false;
         self.coming = None;
@@ -145,10 +155,7 @@ impl FigureExport {
     fn answer(&mut self, made: Result<Vec<u8>, String>) -> Action {
         self.close();
         match made {
-            Ok(bytes) => {
-                let name = if self.shows_plots { "plots" } else { "landscape" };
-                Action::SaveBytes { bytes, suggested_name: format!("{name}.{}", self.format.extension()) }
-            }
+            Ok(bytes) => Action::SaveBytes { bytes, suggested_name: self.suggested_name() },
             Err(text) => Action::Report { title: "The figure was not exported".to_owned(), text },
         }
     }

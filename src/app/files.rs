@@ -35,6 +35,8 @@ pub(super) enum FileEvent {
     },
     /// A folder was chosen for the data of trainings.
     DataFolder(PathBuf),
+    /// A folder of runs from elsewhere was chosen.
+    RunsFolder(PathBuf),
     /// An operation failed, for this reason.
     Failed {
         title: String,
@@ -55,6 +57,8 @@ enum Purpose {
     Raw(RawPlan),
     /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
+    /// A folder of runs from elsewhere.
+    Runs,
 }
 
 impl Purpose {
@@ -65,6 +69,7 @@ impl Purpose {
             Purpose::Save { .. } => ["Save", "Path of the file"],
             Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder"],
             Purpose::Data(_) => ["The folder with the data to learn from", "Path of the folder"],
+            Purpose::Runs => ["A folder with runs of other programs or machines", "Path of the folder"],
         }
     }
 
@@ -75,6 +80,7 @@ impl Purpose {
             Purpose::Save { .. } => "Save",
             Purpose::Raw(_) => "Export",
             Purpose::Data(_) => "Use",
+            Purpose::Runs => "Import",
         }
     }
 }
@@ -83,6 +89,7 @@ enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
     RawFolder { folder: PathBuf, plan: RawPlan },
     DataFolder(PathBuf),
+    RunsFolder(PathBuf),
     Read { path: PathBuf, is_there: bool, found: Result<OpenedContent, String> },
     Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
 }
@@ -138,6 +145,11 @@ impl Files {
         self.ask(Purpose::Data(begin));
     }
 
+    /// Asks for a folder of runs from elsewhere.
+    pub(super) fn ask_runs_folder(&mut self) {
+        self.ask(Purpose::Runs);
+    }
+
     /// Reads a preset, a sweep's result or a run.
     pub(super) fn open(&self, path: PathBuf) {
         self.in_background(move || {
@@ -168,6 +180,7 @@ impl Files {
                     events.push(FileEvent::RawFolder { folder, plan });
                 }
                 Answer::DataFolder(folder) => events.push(FileEvent::DataFolder(folder)),
+                Answer::RunsFolder(folder) => events.push(FileEvent::RunsFolder(folder)),
                 Answer::Read { path, found: Ok(content), .. } => events.push(FileEvent::Opened { path, content }),
                 Answer::Read { path, is_there, found: Err(error) } => {
                     let title = format!("{} was not opened", file_name(&path));
@@ -217,7 +230,7 @@ impl Files {
                     let extension = content.extension(suggested_name);
                     dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
                 }
-                Purpose::Raw(_) | Purpose::Data(_) => dialog.pick_folder(),
+                Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs => dialog.pick_folder(),
             };
             Answer::Chosen { purpose, path, waited: asked.elapsed() }
         });
@@ -232,7 +245,7 @@ impl Files {
             }
             Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),
             Purpose::Save { content: FileContent::Picture(_), .. } => true,
-            Purpose::Save { .. } | Purpose::Raw(_) | Purpose::Data(_) => false,
+            Purpose::Save { .. } | Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs => false,
         };
         let user = directories::UserDirs::new();
         let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
@@ -259,12 +272,16 @@ impl Files {
                 let _ = self.answer_to.send(Answer::DataFolder(path));
                 self.context.request_repaint();
             }
+            Purpose::Runs => {
+                let _ = self.answer_to.send(Answer::RunsFolder(path));
+                self.context.request_repaint();
+            }
         }
     }
 
     fn type_path(&mut self, purpose: Purpose) {
         let name = match &purpose {
-            Purpose::Open | Purpose::Data(_) => "",
+            Purpose::Open | Purpose::Data(_) | Purpose::Runs => "",
             Purpose::Raw(_) => "raw",
             Purpose::Save { suggested_name, .. } => suggested_name,
         };

@@ -111,8 +111,7 @@ pub(super) fn handle(
     }
     if let Some(presentation) = &mut presentation {
         // With Shift, some keyboards have > on the key of the full stop.
-        let is_shifted = ctx.input(|input| input.modifiers.shift);
-        if !is_shifted && (keys.pressed_once(Key::B) || keys.pressed_once(Key::Period)) {
+        if [Key::B, Key::Period].into_iter().any(|key| !keys.has_shift(key) && keys.pressed_once(key)) {
             presentation.blacken(ctx);
         }
         if keys.pressed_once(Key::P) {

@@ -38,6 +38,13 @@ impl Keys<'_> {
         self.pressed(Modifiers::NONE, key) && first
     }
 
+    /// Returns whether Shift was held as a key was pressed. In a slow frame, both may be released by now.
+    pub(super) fn has_shift(&self, wanted: Key) -> bool {
+        let is_it =
+            |event: &Event| matches!(event, Event::Key { key, modifiers, .. } if *key == wanted && modifiers.shift);
+        self.ctx.input(|input| input.events.iter().any(is_it))
+    }
+
     /// Returns whether a character was typed, on whatever key the keyboard has it, and consumes it.
     pub(super) fn typed(&self, character: &str) -> bool {
         let is_typed = |event: &Event| matches!(event, Event::Text(text) if text == character);

@@ -9,33 +9,43 @@ use image::DynamicImage;
 use image::codecs::png::PngDecoder;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
-use valleyscope_experiments::view::formula::{GRADIENT_MEANING, gradient_formula};
-use valleyscope_experiments::view::rule_summary::formulas;
+use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
 
-use crate::lesson_picture;
+use crate::lesson_picture::{ComputedFigure, alternative_text, title_of};
 
 /// Dots per inch of pictures, which are enlarged on large screens.
 const DPI: f64 = 250.0;
+/// The distance of the lines of an update rule, in points.
+const LINE_GAP: f32 = 2.0;
 /// The least height of a picture, in points.
 const LEAST_PICTURE: f32 = 120.0;
 
-/// The pictures of a lesson's figures. They are computed in the background, one after another, as soon as the lesson is
-/// open.
+/// The pictures of a lesson's figures. They are made in the background, one after another, as soon as the lesson is
+/// open. A figure is computed once, whatever points are marked on it.
 #[derive(Default)]
 pub(super) struct LessonStage {
-    figures: Vec<(LessonFigure, Picture)>,
+    computed: Vec<(String, ComputedFigure)>,
+    pictures: Vec<(LessonFigure, Picture)>,
 }
 
 /// The picture of a figure.
 enum Picture {
-    Waiting,
-    /// A thread computes it, and ends early when the mark of interest is dropped.
-    Coming {
-        made: Receiver<Result<ColorImage, String>>,
-        _interest: Arc<()>,
-    },
-    There(TextureHandle),
+    Queued,
+    Computing(Computation),
+    Ready(TextureHandle),
     Failed(String),
+}
+
+/// The thread that makes a picture. It ends early when this is dropped.
+struct Computation {
+    made: Receiver<Result<MadePicture, String>>,
+    _cancel_on_drop: Arc<()>,
+}
+
+/// A picture, and the figure that it shows.
+struct MadePicture {
+    image: ColorImage,
+    computed: ComputedFigure,
 }
 
 impl LessonStage {
@@ -44,32 +54,81 @@ impl LessonStage {
         step.formula.is_some() || step.figure.is_some()
     }
 
-    /// Computes the figures of a lesson, those of the present step first. Call in each frame.
+    /// Makes the pictures of a lesson, those of the present step first. Call in each frame.
     pub(super) fn prepare(&mut self, ctx: &Context, lesson: &[LessonStep], present: usize) {
-        let wanted = || lesson.iter().filter_map(|step| step.figure.as_ref());
-        self.figures.retain(|(figure, _)| wanted().any(|wanted| wanted == figure));
-        for figure in wanted() {
-            if self.figures.iter().all(|(known, _)| known != figure) {
-                self.figures.push((figure.clone(), Picture::Waiting));
+        let wanted: Vec<&LessonFigure> = lesson.iter().filter_map(|step| step.figure.as_ref()).collect();
+        self.take_made(ctx);
+        self.forget_unwanted(&wanted);
+        for figure in &wanted {
+            if self.pictures.iter().all(|(known, _)| known != *figure) {
+                self.pictures.push(((*figure).clone(), Picture::Queued));
             }
         }
-        for (_, picture) in &mut self.figures {
-            picture.take(ctx);
-        }
-        let is_busy = self.figures.iter().any(|(_, picture)| matches!(picture, Picture::Coming { .. }));
-        if is_busy {
+        if self.pictures.iter().any(|(_, picture)| matches!(picture, Picture::Computing(_))) {
             return;
         }
         let shown = lesson.get(present).and_then(|step| step.figure.as_ref());
-        let mut waiting: Vec<_> =
-            self.figures.iter_mut().filter(|(_, picture)| matches!(picture, Picture::Waiting)).collect();
-        waiting.sort_by_key(|(figure, _)| shown != Some(figure));
-        if let Some((figure, picture)) = waiting.into_iter().next() {
-            *picture = Picture::begin(ctx, figure.clone());
+        let queued = self.pictures.iter_mut().filter(|(_, picture)| matches!(picture, Picture::Queued));
+        if let Some((figure, picture)) = queued.min_by_key(|(figure, _)| shown != Some(figure)) {
+            let computed = self.computed.iter().find(|(name, _)| *name == figure.name).map(|(_, made)| made.clone());
+            *picture = Picture::Computing(Computation::begin(ctx, figure.clone(), computed));
         }
     }
 
-    /// Returns the share of the height that a step takes above plots.
+    /// Takes the picture that has been made, if there is one.
+    fn take_made(&mut self, ctx: &Context) {
+        for (figure, picture) in &mut self.pictures {
+            let Picture::Computing(computation) = picture else { continue };
+            *picture = match computation.made.try_recv() {
+                Ok(Ok(MadePicture { image, computed })) => {
+                    if self.computed.iter().all(|(name, _)| *name != figure.name) {
+                        self.computed.push((figure.name.clone(), computed));
+                    }
+                    Picture::Ready(ctx.load_texture("figure of a lesson", image, TextureOptions::LINEAR))
+                }
+                Ok(Err(reason)) => Picture::Failed(reason),
+                Err(TryRecvError::Empty) => continue,
+                Err(TryRecvError::Disconnected) => Picture::Failed("the thread that computes it failed".to_owned()),
+            };
+        }
+    }
+
+    /// Forgets the figures that the lesson does not show any more. While a picture with another point is not ready, the
+    /// one before stays, and a figure goes on being computed.
+    fn forget_unwanted(&mut self, wanted: &[&LessonFigure]) {
+        let is_wanted = |figure: &LessonFigure| wanted.contains(&figure);
+        let is_ready = |figure: &&LessonFigure| {
+            self.pictures.iter().any(|(known, picture)| known == *figure && matches!(picture, Picture::Ready(_)))
+        };
+        let missing: Vec<String> =
+            wanted.iter().filter(|figure| !is_ready(figure)).map(|figure| figure.name.clone()).collect();
+        // The newest of several pictures of a figure stands in for the missing one.
+        let mut stand_ins: Vec<LessonFigure> = Vec::new();
+        for (figure, picture) in self.pictures.iter().rev() {
+            let is_first = stand_ins.iter().all(|other| other.name != figure.name);
+            let stands_in = matches!(picture, Picture::Ready(_)) && is_first;
+            if missing.contains(&figure.name) && (stands_in || matches!(picture, Picture::Computing(_))) {
+                stand_ins.push(figure.clone());
+            }
+        }
+        self.pictures.retain(|(figure, _)| is_wanted(figure) || stand_ins.contains(figure));
+        self.computed.retain(|(name, _)| wanted.iter().any(|figure| figure.name == *name));
+    }
+
+    /// Returns the height that a step takes above plots in a presentation: that of its update rule, and a share of
+    /// `available` for its figure.
+    pub(super) fn presented_height(ui: &Ui, step: &LessonStep, spec: &SimulationSpec, available: f32) -> f32 {
+        let rule = |id| Some(spec.optimizers.iter().find(|it| it.id == id)?.rule.rule);
+        let lines = step.formula.and_then(rule).map_or(0, |rule| {
+            // With the line of the name, and the space below.
+            formulas_from_gradient(&spec.noise.kind(), rule).len() + 2
+        });
+        let line = ui.text_style_height(&egui::TextStyle::Body) + LINE_GAP;
+        let figure = if step.figure.is_some() { 0.55 * available } else { 0.0 };
+        (lines as f32 * line + figure).min(0.75 * available)
+    }
+
+    /// Returns the share of the height that a step takes above plots at first.
     pub(super) fn share(step: &LessonStep) -> f32 {
         match (&step.formula, &step.figure) {
             (Some(_), None) => 0.48,
@@ -86,41 +145,54 @@ impl LessonStage {
                 update_rule(ui, spec, id, !is_presented);
             }
             if let Some(figure) = &step.figure {
-                let picture = self.figures.iter().find(|(known, _)| known == figure).map(|(_, picture)| picture);
-                show_figure(ui, figure, picture.unwrap_or(&Picture::Waiting));
+                show_figure(ui, figure, self.picture_of(figure));
             }
         });
+    }
+
+    /// Returns the picture of a figure, or while it is made that of the same figure with another point.
+    fn picture_of(&self, figure: &LessonFigure) -> &Picture {
+        let own = self.pictures.iter().find(|(known, _)| known == figure).map(|(_, picture)| picture);
+        let is_stand_in = |(known, picture): &&(LessonFigure, Picture)| {
+            known.name == figure.name && matches!(picture, Picture::Ready(_))
+        };
+        match own {
+            Some(picture @ (Picture::Ready(_) | Picture::Failed(_))) => picture,
+            _ => self.pictures.iter().rfind(is_stand_in).map_or(&Picture::Queued, |(_, picture)| picture),
+        }
     }
 }
 
-impl Picture {
-    /// Begins to compute a picture in a thread.
-    fn begin(ctx: &Context, figure: LessonFigure) -> Picture {
+impl Computation {
+    /// Begins to make a picture in a thread, from the computed figure if it is known.
+    fn begin(ctx: &Context, figure: LessonFigure, known: Option<ComputedFigure>) -> Computation {
         let (sender, made) = channel();
-        let interest = Arc::new(());
-        let (wanted, ctx): (Weak<()>, _) = (Arc::downgrade(&interest), ctx.clone());
+        let kept = Arc::new(());
+        let (wanted, ctx): (Weak<()>, _) = (Arc::downgrade(&kept), ctx.clone());
         std::thread::spawn(move || {
-            let png = lesson_picture::png(&figure, DPI, || wanted.strong_count() > 0);
-            let image = png.map_err(|error| error.to_string()).and_then(|png| png.map(|png| decoded(&png)).transpose());
-            if let Some(image) = image.transpose() {
+            if let Some(made) = make(&figure, known, || wanted.strong_count() > 0).transpose() {
                 // The lesson may be closed.
-                let _ = sender.send(image);
+                let _ = sender.send(made);
                 ctx.request_repaint();
             }
         });
-        Picture::Coming { made, _interest: interest }
+        Computation { made, _cancel_on_drop: kept }
     }
+}
 
-    /// Takes the picture if it is there.
-    fn take(&mut self, ctx: &Context) {
-        let Picture::Coming { made, .. } = self else { return };
-        *self = match made.try_recv() {
-            Ok(Ok(image)) => Picture::There(ctx.load_texture("figure of a lesson", image, TextureOptions::LINEAR)),
-            Ok(Err(reason)) => Picture::Failed(reason),
-            Err(TryRecvError::Empty) => return,
-            Err(TryRecvError::Disconnected) => Picture::Failed("the thread that computes it failed".to_owned()),
-        };
-    }
+/// Makes a picture, from the computed figure if it is known. Returns none once it is not wanted any more.
+fn make(
+    figure: &LessonFigure,
+    known: Option<ComputedFigure>,
+    is_wanted: impl Fn() -> bool,
+) -> Result<Option<MadePicture>, String> {
+    let computed = match known {
+        Some(known) => Some(known),
+        None => ComputedFigure::compute(&figure.name, is_wanted).map_err(|error| error.to_string())?,
+    };
+    let Some(computed) = computed else { return Ok(None) };
+    let png = computed.png(figure.point, DPI).map_err(|error| error.to_string())?;
+    Ok(Some(MadePicture { image: decoded(&png)?, computed }))
 }
 
 fn decoded(png: &[u8]) -> Result<ColorImage, String> {
@@ -134,12 +206,10 @@ fn update_rule(ui: &mut Ui, spec: &SimulationSpec, id: u32, has_meanings: bool) 
     let (Some(optimizer), Some(name)) = (spec.optimizers.iter().find(|it| it.id == id), spec.name_of(id)) else {
         return;
     };
-    ui.spacing_mut().item_spacing.y = 2.0;
+    ui.spacing_mut().item_spacing.y = LINE_GAP;
     ui.label(RichText::new(format!("A step of {name}")).strong());
     let rule = optimizer.rule.rule;
-    let gradient = (gradient_formula(&spec.noise.kind(), &rule), GRADIENT_MEANING);
-    let lines = formulas(rule).into_iter().map(|formula| (formula.rule, formula.meaning));
-    for (formula, meaning) in std::iter::once(gradient).chain(lines) {
+    for (formula, meaning) in formulas_from_gradient(&spec.noise.kind(), rule) {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().interact_size.y = 0.0;
             ui.label(RichText::new(formula).strong()).on_hover_text(meaning);
@@ -152,21 +222,19 @@ fn update_rule(ui: &mut Ui, spec: &SimulationSpec, id: u32, has_meanings: bool) 
 }
 
 fn show_figure(ui: &mut Ui, figure: &LessonFigure, picture: &Picture) {
-    let title = lesson_picture::preset_of(figure).map_or(figure.name.as_str(), |preset| preset.title());
-    ui.label(RichText::new(title).strong());
+    ui.label(RichText::new(title_of(figure)).strong());
     match picture {
-        Picture::There(texture) => {
+        Picture::Ready(texture) => {
             let room = Vec2::new(ui.available_width(), ui.available_height().max(LEAST_PICTURE));
             let image = Image::new(texture).max_size(room).fit_to_exact_size(fitting(texture.size_vec2(), room));
             ui.vertical_centered(|ui| {
-                let marked = if figure.point.is_some() { ", with a marked point" } else { "" };
-                ui.add(image.alt_text(format!("Figure {}{marked}", figure.name)));
+                ui.add(image.alt_text(alternative_text(figure)));
             });
         }
         Picture::Failed(reason) => {
             ui.label(RichText::new(format!("This figure is not shown: {reason}.")).color(ui.visuals().error_fg_color));
         }
-        Picture::Waiting | Picture::Coming { .. } => {
+        Picture::Queued | Picture::Computing(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.label("Computing this figure …");
@@ -178,4 +246,51 @@ fn show_figure(ui: &mut Ui, figure: &LessonFigure, picture: &Picture) {
 /// Returns the largest size of these proportions that has room.
 fn fitting(size: Vec2, room: Vec2) -> Vec2 {
     size * (room / size).min_elem()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn lesson(point: [f64; 2]) -> Vec<LessonStep> {
+        let figure = LessonFigure { name: "fig2a".to_owned(), point: Some(point) };
+        vec![LessonStep { figure: Some(figure), ..LessonStep::default() }]
+    }
+
+    /// Prepares the pictures of a lesson until all are ready.
+    fn prepare_fully(stage: &mut LessonStage, ctx: &Context, lesson: &[LessonStep]) -> TextureHandle {
+        let figure = lesson[0].figure.as_ref().expect("it has a figure");
+        loop {
+            stage.prepare(ctx, lesson, 0);
+            match stage.pictures.iter().find(|(known, _)| known == figure) {
+                Some((_, Picture::Ready(texture))) => return texture.clone(),
+                Some((_, Picture::Failed(reason))) => panic!("{reason}"),
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    #[test]
+    fn a_moved_point_keeps_the_computed_figure_and_its_picture_until_the_next_is_ready() {
+        let (mut stage, ctx) = (LessonStage::default(), Context::default());
+        let first = prepare_fully(&mut stage, &ctx, &lesson([1.0, 10.0]));
+        // Each frame of a drag asks for another point.
+        for frame in 0..20 {
+            let moved = lesson([1.0 + 0.01 * f64::from(frame), 10.0]);
+            stage.prepare(&ctx, &moved, 0);
+            let shown = stage.picture_of(moved[0].figure.as_ref().expect("it has a figure"));
+            assert!(matches!(shown, Picture::Ready(_)), "the figure disappears in frame {frame}");
+            assert_eq!(stage.computed.len(), 1);
+            let threads = stage.pictures.iter().filter(|(_, picture)| matches!(picture, Picture::Computing(_)));
+            assert!(threads.count() <= 1, "several pictures are made at once");
+        }
+        let last = prepare_fully(&mut stage, &ctx, &lesson([2.0, 10.0]));
+        assert!(first.id() != last.id());
+        stage.prepare(&ctx, &lesson([2.0, 10.0]), 0);
+        assert_eq!(stage.pictures.len(), 1, "pictures of earlier points stay");
+        stage.prepare(&ctx, &[], 0);
+        assert!(stage.pictures.is_empty() && stage.computed.is_empty());
+    }
 }

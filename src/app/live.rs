@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec, StepTrace};
+use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 
 use super::branches::{Branch, Branches};
@@ -213,6 +214,8 @@ pub enum Action {
     SaveRaw(RawPlan),
     /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
+    /// Asks for a folder of runs from elsewhere, to be imported.
+    ChooseRunsFolder,
     /// Requests an action of the landscape tab.
     Landscape(LandscapeAction),
     Undo,
@@ -236,6 +239,10 @@ pub enum Action {
     /// Shows the description of an optimizer.
     ShowOptimizer(RuleKind),
     ShowAbout,
+    /// Shows the settings in which runs, presets or diagrams differ.
+    ShowDifferences(Box<DifferenceTable>),
+    /// Asks for the presets to compare.
+    ComparePresets,
     Quit,
 }
 

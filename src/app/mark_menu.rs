@@ -1,9 +1,8 @@
 //! The menu of a mark of changed settings: go there, or see the session without the changes.
 
 use egui::{Popup, PopupCloseBehavior, Response, SetOpenCommand, Ui};
-use valleyscope_engine::simulation::Change;
+use valleyscope_engine::simulation::{Change, SimulationSpec};
 
-use super::document::Document;
 use super::live::{Action, LandscapeAction, Live, Requests};
 use super::timeline::words;
 use crate::player::PlayerCommand;
@@ -24,12 +23,13 @@ pub(super) struct MarkedChanges {
 }
 
 impl MarkedChanges {
-    pub(super) fn of(group: &[SettingMark], document: &Document, live: &Live) -> MarkedChanges {
+    /// Returns a group of changes of the chosen session, whose settings are `spec`.
+    pub(super) fn of(group: &[SettingMark], spec: &SimulationSpec, live: &Live) -> MarkedChanges {
         let changes = changes_of(group);
         let without = live.branches.without(live.chosen, &changes);
         MarkedChanges {
             step: group.first().map_or(0, |mark| mark.step),
-            text: words(group, document),
+            text: words(group, spec),
             place: live.chosen,
             changes,
             without,
@@ -51,17 +51,18 @@ impl MarkedChanges {
         if self.changes.is_empty() {
             return format!("{}\nClick to go there.", self.text);
         }
-        let muted = if self.is_muted() { "\nWithout it: the pale session." } else { "" };
+        let muted = if self.is_muted() { "\nThe pale run is this session without the change." } else { "" };
         format!("{}{muted}\nClick to go there. Right click: what if not.", self.text)
     }
 
     /// Shows the entry that adds or removes the session without the changes.
-    pub(super) fn what_if_not(&self, ui: &mut Ui, label: &str, requests: &mut Requests) {
+    /// It has a label and an accessible name.
+    pub(super) fn what_if_not(&self, ui: &mut Ui, [label, name]: [&str; 2], requests: &mut Requests) {
         let (checked, hint) = match self.is_muted() {
             false => ("", "Compute the session without this change, and show it beside the one with it."),
             true => ("✓ ", "The session without this change is shown. Click to remove it."),
         };
-        let button = ui.button(format!("{checked}{label}")).on_hover_text(hint).accessible_name(label);
+        let button = ui.button(format!("{checked}{label}")).on_hover_text(hint).accessible_name(name);
         if button.clicked() {
             requests.commands.push(match self.without {
                 None => PlayerCommand::Without(self.place, self.changes.clone()),
@@ -91,7 +92,7 @@ pub(super) fn show(response: &Response, pointed: Option<&MarkedChanges>, request
             requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
         }
         if !marked.changes.is_empty() {
-            marked.what_if_not(ui, "What if not", requests);
+            marked.what_if_not(ui, ["What if not"; 2], requests);
         }
     });
 }

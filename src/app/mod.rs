@@ -7,9 +7,11 @@
 pub mod animation;
 mod branch_list;
 mod branches;
+mod compare_presets;
 mod controls;
 pub mod diagnostics;
 mod dialog;
+mod differences;
 mod document;
 mod editor;
 pub mod exports;

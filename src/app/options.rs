@@ -1,10 +1,11 @@
 //! The app's start options, and its state at exit.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use valleyscope_experiments::preset::{Library, Loaded};
-use valleyscope_runs::RunFolder;
+use valleyscope_runs::{RunFolder, data_folder};
 
 use super::playback::PlaybackPace;
 use super::training::TrainingPaths;
@@ -21,6 +22,8 @@ pub struct AppOptions {
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
     pub library: Library,
+    /// The folder of kept phase diagrams; without it, they are kept in memory only.
+    pub diagrams: Option<PathBuf>,
     /// Uses the system's file dialogs if true; else paths are typed.
     pub native_dialogs: bool,
     /// Plays at once if true.
@@ -43,6 +46,7 @@ impl Default for AppOptions {
             run: None,
             training: TrainingPaths::of_user(),
             library: Library::open(),
+            diagrams: data_folder().map(|folder| folder.join("diagrams")),
             native_dialogs: true,
             play: true,
             pace: None,

@@ -1,4 +1,4 @@
-//! Exports that threads make.
+//! Runs exports in threads, and passes on their files when they are finished.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 

@@ -1,6 +1,8 @@
 //! The dialog that saves a picture of the run at its shown step.
 
-use egui::Context;
+use std::sync::Arc;
+
+use egui::{ColorImage, Context};
 
 use super::dialog;
 use super::exports::{Exported, Exports, Progress};
@@ -59,8 +61,10 @@ pub(super) fn start(
         if !stage.go_to(step, || progress.is_cancelled()) {
             return Ok(None);
         }
-        let image = stage.draw()?;
+        let drawn = stage.draw()?;
         progress.add_frame();
+        let size = [drawn.width(), drawn.height()].map(|side| side as usize);
+        let image = Arc::new(ColorImage::from_rgb(size, drawn.as_raw()));
         Ok(Some(Exported::Picture { image, suggested_name }))
     };
     exports.start(ctx, name, 1, Box::new(work));

@@ -103,6 +103,11 @@ impl PlayerLink {
         self.send(PlayerCommand::Seek(step));
     }
 
+    /// Returns whether a playing run is held at its step.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
     /// Holds a playing run at its step, or releases it.
     pub(super) fn hold(&mut self, is_held: bool) {
         if self.is_held != is_held {

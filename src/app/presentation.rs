@@ -18,17 +18,25 @@ pub(super) struct Presentation {
     has_ring: bool,
 }
 
+/// Forgets where the pointer is, as its place in points is another one in the changed zoom. It is known again when the
+/// pointer moves.
+fn forget_pointer(ctx: &Context) {
+    ctx.input_mut(|input| input.pointer = egui::PointerState::default());
+}
+
 impl Presentation {
     /// Begins the presentation of a tab that is laid out in `size` points.
     pub(super) fn begin(ctx: &Context, size: Vec2) -> Presentation {
         let zoom = ctx.zoom_factor();
         let mut begun = Presentation { zoom_before: zoom, zoom, enlargement: 1.0, is_black: false, has_ring: false };
         begun.fit(ctx, size);
+        forget_pointer(ctx);
         begun
     }
 
     pub(super) fn end(&self, ctx: &Context) {
         ctx.set_zoom_factor(self.zoom_before);
+        forget_pointer(ctx);
     }
 
     /// Returns the zoom factor that the presentation's end restores.

@@ -1,4 +1,4 @@
-//! The question before closing the window drops computed results.
+//! The question before closing the window drops computed results or stops exports.
 
 use egui::{Context, Label};
 
@@ -25,30 +25,58 @@ pub(super) enum QuitAnswer {
     Stay,
 }
 
-/// Asks whether to drop these results, which were not exported; returns the answer, once there is one. Escape stays.
-pub(super) fn ask(ctx: &Context, unsaved_results: &UnsavedResults) -> Option<QuitAnswer> {
+/// What closing the window would drop.
+pub(super) struct Losses {
+    pub results: UnsavedResults,
+    /// The names of exports in progress.
+    pub exports: Vec<String>,
+}
+
+impl Losses {
+    pub(super) fn is_empty(&self) -> bool {
+        self.results.lines.is_empty() && self.exports.is_empty()
+    }
+}
+
+/// Asks whether to drop results that were not exported, and to stop exports; returns the answer, once there is one.
+/// Escape stays.
+pub(super) fn ask(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
     let mut answer = None;
-    let UnsavedResults { name: [one, several], lines } = unsaved_results;
-    let (heading, text, export) = match lines.len() {
-        1 => (format!("Quit and drop {one}?"), "It was computed and not exported:", "Export…"),
-        count => {
-            let text = "They were computed and not exported:";
-            (format!("Quit and drop {count} {several}?"), text, "Export the first…")
-        }
+    let Losses { results: UnsavedResults { name: [one, several], lines }, exports } = losses;
+    let heading = match (lines.len(), exports.len()) {
+        (0, 1) => "Quit and stop an export?".to_owned(),
+        (0, count) => format!("Quit and stop {count} exports?"),
+        (1, _) => format!("Quit and drop {one}?"),
+        (count, _) => format!("Quit and drop {count} {several}?"),
     };
     let is_closed = dialog::show(ctx, "quit", &heading, |ui| {
-        ui.label(text);
-        for line in lines {
-            ui.add(Label::new(line).truncate());
+        let of_results = ["It was computed and not exported:", "They were computed and not exported:"];
+        let of_exports = [
+            "This export is not finished, and nothing of it will be kept:",
+            "These exports are not \
+            finished, and nothing of them will be kept:",
+        ];
+        for (texts, lines) in [(of_results, lines), (of_exports, exports)] {
+            if !lines.is_empty() {
+                ui.label(texts[usize::from(lines.len() > 1)]);
+            }
+            for line in lines {
+                ui.add(Label::new(line).truncate());
+            }
         }
         ui.add_space(6.0);
         ui.horizontal(|ui| {
+            let export = match lines.len() {
+                0 => None,
+                1 => Some("Export…"),
+                _ => Some("Export the first…"),
+            };
             let help = "The whole result as NPZ, which opens here again";
-            let buttons = [(export, QuitAnswer::Export), ("Quit", QuitAnswer::Quit), ("Cancel", QuitAnswer::Stay)];
-            for (label, of) in buttons {
-                let button = ui.button(label);
-                let button = if of == QuitAnswer::Export { button.on_hover_text(help) } else { button };
-                if button.clicked() {
+            if export.is_some_and(|export| ui.button(export).on_hover_text(help).clicked()) {
+                answer = Some(QuitAnswer::Export);
+            }
+            for (label, of) in [("Quit", QuitAnswer::Quit), ("Cancel", QuitAnswer::Stay)] {
+                if ui.button(label).clicked() {
                     answer = Some(of);
                 }
             }

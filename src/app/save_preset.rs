@@ -142,7 +142,7 @@ impl SavePreset {
 }
 
 /// Makes a file name from a title: letters and digits, joined by dashes.
-fn file_stem(title: &str) -> String {
+pub(super) fn file_stem(title: &str) -> String {
     let lowered = title.to_lowercase();
     let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let mut stem = words.join("-");

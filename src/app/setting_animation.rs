@@ -7,6 +7,7 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::spacing::Spacing;
 
 use super::controls::{Motion, SliderId};
+use super::document::Document;
 use super::live::Live;
 use super::{form, number};
 
@@ -18,6 +19,8 @@ const FIRST_SECS: f64 = 10.0;
 /// The motion of a setting.
 #[derive(Clone, Debug)]
 struct SettingAnimation {
+    /// The place of the simulation whose setting moves: the first is 0.
+    place: usize,
     slider: SliderId,
     from: f64,
     to: f64,
@@ -43,6 +46,8 @@ struct Running {
 pub(super) struct SettingAnimations {
     all: Vec<SettingAnimation>,
     is_open: bool,
+    /// The number of simulations side by side in the last frame.
+    count: usize,
     /// The time of the last frame in which the run played, by egui's clock.
     last_secs: Option<f64>,
 }
@@ -58,23 +63,28 @@ impl SettingAnimations {
     }
 
     /// Adds a setting, moving it over a part of its slider; an added one stays as it is.
-    fn add(&mut self, slider: SliderId, spec: &SimulationSpec) {
-        let Some((parameter, value, _)) = slider.setting(spec) else { return };
-        if self.all.iter().any(|animation| animation.slider == slider) {
+    fn add(&mut self, place: usize, slider: SliderId, document: &Document) {
+        let Some((parameter, value, _)) = document.specs().nth(place).and_then(|spec| slider.setting(spec)) else {
+            return;
+        };
+        if self.all.iter().any(|animation| animation.is_of(place, &slider)) {
             return;
         }
         let [low, high] = [parameter.slider.low, parameter.slider.high];
         let doubled = if value > 0.0 { 2.0 * value } else { 0.5 * (low + high) };
         let to = if doubled <= high { doubled } else { low };
-        let animation =
-            SettingAnimation { slider, from: value, to, secs: FIRST_SECS, is_back_and_forth: false, running: None };
-        self.all.push(animation);
+        let (secs, is_back_and_forth) = (FIRST_SECS, false);
+        self.all.push(SettingAnimation { place, slider, from: value, to, secs, is_back_and_forth, running: None });
     }
 
     /// Remembers the values before the controls of this frame change them.
-    pub(super) fn begin_frame(&mut self, spec: &SimulationSpec) {
+    pub(super) fn begin_frame(&mut self, document: &Document) {
+        if document.count() < std::mem::replace(&mut self.count, document.count()) {
+            // Another simulation may have taken the place of a removed one.
+            self.all.retain(|animation| animation.place == 0);
+        }
         for animation in &mut self.all {
-            let value = animation.slider.setting(spec).map(|(_, value, _)| value);
+            let value = animation.value_in(document);
             match (&mut animation.running, value) {
                 (Some(running), Some(value)) => running.seen = value,
                 _ => animation.running = None,
@@ -83,32 +93,34 @@ impl SettingAnimations {
     }
 
     /// Moves the settings while new steps are played. A setting that was changed by hand in this frame stops.
-    pub(super) fn advance(&mut self, ctx: &Context, spec: &mut SimulationSpec, live: &Live) {
-        let plays = live.snapshot.as_ref().is_some_and(|it| live.is_playing() && it.step == it.last_step);
+    /// A held run takes no steps.
+    pub(super) fn advance(&mut self, ctx: &Context, document: &mut Document, live: &Live, is_held: bool) {
+        let plays = !is_held && live.snapshot.as_ref().is_some_and(|it| live.is_playing() && it.step == it.last_step);
         let plays = plays && live.frame_secs.is_none();
         let now = ctx.time();
         let secs = self.last_secs.replace(now).map_or(0.0, |last| (now - last).clamp(0.0, LONGEST_FRAME));
         for animation in &mut self.all {
-            let value = animation.slider.setting(spec).map(|(_, value, _)| value);
+            let value = animation.value_in(document);
             if animation.running.as_ref().is_some_and(|running| value != Some(running.seen)) {
                 animation.running = None;
             }
-            if plays {
+            if let Some(spec) = document.specs_mut().nth(animation.place).filter(|_| plays) {
                 animation.move_by(secs, spec);
             }
         }
-        let moving = self.all.iter().filter(|animation| animation.running.is_some());
+        // The controls show the chosen simulation.
+        let moving = self.all.iter().filter(|animation| animation.place == live.chosen && animation.running.is_some());
         let motions: Vec<_> = moving.map(|it| (it.slider.clone(), Motion(it.words()))).collect();
-        if plays && !motions.is_empty() {
+        if plays && self.all.iter().any(|animation| animation.running.is_some()) {
             ctx.request_repaint();
         }
         Motion::set_all(ctx, motions);
     }
 
     /// Restores the values before the running animations in a state for undo, so that each is one step of it.
-    pub(super) fn undo_state(&self, spec: &mut SimulationSpec) {
+    pub(super) fn undo_state(&self, document: &mut Document) {
         for animation in &self.all {
-            if let Some(running) = &animation.running {
+            if let (Some(running), Some(spec)) = (&animation.running, document.specs_mut().nth(animation.place)) {
                 animation.slider.set(spec, running.before);
             }
         }
@@ -116,6 +128,16 @@ impl SettingAnimations {
 }
 
 impl SettingAnimation {
+    fn is_of(&self, place: usize, slider: &SliderId) -> bool {
+        self.place == place && self.slider == *slider
+    }
+
+    /// Returns the present value of the setting; `None` if it is gone.
+    fn value_in(&self, document: &Document) -> Option<f64> {
+        let (_, value, _) = self.slider.setting(document.specs().nth(self.place)?)?;
+        Some(value)
+    }
+
     fn start(&mut self, spec: &SimulationSpec) {
         let value = self.slider.setting(spec).map(|(_, value, _)| value);
         self.running = value.map(|value| Running { elapsed: 0.0, before: value, seen: value });
@@ -180,8 +202,9 @@ mod tests {
     fn a_setting_moves_in_equal_steps_of_its_slider() {
         let spec = spec();
         let noise = SliderId::of_noise(&spec).expect("it has noise");
+        let [from, to, secs] = [1.0, 3.0, 2.0];
         let mut animation =
-            SettingAnimation { slider: noise, from: 1.0, to: 3.0, secs: 2.0, is_back_and_forth: false, running: None };
+            SettingAnimation { place: 0, slider: noise, from, to, secs, is_back_and_forth: false, running: None };
         let values = |animation: &SettingAnimation| [0.0, 0.25, 1.0, 1.5, 2.25].map(|at| animation.value_at(at, &spec));
         assert_eq!(values(&animation), [1.0, 1.5, 3.0, 3.0, 3.0]);
         animation.is_back_and_forth = true;

@@ -117,6 +117,11 @@ pub(super) trait Tab {
 
     /// Exports the first of those results.
     fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
+
+    /// Returns the names of exports in progress, which closing the window would stop.
+    fn unfinished_exports(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A tab that the registry can create.

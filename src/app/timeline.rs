@@ -7,6 +7,7 @@ mod menu;
 use egui::{
     Align2, Context, Id, Key, Modifiers, Rect, Sense, Slider, Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::branch_list;
@@ -93,7 +94,7 @@ impl TimelineBar {
             ui.painter().text(at, Align2::RIGHT_CENTER, last, font, color);
         }
         ui.scope_builder(egui::UiBuilder::new().max_rect(slider), |ui| self.slider(ui, rail, snapshot, requests));
-        let reached = snapshot.last_step.max(live.branches.last_step(live.chosen));
+        let reached = snapshot.last_step;
         if rail.end > reached {
             let done = Rect::from_x_y_ranges(rail.x(0)..=rail.x(reached), slider.bottom() - 2.0..=slider.bottom());
             ui.painter().rect_filled(done, 1.0, color);
@@ -118,8 +119,12 @@ impl TimelineBar {
         let response = ui.add_enabled(snapshot.last_step > 0, slider).accessible_name("Timeline");
         self.slider = Some(response.id);
         let is_choosing = self.choose_loop(ui, &response, rail, requests);
+        // A slider takes no click that begins and ends within one frame.
+        let is_short_click = || ui.input(|input| input.pointer.primary_pressed() && input.pointer.primary_released());
         if response.changed() && !is_choosing {
             requests.commands.push(PlayerCommand::Seek(step));
+        } else if let Some(pointer) = response.hover_pos().filter(|_| response.enabled() && is_short_click()) {
+            requests.commands.push(PlayerCommand::Seek(rail.step(pointer.x)));
         }
         if let Some(pointer) = response.hover_pos() {
             let text = match self.chosen {
@@ -223,7 +228,7 @@ fn marks(ui: &mut Ui, rail: Rail, document: &Document, live: &Live, requests: &m
         let area = Rect::from_x_y_ranges(from - 4.0..=to + 4.0, top..=slider.top() + 2.0);
         // Without the focus of Tab: a session may have very many.
         let response = ui.interact(area, ui.scope_id().with(("mark", index)), Sense::CLICK | Sense::HOVER);
-        let marked = MarkedChanges::of(group, document, live);
+        let marked = MarkedChanges::of(group, &document.spec, live);
         let muted = if marked.is_muted() { ", muted" } else { "" };
         let name = format!("{}{muted}", marked.text.replace('\n', ", "));
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &name));
@@ -252,12 +257,12 @@ fn ends(group: &[SettingMark]) -> [u64; 2] {
 }
 
 /// Formats the changes of a group and their step, as in "Step 500: σ 1 → 2".
-pub(super) fn words(group: &[SettingMark], document: &Document) -> String {
+pub(super) fn words(group: &[SettingMark], spec: &SimulationSpec) -> String {
     let [first, last] = ends(group);
     let steps = if first == last {
         format!("Step {}", grouped(first))
     } else {
         format!("Steps {} to {}", grouped(first), grouped(last))
     };
-    format!("{steps}: {}", text(group, |id| document.spec.name_of(id)))
+    format!("{steps}: {}", text(group, |id| spec.name_of(id)))
 }

@@ -80,15 +80,17 @@ mod with_app {
 
     use anyhow::anyhow;
     use egui::Theme;
-    use valleyscope_experiments::preset::{LandscapePreset, Library, Preset};
+    use valleyscope_experiments::preset::LandscapePreset;
     use valleyscope_runs::atomic_file::Overwrite;
 
     use super::super::interrupt::Interrupt;
+    use super::super::plots::check_known;
     use super::super::progress::{ProgressLine, ProgressUnit};
-    use super::super::{Failure, changed, say};
+    use super::super::{Failure, landscape_preset, say};
     use super::AnimateArgs;
+    use crate::animation::AnimationFormat;
     use crate::app::Graphics;
-    use crate::app::animation::{AnimationError, AnimationFormat, AnimationJob, FrameSteps};
+    use crate::app::animation::{AnimationError, AnimationJob, FrameSteps};
     use crate::app::diagnostics::PlotChoices;
     use crate::app::exports::Progress;
     use crate::app::picture::{PictureContent, PictureOptions, PictureSubject};
@@ -100,7 +102,8 @@ mod with_app {
 
     pub(in crate::cli) fn run(args: &AnimateArgs) -> Result<(), Failure> {
         let format = format(args)?;
-        let preset = preset(args)?;
+        let preset = landscape_preset(&args.preset, &args.set)?;
+        check_known(&args.plots, &preset.simulation.landscape)?;
         let options = options(args);
         let in_space = preset.view.as_ref().is_some_and(|view| view.space);
         if let Some(problem) = options.problem(in_space) {
@@ -128,18 +131,6 @@ mod with_app {
             let out = args.out.display();
             Failure::BadInput(anyhow!("--out must be a file that ends in .gif, .apng, .mp4 or .webm, found {out}"))
         })
-    }
-
-    fn preset(args: &AnimateArgs) -> Result<LandscapePreset, Failure> {
-        let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
-        let Preset::Landscape(preset) = changed(&loaded.preset, &args.set)? else {
-            let name = args.preset.display().to_string();
-            let (kind, command) = (loaded.preset.kind(), loaded.preset.command(&name));
-            return Err(Failure::BadInput(anyhow!(
-                "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
-            )));
-        };
-        Ok(preset)
     }
 
     fn options(args: &AnimateArgs) -> PictureOptions {

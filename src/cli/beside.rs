@@ -35,7 +35,9 @@ fn changed(preset: &LandscapePreset, text: &str) -> Result<TitledSimulation, Fai
     let settings = settings.map_err(|error| refused(anyhow!("{error}")))?;
     let own = Preset::Landscape(LandscapePreset::new(&preset.title, preset.simulation.clone()));
     let changed = own.with_all(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-    match changed.map_err(|error| refused(error.into()))? {
+    let changed = changed.map_err(|error| refused(error.into()))?;
+    super::say_replaced_rules(&own, &changed);
+    match changed {
         Preset::Landscape(changed) => Ok(TitledSimulation { title: None, spec: changed.simulation }),
         _ => unreachable!("a preset with another value of a field is of the same kind"),
     }

@@ -2,6 +2,7 @@
 //! of the runs of a preset of trainings.
 
 mod all;
+mod beside;
 mod plan;
 mod trainings;
 
@@ -14,7 +15,7 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use self::plan::{FigureComputer, Plan, Source};
-use super::plots::{LogAxis, log_axis, metric, run_plots};
+use super::plots::{LogAxis, check_known, log_axis, metric, run_plots};
 use super::{Failure, one_of, say};
 use crate::figure::{Figure, FigureError, Format, Options, Svg};
 
@@ -50,9 +51,10 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
     #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<LandscapeView>,
-    /// Draw a landscape beside another: the same preset with settings such as noise=2, several of them separated by
-    /// semicolons, or another preset; may be repeated, for at most four landscapes
-    #[arg(long, value_name = "KEY=VALUE|PRESET", conflicts_with_all = ["all", "runs", "certainty"])]
+    /// Draw a landscape or a phase diagram beside another: the same preset with settings such as noise=2, several of them
+    /// separated by semicolons, another preset, or for a phase diagram also existing results; may be repeated, for at most
+    /// four landscapes or nine phase diagrams
+    #[arg(long, value_name = "KEY=VALUE|PRESET|RESULTS", conflicts_with_all = ["all", "runs"])]
     beside: Vec<String>,
     /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy. Marks show the changes
     /// of a recorded session
@@ -68,6 +70,13 @@ pub(super) struct FigureArgs {
     /// Show winners paler where they are less certain: full at 100 %, palest at 50 % and below
     #[arg(long)]
     certainty: bool,
+    /// Draw the advantage of one optimizer over another, as the phase diagram names them, instead of the winners
+    #[arg(long, value_name = "ONE,OTHER", value_delimiter = ',', num_args = 1)]
+    #[arg(conflicts_with_all = ["all", "runs", "certainty", "letters"])]
+    margin: Vec<String>,
+    /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
+    #[arg(long, conflicts_with = "runs")]
+    letters: bool,
 }
 
 /// A way to draw a landscape.
@@ -100,29 +109,9 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
         Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
     })?;
     let plan = Plan::of(name, args)?;
-    if args.certainty && !plan.shows_winners() {
-        return Err(Failure::BadInput(anyhow!(
-            "--certainty is for the winners of phase diagrams, and {} shows none; leave it out",
-            name.display()
-        )));
-    }
-    if args.view.is_some() && !plan.shows_a_landscape() {
-        return Err(Failure::BadInput(anyhow!(
-            "--view is for landscapes, and {} is none; leave it out",
-            name.display()
-        )));
-    }
-    if !args.plots.is_empty() && !plan.shows_a_landscape() {
-        return Err(Failure::BadInput(anyhow!(
-            "--plots is for landscapes, and {} is none; leave it out",
-            name.display()
-        )));
-    }
-    if !args.beside.is_empty() && !plan.shows_a_landscape() {
-        return Err(Failure::BadInput(anyhow!(
-            "--beside is for landscapes, and {} is none; leave it out",
-            name.display()
-        )));
+    refuse_misplaced(name, &plan, args)?;
+    if let Some(landscape) = plan.landscape().filter(|_| !args.plots.is_empty()) {
+        check_known(&args.plots, landscape)?;
     }
     check(&plan, &[format], args)?;
     let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
@@ -132,6 +121,27 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     };
     let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
     write(&drawing, format, &args.out, file, args)
+}
+
+/// Refuses options for another kind of figure.
+fn refuse_misplaced(name: &OsString, plan: &Plan, args: &FigureArgs) -> Result<(), Failure> {
+    let (is_landscape, name) = (plan.shows_a_landscape(), name.display());
+    let refused = [
+        (args.certainty && !plan.shows_winners(), "--certainty is for the winners of phase diagrams", "shows none"),
+        (args.letters && !plan.shows_winners(), "--letters is for the winners of phase diagrams", "shows none"),
+        (args.view.is_some() && !is_landscape, "--view is for landscapes", "is none"),
+        (!args.plots.is_empty() && !is_landscape, "--plots is for landscapes", "is none"),
+        (!args.margin.is_empty() && !plan.shows_diagrams(), "--margin is for phase diagrams", "is none"),
+        (
+            !args.beside.is_empty() && !is_landscape && !plan.shows_diagrams(),
+            "--beside is for landscapes and phase diagrams",
+            "is none",
+        ),
+    ];
+    match refused.into_iter().find(|(is_misplaced, ..)| *is_misplaced) {
+        Some((_, option, found)) => Err(Failure::BadInput(anyhow!("{option}, and {name} {found}; leave it out"))),
+        None => Ok(()),
+    }
 }
 
 /// Draws a plan's outline, so that errors of drawing are reported before hours of work.
@@ -146,8 +156,9 @@ fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
         Source::Trajectories(trajectories) if !args.plots.is_empty() => {
             Figure::run_plots(trajectories, &run_plots(&args.plots, args.log.as_deref()))
         }
-        source => source.figure(args.certainty),
+        source => source.figure(args),
     };
+    let figure = if args.letters { figure.with_letters() } else { figure };
     let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
     figure.render(&Options { width_mm, ..Options::default() })
 }

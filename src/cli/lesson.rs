@@ -5,7 +5,6 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use valleyscope_experiments::preset::{Library, Preset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::interrupt::Interrupt;
@@ -51,15 +50,8 @@ pub(super) fn run(args: &LessonArgs) -> Result<(), Failure> {
 
 /// Returns the page of the preset, before its first step.
 fn page(args: &LessonArgs) -> Result<LessonPage, Failure> {
-    let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
+    let preset = super::landscape_preset(&args.preset, &[])?;
     let name = args.preset.display();
-    let Preset::Landscape(preset) = loaded.preset else {
-        return Err(Failure::BadInput(anyhow!(
-            "expected a preset of the kind Landscape with a lesson, and `{name}` is a {}; `valleyscope presets show \
-             lesson` prints one with a lesson",
-            loaded.preset.kind()
-        )));
-    };
     LessonPage::new(&preset).map_err(|error| Failure::BadInput(anyhow::Error::from(error).context(format!("`{name}`"))))
 }
 

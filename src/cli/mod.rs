@@ -7,6 +7,7 @@ mod animate;
 mod app;
 mod beside;
 mod data;
+mod differences;
 pub mod doctor;
 mod figure;
 mod interrupt;
@@ -23,6 +24,7 @@ mod simulate;
 mod sweep;
 mod train;
 
+use std::ffi::OsStr;
 use std::io;
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
@@ -34,7 +36,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::terminal_escape::visible_lines;
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset};
 
 use self::output::say;
 
@@ -54,7 +56,7 @@ struct Cli {
 enum Command {
     /// Open the app, as without a command
     App(app::AppArgs),
-    /// List, print or check presets
+    /// List, print, compare or check presets
     #[command(subcommand)]
     Presets(presets::PresetsCommand),
     /// List the optimizers, or show the formulas and hyperparameters of one
@@ -106,7 +108,7 @@ enum Command {
     /// The run is a folder, and the training does not depend on this command. Ctrl-C stops it with a checkpoint, from
     /// which --resume continues, also after a crash. `valleyscope runs` shows all runs.
     Train(train::TrainArgs),
-    /// List, show, watch, stop, check, export and evaluate trainings
+    /// List, show, compare, watch, change, stop, check, export and evaluate trainings
     ///
     /// A run is a folder. These commands read it while it is written or after it has been copied.
     Runs(runs::RunsArgs),
@@ -248,19 +250,40 @@ fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str)
     PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
 }
 
+/// Loads a preset of a landscape, with the changes of `--set`.
+fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<LandscapePreset, Failure> {
+    let preset = Library::open().load(name).map_err(Failure::bad_input)?.preset;
+    if !matches!(preset, Preset::Landscape(_)) {
+        let name = name.display().to_string();
+        let (kind, command) = (preset.kind(), preset.command(&name));
+        return Err(Failure::BadInput(anyhow::anyhow!(
+            "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
+        )));
+    }
+    match changed(&preset, settings)?.as_changed_from(&preset) {
+        Preset::Landscape(preset) => Ok(preset),
+        _ => unreachable!("a preset with another value of a field is of the same kind"),
+    }
+}
+
 /// Returns the preset with the changes of `--set`. If a rule replaces another, prints which hyperparameters are new.
 fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Failure> {
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let changed = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow::anyhow!("--set {error}")))?;
+    say_replaced_rules(preset, &changed);
+    Ok(changed)
+}
+
+/// Prints which hyperparameters are new where a rule of a preset replaces another, each text once.
+fn say_replaced_rules(preset: &Preset, changed: &Preset) {
     let mut said = Vec::new();
-    for ((before, old_rate), (after, rate)) in rules(preset).into_iter().zip(rules(&changed)) {
+    for ((before, old_rate), (after, rate)) in rules(preset).into_iter().zip(rules(changed)) {
         let text = after.replacement(&before, rate == old_rate);
         if after.kind() != before.kind() && !said.contains(&text) {
             say(format_args!("{text}"));
             said.push(text);
         }
     }
-    Ok(changed)
 }
 
 /// Returns the rules of a preset, with their learning rates where they have one each.

@@ -40,15 +40,16 @@ fn write(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
-/// Formats rows with aligned columns, each after an indent.
-pub(super) fn table<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
+/// Formats rows of equal lengths with aligned columns, each after an indent.
+pub(super) fn table<R: AsRef<[String]>>(rows: &[R], indent: &str) -> String {
     // Combining accents take no column.
     let columns = |cell: &str| cell.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).count();
-    let width = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let line = |row: &[String; N]| {
-        let padded = |(cell, width): (&String, usize)| cell.clone() + &" ".repeat(width + 3 - columns(cell));
-        let cells: String = row.iter().zip(widths).map(padded).collect();
+    let count = rows.first().map_or(0, |row| row.as_ref().len());
+    let width = |column: usize| rows.iter().map(|row| columns(&row.as_ref()[column])).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let line = |row: &R| {
+        let padded = |(cell, width): (&String, &usize)| cell.clone() + &" ".repeat(width + 3 - columns(cell));
+        let cells: String = row.as_ref().iter().zip(&widths).map(padded).collect();
         format!("{indent}{}\n", cells.trim_end())
     };
     rows.iter().map(line).collect()

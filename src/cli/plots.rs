@@ -1,7 +1,10 @@
 //! The names of plots on the command line.
 
+use anyhow::anyhow;
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
+use super::Failure;
 use crate::figure::RunPlots;
 
 /// An axis that can be logarithmic.
@@ -35,6 +38,18 @@ pub(super) fn log_axis(text: &str) -> Result<LogAxis, String> {
             .map(LogAxis::Of)
             .map_err(|_| format!("expected `steps` or plots among {}, found {text}", names())),
     }
+}
+
+/// Checks that runs on a landscape have these plots.
+pub(super) fn check_known(plots: &[DiagnosticMetric], landscape: &LandscapeSpec) -> Result<(), Failure> {
+    let Some(unknown) = plots.iter().find(|metric| metric.info(landscape).is_none()) else { return Ok(()) };
+    let known: Vec<String> = DiagnosticMetric::of(landscape).map(name).collect();
+    Err(Failure::BadInput(anyhow!(
+        "--plots: expected plots that the landscape {} has, which are {}, found {}",
+        landscape.kind().name(),
+        known.join(", "),
+        name(*unknown)
+    )))
 }
 
 /// Returns the plots of a figure. `log` names the logarithmic axes; without it, that of |v| is one.

@@ -1,4 +1,4 @@
-//! `valleyscope presets`: list, print or check presets.
+//! `valleyscope presets`: list, print, compare or check presets.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Subcommand;
 use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::difference::SettingColumn;
 use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
 
+use super::differences::print_differences;
 use super::output::{cell, print, print_content};
 use super::{Failure, say};
 
@@ -20,6 +22,15 @@ pub(super) enum PresetsCommand {
         /// Name of a built-in preset or of one of your own, or a file
         #[arg(value_name = "NAME|FILE")]
         preset: OsString,
+    },
+    /// Show in a table the settings in which presets differ
+    ///
+    /// KEY is the name of a setting for --set. A dash stands where a preset lacks the setting; equal settings are
+    /// counted.
+    Diff {
+        /// Two or more names of presets, or files
+        #[arg(required = true, num_args = 2.., value_name = "NAME|FILE")]
+        presets: Vec<OsString>,
     },
     /// Check preset files and report the first mistake of each, with its position
     Check {
@@ -36,6 +47,7 @@ pub(super) fn run(command: &PresetsCommand) -> Result<(), Failure> {
             let loaded = Library::open().load(preset).map_err(Failure::bad_input)?;
             print_content(&loaded.text)
         }
+        PresetsCommand::Diff { presets } => diff(presets),
         PresetsCommand::Check { files } => check(files),
     }
 }
@@ -74,6 +86,15 @@ fn list() -> Result<(), Failure> {
 fn about(preset: &Preset) -> String {
     let description = if preset.description().is_empty() { preset.title() } else { preset.description() };
     cell(&description.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST)
+}
+
+fn diff(presets: &[OsString]) -> Result<(), Failure> {
+    let library = Library::open();
+    let column = |name: &OsString| {
+        let settings = library.load(name).map_err(Failure::bad_input)?.preset.listed_settings();
+        Ok(SettingColumn { name: name.to_string_lossy().into_owned(), settings })
+    };
+    print_differences(&presets.iter().map(column).collect::<Result<Vec<_>, Failure>>()?)
 }
 
 fn check(files: &[PathBuf]) -> Result<(), Failure> {

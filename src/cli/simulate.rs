@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::simulation::{Record, Simulation, SimulationSpec};
-use valleyscope_experiments::preset::{LETTERS, LandscapePreset, Library, Preset};
+use valleyscope_experiments::preset::{LETTERS, LandscapePreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::interrupt::Interrupt;
@@ -84,17 +84,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
 
 /// Returns the preset with the changes of the command line.
 fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
-    let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
-    if !matches!(loaded.preset, Preset::Landscape(_)) {
-        let name = args.preset.display().to_string();
-        let (kind, command) = (loaded.preset.kind(), loaded.preset.command(&name));
-        return Err(Failure::BadInput(anyhow!(
-            "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
-        )));
-    }
-    let Preset::Landscape(preset) = super::changed(&loaded.preset, &args.set)? else {
-        unreachable!("a preset with another value of a field is of the same kind")
-    };
+    let preset = super::landscape_preset(&args.preset, &args.set)?;
     let mut preset = of_session(preset, args.session)?;
     // A schedule of the learning rate spans the steps to take. A recorded session keeps its schedule, as it is repeated
     // exactly.

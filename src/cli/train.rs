@@ -59,6 +59,12 @@ pub(super) struct TrainArgs {
     /// merges their runs
     #[arg(long, value_name = "K/N", allow_hyphen_values = true, conflicts_with_all = ["resume", "fork"])]
     part: Option<SweepPart>,
+    /// Write the points of the curves as they come for TensorBoard, into a folder of the run's name in this one
+    ///
+    /// A resumed run continues its event file, without points that it shows twice. If this command ends before the
+    /// training, `valleyscope runs watch --tensorboard DIR` goes on.
+    #[arg(long, value_name = "DIR")]
+    tensorboard: Option<PathBuf>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
     #[arg(long, value_name = "PATH")]
     worker: Option<PathBuf>,
@@ -128,7 +134,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
         if let Some(processes) = args.processes {
             check_processes(&RunConfig::read(run).map_err(Failure::bad_input)?.preset, processes)?;
         }
-        return train(&worker, run, true, args.processes, &Interrupt::listen()?);
+        return train(&worker, run, true, args, &Interrupt::listen()?);
     }
     let fork = args.fork.as_ref().map(|point| find(args, point)).transpose()?;
     let trainings = trainings(args, fork.as_ref())?;
@@ -142,14 +148,14 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
     if let (Some(fork), [training]) = (&fork, &trainings[..]) {
-        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, None, &interrupt);
+        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, args, &interrupt);
     }
     for (index, training) in trainings.iter().enumerate() {
         let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(anyhow::Error::from)?;
         if count > 1 {
             say(format_args!("run {} of {count}", index + 1));
         }
-        train(&worker, &run, false, None, &interrupt)?;
+        train(&worker, &run, false, args, &interrupt)?;
     }
     Ok(())
 }
@@ -290,6 +296,11 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
              all processors by itself; leave --processes out"
         )));
     }
+    if args.tensorboard.is_some() && is_scan {
+        return Err(Failure::BadInput(anyhow!(
+            "expected a training with curves for --tensorboard, and the {called} is a scan; leave --tensorboard out"
+        )));
+    }
     if let (Some(part), false) = (args.part, is_scan) {
         return Err(Failure::BadInput(anyhow!(
             "expected a scan of trainings for --part {part}, and the {called} is none; leave --part out"
@@ -329,13 +340,15 @@ fn train(
     worker: &WorkerProgram,
     run: &RunFolder,
     resume: bool,
-    processes: Option<u16>,
+    args: &TrainArgs,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     const START_TIMEOUT: Duration = Duration::from_secs(120);
     const POLL_INTERVAL: Duration = Duration::from_millis(100);
     say(format_args!("the run is in {}", run.path().display()));
-    let mut watch = Watch::from_now(run.clone());
+    let mut watch = Watch::from_now(run.clone()).with_tensorboard(args.tensorboard.as_deref());
+    // A new run's config has the number of processes.
+    let processes = args.processes.filter(|_| args.resume.is_some());
     let launched = worker.start(run, resume, processes).map_err(anyhow::Error::from)?;
     launched.wait_until_at_work(START_TIMEOUT).map_err(anyhow::Error::from)?;
     let mut stopping = false;

@@ -4,7 +4,8 @@ use valleyscope_engine::landscape::StartPlace;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter::DIMENSION;
 use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
-use valleyscope_experiments::preset::{SweepPreset, changed_description, with_changes};
+use valleyscope_engine::terminal_escape::shortened;
+use valleyscope_experiments::preset::{self, Preset, SweepPreset, changed_description, changed_head, with_changes};
 use valleyscope_experiments::view::ticks::short;
 
 use super::labels::axis_label;
@@ -94,20 +95,60 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
     }
 }
 
-/// Returns a preset whose sweep was changed, with a title and a description of the changes: the settings that differ,
-/// or, where an axis varies another quantity, the axes. Both are within a preset's limits of length. Without a change,
-/// the preset is returned as it is.
+/// Returns a preset whose sweep was changed, with a title and a description made from its settings: of the changes, or of
+/// the axes, where these vary other quantities, or other ranges and the title describes the old ones. Both are within a
+/// preset's limits of length. Without a change, the preset is returned as it is.
 pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
-    let changes = difference(&sweep, &preset.sweep);
-    if changes.is_empty() {
+    if difference(&sweep, &preset.sweep).is_empty() {
         return SweepPreset { sweep, ..preset };
     }
-    let axes = |sweep: &SweepSpec| [&sweep.rows, &sweep.columns].map(|axis| axis_label(sweep, axis));
-    let [rows, columns] = axes(&sweep);
-    let title = if axes(&preset.sweep) == [rows.as_str(), columns.as_str()] {
-        with_changes(&format!("{}, changed: ", preset.title), &changes)
+    let Preset::Sweep(preset) = Preset::Sweep(preset).origin() else { unreachable!("the origin is of the same kind") };
+    let changes = difference(&sweep, &preset.sweep);
+    let [old, new] = [&preset.sweep, &sweep].map(AxesInWords::of);
+    let is_of_axes = new.labels != old.labels || (new.ranges != old.ranges && is_made_title(&preset));
+    let (title, description) = if is_of_axes {
+        let names: Vec<&str> = sweep.optimizers.iter().map(SweepOptimizer::label).collect();
+        (new.title_against(&old), format!("{} over {}.", names.join(", "), new.ranges.join(" and ")))
     } else {
-        with_changes("Phase diagram: ", &[format!("{rows} and {columns}")])
+        (with_changes(&changed_head(&preset.title), &changes), changed_description(&preset.title, &changes))
     };
-    SweepPreset { title, description: changed_description(&preset.title, &changes), sweep, ..preset }
+    let description = shortened(&description, Preset::LONGEST_DESCRIPTION).into_owned();
+    SweepPreset { title, description, sweep, ..preset }
+}
+
+/// Returns whether the title describes settings, so that it does not suit other ones.
+pub fn is_made_title(preset: &SweepPreset) -> bool {
+    let AxesInWords { labels: [rows, columns], ranges: [all_rows, all_columns] } = AxesInWords::of(&preset.sweep);
+    let pairs = [[&rows, &columns], [&rows, &all_columns], [&all_rows, &columns], [&all_rows, &all_columns]];
+    preset::is_made_title(&preset.title) || pairs.into_iter().any(|pair| preset.title == title_of_axes(pair))
+}
+
+/// The axes of a diagram in words.
+struct AxesInWords {
+    /// The quantities of rows and columns.
+    labels: [String; 2],
+    /// The quantities with their ranges.
+    ranges: [String; 2],
+}
+
+impl AxesInWords {
+    fn of(sweep: &SweepSpec) -> AxesInWords {
+        let axes = [&sweep.rows, &sweep.columns];
+        AxesInWords { labels: axes.map(|axis| axis_label(sweep, axis)), ranges: axes.map(|axis| range(sweep, axis)) }
+    }
+
+    /// Returns the title of a diagram that had other axes before: the quantities, or where these are the same, the ranges
+    /// that differ.
+    fn title_against(&self, before: &AxesInWords) -> String {
+        let has_ranges = self.labels == before.labels;
+        let word = |side: usize| match has_ranges && self.ranges[side] != before.ranges[side] {
+            true => &self.ranges[side],
+            false => &self.labels[side],
+        };
+        title_of_axes([word(0), word(1)])
+    }
+}
+
+fn title_of_axes([rows, columns]: [&String; 2]) -> String {
+    with_changes("Phase diagram: ", &[format!("{rows} and {columns}")])
 }

@@ -87,7 +87,7 @@ impl Figure {
 }
 
 /// Returns a text in lines no wider than `width`, if its words are not wider.
-fn wrapped(text: &str, width: f64, em: f64) -> Vec<String> {
+pub(super) fn wrapped(text: &str, width: f64, em: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -1,8 +1,8 @@
 //! Maps: the quantities by which the cells of a diagram are coloured.
 
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::sweep::{Cell, Diagram, Metric};
-use valleyscope_experiments::view::{pale, sweep_colors};
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec};
+use valleyscope_experiments::view::{OwnColors, assigned_colors, pale, sweep_colors};
 
 use super::scale::Scale;
 
@@ -40,8 +40,19 @@ pub struct Swatch {
     pub text: String,
 }
 
+/// The colours of maps that are shown together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapColors {
+    /// The colours of the optimizers, in their order.
+    pub winners: Vec<[u8; 3]>,
+    /// The scale of values; none for a map of winners.
+    pub scale: Option<Scale>,
+    /// The colour of cells that are not known.
+    pub unknown: [u8; 3],
+}
+
 /// The colour of an unknown cell, in figures.
-const UNKNOWN: [u8; 3] = [205, 205, 205];
+pub(super) const UNKNOWN: [u8; 3] = [205, 205, 205];
 /// The colour of a cell whose best scores are equal.
 const TIE: [u8; 3] = [70, 70, 70];
 /// The colour of a cell whose value is not finite, as runs diverged at every learning rate.
@@ -57,6 +68,28 @@ enum Content {
     Value(f64),
 }
 
+/// Returns the colours of the optimizers of several sweeps that are shown together, each sweep's in its order:
+/// optimizers of the same name and rule have the same colour in all of them, that of the first.
+pub fn shared_colors(specs: &[&SweepSpec]) -> Vec<Vec<[u8; 3]>> {
+    let mut distinct: Vec<(String, OwnColors)> = Vec::new();
+    let mut places: Vec<Vec<usize>> = Vec::new();
+    for spec in specs {
+        let mut of_spec: Vec<usize> = Vec::new();
+        for (name, optimizer) in spec.shown_names().into_iter().zip(&spec.optimizers) {
+            let home = optimizer.rule.rgb();
+            let is_same = |(other, (_, its_home)): &(String, OwnColors)| (other, *its_home) == (&name, home);
+            let known = (0..distinct.len()).find(|place| is_same(&distinct[*place]) && !of_spec.contains(place));
+            of_spec.push(known.unwrap_or(distinct.len()));
+            if known.is_none() {
+                distinct.push((name, (optimizer.color, home)));
+            }
+        }
+        places.push(of_spec);
+    }
+    let colors = assigned_colors(distinct.into_iter().map(|(_, own)| own));
+    places.into_iter().map(|of_spec| of_spec.into_iter().map(|place| colors[place]).collect()).collect()
+}
+
 impl MapImage {
     /// Returns the colour of a cell.
     pub fn cell(&self, row: usize, column: usize) -> [u8; 3] {
@@ -68,44 +101,54 @@ impl MapImage {
 impl Map {
     /// Returns the picture of the map in a figure.
     pub fn image(self, diagram: &Diagram, metric: Metric) -> MapImage {
-        self.image_with(diagram, metric, UNKNOWN)
+        self.image_with(diagram, metric, &self.colors(diagram, metric, UNKNOWN))
     }
 
-    /// Returns the picture of the map with this colour for cells that are not known.
-    pub fn image_with(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapImage {
+    /// Returns the colours of the map of a diagram that is shown alone, with this one for cells that are not known.
+    pub fn colors(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapColors {
+        MapColors { winners: sweep_colors(&diagram.spec().optimizers), scale: self.scale(diagram, metric), unknown }
+    }
+
+    /// Returns the picture of the map in these colours.
+    pub fn image_with(self, diagram: &Diagram, metric: Metric, colors: &MapColors) -> MapImage {
         let [height, width] = diagram.spec().shape();
-        let scale = self.scale(diagram, metric);
-        let colors = sweep_colors(&diagram.spec().optimizers);
         let mut rgba = Vec::with_capacity(4 * width * height);
         for pixel in (0..height).rev().flat_map(|row| (0..width).map(move |column| [row, column])) {
-            let [red, green, blue] = match (self.content(diagram, metric, pixel), &scale) {
-                (Content::Winner(index, certainty), _) => pale(colors[index], certainty),
+            let [red, green, blue] = match (self.content(diagram, metric, pixel), &colors.scale) {
+                (Content::Winner(index, certainty), _) => pale(colors.winners[index], certainty),
                 (Content::Value(value), Some(scale)) => scale.rgb(value),
                 (Content::Tie, _) => TIE,
                 (Content::Diverged, _) => DIVERGED,
-                (Content::Unknown | Content::Value(_), _) => unknown,
+                (Content::Unknown | Content::Value(_), _) => colors.unknown,
             };
             rgba.extend([red, green, blue, u8::MAX]);
         }
         MapImage { width, height, rgba }
     }
 
+    /// Returns the optimizer that wins each cell, row by row from below; none where the map shows no winner.
+    pub fn winners(self, diagram: &Diagram, metric: Metric) -> Vec<Option<usize>> {
+        let winner = |pixel| match self.content(diagram, metric, pixel) {
+            Content::Winner(index, _) => Some(index),
+            _ => None,
+        };
+        cells(diagram).map(winner).collect()
+    }
+
     /// Returns the colour scale; `None` for winners, which have their own colours. Scores and spreads of all optimizers
     /// share a scale, so that they can be compared, and so do all differences and all learning rates.
     pub fn scale(self, diagram: &Diagram, metric: Metric) -> Option<Scale> {
-        let count = diagram.spec().optimizers.len();
-        let kind: Vec<Map> = match self {
-            Map::Winner { .. } => return None,
-            Map::Score(_) => (0..count).map(Map::Score).collect(),
-            Map::Spread(_) => (0..count).map(Map::Spread).collect(),
-            Map::BestRate(_) => (0..count).map(Map::BestRate).collect(),
-            Map::Difference(..) => {
-                (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other))).collect()
-            }
-        };
+        self.shared_scale(&[diagram], metric)
+    }
+
+    /// Returns the colour scale that several diagrams share; `None` for winners.
+    pub fn shared_scale(self, diagrams: &[&Diagram], metric: Metric) -> Option<Scale> {
         let mut values = Vec::new();
-        for cell in cells(diagram).filter_map(|pixel| Some((pixel, diagram.cell(pixel)?))) {
-            values.extend(kind.iter().map(|map| map.value(diagram, metric, cell.0, cell.1)));
+        for diagram in diagrams {
+            let maps = self.of_all_optimizers(diagram.spec().optimizers.len())?;
+            for (pixel, cell) in cells(diagram).filter_map(|pixel| Some((pixel, diagram.cell(pixel)?))) {
+                values.extend(maps.iter().map(|map| map.value(diagram, metric, pixel, cell)));
+            }
         }
         values.retain(|value| value.is_finite());
         Some(match self {
@@ -115,13 +158,26 @@ impl Map {
         })
     }
 
-    /// Returns the colours in a figure that need a name: those of winners, and of cells without a value.
-    pub fn legend(self, diagram: &Diagram, metric: Metric) -> Vec<Swatch> {
-        self.legend_with(diagram, metric, UNKNOWN)
+    /// Returns the maps of this kind of so many optimizers; `None` for the map of winners.
+    fn of_all_optimizers(self, count: usize) -> Option<Vec<Map>> {
+        Some(match self {
+            Map::Winner { .. } => return None,
+            Map::Score(_) => (0..count).map(Map::Score).collect(),
+            Map::Spread(_) => (0..count).map(Map::Spread).collect(),
+            Map::BestRate(_) => (0..count).map(Map::BestRate).collect(),
+            Map::Difference(..) => {
+                (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other))).collect()
+            }
+        })
     }
 
-    /// Returns the colours that need a name in a picture with this colour for cells that are not known.
-    pub fn legend_with(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> Vec<Swatch> {
+    /// Returns the colours in a figure that need a name: those of winners, and of cells without a value.
+    pub fn legend(self, diagram: &Diagram, metric: Metric) -> Vec<Swatch> {
+        self.legend_with(diagram, metric, &self.colors(diagram, metric, UNKNOWN))
+    }
+
+    /// Returns the colours that need a name in a picture in these colours.
+    pub fn legend_with(self, diagram: &Diagram, metric: Metric, colors: &MapColors) -> Vec<Swatch> {
         let [mut ties, mut diverged, mut unknowns] = [false; 3];
         for pixel in cells(diagram) {
             match self.content(diagram, metric, pixel) {
@@ -134,8 +190,8 @@ impl Map {
         let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
         let mut legend = Vec::new();
         if let Map::Winner { certainty } = self {
-            let (colors, names) = (sweep_colors(&diagram.spec().optimizers), diagram.spec().shown_names());
-            legend.extend(colors.iter().zip(&names).map(|(color, name)| swatch(*color, name)));
+            let names = diagram.spec().shown_names();
+            legend.extend(colors.winners.iter().zip(&names).map(|(color, name)| swatch(*color, name)));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
             if certainty && cells(diagram).any(is_known) {
                 legend.push(Swatch { color: None, text: "paler: less certain, to 50 %".to_owned() });
@@ -143,7 +199,7 @@ impl Map {
                 legend.push(Swatch { color: None, text: "pale: too few replicates to be certain".to_owned() });
             }
         }
-        let rare = [(ties, TIE, "tie"), (diverged, DIVERGED, "diverged"), (unknowns, unknown, "not computed")];
+        let rare = [(ties, TIE, "tie"), (diverged, DIVERGED, "diverged"), (unknowns, colors.unknown, "not computed")];
         legend.extend(rare.into_iter().filter(|(there, ..)| *there).map(|(_, color, text)| swatch(color, text)));
         legend
     }
@@ -158,6 +214,25 @@ impl Map {
             Map::Difference(one, other) if one.max(other) >= count => Map::Winner { certainty: true },
             map => map,
         }
+    }
+
+    /// Returns the map of another diagram that shows the same: of the optimizers with the same names, or else in the same
+    /// places; without these, the map of winners.
+    pub fn carried_over(self, from: &SweepSpec, to: &Diagram) -> Map {
+        let (names, others) = (from.shown_names(), to.spec().shown_names());
+        let same = |index: usize| {
+            let name = names.get(index);
+            others.iter().position(|other| Some(other) == name).unwrap_or(index)
+        };
+        let map = match self {
+            Map::Winner { .. } => self,
+            Map::Score(index) => Map::Score(same(index)),
+            Map::BestRate(index) => Map::BestRate(same(index)),
+            Map::Spread(index) => Map::Spread(same(index)),
+            Map::Difference(one, other) if same(one) == same(other) => Map::Difference(one, other),
+            Map::Difference(one, other) => Map::Difference(same(one), same(other)),
+        };
+        map.within(to)
     }
 
     /// Returns the optimizers that the map shows.

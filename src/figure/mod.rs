@@ -10,6 +10,7 @@ mod axis;
 mod canvas;
 mod check;
 mod color_bar;
+mod compared;
 mod contour;
 mod curves;
 mod difference;
@@ -22,6 +23,7 @@ mod map;
 mod pdf;
 mod plot;
 mod png;
+mod regions;
 mod rows;
 mod run_plots;
 mod scale;
@@ -36,10 +38,12 @@ mod trajectories;
 mod xml;
 
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
+pub use compared::{Compared, distinguishing, settings_among};
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
-pub use difference::{as_changed, difference};
+pub use difference::{as_changed, difference, is_made_title};
 pub use labels::axis_label;
-pub use map::{Map, MapImage, Swatch};
+pub use map::{Map, MapColors, MapImage, Swatch, shared_colors};
+pub use regions::{Letters, RegionLetter, Regions, ink};
 pub use run_plots::RunPlots;
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};
@@ -151,7 +155,7 @@ impl Figure {
     /// Returns a figure of the winners by each metric of the landscape, side by side.
     pub fn winners_by_metric(result: &SweepResult, certainty: bool) -> Figure {
         let map = Map::Winner { certainty };
-        let mut row = Row::new(&result.diagram);
+        let mut row = Row::default();
         let mut legend = Vec::new();
         let landscape = result.diagram.spec().landscape;
         for metric in Metric::of(&landscape) {
@@ -164,7 +168,7 @@ impl Figure {
     /// with the rotation or the dimension of its landscape above (the paper's figure "moretoy"). Paler where less
     /// certain, if `certainty` is set.
     pub fn side_by_side(results: [&SweepResult; 2], certainty: bool) -> Figure {
-        let (mut row, mut legend) = (Row::new(&results[0].diagram), Vec::new());
+        let (mut row, mut legend) = (Row::default(), Vec::new());
         for SweepResult { diagram, .. } in results {
             let spec = diagram.spec();
             let title = match spec.dimension.get() {

@@ -1,15 +1,17 @@
 //! Rows of maps side by side.
 
 use valleyscope_engine::sweep::{self, Diagram, Metric};
-use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::short;
+use valleyscope_experiments::view::{AxisScale, Dash};
 
 use super::FigureError;
 use super::axis::{Axis, Parts, Side, ticks};
-use super::canvas::{Area, Canvas};
+use super::canvas::{Area, Canvas, Stroke};
 use super::color_bar::ColorBar;
 use super::labels::axis_label;
-use super::map::{Map, MapImage, Swatch};
+use super::layout::wrapped;
+use super::map::{Map, MapColors, MapImage, Swatch, UNKNOWN};
+use super::regions::{Letters, RegionLetter, Regions, ink};
 use super::scale::Mark;
 use super::style::{LABEL_GAP, LINE, MARGIN, NARROWEST_PANEL, TICK};
 use crate::result::SweepResult;
@@ -17,44 +19,35 @@ use crate::result::SweepResult;
 /// Height over width of a single panel, and of one of several.
 const ASPECT: [f64; 2] = [0.8, 1.0];
 
-/// Maps side by side, over the same axes.
-#[derive(Clone, Debug)]
+/// Maps side by side. A map whose axis beside it is that of the map at its left has no labels there.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Row {
-    rows: sweep::Axis,
-    columns: sweep::Axis,
-    row_label: String,
-    column_label: String,
     panels: Vec<Panel>,
-    bar: Option<ColorBar>,
+    pub bar: Option<ColorBar>,
     /// A marked point: its values on the horizontal and on the vertical axis.
     point: Option<[f64; 2]>,
 }
 
 #[derive(Clone, Debug)]
 struct Panel {
+    rows: sweep::Axis,
+    columns: sweep::Axis,
+    row_label: String,
+    column_label: String,
     title: Option<String>,
     image: MapImage,
+    winners: Vec<Option<usize>>,
+    /// The names of the optimizers.
+    names: Vec<String>,
+    /// The letters of the optimizers, if they are drawn.
+    letters: Option<Vec<String>>,
 }
 
 impl Row {
-    /// Returns a row without maps, over the axes of a diagram.
-    pub(super) fn new(diagram: &Diagram) -> Row {
-        let spec = diagram.spec();
-        Row {
-            rows: spec.rows.clone(),
-            columns: spec.columns.clone(),
-            row_label: axis_label(spec, &spec.rows),
-            column_label: axis_label(spec, &spec.columns),
-            panels: Vec::new(),
-            bar: None,
-            point: None,
-        }
-    }
-
     /// Returns a row of maps that share a colour scale; colours that need a name are put into the legend.
     pub(super) fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
         let diagram = &result.diagram;
-        let mut row = Row::new(diagram);
+        let mut row = Row::default();
         for map in maps {
             row.add(diagram, *map, metric, map.subject(diagram), legend);
             row.bar = map
@@ -64,7 +57,7 @@ impl Row {
         row
     }
 
-    /// Adds a map; colours that need a name are put into the legend if not there yet.
+    /// Adds the map of a diagram in its own colours; those that need a name are put into the legend if not there yet.
     pub(super) fn add(
         &mut self,
         diagram: &Diagram,
@@ -73,12 +66,48 @@ impl Row {
         title: Option<String>,
         legend: &mut Vec<Swatch>,
     ) {
-        self.panels.push(Panel { title, image: map.image(diagram, metric) });
-        for swatch in map.legend(diagram, metric) {
+        self.add_in(diagram, map, metric, &map.colors(diagram, metric, UNKNOWN), title, legend);
+    }
+
+    /// Adds a map in these colours.
+    pub(super) fn add_in(
+        &mut self,
+        diagram: &Diagram,
+        map: Map,
+        metric: Metric,
+        colors: &MapColors,
+        title: Option<String>,
+        legend: &mut Vec<Swatch>,
+    ) {
+        let spec = diagram.spec();
+        self.panels.push(Panel {
+            rows: spec.rows.clone(),
+            columns: spec.columns.clone(),
+            row_label: axis_label(spec, &spec.rows),
+            column_label: axis_label(spec, &spec.columns),
+            title,
+            image: map.image_with(diagram, metric, colors),
+            winners: map.winners(diagram, metric),
+            names: spec.shown_names(),
+            letters: None,
+        });
+        for swatch in map.legend_with(diagram, metric, colors) {
             if !legend.contains(&swatch) {
                 legend.push(swatch);
             }
         }
+    }
+
+    /// Draws the letters of winners, and the borders of their regions.
+    pub(super) fn set_letters(&mut self, letters: &Letters) {
+        for panel in &mut self.panels {
+            panel.letters = Some(letters.of_names(&panel.names));
+        }
+    }
+
+    /// Lists the names of the optimizers in maps of winners.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.panels.iter().filter(|panel| panel.winners.iter().any(Option::is_some)).flat_map(|panel| &panel.names)
     }
 
     /// Marks a point on each map, unless it is outside of the axes.
@@ -90,6 +119,43 @@ impl Row {
         self.panels.len()
     }
 
+    /// Returns whether the labels of the axis beside a panel are drawn: not where they repeat those of the panel at its
+    /// left.
+    fn is_labelled(&self, index: usize) -> bool {
+        index == 0 || !self.panels[index].has_rows_of(&self.panels[index - 1])
+    }
+
+    /// Returns the largest number of lines of a title.
+    fn title_lines(&self, width: f64, em: f64) -> usize {
+        let titles = self.panels.iter().filter_map(|panel| panel.title.as_ref());
+        titles.map(|title| title_lines(title, width, em).len()).max().unwrap_or(0)
+    }
+
+    /// Draws panels, axes and colour bar from `y` downwards. Returns the lower end.
+    fn draw(&self, canvas: &mut Canvas, columns: &Columns, mut y: f64, em: f64) -> Result<f64, FigureError> {
+        let lines = self.title_lines(columns.panel_width, em);
+        y += if lines > 0 { lines as f64 * LINE * em } else { 0.3 * em };
+        let mut last = Area { x: columns.left, y, width: columns.panel_width, height: columns.panel_height };
+        for (index, panel) in self.panels.iter().enumerate() {
+            last.x = columns.left + index as f64 * (columns.panel_width + columns.gap);
+            panel.draw(canvas, last, self.is_labelled(index), self.point, em)?;
+        }
+        if let Some(bar) = &self.bar {
+            bar.draw(canvas, last, em);
+        }
+        Ok(last.bottom() + Axis::depth(em))
+    }
+}
+
+impl Panel {
+    fn has_rows_of(&self, other: &Panel) -> bool {
+        let side = |panel: &Panel| {
+            let sweep::Axis { from, to, count, spacing, .. } = panel.rows;
+            (from.to_bits(), to.to_bits(), count, spacing, panel.row_label.clone())
+        };
+        side(self) == side(other)
+    }
+
     fn axis_below(&self, width: f64, em: f64) -> Axis {
         axis(&self.columns, &self.column_label, width / (3.5 * em))
     }
@@ -98,54 +164,42 @@ impl Row {
         axis(&self.rows, &self.row_label, height / (2.0 * em))
     }
 
-    /// Draws panels, axes and colour bar from `y` downwards. Returns the lower end.
-    fn draw(&self, canvas: &mut Canvas, columns: &Columns, mut y: f64, em: f64) -> Result<f64, FigureError> {
-        let titled = self.panels.iter().any(|panel| panel.title.is_some());
-        y += if titled { LINE * em } else { 0.3 * em };
-        let mut last = Area { x: columns.left, y, width: columns.panel_width, height: columns.panel_height };
-        for (index, panel) in self.panels.iter().enumerate() {
-            last.x = columns.left + index as f64 * (columns.panel_width + columns.gap);
-            self.draw_panel(canvas, panel, last, index == 0, em)?;
-        }
-        if let Some(bar) = &self.bar {
-            bar.draw(canvas, last, em);
-        }
-        Ok(last.bottom() + Axis::depth(em))
-    }
-
-    fn draw_panel(
+    fn draw(
         &self,
         canvas: &mut Canvas,
-        panel: &Panel,
         area: Area,
-        is_first: bool,
+        is_labelled: bool,
+        point: Option<[f64; 2]>,
         em: f64,
     ) -> Result<(), FigureError> {
-        if let Some(title) = &panel.title {
-            canvas.text_within([area.x + area.width / 2.0, area.y - 0.6 * LINE * em], area.width, title);
+        let title = self.title.iter().flat_map(|title| title_lines(title, area.width, em));
+        let lines: Vec<String> = title.collect();
+        for (index, line) in lines.iter().enumerate() {
+            let above = (lines.len() - 1 - index) as f64 + 0.6;
+            canvas.text_within([area.x + area.width / 2.0, area.y - above * LINE * em], area.width, line);
         }
-        canvas.image(area, &panel.image)?;
+        canvas.image(area, &self.image)?;
+        self.draw_letters(canvas, area, em);
         canvas.frame(area);
-        self.draw_point(canvas, area, em);
+        if let Some(point) = point {
+            self.draw_point(canvas, area, point, em);
+        }
         let below = self.axis_below(area.width, em);
         below.draw_marks(canvas, area, Side::Bottom, Parts::Both, em);
         below.draw_minor_ticks(canvas, area, Side::Bottom, em);
         below.draw_label_below(canvas, area, em);
         let beside = self.axis_beside(area.height, em);
-        let parts = if is_first { Parts::Both } else { Parts::Ticks };
+        let parts = if is_labelled { Parts::Both } else { Parts::Ticks };
         beside.draw_marks(canvas, area, Side::Left, parts, em);
         beside.draw_minor_ticks(canvas, area, Side::Left, em);
-        if is_first {
+        if is_labelled {
             let x = area.x - (TICK + LABEL_GAP + 0.6 * LINE) * em - beside.label_width(em);
             beside.draw_label_upright(canvas, area, x);
         }
         Ok(())
     }
-}
 
-impl Row {
-    fn draw_point(&self, canvas: &mut Canvas, area: Area, em: f64) {
-        let Some([x, y]) = self.point else { return };
+    fn draw_point(&self, canvas: &mut Canvas, area: Area, [x, y]: [f64; 2], em: f64) {
         let [across, up] = [position(&self.columns, x), position(&self.rows, y)];
         if !(0.0..=1.0).contains(&across) || !(0.0..=1.0).contains(&up) {
             return;
@@ -155,6 +209,42 @@ impl Row {
             canvas.dot(at, radius * em, color);
         }
     }
+
+    /// Draws the borders of regions, and a letter in each that has room for it.
+    fn draw_letters(&self, canvas: &mut Canvas, area: Area, em: f64) {
+        let Some(letters) = &self.letters else { return };
+        let (width, height) = (self.image.width, self.image.height);
+        let cell = [area.width / width as f64, area.height / height as f64];
+        let place = |[column, row]: [f64; 2]| [area.x + column * cell[0], area.bottom() - row * cell[1]];
+        let regions = Regions::of(&self.winners, width);
+        let borders: Vec<Vec<[f64; 2]>> = regions.borders.iter().map(|ends| ends.map(place).to_vec()).collect();
+        if !borders.is_empty() {
+            canvas.path(&borders, Stroke { color: [0; 3], width: BORDER, dash: Dash::Solid, opacity: 1.0 });
+        }
+        for RegionLetter { winner, at, reach } in regions.letters {
+            if 2.0 * reach * cell[0].min(cell[1]) >= LETTER_ROOM * em {
+                let [row, column] = [at[1], at[0]].map(|place| place as usize);
+                canvas.text_in(ink(self.image.cell(row, column)), place(at), &letters[winner]);
+            }
+        }
+    }
+}
+
+/// The width of the borders of regions, in points.
+const BORDER: f64 = 0.8;
+/// The smallest side of a square with a letter, in font sizes.
+const LETTER_ROOM: f64 = 1.0;
+/// The largest number of lines of a title.
+const MOST_TITLE_LINES: usize = 3;
+
+/// Returns a panel's title in lines; the last one may be wider than the panel.
+fn title_lines(title: &str, width: f64, em: f64) -> Vec<String> {
+    let mut lines = wrapped(title, width, em);
+    if lines.len() > MOST_TITLE_LINES {
+        let rest = lines.split_off(MOST_TITLE_LINES - 1);
+        lines.push(rest.join(" "));
+    }
+    lines
 }
 
 /// Draws rows below each other from `y` downwards. Returns the lower end; `None` where they are too narrow.
@@ -192,13 +282,17 @@ impl Columns {
         let aspect = ASPECT[usize::from(count > 1)];
         // The labels depend on the size, and the size on the labels: those of a guess are about as wide.
         let guess = inner / count as f64 * 0.7;
-        let beside = widest(rows.iter().map(|row| row.axis_beside(guess * aspect, em).label_width(em)).collect());
-        let below = widest(rows.iter().map(|row| row.axis_below(guess, em).label_width(em)).collect());
+        let panels = || rows.iter().flat_map(|row| &row.panels);
+        let beside = widest(panels().map(|panel| panel.axis_beside(guess * aspect, em).label_width(em)).collect());
+        let below = widest(panels().map(|panel| panel.axis_below(guess, em).label_width(em)).collect());
         let (tick, half) = ((TICK + LABEL_GAP) * em, below / 2.0);
         let left = LINE * em + tick + beside;
         let bars = rows.iter().filter_map(|row| row.bar.as_ref());
         let right = widest(bars.map(|bar| bar.width(guess * aspect, em)).collect()).max(half);
-        let gap = if count > 1 { (2.0 * half + 0.6 * em).max(em) } else { 0.0 };
+        let mut gap = if count > 1 { (2.0 * half + 0.6 * em).max(em) } else { 0.0 };
+        if rows.iter().any(|row| (1..row.panels.len()).any(|index| row.is_labelled(index))) {
+            gap = left + half + 0.6 * em;
+        }
         let panel_width = (inner - left - right - gap * (count - 1) as f64) / count as f64;
         Columns { left: MARGIN * em + left, panel_width, panel_height: panel_width * aspect, gap }
     }

@@ -39,7 +39,7 @@ impl RunPlots {
 
 impl Figure {
     /// Returns a figure of the plots of a run, as far as it has been run. Marks show where a setting was changed, with
-    /// the changes below.
+    /// the changes below. A metric that the landscape of the preset's own run lacks has no plot.
     pub fn run_plots(trajectories: &Trajectories, plots: &RunPlots) -> Figure {
         let runs = trajectories.curves(plots.log_steps);
         let scale = plots.horizontal();
@@ -128,6 +128,7 @@ fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots
         })
         .collect();
     let range = if plots.whole_range { whole_with_margin(&extents) } else { with_margin(&extents) };
+    let range = if scale == AxisScale::Linear { metric.range(range) } else { range };
     let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
     CurvePlot { vertical, curves }
 }

@@ -115,7 +115,7 @@ impl Trajectories {
     }
 
     /// Returns the specification of the preset's own run, with the settings in force now.
-    pub(super) fn spec(&self) -> &SimulationSpec {
+    pub fn spec(&self) -> &SimulationSpec {
         self.runs[0].spec()
     }
 

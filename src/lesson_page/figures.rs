@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
 
-use crate::lesson_picture::{self, LessonPictureError};
+use crate::lesson_picture::{ComputedFigure, LessonPictureError, alternative_text, title_of};
 
 /// Dots per inch of the pictures. A figure as wide as a journal's page takes about 200 kB.
 const DPI: f64 = 130.0;
@@ -15,7 +15,7 @@ const DPI: f64 = 130.0;
 pub(super) struct PageFigure {
     #[serde(skip)]
     figure: LessonFigure,
-    title: &'static str,
+    title: String,
     /// A description of the picture.
     words: String,
     /// The picture, as the address of an image.
@@ -23,24 +23,29 @@ pub(super) struct PageFigure {
 }
 
 impl PageFigure {
-    /// Computes the figures of a lesson, each once.
+    /// Makes the pictures of a lesson's figures, each once. Those that differ only in their points are computed once.
     pub(super) fn of(lesson: &[LessonStep]) -> Result<Vec<PageFigure>, LessonPictureError> {
+        let mut computed: Vec<(&str, ComputedFigure)> = Vec::new();
         let mut figures: Vec<PageFigure> = Vec::new();
         for figure in lesson.iter().filter_map(|step| step.figure.as_ref()) {
-            if figures.iter().all(|known| known.figure != *figure) {
-                figures.push(PageFigure::new(figure)?);
+            let name = figure.name.as_str();
+            if computed.iter().all(|(known, _)| *known != name) {
+                computed.extend(ComputedFigure::compute(name, || true)?.map(|made| (name, made)));
+            }
+            let made = computed.iter().find(|(known, _)| *known == name);
+            if let Some((_, made)) = made.filter(|_| figures.iter().all(|known| !known.is_of(figure))) {
+                figures.push(PageFigure::new(figure, made)?);
             }
         }
         Ok(figures)
     }
 
-    fn new(figure: &LessonFigure) -> Result<PageFigure, LessonPictureError> {
-        let png = lesson_picture::png(figure, DPI, || true)?.unwrap_or_default();
-        let marked = if figure.point.is_some() { ", with a marked point" } else { "" };
+    fn new(figure: &LessonFigure, made: &ComputedFigure) -> Result<PageFigure, LessonPictureError> {
+        let png = made.png(figure.point, DPI)?;
         Ok(PageFigure {
             figure: figure.clone(),
-            title: lesson_picture::preset_of(figure).map_or("", |preset| preset.title()),
-            words: format!("Figure {}{marked}", figure.name),
+            title: title_of(figure).to_owned(),
+            words: alternative_text(figure),
             image: format!("data:image/png;base64,{}", STANDARD.encode(png)),
         })
     }

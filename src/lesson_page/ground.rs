@@ -9,11 +9,14 @@ use valleyscope_experiments::view::ticks::Ticks;
 use valleyscope_experiments::view::{AutoScale, Colormap, SymLog, ViewSettings, Viewport};
 
 use super::LessonPageError;
+use super::plan::StepPlan;
 use super::recording::{EnsembleRecording, Recording};
 use crate::figure::{ASPECT, Grid, against, around, encoded, pixel_rgb};
 
 /// The width of the picture in pixels. The page draws it larger; colours change gently between pixels.
 const PICTURE: f64 = 440.0;
+/// The largest number of pictures of this width. More take as many pixels together.
+const PICTURES: f64 = 3.0;
 /// The number of cells across the grid for contour lines.
 const CELLS: f64 = 240.0;
 /// The smallest distance between contour lines, as a fraction of the width.
@@ -58,14 +61,22 @@ struct Bar {
 }
 
 impl Ground {
-    /// Returns the landscapes of some runs, each once.
-    pub(super) fn of(preset: &LandscapePreset, runs: &[Recording]) -> Result<Vec<Ground>, LessonPageError> {
+    /// Returns the landscapes of some runs, each once. Those that a step shows side by side have the same axes and
+    /// colours.
+    pub(super) fn of(
+        preset: &LandscapePreset,
+        steps: &[StepPlan],
+        runs: &[Recording],
+    ) -> Result<Vec<Ground>, LessonPageError> {
+        let groups = groups(steps);
+        let count: usize = groups.iter().map(Vec::len).sum();
+        let width = PICTURE * (PICTURES / count as f64).sqrt().min(1.0);
         let mut grounds: Vec<Ground> = Vec::new();
         for run in runs {
             let spec = run.plan.spec.landscape;
             if grounds.iter().all(|ground| ground.spec != spec) {
-                let alike = runs.iter().filter(|other| other.plan.spec.landscape == spec);
-                grounds.push(Ground::under(preset, spec, &alike.collect::<Vec<_>>())?);
+                let group = groups.iter().find(|group| group.contains(&spec)).expect("a step shows each run");
+                grounds.push(Ground::in_group(preset, spec, group, runs, width)?);
             }
         }
         Ok(grounds)
@@ -77,10 +88,18 @@ impl Ground {
         grounds.iter().position(is_it).expect("each run has a ground")
     }
 
-    fn under(preset: &LandscapePreset, spec: LandscapeSpec, runs: &[&Recording]) -> Result<Ground, LessonPageError> {
+    /// Returns a landscape with the axes and colours of a group. Its picture has this width, in pixels.
+    fn in_group(
+        preset: &LandscapePreset,
+        spec: LandscapeSpec,
+        group: &[LandscapeSpec],
+        runs: &[Recording],
+        width: f64,
+    ) -> Result<Ground, LessonPageError> {
         let view = preset.view.clone().unwrap_or_default();
         let start = preset.simulation.start;
-        let paths = runs.iter().flat_map(|run| run.ensembles.iter().map(EnsembleRecording::paths));
+        let shown = runs.iter().filter(|run| group.contains(&run.plan.spec.landscape));
+        let paths = shown.flat_map(|run| run.ensembles.iter().map(EnsembleRecording::paths));
         // A view that does not follow the particles keeps its camera.
         let camera = view.camera.filter(|_| !view.follow);
         let camera = camera.unwrap_or_else(|| around(paths, [start.x.get(), start.y.get()], start.spread.get()));
@@ -88,12 +107,14 @@ impl Ground {
         let [x, y] = [0, 1].map(|side| [camera.center[side] - half[side], camera.center[side] + half[side]]);
         let landscape = spec.landscape();
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
-        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&[(&landscape, viewport)]));
+        let landscapes: Vec<Landscape> = group.iter().map(LandscapeSpec::landscape).collect();
+        let views: Vec<(&Landscape, Viewport)> = landscapes.iter().map(|landscape| (landscape, viewport)).collect();
+        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&views));
         Ok(Ground {
             spec,
             x,
             y,
-            image: picture(&landscape, view.colormap, &scale, [x, y])?,
+            image: picture(&landscape, view.colormap, &scale, [x, y], width)?,
             contours: if view.contours { contours(&landscape, &view, &scale, [x, y]) } else { Vec::new() },
             u: view.uv_frame.then(|| landscape.xy_from_uv(Uv { u: 1.0, v: 0.0 })),
             bar: Bar {
@@ -110,19 +131,37 @@ impl Ground {
     }
 }
 
+/// Returns the landscapes in groups: those that a step shows side by side are in the same one.
+fn groups(steps: &[StepPlan]) -> Vec<Vec<LandscapeSpec>> {
+    let mut groups: Vec<Vec<LandscapeSpec>> = Vec::new();
+    for step in steps {
+        let mut group: Vec<LandscapeSpec> = Vec::new();
+        let shown = step.panes.iter().map(|pane| pane.spec.landscape);
+        let known = groups.extract_if(.., |known| shown.clone().any(|spec| known.contains(&spec)));
+        for spec in known.flatten().chain(shown.clone()) {
+            if !group.contains(&spec) {
+                group.push(spec);
+            }
+        }
+        groups.push(group);
+    }
+    groups
+}
+
 /// Returns a colour as in style sheets.
 pub(super) fn css([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Returns the address of a picture of the loss.
+/// Returns the address of a picture of the loss with this width, in pixels.
 fn picture(
     landscape: &Landscape,
     colormap: Colormap,
     scale: &SymLog,
     [x, y]: [[f64; 2]; 2],
+    width: f64,
 ) -> Result<String, LessonPageError> {
-    let [columns, rows] = [PICTURE, (PICTURE * ASPECT).round()].map(|size| size as u32);
+    let [columns, rows] = [width, (width * ASPECT).round()].map(|size| size as u32);
     let middle = |[low, high]: [f64; 2], part: f64| low + part * (high - low);
     let color = |column: u32, row: u32| {
         let place = [

@@ -1,8 +1,9 @@
 //! A lesson as one HTML page that needs neither the program nor a network.
 //!
-//! The page holds recorded trajectories of every step of a lesson, computed with the random numbers of the window, the
-//! landscape as a picture with contour lines, the plots and figures that the steps name, the rules' formulas, and the preset. Its
-//! layout and its player are in `assets/lesson/`; equal presets give equal bytes.
+//! The page holds recorded trajectories of every step of a lesson and of the simulations beside it, computed with the
+//! random numbers of the window, the landscapes as pictures with contour lines, the plots and figures that the steps
+//! name, the rules' formulas, and the preset. Its layout and its player are in `assets/lesson/`; equal presets give
+//! equal bytes.
 
 mod figures;
 mod ground;
@@ -10,10 +11,11 @@ mod pack;
 mod page;
 mod plan;
 mod recording;
+mod words;
 
 use std::collections::VecDeque;
 
-use valleyscope_engine::simulation::Simulation;
+use valleyscope_engine::simulation::{SettingError, Simulation};
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::LandscapePreset;
 
@@ -34,6 +36,8 @@ pub enum LessonPageError {
     NoLesson,
     #[error("the lesson does not fit the simulation: {0}")]
     Misfit(SpecError),
+    #[error("a simulation of the lesson cannot be made: {0}")]
+    Setting(#[from] SettingError),
     #[error(transparent)]
     Picture(#[from] FigureError),
     #[error(transparent)]
@@ -66,8 +70,9 @@ impl LessonPage {
         if let Some(misfit) = preset.lesson_misfit() {
             return Err(LessonPageError::Misfit(misfit));
         }
-        let (runs, steps) = plan(preset);
-        let total = runs.iter().map(|run| run.end).sum();
+        let (runs, steps) = plan(preset)?;
+        // A lesson may pause after more steps than can be taken.
+        let total = runs.iter().map(|run| run.end).fold(0, u64::saturating_add);
         let mut page = LessonPage {
             preset: preset.clone(),
             steps,
@@ -127,7 +132,7 @@ impl LessonPage {
     ///
     /// Fails if the landscape's picture or a figure cannot be made.
     pub fn to_html(&self) -> Result<String, LessonPageError> {
-        let grounds = Ground::of(&self.preset, &self.done)?;
+        let grounds = Ground::of(&self.preset, &self.steps, &self.done)?;
         let figures = PageFigure::of(&self.preset.lesson)?;
         Ok(page::html(&self.preset, &self.steps, &self.done, &grounds, &figures))
     }

@@ -4,20 +4,18 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use valleyscope_engine::optimizer::{Marker, markers};
-use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, marks_at};
-use valleyscope_experiments::view::formula::{GRADIENT_MEANING, gradient_formula};
 use valleyscope_experiments::view::range::{suiting, union};
-use valleyscope_experiments::view::rule_summary::formulas;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Background, Pen, simulation_colors};
 
 use super::figures::PageFigure;
 use super::ground::{Ground, css};
 use super::pack::{Packed, range_of};
-use super::plan::StepPlan;
+use super::plan::{PanePlan, StepPlan};
 use super::recording::{EnsembleRecording, Recording};
+use super::words::SettingsInWords;
 use crate::figure::{CREATOR, escaped, marker_corners};
 
 const TEMPLATE: &str = include_str!("../../assets/lesson/page.html");
@@ -47,7 +45,7 @@ struct Page<'a> {
 }
 
 /// The look of an optimizer.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct Look {
     color: String,
     /// The colours of its curves on a light and on a dark background.
@@ -70,6 +68,12 @@ struct Run {
     place: [[f64; 2]; 2],
     metrics: Vec<Metric>,
     data: String,
+    /// The start, where it is not the page's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<[f64; 2]>,
+    /// The optimizers, where they are not the page's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimizers: Option<Vec<Look>>,
 }
 
 #[derive(Serialize)]
@@ -91,25 +95,31 @@ struct Step<'a> {
     from: u64,
     to: u64,
     play: bool,
-    show: &'a [usize],
+    show: &'a [Option<usize>],
     /// The steps and the words of the marks in the run.
     marks: Vec<(u64, &'a str)>,
     /// The index of the optimizer whose update rule is shown.
     formula: Option<usize>,
     /// The index of the figure.
     figure: Option<usize>,
-    landscape: Vec<String>,
-    noise: String,
-    optimizers: Vec<OptimizerInStep>,
+    #[serde(flatten)]
+    words: SettingsInWords,
+    /// The title among the simulations side by side.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    title: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<Pane<'a>>,
 }
 
-/// An optimizer with the settings in force.
+/// A simulation beside that of a step.
 #[derive(Serialize)]
-struct OptimizerInStep {
-    name: String,
-    settings: Vec<String>,
-    /// Formulas and their meanings.
-    formulas: Vec<(String, &'static str)>,
+struct Pane<'a> {
+    run: usize,
+    title: &'a str,
+    /// The step's plots, as indices of the run's metrics; none for one that the landscape lacks.
+    show: &'a [Option<usize>],
+    #[serde(flatten)]
+    words: SettingsInWords,
 }
 
 /// Returns the page of a lesson whose runs are complete.
@@ -121,19 +131,20 @@ pub(super) fn html(
     figures: &[PageFigure],
 ) -> String {
     let view = preset.view.clone().unwrap_or_default();
-    let start = preset.simulation.start;
+    let (start, looks) = (start_of(&preset.simulation), looks(&preset.simulation));
+    let packed = |run: &Recording| packed(run, grounds, &start, &looks);
     let page = Page {
         title: &preset.title,
         description: &preset.description,
         footer: footer(preset, runs),
         preset: Preset::Landscape(preset.clone()).to_ron(),
-        start: [start.x.get(), start.y.get()],
+        start,
         trail_steps: view.trail_steps,
         mean_path: view.mean_path,
-        optimizers: looks(&preset.simulation),
         grounds,
         figures,
-        runs: runs.iter().map(|run| packed(run, grounds)).collect(),
+        runs: runs.iter().map(packed).collect(),
+        optimizers: looks,
         steps: (0..steps.len()).map(|index| in_words(&preset.lesson, index, &steps[index], figures)).collect(),
     };
     // A `<` could end the script that holds the data.
@@ -148,22 +159,32 @@ pub(super) fn html(
 
 /// Returns what the page is made of, and what it leaves out.
 fn footer(preset: &LandscapePreset, runs: &[Recording]) -> String {
-    let all = preset.simulation.particles.get();
-    let particles = match runs.iter().map(|run| run.plan.particles).min() {
-        Some(few) if few < all => format!("{} of {} particles", grouped(few as u64), grouped(all as u64)),
-        _ => format!("all {} particles", grouped(all as u64)),
+    let all = |run: &Recording| run.plan.spec.particles.get();
+    let few = runs.iter().filter(|run| run.plan.particles < all(run)).map(|run| run.plan.particles).min();
+    let usual = preset.simulation.particles.get();
+    let is_usual = runs.iter().all(|run| all(run) == usual);
+    let particles = match few {
+        Some(few) if is_usual => format!("{} of {} particles", grouped(few as u64), grouped(usual as u64)),
+        Some(few) => format!("at most {} particles", grouped(few as u64)),
+        None if is_usual => format!("all {} particles", grouped(usual as u64)),
+        None => "all particles".to_owned(),
     };
     let strides = || runs.iter().map(|run| run.plan.stride);
     let steps = match (strides().min().unwrap_or(1), strides().max().unwrap_or(1)) {
         (_, 1) => "every step".to_owned(),
+        (1, most) => format!("every step, of long runs one in {}", grouped(most)),
         (least, most) if least == most => format!("one step in {}", grouped(most)),
-        (_, most) => format!("every step, of long runs one in {}", grouped(most)),
+        (least, most) => format!("one step in {} to {}", grouped(least), grouped(most)),
     };
     format!(
-        "Made by {CREATOR}, seed {}. Recorded: {particles} of each optimizer, {steps}; a position to 1/20,000 of the view's width. Means, \
-         deviations and plots are of all particles.",
+        "Made by {CREATOR}, seed {}. Recorded: {particles} of each optimizer, {steps}; a position to 1/20,000 of the \
+         view's width. Means, deviations and plots are of all particles.",
         preset.simulation.seed
     )
+}
+
+fn start_of(simulation: &SimulationSpec) -> [f64; 2] {
+    [simulation.start.x.get(), simulation.start.y.get()]
 }
 
 fn looks(simulation: &SimulationSpec) -> Vec<Look> {
@@ -180,7 +201,8 @@ fn looks(simulation: &SimulationSpec) -> Vec<Look> {
     Pen::side_by_side(&colors).into_iter().zip(colors.iter().zip(&marks)).map(look).collect()
 }
 
-fn packed(run: &Recording, grounds: &[Ground]) -> Run {
+/// Packs a run. `usual_start` and `usual_looks` are those of the page.
+fn packed(run: &Recording, grounds: &[Ground], usual_start: &[f64; 2], usual_looks: &[Look]) -> Run {
     let index = Ground::index(grounds, run);
     let ground = &grounds[index];
     // Three times the view, whatever the run: a step then moves a particle by few codes, which take one byte.
@@ -217,6 +239,8 @@ fn packed(run: &Recording, grounds: &[Ground]) -> Run {
         place,
         metrics,
         data: packed.to_base64(),
+        start: Some(start_of(&run.plan.spec)).filter(|start| start != usual_start),
+        optimizers: Some(looks(&run.plan.spec)).filter(|looks| looks != usual_looks),
     }
 }
 
@@ -236,39 +260,27 @@ fn ranges(run: &Recording, metric: usize) -> [[f64; 2]; 2] {
 }
 
 fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figures: &[PageFigure]) -> Step<'a> {
-    let (step, spec) = (&lesson[index], &plan.spec);
-    let kind = spec.landscape.kind();
-    let formula = match kind.formula() {
-        Some(typed) => typed.text().to_owned(),
-        None => format!("L = {}", kind.info().formula),
+    let (step, own) = (&lesson[index], &plan.panes[0]);
+    let enabled = || own.spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
+    let pane = |PanePlan { run, title, show, spec }: &'a PanePlan| Pane {
+        run: *run,
+        title,
+        show,
+        words: SettingsInWords::of(spec),
     };
-    let parameters = spec.landscape.parameters().map(|(of, value)| of.parameter.with(number_text(value)));
-    let enabled = spec.optimizers.iter().zip(spec.shown_names()).filter(|(optimizer, _)| optimizer.enabled);
-    let optimizers = enabled.map(|(optimizer, name)| {
-        let rule = optimizer.rule.rule;
-        let gradient = (gradient_formula(&spec.noise.kind(), &rule), GRADIENT_MEANING);
-        let of_step = formulas(rule).into_iter().map(|formula| (formula.rule, formula.meaning));
-        let settings = optimizer.rule.shown_settings().into_iter().map(|setting| setting.words);
-        OptimizerInStep {
-            name,
-            settings: settings.filter(|words| !words.is_empty()).collect(),
-            formulas: std::iter::once(gradient).chain(of_step).collect(),
-        }
-    });
-    let enabled = || spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
     Step {
         section: step.section.as_deref(),
         text: &step.text,
-        run: plan.run,
+        run: own.run,
         from: plan.from,
         to: plan.to,
         play: step.play,
-        show: &plan.show,
+        show: &own.show,
         marks: marks_at(lesson, index).into_iter().map(|mark| (mark.step, mark.text.as_str())).collect(),
         formula: step.formula.and_then(|id| enabled().position(|optimizer| optimizer.id == id)),
         figure: step.figure.as_ref().and_then(|shown| figures.iter().position(|figure| figure.is_of(shown))),
-        landscape: [kind.name().to_owned(), formula].into_iter().chain(parameters).collect(),
-        noise: spec.noise.words(number_text),
-        optimizers: optimizers.collect(),
+        words: SettingsInWords::of(&own.spec),
+        title: &own.title,
+        beside: plan.panes[1..].iter().map(pane).collect(),
     }
 }

@@ -41,23 +41,26 @@ impl Session {
         session
     }
 
-    /// Returns this session without some of its changes, at a step before the first of them.
+    /// Returns this session without some of its changes, at a step before the first of them. Its trails hold one
+    /// position.
     pub(super) fn without(&self, removed: &[Change]) -> Session {
         let timeline = self.timeline.without(removed);
-        let step = timeline.simulation().step();
-        let mut session = Session {
-            timeline,
-            drawings: self.drawings.clone(),
-            trail_length: self.trail_length,
-            record: Arc::clone(&self.record),
-            is_record_old: true,
+        let simulation = timeline.simulation();
+        let drawing = |(drawing, ensemble): (&Drawing, &Ensemble)| {
+            let mut mean_path = drawing.mean_path.clone();
+            mean_path.cut_after(simulation.step());
+            Drawing { trail: Trail::new(ensemble, 1), mean_path }
         };
-        let capacity = session.trail_capacity();
-        for (drawing, ensemble) in session.drawings.iter_mut().zip(session.timeline.simulation().ensembles()) {
-            drawing.mean_path.cut_after(step);
-            drawing.trail = Trail::new(ensemble, capacity);
-        }
-        session
+        let drawings = self.drawings.iter().zip(simulation.ensembles()).map(drawing).collect();
+        let record = Arc::clone(&self.record);
+        Session { timeline, drawings, trail_length: 0, record, is_record_old: true }
+    }
+
+    /// Takes over the changes of a record that repeats this session up to the last step reached; returns false for
+    /// another record.
+    pub(super) fn follow(&mut self, record: &Record) -> bool {
+        self.is_record_old = true;
+        self.timeline.follow(record)
     }
 
     pub(super) fn simulation(&self) -> &Simulation {
@@ -118,12 +121,24 @@ impl Session {
         self.drawings.iter_mut().for_each(|drawing| drawing.trail.set_capacity(capacity));
     }
 
+    /// Takes the steps of the trails again, for a session whose trails were shorter.
+    pub(super) fn retake_trails(&mut self) {
+        let step = self.step();
+        self.seek(step.saturating_sub(1));
+        self.seek(step);
+    }
+
     /// Returns the session's start and its changes up to the last step.
     pub(super) fn record(&mut self) -> Arc<Record> {
         if std::mem::take(&mut self.is_record_old) {
             self.record = Arc::new(self.timeline.record());
         }
         Arc::clone(&self.record)
+    }
+
+    /// Returns the session's start and all its changes, also those of a replayed session that are yet to be repeated.
+    pub(super) fn whole_record(&self) -> Record {
+        self.timeline.whole_record()
     }
 
     pub(super) fn particles(&self) -> usize {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use valleyscope_engine::optimizer::Schedule;
 use valleyscope_engine::simulation::{
     Change, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
 };
@@ -11,7 +12,8 @@ use super::OptimizerHistory;
 use super::session::Session;
 use super::snapshot::{SessionKind, SessionView};
 
-/// The most old futures and sessions without a change. The oldest gives way to another one: each takes up to 64 MiB.
+/// The most old futures and sessions without a change. The oldest gives way to another one: each keeps up to 64 MiB of
+/// keyframes, and its histories.
 const MOST_BRANCHES: usize = 4;
 
 /// One to four sessions side by side, the first of which is the clock of all, and the branches of these sessions.
@@ -112,45 +114,34 @@ impl Stage {
     /// Changes a setting of the session at this place. The branches without some of its changes follow.
     pub(super) fn set(&mut self, place: usize, setting: &Setting) -> Result<(), SettingError> {
         let Some((_, session)) = self.beside.get_mut(place) else { return Ok(()) };
-        let (step, before) = (session.step(), session.simulation().spec().clone());
-        let is_in_past = step < session.last_step();
-        let mut after = before.clone();
+        let step = session.step();
+        let mut after = session.simulation().spec().clone();
         after.apply(setting)?;
-        // A step at which to pause is no other future.
-        let is_moved = SimulationSpec { steps: before.steps, ..after } != before;
-        let old = (is_in_past && is_moved).then(|| session.clone());
+        let old = (step < session.last_step() && is_another_future(session, &after)).then(|| session.clone());
         session.apply(setting)?;
         if let Some(old) = old {
-            // Older futures have less in common with the changed session.
-            for branch in &mut self.branches {
-                if let SessionKind::OldFuture { of, since } = &mut branch.kind
-                    && *of == place
-                {
-                    *since = step.min(*since);
-                }
-            }
-            self.add_branch(SessionKind::OldFuture { of: place, since: step }, old);
+            self.add_old_future(place, step, old);
         }
-        self.renew_without(place, |branch| {
-            let follows = !is_in_past && branch.step() == step && branch.last_step() == step;
-            let moved = setting.moved(&before, branch.simulation().spec());
-            follows && branch.apply(&moved).is_ok()
-        });
+        self.renew_without(place);
         Ok(())
     }
 
     /// Brings the sessions without some changes of the session at this place up to date with it. Those whose changes it
-    /// has no more are removed; the others are made anew, unless `follow` has applied what is new to one.
-    fn renew_without(&mut self, place: usize, mut follow: impl FnMut(&mut Session) -> bool) {
-        let record = self.beside[place].1.record();
+    /// has no more are removed.
+    fn renew_without(&mut self, place: usize) {
         let session = &self.beside[place].1;
+        let is_without = |branch: &Branch| matches!(branch.kind, SessionKind::Without { of, .. } if of == place);
+        if !self.branches.iter().any(is_without) {
+            return;
+        }
+        let record = session.whole_record();
         self.branches.retain_mut(|branch| {
             let SessionKind::Without { of, removed } = &branch.kind else { return true };
             if *of != place {
                 return true;
             }
-            let is_of_session = removed.iter().all(|change| record.changes.contains(change));
-            if is_of_session && !follow(&mut branch.session) {
+            let is_of_session = removed.iter().all(|change| change.is_among(&record.changes));
+            if is_of_session && !branch.session.follow(&record.without(removed)) {
                 branch.session = session.without(removed);
             }
             is_of_session
@@ -161,7 +152,7 @@ impl Stage {
     pub(super) fn add_without(&mut self, place: usize, removed: Vec<Change>) {
         let Some((_, session)) = self.beside.get_mut(place) else { return };
         let record = session.record();
-        let is_of_session = !removed.is_empty() && removed.iter().all(|change| record.changes.contains(change));
+        let is_of_session = !removed.is_empty() && removed.iter().all(|change| change.is_among(&record.changes));
         let kind = SessionKind::Without { of: place, removed };
         if !is_of_session || self.branches.iter().any(|branch| branch.kind == kind) {
             return;
@@ -171,10 +162,25 @@ impl Stage {
         self.add_branch(kind, without);
     }
 
-    fn add_branch(&mut self, kind: SessionKind, session: Session) {
+    /// Keeps a session that was replaced at this place, from which the present one differs since a step.
+    fn add_old_future(&mut self, place: usize, since: u64, old: Session) {
+        // Older futures have no more in common with the present session.
+        for branch in &mut self.branches {
+            if let SessionKind::OldFuture { of, since: other } = &mut branch.kind
+                && *of == place
+            {
+                *other = since.min(*other);
+            }
+        }
+        self.add_branch(SessionKind::OldFuture { of: place, since }, old);
+    }
+
+    /// Adds a branch, whose trails are not drawn.
+    fn add_branch(&mut self, kind: SessionKind, mut session: Session) {
         if self.branches.len() == MOST_BRANCHES {
             self.branches.remove(0);
         }
+        session.set_trail_length(0);
         let id = self.new_id();
         self.branches.push(Branch { id, kind, session });
     }
@@ -192,8 +198,10 @@ impl Stage {
         };
         let Some((_, present)) = self.beside.get_mut(place) else { return };
         let old = std::mem::replace(present, session);
-        self.renew_without(place, |_| false);
-        self.add_branch(SessionKind::OldFuture { of: place, since }, old);
+        present.set_trail_length(self.trail_length);
+        present.retake_trails();
+        self.renew_without(place);
+        self.add_old_future(place, since, old);
         // The session may have yet to reach the step of the clock, which it becomes at the first place.
         let step = self.step();
         self.sessions_mut().for_each(|session| session.seek(step));
@@ -211,7 +219,7 @@ impl Stage {
 
     pub(super) fn set_trail_length(&mut self, length: usize) {
         self.trail_length = length;
-        self.sessions_mut().for_each(|session| session.set_trail_length(length));
+        self.beside.iter_mut().for_each(|(_, session)| session.set_trail_length(length));
     }
 
     /// Returns the number of particles that take a step together.
@@ -247,6 +255,19 @@ impl Stage {
         let branches = branches.map(|branch| view(branch.id, branch.kind.clone(), &mut branch.session, plot));
         beside.chain(branches).collect()
     }
+}
+
+/// Returns whether a session takes another course with these settings from its present step on, or has later changes,
+/// which it would lose.
+fn is_another_future(session: &Session, after: &SimulationSpec) -> bool {
+    let before = session.simulation().spec();
+    let is_moved = SimulationSpec { steps: before.steps, ..after.clone() } != *before;
+    // The step of the next pause moves nothing, unless the decay of a learning rate ends there.
+    let schedules = |spec: &SimulationSpec| -> Vec<Schedule> {
+        spec.optimizers.iter().map(|optimizer| optimizer.rule.schedule.over(spec.steps)).collect()
+    };
+    let has_later = || session.whole_record().changes.last().is_some_and(|change| change.step > session.step());
+    is_moved || schedules(before) != schedules(after) || has_later()
 }
 
 fn view(id: u64, kind: SessionKind, session: &mut Session, plot: &PlotRequest) -> SessionView {

@@ -26,7 +26,7 @@ use valleyscope_engine::sweep::{Finished, PartLabel, Precision, SweepSpec};
 pub use part_file::PartFile;
 pub use report::CheckpointReport;
 
-use valleyscope_runs::plain_file;
+use valleyscope_runs::plain_file::{self, Links};
 
 use self::record::RecordLayout;
 
@@ -85,6 +85,22 @@ impl SweepCheckpoint {
         SweepCheckpoint::open_as(path, spec, keep_runs, &Identity::of(spec, precision, keep_runs))
     }
 
+    /// Opens the file of the sweep that the file itself names; also returns this sweep and its precision. Only the
+    /// version of the program that began it can.
+    pub fn open_own(path: &Path) -> Result<(SweepCheckpoint, SweepSpec, Precision), SweepCheckpointError> {
+        let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
+        let mut beginning = Vec::new();
+        let file = plain_file::open(path, Links::Refused).map_err(failed)?;
+        file.take(LONGEST_HEADER).read_to_end(&mut beginning).map_err(failed)?;
+        let text = header_text(&beginning).map_err(|flaw| flaw.at(path))?;
+        let damaged = || SweepCheckpointError::Damaged(path.to_owned());
+        let (spec, _, keep_runs) = report::sweep_in(text).ok_or_else(damaged)?;
+        let is_named =
+            |precision: &Precision| text.lines().any(|line| line == format!("precision {}", precision.name()));
+        let precision = Precision::ALL.into_iter().find(is_named).ok_or_else(damaged)?;
+        Ok((SweepCheckpoint::open(path, &spec, precision, keep_runs)?, spec, precision))
+    }
+
     /// Opens the file of a part of a sweep, or creates it.
     pub fn open_part(
         path: &Path,
@@ -138,6 +154,11 @@ impl SweepCheckpoint {
     /// Returns whether opening created the file.
     pub fn is_new(&self) -> bool {
         self.is_new
+    }
+
+    /// Returns whether a pixel is known.
+    pub fn is_known(&self, pixel: [usize; 2]) -> bool {
+        self.places[self.layout.index(pixel)].is_some()
     }
 
     /// Returns the number of known pixels.

@@ -11,7 +11,7 @@ pub(super) struct Event {
     pub wall_time: f64,
     #[prost(int64, tag = "2")]
     pub step: i64,
-    #[prost(oneof = "What", tags = "3, 5")]
+    #[prost(oneof = "What", tags = "3, 5, 7")]
     pub what: Option<What>,
 }
 
@@ -22,6 +22,24 @@ pub(super) enum What {
     FileVersion(String),
     #[prost(message, tag = "5")]
     Summary(Summary),
+    #[prost(message, tag = "7")]
+    SessionLog(SessionLog),
+}
+
+/// A start or an end of the writing program.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SessionLog {
+    #[prost(int32, tag = "1")]
+    pub status: i32,
+}
+
+impl SessionLog {
+    /// Makes the earlier points of all tags from the event's step on void.
+    pub(super) const START: SessionLog = SessionLog { status: 1 };
+
+    pub(super) fn is_start(&self) -> bool {
+        *self == SessionLog::START
+    }
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -3,10 +3,12 @@
 //! An event file is a sequence of records in TFRecord framing (module `record`), each a protobuf message `Event` (module
 //! `message`; `tensorboard/compat/proto/event.proto` is its source). A folder with event files is a run.
 
+mod live;
 mod message;
 mod read;
 mod record;
 mod write;
 
-pub use read::{ReadError, Scalars, event_folders, read_folder};
+pub use live::{LiveError, LiveEvents, event_file};
+pub use read::{Damage, MOST_POINTS, MOST_TAGS, ReadError, Scalars, event_files, is_event_file, read_folder};
 pub use write::write_history;

@@ -10,10 +10,18 @@ use std::io::{self, ErrorKind, Read, Write};
 
 /// The largest length of a record, in bytes. Events with pictures or graphs take some megabytes.
 const LONGEST: u64 = 256 << 20;
+/// The largest length of a record that is decoded, in bytes: a decoded one takes up to 80 times the memory. Events with
+/// scalars alone take less than this.
+const LONGEST_DECODED: u64 = 4 << 20;
+
+/// The bytes of a record besides its own.
+pub(super) const FRAME: u64 = 16;
 
 /// The next record of a file.
 pub(super) enum Next {
     Record(Vec<u8>),
+    /// A record with too many bytes to be decoded, of this number.
+    Long(u64),
     /// The file ends here.
     End,
     /// The file ends within a record, which is still being written or was cut.
@@ -49,6 +57,9 @@ pub(super) fn read(file: &mut impl Read) -> io::Result<Next> {
     if sum != masked(&length) || bytes > LONGEST {
         return Ok(Next::Damaged);
     }
+    if bytes > LONGEST_DECODED {
+        return skip(file, bytes);
+    }
     // The vector grows with what is there, whatever length the file claims.
     let mut record = Vec::new();
     file.take(bytes).read_to_end(&mut record)?;
@@ -56,6 +67,12 @@ pub(super) fn read(file: &mut impl Read) -> io::Result<Next> {
         return Ok(Next::Cut);
     }
     Ok(if sum == masked(&record) { Next::Record(record) } else { Next::Damaged })
+}
+
+/// Passes over a record of so many bytes and its checksum.
+fn skip(file: &mut impl Read, bytes: u64) -> io::Result<Next> {
+    let passed = io::copy(&mut file.take(bytes + 4), &mut io::sink())?;
+    Ok(if passed == bytes + 4 { Next::Long(bytes) } else { Next::Cut })
 }
 
 /// Reads until the buffer is full or the file ends, and returns the number of bytes.

@@ -11,7 +11,8 @@ use crate::driver::{Target, fuzz};
 const WORDS: &str = r#"{ } [ ] , : " \ \u0000 \ud800 null true "NaN" "inf" 1e400 "event":"train" "event":"started"
     "event":"grid_point" "event":"eval" "event":"resumed" "event":"checkpoint" "event":"command" "event":"finished"
     "event":"failed" "step":0 "scan":{} "replicates":1000000000000 "optimizers":[] "batch_sizes":[1,2] "index":[0,0]
-    "time":"2026-03-01T12:00:00Z" "id": "command": "Stop" "Save" {"SetSteps":{"n":5}}"#;
+    "time":"2026-03-01T12:00:00Z" "id": "command": "Stop" "Save" {"SetSteps":{"n":5}}
+    "event":"changed" "changes":[] {"Set":{"settings":{"steps":1e300}}}"#;
 
 /// Returns the axes of a scan of 3,000 × 3,000 grid points.
 fn large_axes() -> Vec<u8> {

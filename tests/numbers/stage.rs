@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use valleyscope::player::{Playback, Player, PlayerCommand, SessionKind, SessionView, Snapshot, Speed};
 use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::optimizer::Decay;
 use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, Simulation, SimulationSpec};
 
-use crate::specs::{all_rules, noise, simulation};
+use crate::specs::{all_rules, noise, particles, simulation};
 
 /// A time limit long enough for any machine; only a failing test reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -96,7 +97,12 @@ fn a_change_in_the_past_keeps_the_old_future_until_it_is_removed() {
     advance_to(&player, 0, 300, 0);
     player.send(PlayerCommand::Seek(120));
     shown(&player, 120, 0);
-    // A step at which to pause makes no other future, and a dragged slider makes one.
+    // A step at which to pause makes no other future, as it moves nothing, and a dragged slider makes one.
+    player.send(PlayerCommand::Set(0, Setting::Steps(Some(900))));
+    shown(&player, 120, 0);
+    advance_to(&player, 120, 300, 0);
+    player.send(PlayerCommand::Seek(120));
+    shown(&player, 120, 0);
     for value in [0.75, 0.5, 0.25] {
         player.send(PlayerCommand::Set(0, Setting::Noise(noise(value))));
     }
@@ -105,11 +111,36 @@ fn a_change_in_the_past_keeps_the_old_future_until_it_is_removed() {
     assert_eq!(old.kind, SessionKind::OldFuture { of: 0, since: 120 });
     assert_eq!((branched.last_step, old.last_step), (120, 300));
     let later = advance_to(&player, 120, 350, 1);
-    assert_replays(&later.others[0], &Record { spec: spec(), changes: Vec::new() });
+    let paused = Change { step: 120, set: Setting::Steps(Some(900)) };
+    assert_replays(&later.others[0], &Record { spec: spec(), changes: vec![paused] });
     let plot_end = later.others[0].ensembles[0].plot.last().map(|bucket| bucket.first_step + bucket.steps);
     assert_eq!(plot_end, Some(351));
     player.send(PlayerCommand::Remove(later.others[0].id));
     shown(&player, 350, 0);
+}
+
+#[test]
+fn a_pause_set_in_the_past_keeps_later_changes_as_an_old_future() {
+    let player = Player::spawn(spec(), || {});
+    advance_to(&player, 0, 100, 0);
+    player.send(PlayerCommand::Set(0, steep()));
+    advance_to(&player, 100, 200, 0);
+    player.send(PlayerCommand::Seek(50));
+    player.send(PlayerCommand::Set(0, Setting::Steps(Some(500))));
+    let branched = shown(&player, 50, 1);
+    assert_eq!(branched.others[0].kind, SessionKind::OldFuture { of: 0, since: 50 });
+    assert_eq!(branched.others[0].record.changes, [Change { step: 100, set: steep() }]);
+}
+
+#[test]
+fn a_pause_set_in_the_past_is_another_future_where_a_schedule_ends_there() {
+    let mut decaying = spec();
+    decaying.optimizers[0].rule.schedule.decay = Decay::Cosine { to: Decay::nothing(), steps: None };
+    let player = Player::spawn(decaying, || {});
+    advance_to(&player, 0, 100, 0);
+    player.send(PlayerCommand::Seek(50));
+    player.send(PlayerCommand::Set(0, Setting::Steps(Some(500))));
+    shown(&player, 50, 1);
 }
 
 #[test]
@@ -154,12 +185,70 @@ fn a_session_without_a_change_is_computed_beside_the_one_with_it() {
     player.send(PlayerCommand::Without(0, vec![Change { step: 100, set: steep() }]));
     player.send(PlayerCommand::Without(0, vec![Change { step: 7, set: steep() }]));
     player.send(PlayerCommand::Without(0, Vec::new()));
-    shown(&player, 400, 1);
+    // The player has carried these out when it takes another step.
+    advance_to(&player, 400, 401, 1);
     // It ends with its change, which an earlier one replaces; the old future is kept.
     player.send(PlayerCommand::Seek(60));
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.125))));
     let anew = shown(&player, 60, 1);
     assert_eq!(anew.others[0].kind, SessionKind::OldFuture { of: 0, since: 60 });
+}
+
+#[test]
+fn a_replayed_session_without_a_change_keeps_the_changes_to_come() {
+    let [early, late] = [Change { step: 100, set: steep() }, Change { step: 200, set: Setting::Noise(noise(0.5)) }];
+    let player = Player::spawn(spec(), || {});
+    player.send(PlayerCommand::Load(vec![Record { spec: spec(), changes: vec![early, late] }]));
+    advance_to(&player, 0, 150, 0);
+    player.send(PlayerCommand::Without(0, vec![early]));
+    shown(&player, 150, 1);
+    let later = advance_to(&player, 150, 250, 1);
+    assert_replays(&later.others[0], &Record { spec: spec(), changes: vec![late] });
+}
+
+#[test]
+fn a_session_without_a_change_that_is_behind_takes_over_the_changes_of_a_dragged_slider() {
+    let player = Player::spawn(SimulationSpec { particles: particles(500), ..spec() }, || {});
+    player.send(PlayerCommand::Set(0, steep()));
+    advance_to(&player, 0, 300, 0);
+    // All in one go, so that the session without the change is behind at each of them.
+    player.send(PlayerCommand::Without(0, vec![Change { step: 0, set: steep() }]));
+    for value in [0.25, 0.5, 0.75] {
+        player.send(PlayerCommand::Set(0, Setting::Noise(noise(value))));
+    }
+    player.send(PlayerCommand::Advance(50));
+    while player.wait_snapshot(PATIENCE).is_some_and(|snapshot| snapshot.step < 350) {}
+    for value in [1.25, 1.5] {
+        player.send(PlayerCommand::Set(0, Setting::Noise(noise(value))));
+    }
+    let later = advance_to(&player, 350, 400, 1);
+    let changes = [(300, 0.75), (350, 1.5)].map(|(step, value)| Change { step, set: Setting::Noise(noise(value)) });
+    let changes = changes.to_vec();
+    let spec = SimulationSpec { particles: particles(500), ..spec() };
+    assert_replays(&later.others[0], &Record { spec, changes });
+}
+
+#[test]
+fn old_futures_differ_from_the_session_that_one_of_them_becomes() {
+    let player = Player::spawn(spec(), || {});
+    advance_to(&player, 0, 400, 0);
+    player.send(PlayerCommand::Seek(100));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.5))));
+    advance_to(&player, 100, 400, 1);
+    player.send(PlayerCommand::Seek(300));
+    player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.25))));
+    let branched = shown(&player, 300, 2);
+    let since = |snapshot: &Snapshot| -> Vec<u64> {
+        let of = |view: &SessionView| match view.kind {
+            SessionKind::OldFuture { since, .. } => since,
+            _ => panic!("an old future"),
+        };
+        snapshot.others.iter().map(of).collect()
+    };
+    assert_eq!(since(&branched), [100, 300]);
+    player.send(PlayerCommand::GoBackTo(branched.others[0].id));
+    let back = shown(&player, 300, 2);
+    assert_eq!(since(&back), [100, 100], "the first one differs from all others since step 100");
 }
 
 #[test]

@@ -54,6 +54,31 @@ fn optimizers_are_listed_and_shown_with_all_settings() {
 }
 
 #[test]
+fn presets_are_compared_in_a_table() {
+    let sandbox = Sandbox::new();
+    sandbox.write("mine.ron", &SMALL.replace("noise: 1", "noise: 2").replace("particles: 3", "particles: 4"));
+    sandbox.write("other.ron", SMALL);
+    let diff = sandbox.run(&["presets", "diff", "mine.ron", "other.ron"]);
+    expect_code(&diff, 0);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = stdout(&diff).lines().map(words).collect();
+    assert_eq!(lines[0], ["SETTING", "KEY", "mine.ron", "other.ron"]);
+    assert_eq!(lines[1], ["Noise", "σ", "noise", "2", "1"]);
+    assert_eq!(lines[2], ["Particles", "particles", "4", "3"]);
+    assert_eq!(lines[3], Vec::<String>::new());
+    assert_eq!(lines[4][1..], ["settings", "are", "equal"]);
+    let same = sandbox.run(&["presets", "diff", "fig1c", "fig1c"]);
+    expect_code(&same, 0);
+    assert!(
+        stdout(&same).ends_with(" settings are equal\n") && stdout(&same).lines().count() == 1,
+        "{}",
+        stdout(&same)
+    );
+    expect_error(&sandbox.run(&["presets", "diff", "fig1c"]), 2, &["2 values"]);
+    expect_error(&sandbox.run(&["presets", "diff", "fig1c", "fig1d"]), 2, &["fig1d"]);
+}
+
+#[test]
 fn help_and_version_are_given() {
     let sandbox = Sandbox::new();
     for args in [&["--help"][..], &["simulate", "--help"], &["presets", "--help"], &["app", "--help"]] {

@@ -22,6 +22,7 @@ mod presets;
 #[path = "../support/put_program.rs"]
 mod put_program;
 mod regret;
+mod run_table;
 mod runs;
 mod runs_command;
 mod sandbox;

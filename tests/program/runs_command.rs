@@ -7,8 +7,10 @@ use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use valleyscope::result::scan::ScanResult;
+use valleyscope_experiments::preset::Preset;
 #[cfg(unix)]
-use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::preset::built_ins;
+use valleyscope_experiments::run::RunConfig;
 use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started};
 #[cfg(unix)]
 use valleyscope_runs::{EventRecord, Handshake, PROTOCOL, Timestamp};
@@ -76,7 +78,7 @@ fn runs_are_listed_in_columns() {
     let first = sandbox.ended("mnist", Event::Stopped);
     let failed = sandbox.ended("broken", Event::Failed { message: "no memory".into() });
     let (living, _session) = sandbox.begun("living");
-    Notes { title: "My best".into(), note: String::new() }.write(&first).unwrap();
+    Notes { title: "My best".into(), ..Notes::default() }.write(&first).unwrap();
     fs::create_dir(sandbox.runs().join("pictures")).unwrap();
     let output = sandbox.run(&["runs", "list"]);
     expect(&output, 0, &[]);
@@ -130,7 +132,7 @@ fn long_texts_of_a_list_lose_their_middle() {
     let sandbox = Sandbox::new();
     let run = sandbox.ended("mnist", Event::Stopped);
     let title = format!("The beginning {} and the end", "of it ".repeat(30));
-    Notes { title: title.clone(), note: String::new() }.write(&run).unwrap();
+    Notes { title: title.clone(), ..Notes::default() }.write(&run).unwrap();
     let output = sandbox.run(&["runs", "list"]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", stdout(&output));
@@ -186,7 +188,7 @@ fn a_run_is_found_by_name_beginning_or_folder() {
 fn show_describes_the_run() {
     let sandbox = Sandbox::new();
     let run = sandbox.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
-    Notes { title: String::new(), note: "try batch 64".into() }.write(&run).unwrap();
+    Notes { note: "try batch 64".into(), ..Notes::default() }.write(&run).unwrap();
     let output = sandbox.run(&["runs", "show", &run.name()]);
     expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch size"]);
     expect(&output, 0, &["try batch 64", "95.12 %", "config.ron", "last events", "started: Adam on digits"]);
@@ -405,17 +407,45 @@ fn a_replacing_rule_keeps_common_hyperparameters_and_prints_the_rest() {
         Preset::read(&newest.config()).unwrap()
     };
     let rule = |preset: &Preset, key: &str| preset.workload().unwrap().training().unwrap().rule.get(key);
-    let said = "FOCUS in place of Adam; new: β₂ 0.99, γ 0.2, average decays; kept: η, β₁ 0.9, ω 0.1";
+    let said = "FOCUS in place of Adam; new: γ 0.2, average decays; changed: Squares β₂ 0.999 → Average β₂ 0.99; without: \
+                ε; kept: η, β₁ 0.9, ω 0.1";
     let focus = train(&["optimizer=FOCUS"], &[said]);
     assert_eq!([rule(&focus, "weight_decay"), rule(&focus, "beta2")], [Some(0.1), Some(0.99)]);
     assert_eq!(focus.title(), "MNIST classifier · Adam → FOCUS");
     let strong =
-        train(&["optimizer=Focus(gamma: 0.4)"], &["new: β₂ 0.99, γ 0.4, average decays; kept: η, β₁ 0.9, ω 0.1"]);
+        train(&["optimizer=Focus(gamma: 0.4)"], &["new: γ 0.4, average decays; changed: ", "kept: η, β₁ 0.9, ω 0.1"]);
     assert_eq!([rule(&strong, "weight_decay"), rule(&strong, "gamma")], [Some(0.1), Some(0.4)]);
     let other = ["optimizer=Signum", "optimizer.weight_decay=0.3", "learning_rate=0.02"];
-    let signum = train(&other, &["Signum in place of Adam; new: ω 0.3; kept: β₁ 0.9"]);
+    let signum = train(&other, &["Signum in place of Adam; changed: ω 0.1 → 0.3; without: β₂, ε; kept: β₁ 0.9"]);
     assert_eq!(rule(&signum, "weight_decay"), Some(0.3));
     assert_eq!(signum.title(), "MNIST classifier · Adam → Signum, ω 0.3, η 0.02");
+}
+
+#[test]
+fn runs_are_compared_in_a_table() {
+    let sandbox = Sandbox::new();
+    let run = |stem: &str, device: &str, omega: f64| {
+        let text = format!(
+            "Mnist(version: 1, title: \"Mine\", runs: [(optimizer: Adam(weight_decay: {omega}), learning_rate: 0.01)])"
+        );
+        let preset = Preset::parse(&text, "test").unwrap();
+        let run = RunFolder::create(&sandbox.runs(), stem, &preset.to_ron()).unwrap();
+        let mut session = RunSession::begin(&run).unwrap();
+        let started = RunConfig::read(&run).unwrap().started();
+        let started = Started { data: "MNIST".into(), device: device.into(), ..started };
+        session.record(0, Event::Started(started)).unwrap();
+        run
+    };
+    let (one, other) = (run("one", "cpu", 0.1), run("two", "cuda:0", 0.01));
+    let diff = sandbox.run(&["runs", "diff", "one", "two"]);
+    expect(&diff, 0, &[&one.name(), &other.name(), "settings are equal"]);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = stdout(&diff).lines().map(words).collect();
+    assert_eq!(lines[1], ["Weight", "decay", "ω", "optimizer.weight_decay", "0.1", "0.01"]);
+    assert_eq!(lines[2], ["Device", "that", "was", "used", "started.device", "cpu", "cuda:0"]);
+    assert_eq!(lines.len(), 5, "{}", stdout(&diff));
+    expect(&sandbox.run(&["runs", "diff", "one"]), 2, &["2 values"]);
+    expect(&sandbox.run(&["runs", "diff", "one", "three"]), 2, &["there is no run `three`"]);
 }
 
 #[cfg(unix)]

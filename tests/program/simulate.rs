@@ -404,6 +404,6 @@ fn figures_are_drawn_beside_settings_and_other_presets() {
         expect_error(&figure(&["--beside", beside]), 2, words);
     }
     expect_error(&figure(&["--beside=noise=1"; 4]), 2, &["at most 3 simulations", "found 4"]);
-    let sweep = sandbox.run(&["figure", "fig2a", "--out", "f.svg", "--beside", "noise=2"]);
-    expect_error(&sweep, 2, &["--beside is for landscapes", "fig2a"]);
+    let sweep = sandbox.run(&["figure", "pairs", "--out", "f.svg", "--beside", "noise=2"]);
+    expect_error(&sweep, 2, &["--beside is for landscapes and phase diagrams", "pairs"]);
 }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use egui::Theme;
 use image::{AnimationDecoder, Rgb, RgbImage};
+use valleyscope::animation::{AnimationFile, AnimationFormat, Encoder};
 use valleyscope::app::Graphics;
-use valleyscope::app::animation::{AnimationError, AnimationFile, AnimationFormat, AnimationJob, Encoder};
-use valleyscope::app::animation::{FrameSteps, Settings};
+use valleyscope::app::animation::{AnimationError, AnimationJob, FrameSteps, Settings};
 use valleyscope::app::diagnostics::{DiagnosticMetric, PlotChoices};
 use valleyscope::app::exports::Progress;
 use valleyscope::app::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
@@ -279,7 +279,7 @@ fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
 }
 
 #[test]
-fn without_ffmpegs_consent_the_reason_is_reported() {
+fn a_refusal_by_ffmpeg_is_reported() {
     if !AnimationFormat::Mp4.is_available() {
         return eprintln!("skipped: ffmpeg is not installed");
     }

@@ -6,12 +6,14 @@
 //! workload    trainings in words: specs, forms, requirements; how they are trained is in the worker's crate
 //! preset      experiments as RON files, with the positions of errors
 //! run         configs of runs, forks, and checks of whole folders
+//! difference  the settings in which presets, runs and diagrams differ
 //! ```
 
 // Only items that other crates need are public, so that the compiler reports unused ones.
 #![warn(unreachable_pub)]
 
 pub mod dataset;
+pub mod difference;
 mod format_version;
 pub mod preset;
 pub mod run;

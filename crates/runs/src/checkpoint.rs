@@ -62,6 +62,10 @@ pub struct Checkpoint {
     pub config: String,
     /// [`CheckpointOrigin::preset`]
     pub preset: String,
+    /// The settings that commands have changed since the run began, with the values that were in force up to this
+    /// step, by their paths in the config.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, f64>,
     /// The steps since the last point of the training curve, where there are any: their number, the sum of their
     /// losses, and the seconds of training when they began.
     pub since: Option<(u64, f64, f64)>,
@@ -100,6 +104,7 @@ impl Checkpoint {
             data,
             config,
             preset,
+            settings: BTreeMap::new(),
             since: None,
             bytes: 0,
             text_sum: 0,

@@ -6,6 +6,7 @@
 //! echo '{"id": "1", "command": "Save"}' >> commands.jsonl
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -34,6 +35,8 @@ pub enum RunCommand {
     },
     /// End the run with `n` steps in all, more than were taken, and no more than a preset may have.
     SetSteps { n: u64 },
+    /// Save a checkpoint, and go on with other values of settings, by their paths in the config.
+    Set { settings: BTreeMap<String, f64> },
 }
 
 impl RunCommand {
@@ -202,7 +205,7 @@ impl ReceivedCommand {
 /// Describes the fault of a line that is not a command: what was expected, and what was found.
 fn refusal(line: &[u8], has_id: bool) -> String {
     const LONGEST: usize = 200;
-    const COMMANDS: &str = r#""Stop", "Save", {"SetSteps": {"n": 1000}} or {"Sample": {"prompt": "To be", "tokens": 50, "temperature": 0.8}}"#;
+    const COMMANDS: &str = r#""Stop", "Save", {"SetSteps": {"n": 1000}}, {"Set": {"settings": {"learning_rate": 0.001}}} or {"Sample": {"prompt": "To be", "tokens": 50, "temperature": 0.8}}"#;
     let expected = if object::<IgnoredAny>(line).is_none() {
         r#"a JSON object such as {"id": "1", "command": "Stop"}"#.to_owned()
     } else if !has_id {

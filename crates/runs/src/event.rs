@@ -10,6 +10,7 @@ use super::line_crc::{self, LineCrc};
 use super::metric::{MetricId, MetricInfo, MetricValues, PointFields};
 use super::number;
 use super::tail::LONGEST_LINE;
+use super::turns::SettingChange;
 
 /// A line of `events.jsonl`: an event, and when it happened.
 ///
@@ -58,6 +59,8 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         steps: Option<u64>,
     },
+    /// Settings were changed by a command; they are in force from the next step on.
+    Changed { changes: Vec<SettingChange> },
     /// A problem that does not end the run.
     Warning { message: String },
     /// The session has ended as requested; the run can be resumed.
@@ -221,6 +224,7 @@ impl Event {
             Event::GridPoint(_) => "grid_point",
             Event::Checkpoint { .. } => "checkpoint",
             Event::Command { .. } => "command",
+            Event::Changed { .. } => "changed",
             Event::Warning { .. } => "warning",
             Event::Stopped => "stopped",
             Event::Finished => "finished",
@@ -246,6 +250,7 @@ impl Event {
             Event::Checkpoint { file } => format!("checkpoint {file}"),
             Event::Command { id, ok: true, message, .. } => format!("command {id}: {message}"),
             Event::Command { id, ok: false, message, .. } => format!("command {id} was refused: {message}"),
+            Event::Changed { changes } => format!("changed: {}", SettingChange::list(changes)),
             Event::Warning { message } => format!("warning: {message}"),
             Event::Stopped => "stopped".to_owned(),
             Event::Finished => "finished".to_owned(),
@@ -269,6 +274,10 @@ impl Event {
         #[derive(Deserialize)]
         struct Named {
             file: String,
+        }
+        #[derive(Deserialize)]
+        struct Changed {
+            changes: Vec<SettingChange>,
         }
         #[derive(Deserialize)]
         struct Answer {
@@ -296,6 +305,7 @@ impl Event {
                 let Answer { id, ok, message, steps } = of(line)?;
                 Event::Command { id, ok, message, steps }
             }
+            "changed" => Event::Changed { changes: of::<Changed>(line)?.changes },
             "warning" => Event::Warning { message: of::<Message>(line)?.message },
             "failed" => Event::Failed { message: of::<Message>(line)?.message },
             "stopped" => Event::Stopped,

@@ -9,9 +9,11 @@ use super::event::{BadLine, Event, EventRecord, GridPoint, Started};
 use super::event_interval::LongestInterval;
 use super::folder::RunFolder;
 use super::forked::Forked;
+use super::loss_tally::{LossTallies, LossTally};
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 use super::points::{MetricCurve, MetricPoints};
 use super::scan_costs::ScanCosts;
+use super::turns::Turns;
 
 /// Text that the model has written.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,11 +70,13 @@ pub struct RunHistory {
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
     training: MetricPoints,
+    losses: LossTallies,
     evaluations: MetricPoints,
     samples: Vec<TextSample>,
     /// Finished grid points, with the steps at which they were complete.
     points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
+    pub(super) turns: Turns,
     warnings: Vec<RunWarning>,
     /// The warnings that do not concern the start of a session.
     incidents: Vec<RunWarning>,
@@ -114,8 +118,12 @@ impl RunHistory {
             Event::Resumed { from_step } => {
                 self.begin_session(&record);
                 self.forget_after(*from_step);
+                self.turns.resumed.push(*from_step);
             }
-            Event::Train(metrics) => self.training.push(&record, metrics),
+            Event::Train(metrics) => {
+                metrics.get(MetricId::LOSS).into_iter().for_each(|loss| self.losses.push(loss));
+                self.training.push(&record, metrics);
+            }
             Event::Eval(metrics) => self.evaluations.push(&record, metrics),
             Event::Sample { text } => {
                 self.samples.push(TextSample { step: record.step, time: record.time, text: text.clone() });
@@ -123,10 +131,16 @@ impl RunHistory {
             Event::GridPoint(point) => {
                 self.points.push((record.step, point.clone()));
             }
-            Event::Checkpoint { file } => self.checkpoints.push((record.step, file.clone())),
+            Event::Checkpoint { file } => {
+                self.losses.keep_at(record.step);
+                self.checkpoints.push((record.step, file.clone()));
+            }
             Event::Command { id, ok, message, steps } => {
                 self.steps = steps.or(self.steps);
                 self.answers.push(CommandAnswer { id: id.clone(), ok: *ok, message: message.clone() });
+            }
+            Event::Changed { changes } => {
+                self.steps = self.turns.change(record.step, changes).or(self.steps);
             }
             Event::Warning { message } => {
                 let warning = RunWarning { step: record.step, time: record.time, message: message.clone() };
@@ -159,12 +173,16 @@ impl RunHistory {
         self.ending = Some((ending, self.lines()));
     }
 
-    fn forget_after(&mut self, step: u64) {
+    pub(super) fn forget_after(&mut self, step: u64) {
+        if self.last.as_ref().is_some_and(|last| last.step > step) {
+            self.losses.return_to(step);
+        }
         let mut forgotten = self.training.forget_after(step) | self.evaluations.forget_after(step);
         let known = self.samples.len() + self.points.len();
         self.samples.retain(|sample| sample.step <= step);
         self.points.retain(|(at, _)| *at <= step);
         self.incidents.retain(|warning| warning.step <= step);
+        self.steps = self.turns.forget_after(step).or(self.steps);
         forgotten |= self.samples.len() + self.points.len() < known;
         self.generation += u64::from(forgotten);
     }
@@ -253,6 +271,11 @@ impl RunHistory {
     pub fn curve(&self, metric: MetricId) -> MetricCurve<'_> {
         const NONE: MetricCurve<'static> = MetricCurve { step: &[], wall_s: &[], time_s: &[], value: &[] };
         self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
+    }
+
+    /// Returns the statistics of the training losses so far.
+    pub fn losses(&self) -> LossTally {
+        self.losses.now()
     }
 
     /// Lists the metrics that the run logs, those of training before those of evaluations: first those that it
@@ -385,8 +408,14 @@ impl RunHistory {
             return;
         };
         other.forget_after(forked.from_step);
+        self.turns.shared = other.marks();
         (self.training, self.evaluations, self.samples) = (other.training, other.evaluations, other.samples);
         self.missing = other.missing;
+    }
+
+    /// Adds a point of training to the statistics of losses only.
+    pub(super) fn pass_over_train(&mut self, line: &[u8]) {
+        self.losses.push_line(line);
     }
 
     /// Removes all points of training.

@@ -48,6 +48,7 @@ mod launch;
 mod line_crc;
 mod link_checkpoint;
 mod lock;
+mod loss_tally;
 mod lost_lines;
 mod metric;
 mod notes;
@@ -64,6 +65,7 @@ mod session;
 mod signals;
 mod status;
 mod tail;
+mod turns;
 
 pub use jiff::Timestamp;
 
@@ -83,17 +85,19 @@ pub use line_crc::with_crc;
 pub use link_checkpoint::link_checkpoint;
 pub use lock::host;
 pub use lock::{LockOwner, LockState};
+pub use loss_tally::LossTally;
 pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 pub use notes::{Notes, RemoveError, check_removable, remove};
 pub use points::MetricCurve;
 pub use ranks::Ranks;
 pub use reader::{RunReader, forked_run};
 pub use request::{CommandRequest, Reply};
-pub use saved_model::{SavedModel, WholeLoss};
+pub use saved_model::{SavedModel, TextRequest, WholeLoss};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
 pub use status::{Status, last_words, span};
 pub use tail::{LONGEST_LINE, last_lines};
+pub use turns::{MarkKind, RunMark, SettingChange};
 
 /// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
 /// and the worker's command line.

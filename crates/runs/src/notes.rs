@@ -23,6 +23,9 @@ pub struct Notes {
     /// The title that replaces the preset's, or empty.
     pub title: String,
     pub note: String,
+    /// Words by which the user groups runs, in order, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
 }
 
 impl Notes {
@@ -34,7 +37,7 @@ impl Notes {
             Err(error) => return Err(error),
         };
         ron::from_str(&text).map_err(|error| {
-            let expected = "expected (title: \"…\", note: \"…\")";
+            let expected = "expected (title: \"…\", note: \"…\", tags: [\"…\"])";
             io::Error::new(io::ErrorKind::InvalidData, format!("{}: {expected}: {error}", run.notes().display()))
         })
     }

@@ -173,19 +173,19 @@ fn pass_over_long(history: &mut RunHistory) {
 }
 
 /// Adds the events of all lines, except that of consecutive points of training only the last is added. The others are
-/// counted by their checksums, or parsed if they have none.
+/// counted by their checksums, or parsed if they have none, and only their losses are read.
 fn take_brief(history: &mut RunHistory, lines: &[u8]) {
     let mut lines = lines_of(lines).peekable();
     let mut waiting = None;
     while let Some(line) = lines.next() {
         let is_train = EventRecord::is_train(line);
-        match history.admit(line) {
-            true if !is_train || line_crc::check(line) != LineCrc::Absent => waiting = Some(line),
-            true => match EventRecord::parse_whole(line) {
-                Ok(_) => waiting = Some(line),
-                Err(why) => history.pass_over(&why),
-            },
-            false => {}
+        let is_whole = match history.admit(line) {
+            true if !is_train || line_crc::check(line) != LineCrc::Absent => true,
+            true => EventRecord::parse_whole(line).map_err(|why| history.pass_over(&why)).is_ok(),
+            false => false,
+        };
+        if is_whole && let Some(passed) = waiting.replace(line) {
+            history.pass_over_train(passed);
         }
         // After a loss, the first readable line dates the beginning of the run.
         let is_first = history.began().is_none() && !history.damage().is_none();

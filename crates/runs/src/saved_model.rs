@@ -1,4 +1,4 @@
-//! Exporting and evaluating a saved model of a run by the worker.
+//! Exporting and evaluating a saved model of a run, and writing text by it, by the worker.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,11 +12,22 @@ use super::launch::{LaunchError, WorkerProgram};
 use super::metric::MetricId;
 use super::number;
 
-/// A checkpoint of a run whose model a worker exports or evaluates.
+/// A checkpoint of a run whose model a worker exports, evaluates or lets write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedModel {
     pub run: RunFolder,
     pub step: u64,
+}
+
+/// A request for a text by a saved model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextRequest {
+    pub prompt: String,
+    pub tokens: u32,
+    /// The temperature of the probabilities; 0 takes the most likely token each time.
+    pub temperature: f64,
+    /// The number of the most likely tokens to draw from.
+    pub top_k: Option<u32>,
 }
 
 /// The loss of a model over all held-out data.
@@ -63,6 +74,25 @@ impl SavedModel {
     pub fn evaluate(&self, worker: &WorkerProgram, settings: &[(String, String)]) -> Result<WholeLoss, LaunchError> {
         let settings = settings.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}").into()]);
         self.ask(worker, "evaluate", settings)
+    }
+
+    /// Writes a text that follows a prompt, by a worker. `settings` change fields of the run's config, as `--set` does.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`SavedModel::export`] does.
+    pub fn sample(
+        &self,
+        worker: &WorkerProgram,
+        text: &TextRequest,
+        settings: &[(String, String)],
+    ) -> Result<String, LaunchError> {
+        let TextRequest { prompt, tokens, temperature, top_k } = text;
+        let top_k = top_k.map(|top_k| format!("--top-k={top_k}"));
+        let request =
+            [format!("--prompt={prompt}"), format!("--tokens={tokens}"), format!("--temperature={temperature}")];
+        let settings = settings.iter().map(|(key, value)| format!("--set={key}={value}"));
+        self.ask(worker, "sample", request.into_iter().chain(top_k).chain(settings).map(OsString::from))
     }
 
     /// Runs the worker and parses its answer, a line of JSON. Its other output goes to this program's standard error.

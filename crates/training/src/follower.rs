@@ -4,6 +4,7 @@
 //! training. The group adds up the flat gradients in one all-reduce. All ranks get the same bits, so parameters stay
 //! equal without comparison.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -18,6 +19,7 @@ use valleyscope_runs::{RunFolder, StopRequest, Timestamp};
 use super::device::Devices;
 use super::error::TrainError;
 use super::group::{Group, Order};
+use super::live::LiveSettings;
 use super::shared_state::{give_parts, share_state};
 use super::training::{Ended, TrainedSpec, Training};
 
@@ -105,7 +107,9 @@ impl Follower<'_> {
         }
         let mut training = spec.begin(obtained.data, device)?;
         training.join(Arc::clone(&self.group))?;
-        share_state(&self.group, &mut training, None)?;
+        let mut live = LiveSettings::new(spec.clone());
+        let settings = share_state(&self.group, &mut training, None, &BTreeMap::new())?;
+        live.adopt(&mut training, settings)?;
         self.log.say(&format!(
             "training on {} from step {}, over {}",
             self.devices.describe(device),
@@ -118,6 +122,7 @@ impl Follower<'_> {
                 Order::Step => drop(training.advance(&mut never)?),
                 Order::Evaluate => drop(training.evaluate(&mut never)?),
                 Order::Gather => give_parts(&self.group, &training)?,
+                Order::Change => live.receive(&self.group, &mut training)?,
                 Order::End => break Ended::Finished,
                 Order::Fail => break Ended::NotFinite,
             }

@@ -43,6 +43,8 @@ pub(crate) fn load_forked(
         true => check_powers(&checkpoint, run, &expected.progress)?,
         false => checkpoint.set_progress(expected.progress.clone()),
     }
+    // The fork's config has them.
+    checkpoint.settings.clear();
     checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
     Ok((checkpoint, tensors))
 }

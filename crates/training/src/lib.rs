@@ -26,6 +26,7 @@ pub mod gpt2;
 mod gradient_queries;
 mod group;
 mod layout;
+mod live;
 mod loops;
 mod loss_window;
 pub mod mnist;

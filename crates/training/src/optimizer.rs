@@ -111,6 +111,18 @@ impl FlatOptimizer {
         }
     }
 
+    /// Continues with other numbers of the same rule, for parameters of this layout.
+    pub fn set_rule(&mut self, rule: RuleSpec, layout: &ParameterLayout) -> Result<(), TrainError> {
+        assert_eq!(rule.kind(), self.rule.kind(), "the states are those of the rule");
+        if let Some(rates) = &mut self.rates {
+            let (kind, device) = self.numbers;
+            let decay = TensorRates::new(&rule, &self.learning_rates, layout, kind, device)?.decay;
+            rates.decay = narrow(&decay, &self.own)?.f_detach_copy()?;
+        }
+        self.rule = rule;
+        Ok(())
+    }
+
     /// Switches to tensor operations, on any device.
     pub fn with_tensor_operations(mut self, layout: &ParameterLayout) -> Result<FlatOptimizer, TrainError> {
         let (kind, device) = self.numbers;

@@ -18,7 +18,7 @@ use super::named_tensors::{NamedTensors, restore_tensors};
 #[derive(Debug)]
 pub(crate) struct SavedRun {
     run: RunFolder,
-    step: u64,
+    pub(super) step: u64,
     /// The preset of the run's config, with the changed fields.
     pub(super) preset: Preset,
     pub(super) origin: CheckpointOrigin,

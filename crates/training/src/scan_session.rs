@@ -89,7 +89,9 @@ impl Work<'_> {
                     (true, "stopping; finished grid points are kept")
                 }
                 run::RunCommand::Save => (true, "finished grid points are saved already"),
-                run::RunCommand::SetSteps { .. } => (false, "a scan's steps cannot be changed while it runs"),
+                run::RunCommand::SetSteps { .. } | run::RunCommand::Set { .. } => {
+                    (false, "a scan's settings cannot be changed while it runs")
+                }
                 run::RunCommand::Sample { .. } => (false, NO_TEXT),
             };
             self.session.answer(&id, ok, message)?;

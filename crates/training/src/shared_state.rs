@@ -4,6 +4,8 @@
 //! of the whole. Gradients are all-reduced whole: each rank needs the norm of all, and Gloo's reduce-scatter is an
 //! all-reduce of a copy. Checkpoints are whole, and gathered by rank 0 alone.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tch::{Device, Tensor};
 use valleyscope_runs::OptimizerProgress;
@@ -24,6 +26,8 @@ struct Progress {
     optimizer: OptimizerProgress,
     /// Whether the optimizer's states are those of a checkpoint.
     resumes: bool,
+    /// The settings that commands have changed.
+    settings: BTreeMap<String, f64>,
 }
 
 /// Returns whether each process has only a part of this tensor.
@@ -66,20 +70,23 @@ pub(super) fn state_with<'a>(training: &impl Training, tensors: &'a OwnedTensors
 }
 
 /// Sets the training of each process to the state of that of rank 0. The optimizer's states are those of `restored`,
-/// the tensors of the checkpoint from which rank 0 resumes; without one, all processes keep the initial states.
+/// the tensors of the checkpoint from which rank 0 resumes; without one, all processes keep the initial states. Returns
+/// the settings that commands have changed, of rank 0.
 pub(super) fn share_state(
     group: &Group,
     training: &mut impl Training,
     restored: Option<OwnedTensors>,
-) -> Result<(), TrainError> {
+    settings: &BTreeMap<String, f64>,
+) -> Result<BTreeMap<String, f64>, TrainError> {
+    let settings = settings.clone();
     if group.is_alone() {
-        return Ok(());
+        return Ok(settings);
     }
     let optimizer = training.optimized().2.progress();
-    let progress = Progress { step: training.step(), optimizer, resumes: restored.is_some() };
+    let progress = Progress { step: training.step(), optimizer, resumes: restored.is_some(), settings };
     let own = serde_json::to_string(&progress).expect("numbers and names are text");
     let said = group.share_text(PROGRESS, &own)?;
-    let Progress { step, optimizer, resumes } = serde_json::from_str(&said)
+    let Progress { step, optimizer, resumes, settings } = serde_json::from_str(&said)
         .map_err(|error| TrainError::Lost(format!("rank 0 sent invalid progress: {error}")))?;
     let mut saved = Vec::new();
     for (name, tensor) in training.tensors() {
@@ -101,10 +108,10 @@ pub(super) fn share_state(
         };
         saved.push((name, own));
     }
-    if group.leads() {
-        return Ok(());
+    if !group.leads() {
+        training.restore(step, &optimizer, &saved)?;
     }
-    training.restore(step, &optimizer, &saved)
+    Ok(settings)
 }
 
 /// Gathers a divided tensor on rank 0.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use tch::Device;
 use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::{ONE_PROCESS_ONLY, RunsPreset, Workload, for_each_workload};
@@ -13,7 +14,7 @@ use super::device::Devices;
 use super::follower::Follower;
 use super::named_tensors::OPTIMIZER;
 use super::saved_run::SavedRun;
-use super::training::{Ended, MeanLoss, Obtained, TrainedSpec, Training};
+use super::training::{Ended, MeanLoss, Obtained, SampleRequest, TrainedSpec, Training};
 use super::work::Work;
 
 /// A preset that the worker can train.
@@ -28,6 +29,11 @@ pub(crate) trait Trained: Workload {
 
     /// Writes a saved model of a run into a folder, in a format that other programs read.
     fn export(&self, _saved: &SavedRun, _folder: &Path) -> anyhow::Result<()> {
+        anyhow::bail!(NO_MODEL)
+    }
+
+    /// Writes a text by a saved model of a run.
+    fn sample(&self, _saved: &SavedRun, _request: &SampleRequest, _devices: &Devices) -> anyhow::Result<String> {
         anyhow::bail!(NO_MODEL)
     }
 
@@ -52,6 +58,11 @@ impl<S: TrainedSpec> Trained for RunsPreset<S> {
         Ok(only(self)?.export(saved, folder)?)
     }
 
+    fn sample(&self, saved: &SavedRun, request: &SampleRequest, devices: &Devices) -> anyhow::Result<String> {
+        let (mut training, ..) = open(only(self)?, saved, devices)?;
+        Ok(training.sample(request, saved.step, &mut || Ok(()))?)
+    }
+
     fn evaluate(&self, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
         evaluate(only(self)?, saved, devices)
     }
@@ -64,16 +75,27 @@ fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
     }
 }
 
-/// Computes the loss of a saved model over all held-out data.
-fn evaluate<S: TrainedSpec>(spec: &S, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
+/// Opens a training with a saved model, whose optimizer is before its first step; returns also the source and the
+/// fingerprint of its data, and its device.
+fn open<S: TrainedSpec>(
+    spec: &S,
+    saved: &SavedRun,
+    devices: &Devices,
+) -> anyhow::Result<(S::Training, [String; 2], Device)> {
     let device = devices.open(spec.common().device, 0)?;
     let obtained = spec.obtain(&mut say, &|| false).map_err(anyhow::Error::from_boxed)?;
     let Obtained { data, source, fingerprint, warnings, .. } = obtained.context("obtaining the data was cancelled")?;
     warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    let mut training = spec.begin(data, device)?;
+    let training = spec.begin(data, device)?;
     let mut tensors = training.tensors();
     tensors.retain(|(name, _)| !name.starts_with(OPTIMIZER));
     saved.restore(&tensors)?;
+    Ok((training, [source, fingerprint], device))
+}
+
+/// Computes the loss of a saved model over all held-out data.
+fn evaluate<S: TrainedSpec>(spec: &S, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
+    let (mut training, [source, fingerprint], device) = open(spec, saved, devices)?;
     let MeanLoss { metric, loss, count, unit } = training.evaluate_all(&mut progress())?;
     Ok(WholeLoss {
         metric: metric.to_string(),

@@ -1,9 +1,10 @@
 //! Runs a training of any workload: steps, events, evaluations, checkpoints, commands.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use valleyscope_engine::terminal_escape::visible;
-use valleyscope_experiments::workload::{Course, NotFinite};
+use valleyscope_experiments::workload::{Course, NotFinite, RunSpec};
 use valleyscope_runs::checkpoint::orphans;
 use valleyscope_runs::{
     Checkpoint, CheckpointOrigin, Event, MetricId, MetricInfo, MetricValues, RunCommand, RunFolder, RunSession,
@@ -14,6 +15,7 @@ use super::checkpoint;
 use super::error::{CheckpointError, TrainError};
 use super::fork::load_any;
 use super::group::{Group, Order};
+use super::live::LiveSettings;
 use super::loss_window::LossWindow;
 use super::named_tensors::OwnedTensors;
 use super::optimizer::FlatOptimizer;
@@ -36,10 +38,11 @@ pub(crate) enum TrainerError {
 }
 
 /// A training and the run that it writes.
-pub(crate) struct Trainer<'a, T> {
-    course: Course,
-    run: &'a mut T,
-    session: &'a mut RunSession,
+pub(crate) struct Trainer<'a, T: Training> {
+    pub(super) course: Course,
+    pub(super) live: LiveSettings<T::Spec>,
+    pub(super) run: &'a mut T,
+    pub(super) session: &'a mut RunSession,
     stop: &'a StopRequest,
     /// The origin of the run's checkpoints.
     origin: CheckpointOrigin,
@@ -51,15 +54,15 @@ pub(crate) struct Trainer<'a, T> {
     /// The tensors of the checkpoint from which the run resumes, until the other processes have received their parts.
     restored: Option<OwnedTensors>,
     received: ReceivedCommands,
-    instruments: Instruments,
+    pub(super) instruments: Instruments,
     /// The processes that train together, led by this one.
-    group: Arc<Group>,
+    pub(super) group: Arc<Group>,
 }
 
 /// Measurements common to all trainings, besides the training's own metrics.
 pub(crate) struct Instruments {
     probe: Probe,
-    usage: Usage,
+    pub(super) usage: Usage,
     waits: WaitMetrics,
 }
 
@@ -85,7 +88,7 @@ struct ReceivedCommands {
 
 impl<'a, T: Training> Trainer<'a, T> {
     pub(crate) fn new(
-        course: Course,
+        spec: T::Spec,
         run: &'a mut T,
         session: &'a mut RunSession,
         stop: &'a StopRequest,
@@ -94,7 +97,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         group: Arc<Group>,
     ) -> Self {
         Trainer {
-            course,
+            course: spec.common().course,
+            live: LiveSettings::new(spec),
             run,
             session,
             stop,
@@ -114,15 +118,8 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Goes back to the newest readable checkpoint, with a warning for each unreadable one. A run without checkpoints
     /// starts again at step 0; a run with unusable checkpoints does not, as that would lose its training.
     ///
-    /// The run ends with `steps` steps if given, otherwise with the spec's. It records its description again if `again`
-    /// is given.
-    pub(crate) fn resume(
-        &mut self,
-        steps: Option<u64>,
-        again: Option<Started>,
-        mut warnings: Vec<String>,
-    ) -> Result<(), TrainerError> {
-        self.course.steps = steps.unwrap_or(self.course.steps);
+    /// It records its description again if `again` is given.
+    pub(crate) fn resume(&mut self, again: Option<Started>, mut warnings: Vec<String>) -> Result<(), TrainerError> {
         let mut wall_s = 0.0;
         let mut unusable = Vec::new();
         let like = like_whole(&self.group, self.run)?;
@@ -131,6 +128,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             let forked = self.session.before().forked();
             match load_any(self.session.run(), step, forked, &self.origin, &expected) {
                 Ok((checkpoint, tensors)) => {
+                    self.restore_settings(&checkpoint)?;
                     let own = own_parts(&self.group, &tensors)?;
                     self.run.restore(step, &checkpoint.progress(), &own)?;
                     self.restored = self.group.divides_optimizer().then_some(tensors);
@@ -170,8 +168,12 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
         warnings.extend(unusable);
         warnings.extend(self.lost_points());
+        warnings.extend(self.undone_changes());
+        let steps = self.session.before().until(self.run.step()).steps();
+        self.course.steps = steps.unwrap_or(self.course.steps);
         self.session.resume(self.run.step(), wall_s)?;
         if let Some(started) = again {
+            let started = Started { steps: self.course.steps, ..started };
             self.session.record(self.run.step(), Event::Started(started))?;
         }
         for message in warnings {
@@ -210,7 +212,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         if self.run.step() == 0 && self.saved.is_none() {
             self.run.start()?;
         }
-        share_state(&self.group, self.run, self.restored.take())?;
+        share_state(&self.group, self.run, self.restored.take(), self.live.changed())?;
         self.session.begin_training();
         self.instruments.waits.begin();
         if self.lacks_evaluation() {
@@ -264,7 +266,7 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     /// Broadcasts an order to all processes. Stops if one of them was asked to stop, for example by the system that
     /// started it.
-    fn order(&mut self, order: Order) -> Result<(), TrainError> {
+    pub(super) fn order(&mut self, order: Order) -> Result<(), TrainError> {
         let (_, is_asked_to_stop) = self.group.order(order, self.stop.is_raised())?;
         if is_asked_to_stop {
             self.stop.raise();
@@ -366,7 +368,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Records the model's usual text. A diverged model that cannot write one continues training.
     fn sample(&mut self) -> Result<(), TrainerError> {
         let Some(request) = self.run.usual_sample() else { return Ok(()) };
-        match self.interruptibly(|run, check| run.sample(&request, check)) {
+        match self.interruptibly(|run, check| run.sample(&request, run.step(), check)) {
             Ok(text) => Ok(self.session.record(self.run.step(), Event::Sample { text })?),
             Err(TrainError::Interrupted) => Err(TrainError::Interrupted.into()),
             Err(error) => self.warn(format!("no sample: {error}")),
@@ -384,6 +386,11 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     /// Saves a checkpoint, unless this step has one.
     fn save(&mut self) -> Result<(), TrainerError> {
+        self.save_with(self.live.changed().clone())
+    }
+
+    /// Saves a checkpoint with these changed settings, unless this step has one.
+    pub(super) fn save_with(&mut self, settings: BTreeMap<String, f64>) -> Result<(), TrainerError> {
         let step = self.run.step();
         if self.saved == Some(step) {
             return Ok(());
@@ -398,6 +405,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             self.origin.clone(),
         );
         checkpoint.since = self.window.saved()?;
+        checkpoint.settings = settings;
         let whole = self.whole_state()?;
         let tensors = whole.as_ref().map_or_else(|| self.run.tensors(), |whole| state_with(self.run, whole).tensors);
         let saved = checkpoint::save(checkpoint, self.session.run(), tensors);
@@ -447,12 +455,14 @@ impl<'a, T: Training> Trainer<'a, T> {
                 let message = format!("expected more than the {} steps that were taken, found {n}", self.run.step());
                 self.session.answer(id, false, &message)?;
             }
+            RunCommand::Set { settings } => self.change_settings(id, settings)?,
             RunCommand::Sample { .. } if is_to_stop => {
                 self.session.answer(id, false, "the run is to stop")?;
             }
             RunCommand::Sample { prompt, tokens, temperature, top_k } => {
                 let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
-                let text = sampled.and_then(|request| self.interruptibly(|run, check| run.sample(&request, check)));
+                let text = sampled
+                    .and_then(|request| self.interruptibly(|run, check| run.sample(&request, run.step(), check)));
                 match text {
                     Ok(text) => {
                         self.session.record(self.run.step(), Event::Sample { text })?;

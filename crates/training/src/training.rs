@@ -41,7 +41,7 @@ pub(crate) type ObtainResult<D> = Result<Option<Obtained<D>>, Box<dyn Error + Se
 /// The libtorch half of a [`RunSpec`].
 pub(crate) trait TrainedSpec: RunSpec {
     type Data;
-    type Training: Training;
+    type Training: Training<Spec = Self>;
 
     /// Obtains the data of the spec. `say` receives a line from time to time about long work.
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
@@ -101,6 +101,16 @@ pub(crate) type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
 /// A training in progress.
 pub trait Training {
+    type Spec: RunSpec;
+
+    /// Continues with the settings of a spec that differs from the present one in [live](RunSpec::live) settings only.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`TrainError::Refused`] and without a change if the settings do not fit the data or the number of
+    /// processes.
+    fn adopt(&mut self, spec: &Self::Spec) -> Result<(), TrainError>;
+
     /// Joins a group: from now on the training computes the gradients of a part of each batch, and steps with the sum
     /// over all processes.
     ///
@@ -169,8 +179,8 @@ pub trait Training {
         None
     }
 
-    /// Writes a text that follows the prompt.
-    fn sample(&mut self, _request: &SampleRequest, _check: &mut Check<'_>) -> Result<String, TrainError> {
+    /// Writes a text that follows the prompt; the model is that after `step` steps, which determines what is drawn.
+    fn sample(&mut self, _request: &SampleRequest, _step: u64, _check: &mut Check<'_>) -> Result<String, TrainError> {
         Err(TrainError::Refused(NO_TEXT.to_owned()))
     }
 }

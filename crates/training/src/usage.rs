@@ -62,6 +62,11 @@ impl Usage {
         Usage { device, step_operations, peak: peak(name, precision) }
     }
 
+    /// Sets the number of operations of the next steps.
+    pub(crate) fn set_step_operations(&mut self, step_operations: f64) {
+        self.step_operations = step_operations;
+    }
+
     /// Lists the measured metrics.
     pub(crate) fn metrics(&self) -> Vec<MetricInfo> {
         let mfu = self.peak.map(|_| MFU.described("MFU", Unit::Fraction));

@@ -84,8 +84,11 @@ impl Work<'_> {
         let operations = spec.needs(spec.samples_at_once()).step_operations / self.group.size() as f64;
         let usage = Usage::new(device, &started.device, common.precision, operations);
         let before = self.session.before();
-        let (config, steps) = (self.config.identity(before), before.steps());
-        let origin = CheckpointOrigin { data: fingerprint, config, preset: self.config.preset.to_ron() };
+        let origin = CheckpointOrigin {
+            data: fingerprint,
+            config: self.config.identity(before),
+            preset: self.config.preset.to_ron(),
+        };
         let instruments = Instruments::new(&training, usage, WaitMetrics::new(Arc::clone(&self.group)))?;
         started.metrics.extend(instruments.metrics(training.optimized().2));
         let resumed = if self.session.is_new() {
@@ -96,9 +99,9 @@ impl Work<'_> {
             Some((self.again(started), warnings))
         };
         let (session, group) = (&mut self.session, Arc::clone(&self.group));
-        let mut trainer = Trainer::new(common.course, &mut training, session, &self.stop, origin, instruments, group);
+        let mut trainer = Trainer::new(spec.clone(), &mut training, session, &self.stop, origin, instruments, group);
         if let Some((again, warnings)) = resumed {
-            trainer.resume(steps, again, warnings)?;
+            trainer.resume(again, warnings)?;
         }
         Ok(trainer.go()?)
     }

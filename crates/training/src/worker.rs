@@ -22,7 +22,7 @@ use super::saved_run::SavedRun;
 use super::thread_spin::ThreadSpin;
 use super::trained::trained;
 use super::trainer::TrainerError;
-use super::training::Ended;
+use super::training::{Ended, SampleRequest};
 use super::work::Work;
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
@@ -55,6 +55,23 @@ enum Command {
         #[arg(long)]
         out: PathBuf,
     },
+    /// Write a text by the model of a run's checkpoint
+    Sample {
+        folder: PathBuf,
+        #[arg(long)]
+        step: u64,
+        #[arg(long)]
+        prompt: String,
+        #[arg(long)]
+        tokens: u32,
+        #[arg(long)]
+        temperature: f64,
+        #[arg(long)]
+        top_k: Option<u32>,
+        /// Change a field of the run's config
+        #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+        set: Vec<(String, String)>,
+    },
     /// Compute the loss of a run's checkpoint over all held-out data
     Evaluate {
         folder: PathBuf,
@@ -83,6 +100,9 @@ pub fn main() -> ExitCode {
     let outcome = match args.command {
         Some(Command::Run { folder, resume, ranks }) => run(&folder, resume, &ranks, &devices),
         Some(Command::Export { folder, step, out }) => Ok(export(&folder, step, &out)),
+        Some(Command::Sample { folder, step, prompt, tokens, temperature, top_k, set }) => {
+            Ok(sample(&folder, step, SampleRequest::new(prompt, tokens, temperature, top_k), &set, &devices))
+        }
         Some(Command::Evaluate { folder, step, set }) => Ok(evaluate(&folder, step, &set, &devices)),
         None => {
             eprintln!("expected a command or `--handshake`; see --help");
@@ -218,6 +238,21 @@ fn why_all_end(error: &anyhow::Error) -> String {
 /// Writes the model of a run's checkpoint into a folder, and prints the outcome.
 fn export(run: &Path, step: u64, folder: &Path) -> ExitCode {
     answer(SavedRun::open(run, step, &[]).and_then(|saved| trained(&saved.preset)?.export(&saved, folder)))
+}
+
+/// Prints a text by the model of a run's checkpoint.
+fn sample(
+    run: &Path,
+    step: u64,
+    request: Result<SampleRequest, TrainError>,
+    settings: &[(String, String)],
+    devices: &Devices,
+) -> ExitCode {
+    let _spin = ThreadSpin::adapt();
+    answer(request.map_err(anyhow::Error::from).and_then(|request| {
+        let saved = SavedRun::open(run, step, settings)?;
+        trained(&saved.preset)?.sample(&saved, &request, devices)
+    }))
 }
 
 /// Prints the loss of a run's checkpoint over all held-out data.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
+use crate::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 use crate::app::exports::Progress;
 use crate::app::graphics::Graphics;
 use crate::app::picture::{PictureOptions, PictureStage, PictureSubject};

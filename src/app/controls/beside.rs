@@ -1,13 +1,14 @@
 //! The switch between simulations side by side, and the buttons that add and remove them.
 
-use egui::{Button, ScrollArea, Ui};
+use egui::{Button, Ui};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{Beside, LETTERS, LandscapePreset, Preset, TitledSimulation, built_ins};
 
 use crate::app::document::Document;
+use crate::app::form::scrolled_list;
 
-/// The width and the largest height of the list of presets, in points.
-const LIST: [f32; 2] = [300.0, 360.0];
+/// The width of the list of presets, in points.
+const LIST: f32 = 300.0;
 
 /// Shows a button for each simulation, of which the chosen one has its settings in the controls, and the menu that adds
 /// another one.
@@ -45,13 +46,13 @@ pub(super) fn switch(ui: &mut Ui, document: &mut Document, chosen: &mut usize) {
 
 /// Shows what can be added; returns the chosen simulation.
 fn added(ui: &mut Ui, document: &Document, chosen: usize) -> Option<TitledSimulation> {
-    ui.set_width(LIST[0]);
+    ui.set_width(LIST);
     let spec = document.specs().nth(chosen)?;
     let same = format!("The settings of {} again, to change some", LETTERS[chosen]);
     let mut added = ui.button(same).clicked().then(|| TitledSimulation { title: None, spec: spec.clone() });
     ui.separator();
     ui.weak("Another preset");
-    ScrollArea::vertical().max_height(LIST[1]).show(ui, |ui| {
+    scrolled_list(ui, |ui| {
         let presets = built_ins().iter().filter_map(|built_in| match &built_in.preset {
             Preset::Landscape(preset) => Some(preset),
             _ => None,

@@ -6,7 +6,7 @@ use valleyscope_engine::optimizer::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec,
 };
 use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, kept_name};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, states_other_settings};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 
@@ -16,7 +16,7 @@ use super::schedule::schedule;
 use super::slider::{Pins, SliderId};
 use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
-use crate::app::text_editor::{self, TextEditor, TextTab};
+use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
 use crate::app::theme;
 
 /// The button pressed on a card.
@@ -25,8 +25,6 @@ enum CardAction {
     AsText,
     Duplicate,
     Remove,
-    /// The rule was replaced; with a notice of the new settings.
-    RuleReplaced(String),
 }
 
 /// Shows all cards, and below them the menu that adds an optimizer.
@@ -46,7 +44,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
             .flat_map(|snapshot| &snapshot.ensembles)
             .find(|ensemble| ensemble.optimizer == optimizer.id)
             .map_or(0, |ensemble| ensemble.sample.diverged);
-        let id = optimizer.id;
+        let (id, before) = (optimizer.id, optimizer.rule);
         let last = optimizer.enabled && only_one_enabled;
         let usual_color = usual_colors[index];
         let card = Card { name, usual_color, run, room, removable: !only_one && !last, last_enabled: last, diverged };
@@ -54,6 +52,10 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
             pressed = Some((index, press));
         }
         editor(id, name).show(ui.ctx(), &mut optimizer.rule.rule);
+        if optimizer.rule != before {
+            let RatedRule { rule, learning_rate, .. } = optimizer.rule;
+            optimizer.name.take_if(|name| states_other_settings(name, &rule, Some(learning_rate)));
+        }
     }
     match pressed {
         Some((index, CardAction::Remove)) => {
@@ -62,10 +64,6 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
         }
         Some((index, CardAction::Duplicate)) => duplicate(spec, index),
         Some((index, CardAction::AsText)) => as_text(ui, spec, index, requests),
-        Some((index, CardAction::RuleReplaced(notice))) => {
-            on_rule_replaced(spec, index);
-            requests.actions.push(Action::Notify(notice));
-        }
         Some((index, CardAction::Explain)) => {
             let kind = spec.optimizers[index].rule.rule.kind();
             requests.actions.push(Action::ShowOptimizer(kind));
@@ -124,12 +122,11 @@ impl Card<'_> {
             }
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
             header.body_unindented(|ui| {
-                let body = ui.add_enabled_ui(optimizer.enabled, |ui| {
-                    let notice = replace_rule(ui, self.name, &mut optimizer.rule.rule);
+                ui.add_enabled_ui(optimizer.enabled, |ui| {
+                    choose_rule(ui, self.name, optimizer);
                     rule(ui, self.name, optimizer, self.run, pins);
-                    notice
                 });
-                pressed = self.footer(ui, optimizer).or(body.inner.map(CardAction::RuleReplaced));
+                pressed = self.footer(ui, optimizer);
             });
         });
         pressed
@@ -212,20 +209,17 @@ fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
 }
 
-/// Shows the choice of the rule; returns a notice if it was replaced.
-fn replace_rule(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) -> Option<String> {
-    let choice = ui.horizontal(|ui| {
+fn choose_rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec) {
+    let name = format!("{owner}: rule");
+    let choice =
+        RuleChoice { tab: TextTab::Simulation, optimizer: optimizer.id, name: &name, usual: RuleSpec::on_plane };
+    let rule = &mut optimizer.rule.rule;
+    ui.horizontal(|ui| {
         ui.label("Rule")
             .on_hover_text("The update rule. A new one keeps the settings that both have, and restarts the run.");
-        text_editor::replace_rule(ui, &format!("{owner}: rule"), rule, RuleSpec::on_plane)
+        choice.menu(ui, rule);
     });
-    choice.inner
-}
-
-/// Removes a name made from the old rule.
-fn on_rule_replaced(spec: &mut SimulationSpec, index: usize) {
-    let optimizer = &mut spec.optimizers[index];
-    optimizer.name = kept_name(optimizer.name.take());
+    choice.note(ui, rule);
 }
 
 /// Shows the learning rate of a rule with its schedule in a run of `run` steps, and the rule's hyperparameters in the

@@ -23,9 +23,19 @@ pub(crate) fn controls_set_by(settings: &[Setting], before: &SimulationSpec, aft
     set_by(settings, before, after).map(|control| control.name).collect()
 }
 
-/// Returns the sliders among those controls.
+/// Returns the sliders among those controls. Those of a number that is set for most optimizers are first.
 pub(crate) fn sliders_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<SliderId> {
-    set_by(settings, before, after).filter_map(|control| control.slider).collect()
+    let sliders: Vec<SliderId> = set_by(settings, before, after).filter_map(|control| control.slider).collect();
+    let count = |slider: &SliderId| match slider {
+        SliderId::Hyperparameter(_, key) => {
+            let is_same = |other: &&SliderId| matches!(other, SliderId::Hyperparameter(_, of) if of == key);
+            sliders.iter().filter(is_same).count()
+        }
+        _ => 1,
+    };
+    let mut sorted = sliders.clone();
+    sorted.sort_by_key(|slider| std::cmp::Reverse(count(slider)));
+    sorted
 }
 
 fn set_by(

@@ -9,11 +9,12 @@ use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticM
 
 use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
-use crate::app::branches::PALE;
+use crate::app::branches::pale_opacity;
 use crate::app::mark_menu::MarkedChanges;
 use crate::app::plot::{
     LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashed, dashes, line, point, readout,
 };
+use crate::app::theme::text_width;
 
 /// The width of curves, and of those of branches, in points.
 const WIDTH: f32 = 1.6;
@@ -93,7 +94,8 @@ impl Chart<'_> {
                 Some((mean, points().filter_map(|point| point.band).reduce(union)))
             })
             .collect();
-        if self.whole_range { whole_with_margin(&extents) } else { with_margin(&extents) }
+        let range = if self.whole_range { whole_with_margin(&extents) } else { with_margin(&extents) };
+        if self.scales[1] == AxisScale::Linear { self.metric.range(range) } else { range }
     }
 
     /// Draws the chart into all of the available space.
@@ -109,7 +111,11 @@ impl Chart<'_> {
         // A line's width, in places.
         let near = f64::from(WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
-        let named = ui.visuals().hyperlink_color;
+        let (named, opacity) = (ui.visuals().hyperlink_color, pale_opacity(ui.visuals()));
+        let small = TextStyle::Small.resolve(ui.style());
+        let labelled = self.marks.iter().filter_map(|mark| Some((mark.place, mark.label.as_deref()?)));
+        let labels: Vec<(f64, &str, f32)> =
+            labelled.map(|(place, label)| (place, label, text_width(ui, &small, label))).collect();
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
             for ChartMark { place, label, marked } in self.marks {
                 let color = if label.is_some() { named } else { mark.gamma_multiply(0.8) };
@@ -121,9 +127,9 @@ impl Chart<'_> {
                     point(plot, [*place, high], MarkerShape::Cross, 5.0, cursor, y);
                 }
             }
-            self.draw_pale(plot, y);
+            self.draw_pale(plot, y, opacity);
             self.draw(plot, y, near);
-            self.labels(plot, y[1], cursor);
+            self.labels(plot, &labels, y, cursor);
             if let Some(place) = self.cursor {
                 plot.vline(VLine::new("shown step", place).color(cursor).width(1.5).allow_hover(false));
             }
@@ -148,20 +154,42 @@ impl Chart<'_> {
         shown
     }
 
-    /// Writes the words of marks beside their lines, on the side with more room. Neighbours are in different lines.
-    fn labels(&self, plot: &mut PlotUi<'_>, top: f64, color: Color32) {
+    /// Writes the words of marks with their places and widths beside their lines, on the side with more room, at the top or at the bottom of the plot:
+    /// where the curves are further away. Neighbours are in different lines. Words without enough room are left out, as
+    /// the timeline has them, too.
+    fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(f64, &str, f32)], y: [f64; 2], color: Color32) {
         let middle = 0.5 * (self.x[0] + self.x[1]);
-        let labels = self.marks.iter().filter_map(|mark| Some((mark.place, mark.label.as_ref()?)));
-        for (index, (place, label)) in labels.enumerate() {
+        let is_low = self.is_low_near(labels.iter().map(|(place, ..)| *place), y);
+        for (index, &(place, label, width)) in labels.iter().enumerate() {
+            let is_right = place > middle;
+            let ends = [place, if is_right { self.x[0] } else { self.x[1] }];
+            let [from, to] = ends.map(|end| plot.screen_from_plot(PlotPoint::new(end, y[0])).x);
+            if width > (to - from).abs() {
+                continue;
+            }
             let lines = "\n".repeat(index % 3);
-            let (anchor, words) = match place > middle {
-                true => (Align2::RIGHT_TOP, format!("{lines}{label} ")),
-                false => (Align2::LEFT_TOP, format!("{lines} {label}")),
+            let words = if is_right { format!("{label} ") } else { format!(" {label}") };
+            let (words, height) = match is_low {
+                true => (format!("{lines}{words}"), y[1]),
+                false => (format!("{words}{lines}"), y[0]),
+            };
+            let anchor = match [is_right, is_low] {
+                [true, true] => Align2::RIGHT_TOP,
+                [false, true] => Align2::LEFT_TOP,
+                [true, false] => Align2::RIGHT_BOTTOM,
+                [false, false] => Align2::LEFT_BOTTOM,
             };
             let text = RichText::new(words).text_style(TextStyle::Small);
-            let text = Text::new("mark", PlotPoint::new(place, top), text).anchor(anchor).color(color);
+            let text = Text::new("mark", PlotPoint::new(place, height), text).anchor(anchor).color(color);
             plot.text(text.allow_hover(false));
         }
+    }
+
+    /// Returns whether the curves are in the lower half of the plot near these places.
+    fn is_low_near(&self, places: impl Iterator<Item = f64>, [low, high]: [f64; 2]) -> bool {
+        let heights = places.flat_map(|at| self.series.iter().filter_map(move |series| nearest(series.curve, at)));
+        let heights: Vec<f64> = heights.map(|[_, height]| height.clamp(low, high)).collect();
+        heights.iter().sum::<f64>() <= 0.5 * (low + high) * heights.len() as f64
     }
 
     /// Draws the curves; one within `near` of another is dashed there.
@@ -209,9 +237,9 @@ impl Chart<'_> {
     }
 
     /// Draws the curves of the branches.
-    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2]) {
+    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
         for ChartSeries { name, color, curve, .. } in self.pale.iter().flat_map(|pale| &pale.series) {
-            let color = color.gamma_multiply(PALE);
+            let color = color.gamma_multiply(opacity);
             for run in &curve.runs {
                 let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
                 line(plot, name, &places, PALE_WIDTH, color, y);
@@ -256,7 +284,8 @@ impl Chart<'_> {
                 if series.iter().any(reaches) {
                     ui.weak(*label);
                     ui.end_row();
-                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(PALE);
+                    let opacity = pale_opacity(ui.visuals());
+                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(opacity);
                     series.iter().for_each(|series| self.tooltip_row(ui, series, pale(series), step));
                 }
             }

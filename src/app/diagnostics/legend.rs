@@ -1,8 +1,6 @@
 //! The legend of the plots, with the optimizers that diverged.
 
-use egui::{
-    Rect, Response, RichText, Sense, Shape, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2,
-};
+use egui::{Rect, Response, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
 use valleyscope_experiments::view::Dash;
 use valleyscope_experiments::view::ticks::grouped;
 
@@ -11,7 +9,7 @@ use crate::app::branch_list::pale;
 use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::landscape::ChosenColor;
 use crate::app::landscape::marker::{draw_marker, marker_of, rgb_of};
-use crate::app::plot::dash_lengths;
+use crate::app::plot::dash_sample;
 use crate::app::{Document, Live};
 
 /// The width of a line sample with its marker, in points.
@@ -21,9 +19,9 @@ const GAP: f32 = 5.0;
 /// Shows an entry for each shown ensemble, whose colour a right click chooses; a line breaks only between entries.
 pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut Document, live: &Live) {
     let mut chosen = None;
+    let row_height = std::mem::take(&mut ui.spacing_mut().interact_size.y);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
-        ui.spacing_mut().interact_size.y = 0.0;
         let shown = || history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
         for (index, ensemble) in shown().enumerate() {
             let is_same =
@@ -40,14 +38,8 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
         if history.is_side_by_side() {
             for (title, dash) in document.titles().iter().zip(Dash::SIDE_BY_SIDE) {
                 key(ui, title, |ui, line| {
-                    let stroke = Stroke::new(1.6, ui.visuals().text_color());
-                    let [dashes, gaps] = dash_lengths(dash, stroke.width);
                     let ends = [line.left_center(), line.right_center()];
-                    if dashes.is_empty() {
-                        ui.painter().line_segment(ends, stroke);
-                    } else {
-                        ui.painter().extend(Shape::dashed_line_with_offset(&ends, stroke, &dashes, &gaps, 0.0));
-                    }
+                    dash_sample(ui.painter(), ends, dash, Stroke::new(1.6, ui.visuals().text_color()));
                 });
             }
         }
@@ -55,6 +47,7 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
             pale_entry(ui, &pale.label);
         }
     });
+    ui.spacing_mut().interact_size.y = row_height;
     if let Some(chosen) = chosen {
         chosen.apply(document);
     }

@@ -18,8 +18,8 @@ fn ticks(viewport: &Viewport) -> [Ticks; 2] {
     let [left, bottom] = viewport.xy_from_px([0.0, height]);
     let [right, top] = viewport.xy_from_px([width, 0.0]);
     [
-        Ticks::linear(left, right, (width / SPACING_X) as usize),
-        Ticks::linear(bottom, top, (height / SPACING_Y) as usize),
+        Ticks::at_least_two([left, right], f64::from(width), f64::from(SPACING_X)),
+        Ticks::at_least_two([bottom, top], f64::from(height), f64::from(SPACING_Y)),
     ]
 }
 

@@ -26,6 +26,9 @@ const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
 const TEXT: Color32 = Color32::from_gray(240);
+/// The ground of texts on the canvas, and the colour of less important ones: 4.5 to 1 also where the canvas is yellow.
+pub(super) const SHADE: Color32 = Color32::from_black_alpha(190);
+pub(super) const WEAK_TEXT: Color32 = Color32::from_gray(205);
 const WARNING: Color32 = Color32::from_rgb(255, 170, 120);
 
 struct Row {
@@ -122,7 +125,7 @@ struct Note {
 fn notes(document: &Document, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
     let note = |(branch, session): (&Branch, &SessionView)| {
         let label = branch.label(&live.marks, &document.spec);
-        let drawn = elided(&label, &width_of, [most; 2]);
+        let drawn = elided(&branch.short_label(&live.marks, &document.spec), &width_of, [most; 2]);
         Note { id: branch.id, drawn, losses: mean_losses(document, live, session), label }
     };
     live.pale().map(note).collect()
@@ -231,12 +234,12 @@ impl Legend {
             return None;
         }
         let painter = ui.painter().with_clip_rect(canvas);
-        painter.rect_filled(self.area, 5.0, Color32::from_black_alpha(165));
+        painter.rect_filled(self.area, 5.0, SHADE);
         let inner = self.area.shrink2(vec2(ROW_MARGIN, PADDING - 2.0));
         let mut top = inner.top();
         if self.shows_values {
             let right = pos2(inner.right() - ROW_PADDING, top);
-            painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), Color32::from_gray(190));
+            painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), WEAK_TEXT);
             top += self.line;
         }
         let colors = [TEXT, WARNING, Color32::WHITE];
@@ -264,13 +267,7 @@ impl Note {
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, format!("Pale: {}", self.label)));
         let (left, middle) = (response.rect.left() + ROW_PADDING, response.rect.center().y);
         painter.circle_filled(pos2(left + 6.0, middle), 3.5, TEXT.gamma_multiply(PALE));
-        painter.text(
-            pos2(left + MARKER, middle),
-            Align2::LEFT_CENTER,
-            &self.drawn,
-            font.clone(),
-            Color32::from_gray(190),
-        );
+        painter.text(pos2(left + MARKER, middle), Align2::LEFT_CENTER, &self.drawn, font.clone(), WEAK_TEXT);
         response.on_hover_text(format!("{}\nMean loss: {}", self.label, self.losses));
     }
 }
@@ -350,9 +347,12 @@ pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows
             let rows = rows_side_by_side(document, live).into_iter();
             for mut row in rows.filter(|row| row.shown || which == Rows::All) {
                 let width_of = |text: &str| text_width(ui, &font, text);
-                row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * most));
-                let names_and_value = width_of(&row.drawn_name) + GAP + width_of(&row.value).max(reserved);
-                let size = vec2(MARKER + names_and_value + 2.0 * ROW_PADDING, line);
+                let value = width_of(&row.value).max(reserved);
+                let around = MARKER + GAP + 2.0 * ROW_PADDING;
+                let room = (most - value - around).max(0.0);
+                row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| (share * most).min(room)));
+                // With no room for both, the value covers the end of the name.
+                let size = vec2((around + width_of(&row.drawn_name) + value).min(most), line);
                 let (_, response) = ui.allocate_exact_size(size, Sense::click());
                 chosen = row.show(ui.painter(), response, &row.value, &font, colors, live).or(chosen.take());
             }

@@ -4,6 +4,8 @@ use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, pos2, vec2};
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_experiments::view::ticks::significant;
 
+use super::legend::{SHADE, WEAK_TEXT};
+
 /// The landscape's values at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readout {
@@ -57,7 +59,7 @@ pub(super) fn draw(
     font: &FontId,
     (taken, particles): (&[Rect], &[Pos2]),
 ) {
-    let (name_color, value_color) = (Color32::from_gray(180), Color32::from_gray(245));
+    let (name_color, value_color) = (WEAK_TEXT, Color32::from_gray(245));
     let line = (font.size * 1.35).round();
     // As wide as the widest number, so that the box keeps its size while the pointer moves.
     let widest = painter.layout_no_wrap("−8.8888×10⁻⁸⁸".to_owned(), font.clone(), value_color).size().x;
@@ -84,7 +86,7 @@ pub(super) fn draw(
     let Some(area) = places.clone().find(|place| away(place) && clear(place)).or_else(|| places.find(away)) else {
         return;
     };
-    painter.rect_filled(area, 5.0, Color32::from_black_alpha(165));
+    painter.rect_filled(area, 5.0, SHADE);
     let mut left = area.left() + PADDING;
     for (index, cells) in readout.cells().iter().enumerate() {
         for (row, (name, value)) in cells.iter().enumerate() {

@@ -29,7 +29,7 @@ impl LandscapeTab {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
             Panel::top("lesson").frame(frame).show(ui, |ui| lesson::strip(ui, step, lesson, requests));
         }
-        self.animated.window(ui.ctx(), &self.editor.draft.document.spec, &self.live);
+        self.animated.window(ui.ctx(), &self.editor.draft.document, &self.live);
         if layout.is_presenting() {
             return self.draw_presentation(ui, layout, requests);
         }
@@ -93,6 +93,8 @@ impl LandscapeTab {
         let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
         let right = SidePanel { name, edge, usual: 0.28 * width, range, frame: None };
         right.show_collapsible(ui, &mut layout.sizes, &mut shown, |ui, sizes| {
+            // In a low window, the parts may need more than the panel has.
+            ui.shrink_clip_rect(ui.max_rect().expand(4.0));
             if let Some(step) = &staged {
                 let height = ui.available_height();
                 let (name, edge, range) = ("lesson stage", Edge::Top, LEAST_STAGE..=(0.7 * height).max(LEAST_STAGE));

@@ -174,9 +174,11 @@ impl LandscapeEditor {
 
     /// Makes a draft of this preset that replaces the saved state when it is saved.
     pub(super) fn document_draft(&self, preset: LandscapePreset) -> PresetDraft {
+        let saved = &self.saved_state().preset;
+        let has_changes = !saved.changes.is_empty() || saved.beside.iter().any(|beside| !beside.changes.is_empty());
         PresetDraft {
             lesson_step: self.lesson_step(),
-            drops_changes: !self.saved_state().preset.changes.is_empty(),
+            drops_changes: has_changes,
             drops_settings: self.differs_from_step(),
             ..self.preset_draft(Preset::Landscape(preset))
         }
@@ -239,11 +241,15 @@ impl LandscapeEditor {
     /// [`go_to_step`]: LandscapeEditor::go_to_step
     pub(super) fn edit_lesson(&mut self, edit: impl FnOnce(&mut LessonDraft) -> usize) -> Result<(), SettingError> {
         let mut draft = self.draft.clone();
+        let had_beside = draft.lesson.has_beside();
         draft.document.spec = draft.lesson.under(&draft.document.spec);
         let step = edit(&mut draft.lesson);
         let shown = if draft.lesson.steps.is_empty() { Ok(()) } else { draft.go_to(step) };
         if shown.is_err() {
             draft.lesson_step = step;
+        }
+        if had_beside && !draft.lesson.has_beside() {
+            draft.document.beside.clear();
         }
         self.change(|editor| editor.draft = draft);
         shown

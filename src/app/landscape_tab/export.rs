@@ -58,9 +58,12 @@ impl LandscapeTab {
     /// Returns what a figure shows.
     pub(super) fn figure_subject(&self) -> Option<FigureSubject> {
         let snapshot = self.live.snapshot.as_ref()?;
-        let preset = LandscapePreset { view: Some(self.view()), ..self.editor.present_preset() };
+        let LandscapePreset { title, description, .. } = self.named();
+        let present = self.editor.present_preset();
+        let preset = LandscapePreset { title, description, view: Some(self.view()), ..present };
         let session = self.editor.session_preset(snapshot.record.as_ref().clone(), self.live.records_beside());
-        let session = LandscapePreset { view: preset.view.clone(), ..session };
+        let (title, description) = (preset.title.clone(), preset.description.clone());
+        let session = LandscapePreset { title, description, view: preset.view.clone(), ..session };
         let PlotChoices { log, log_steps, band, whole_range, .. } = self.diagnostics.choices();
         let metrics = self.diagnostics.displayed(&preset.simulation.landscape);
         let plots = RunPlots { metrics, log, log_steps, band, whole_range };
@@ -70,7 +73,7 @@ impl LandscapeTab {
     /// Returns sessions as they are looked at now.
     fn picture_subject(&self, records: Vec<Record>) -> PictureSubject {
         PictureSubject {
-            title: self.editor.saved_state().preset.title.clone(),
+            title: self.named().title,
             records,
             titles: self.editor.draft.document.beside.iter().map(|beside| beside.title.clone()).collect(),
             view: self.editor.draft.document.view.clone(),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
 use valleyscope_engine::simulation::{ParticleId, Record};
-use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins, is_made_title};
 use valleyscope_experiments::view::ViewSettings;
 
 use super::animation::AnimationExport;
@@ -160,29 +160,27 @@ impl Tab for LandscapeTab {
         &self.editor
     }
 
+    fn unfinished_exports(&self) -> Vec<String> {
+        self.exports.unfinished().map(str::to_owned).chain(self.figure_export.unfinished()).collect()
+    }
+
     fn editor_mut(&mut self) -> &mut dyn AnyEditor {
         &mut self.editor
     }
 
     fn status(&self) -> EditorStatus {
-        let preset = &self.editor.saved_state().preset;
-        self.editor.status(&preset.title, &preset.description)
+        let saved = &self.editor.saved_state().preset;
+        match self.editor.is_dirty() {
+            true => {
+                let named = self.named();
+                self.editor.status(&named.title, &named.description)
+            }
+            false => self.editor.status(&saved.title, &saved.description),
+        }
     }
 
     fn to_save(&self) -> PresetDraft {
-        let mut preset = self.preset();
-        if self.editor.file().is_none() && self.editor.is_dirty() {
-            let mut before = self.editor.saved_state().preset.clone();
-            if preset.lesson_misfit().is_some() {
-                // It is saved without the lesson, with the settings of the present step, which are no change.
-                preset.simulation = self.editor.present_preset().simulation;
-                before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
-            }
-            let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
-            preset.title = titled.title().to_owned();
-            preset.description = titled.description().to_owned();
-        }
-        self.editor.document_draft(preset)
+        self.editor.document_draft(self.named())
     }
 
     /// Undoes or redoes. A restored lesson step starts its run as when it was first shown.
@@ -228,7 +226,7 @@ impl Tab for LandscapeTab {
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
-        self.animated.begin_frame(&self.editor.draft.document.spec);
+        self.animated.begin_frame(&self.editor.draft.document);
         if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
             requests
@@ -253,7 +251,7 @@ impl Tab for LandscapeTab {
 
     fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
-        self.animated.advance(ctx, &mut self.editor.draft.document.spec, &self.live);
+        self.animated.advance(ctx, &mut self.editor.draft.document, &self.live, self.player.is_held());
         self.begin_future();
         let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
         let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
@@ -368,6 +366,26 @@ impl LandscapeTab {
         if preset.view.as_ref() == Some(&self.editor.draft.document.view) {
             preset.view = Some(self.view());
         }
+        preset
+    }
+
+    /// Returns the landscape as a preset with its present title: after a change of its settings, title and description are
+    /// made from them, unless the user has given the title of the preset's own file.
+    fn named(&self) -> LandscapePreset {
+        let mut preset = self.preset();
+        let is_own = self.editor.file().is_some() && !is_made_title(&preset.title);
+        if is_own || !self.editor.is_dirty() {
+            return preset;
+        }
+        let mut before = self.editor.saved_state().preset.clone();
+        if preset.lesson_misfit().is_some() {
+            // It is saved without the lesson, with the settings of the present step, which are no change.
+            preset.simulation = self.editor.present_preset().simulation;
+            before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+        }
+        let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
+        titled.title().clone_into(&mut preset.title);
+        titled.description().clone_into(&mut preset.description);
         preset
     }
 

@@ -1,7 +1,7 @@
 //! Undo while an earlier step of the run is shown.
 //!
-//! Looking back shows the settings of an earlier step, which is no change of the document. So undo knows only the
-//! settings at the last step of the run.
+//! Looking back shows the settings of an earlier step, which is no change of the document. So the undo
+//! history holds only the settings at the last step of the run.
 
 use egui::Context;
 use valleyscope_engine::simulation::{Record, SimulationSpec};
@@ -50,7 +50,7 @@ impl LandscapeTab {
             if let Some(latest) = latest {
                 draft.document.set_specs(latest);
             }
-            self.animated.undo_state(&mut draft.document.spec);
+            self.animated.undo_state(&mut draft.document);
         });
     }
 

@@ -37,7 +37,7 @@ impl LandscapeTab {
             Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
                 match &staged {
                     Some(step) if has_plots => {
-                        let height = LessonStage::share(step) * ui.available_height();
+                        let height = LessonStage::presented_height(ui, step, &document.spec, ui.available_height());
                         let panel = Panel::top("presented stage").resizable(false).exact_size(height);
                         panel.show(ui, |ui| self.stage.ui(ui, step, &document.spec, true));
                     }

@@ -39,7 +39,7 @@ pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>,
     );
     heading(ui, "Optimizers");
     show_fault(ui, about("optimizers"));
-    optimizers(ui, spec, requests);
+    optimizers(ui, spec);
 }
 
 fn show_fault(ui: &mut Ui, fault: Option<&SpecError>) {

@@ -1,4 +1,6 @@
-//! The running sweep, its diagram, and earlier diagrams.
+//! The running sweep, its diagram, and the kept diagrams.
+
+mod recall;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,21 +12,21 @@ use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, SweepJob, SweepSpe
 use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
+use self::recall::Recall;
+use super::kept::{Library, LibraryEvent};
 use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::result::{RawExport, RawPlan, SweepResult};
 use crate::sweep_pool::{Pool, Progress, Sweep};
 
 /// The longest time that a frame spends on storing arrived pixels.
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);
-/// The largest number of earlier diagrams.
-const MOST_KEPT: usize = 6;
-/// The computing time from which an unfinished diagram is kept.
+/// The computing time from which an unfinished diagram is always kept.
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
 /// The longest wait for a diagram's first picture. Then the finest available one is shown, so that pictures follow a
 /// drag even where each is expensive.
 const FIRST_PICTURE_WAIT: Duration = Duration::from_millis(100);
 
-/// The present diagram and earlier ones.
+/// The present diagram and the kept ones.
 pub(super) struct DiagramStore {
     pool: Pool,
     context: Context,
@@ -35,24 +37,38 @@ pub(super) struct DiagramStore {
     pending: Option<TitledDiagram>,
     /// The number of changes of the shown diagram.
     version: u64,
-    /// The earlier diagrams, the newest first.
-    pub kept: Vec<TitledDiagram>,
+    recall: Option<Recall>,
+    /// The kept diagrams; the present one is among them once it is worth keeping.
+    pub library: Library,
+    /// The computing time from which an unfinished diagram is kept.
+    worth_keeping: Duration,
 }
 
 impl DiagramStore {
-    pub(super) fn new(context: Context, preset: Arc<SweepPreset>) -> DiagramStore {
+    /// Begins with a sweep of which nothing is computed, and with the diagrams that are kept in a folder.
+    /// An unfinished one that took `worth_asking` is kept, too.
+    pub(super) fn new(
+        context: Context,
+        preset: Arc<SweepPreset>,
+        folder: Option<PathBuf>,
+        worth_asking: Duration,
+    ) -> DiagramStore {
         // One core is left for the window and the landscape.
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1));
         let sweep = preset.sweep.clone();
+        let library = Library::open(folder, context.clone());
+        let number = library.last_number() + 1;
         DiagramStore {
             pool: Pool::new(threads).expect("threads can be started"),
             context,
             running: None,
-            numbers: 0,
-            present: TitledDiagram::empty(0, preset, sweep),
+            numbers: number,
+            present: TitledDiagram::empty(number, preset, sweep),
             pending: None,
             version: 0,
-            kept: Vec::new(),
+            recall: None,
+            library,
+            worth_keeping: worth_asking.min(WORTH_KEEPING),
         }
     }
 
@@ -73,8 +89,28 @@ impl DiagramStore {
         self.running.as_ref().map(Sweep::progress).or(self.newest().progress)
     }
 
-    /// Adds finished pixels.
-    pub(super) fn poll(&mut self) {
+    /// Returns whether the results of the newest diagram are being read.
+    pub(super) fn is_recalling(&self) -> bool {
+        self.recall.is_some()
+    }
+
+    /// Adds finished pixels and results that were read, and keeps the newest diagram. Returns failures to report, each
+    /// with a title.
+    pub(super) fn poll(&mut self) -> Vec<(&'static str, String)> {
+        let mut failures = Vec::new();
+        for event in self.library.poll() {
+            match event {
+                LibraryEvent::Loaded { number, diagram, precision } => self.loaded(number, diagram, precision),
+                LibraryEvent::NotLoaded { number } => self.not_loaded(number),
+                LibraryEvent::Failed { title, text } => failures.push((title, text)),
+            }
+        }
+        self.take_finished();
+        self.keep_newest();
+        failures
+    }
+
+    fn take_finished(&mut self) {
         let Some(sweep) = &self.running else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
         let is_shown = self.pending.is_none();
@@ -115,8 +151,10 @@ impl DiagramStore {
                 self.keep(unseen);
             }
             if !self.present.spec().is_alike_but_for_colors(sweep) {
-                let kept = self.kept.iter().position(|kept| kept.spec().is_alike_but_for_colors(sweep));
-                let next = kept.map(|index| self.kept.remove(index));
+                let next = match self.library.find(sweep) {
+                    Some(number) => self.recalled(number),
+                    None => None,
+                };
                 self.pending = Some(next.unwrap_or_else(|| {
                     let number = self.next_number();
                     TitledDiagram {
@@ -132,7 +170,9 @@ impl DiagramStore {
         if newest.diagram.has_first_picture() {
             self.show_newest();
         }
-        if !self.newest().diagram.is_complete() {
+        if let Some(recall) = &mut self.recall {
+            recall.then_runs = true;
+        } else if !self.newest().diagram.is_complete() {
             self.start();
         }
         Ok(())
@@ -180,7 +220,7 @@ impl DiagramStore {
         newest.worked += progress.elapsed;
     }
 
-    /// Stops computing and starts again; a diagram that took long to compute stays among the earlier ones.
+    /// Stops computing and starts again; a diagram that took long to compute stays among the kept ones.
     pub(super) fn discard(&mut self) {
         self.stop();
         let number = self.next_number();
@@ -194,14 +234,6 @@ impl DiagramStore {
     pub(super) fn open(&mut self, opened: SweepResult, preset: Arc<SweepPreset>) {
         let number = self.next_number();
         self.show(TitledDiagram::of_result(number, preset, opened));
-    }
-
-    /// Shows an earlier diagram, and keeps the present one.
-    pub(super) fn show_kept(&mut self, number: u64) {
-        if let Some(index) = self.kept.iter().position(|kept| kept.number == number) {
-            let kept = self.kept.remove(index);
-            self.show(kept);
-        }
     }
 
     /// Keeps the newest diagram as a lasting one once no drag continues.
@@ -231,7 +263,7 @@ impl DiagramStore {
         }
     }
 
-    /// Returns the diagrams whose results are in no file and took at least this long to compute, with that time; the
+    /// Returns the diagrams whose results are neither in a file nor kept on the disk and took at least this long to compute, with that time; the
     /// newest comes first.
     pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
         let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
@@ -239,22 +271,25 @@ impl DiagramStore {
         let time = |titled: &TitledDiagram| {
             titled.worked + if titled.number == newest.number { running } else { Duration::ZERO }
         };
-        let shown = self.pending.iter().chain([&self.present]).chain(&self.kept);
-        let unsaved = shown.filter(|titled| titled.is_unsaved()).map(|titled| (titled, time(titled)));
-        unsaved.filter(|(_, time)| *time >= worked).collect()
+        let kept = self.library.numbers().into_iter().rev().filter_map(|number| self.library.results(number));
+        let shown = self.pending.iter().chain([&self.present]).chain(kept);
+        let unsaved = shown.filter(|titled| titled.is_unsaved() && !self.library.is_safe(titled.number));
+        unsaved.map(|titled| (titled, time(titled))).filter(|(_, time)| *time >= worked).collect()
     }
 
     /// Records that a file with the results of a diagram was written.
     pub(super) fn exported(&mut self, exported: ExportedDiagram) {
-        let all = self.pending.iter_mut().chain([&mut self.present]).chain(&mut self.kept);
+        let kept = self.library.results_mut(exported.number);
+        let all = self.pending.iter_mut().chain([&mut self.present]).chain(kept);
         for titled in all.filter(|titled| titled.number == exported.number) {
             titled.exported = titled.exported.max(Some(exported.complete));
         }
     }
 
-    /// Returns the earlier diagram with this number.
-    pub(super) fn kept(&self, number: u64) -> Option<&TitledDiagram> {
-        self.kept.iter().find(|kept| kept.number == number)
+    /// Returns the diagram with this number, if its results are in memory.
+    pub(super) fn diagram(&self, number: u64) -> Option<&TitledDiagram> {
+        let shown = self.pending.iter().chain([&self.present]).find(|titled| titled.number == number);
+        shown.or_else(|| self.library.results(number))
     }
 
     /// Shows the pending diagram, even without a picture.
@@ -286,10 +321,41 @@ impl DiagramStore {
     }
 
     fn keep(&mut self, old: TitledDiagram) {
-        if !old.is_passing && (old.diagram.is_complete() || old.worked > WORTH_KEEPING) {
-            self.kept.retain(|kept| !kept.spec().is_alike_but_for_colors(old.spec()));
-            self.kept.insert(0, old);
-            self.kept.truncate(MOST_KEPT);
+        // A diagram whose results are still being read has nothing to keep.
+        if self.recall.take_if(|recall| recall.number == old.number).is_some() {
+            return;
+        }
+        if self.is_worth_keeping(&old, old.worked) {
+            self.library.keep(&old, old.worked, false);
+            self.library.put_back(old);
+        }
+    }
+
+    /// Returns whether a diagram that was computed for so long is complete, or would take some time to compute again.
+    fn is_worth_keeping(&self, titled: &TitledDiagram, worked: Duration) -> bool {
+        let is_begun = titled.diagram.complete() > 0;
+        let is_wanted = !titled.is_passing && !titled.is_removed;
+        is_wanted && is_begun && (titled.diagram.is_complete() || worked > self.worth_keeping)
+    }
+
+    /// Keeps the present state of the newest diagram, if it is worth it.
+    fn keep_newest(&mut self) {
+        let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
+        let newest = self.pending.as_ref().unwrap_or(&self.present);
+        let worked = newest.worked + running;
+        if self.recall.is_none() && self.is_worth_keeping(newest, worked) {
+            self.library.keep(newest, worked, self.running.is_some());
+        }
+    }
+}
+
+impl Drop for DiagramStore {
+    /// Keeps the computed pixels. The library's thread ends after it has written them.
+    fn drop(&mut self) {
+        self.stop();
+        let newest = self.pending.as_ref().unwrap_or(&self.present);
+        if self.recall.is_none() && self.is_worth_keeping(newest, newest.worked) {
+            self.library.keep_last(newest, newest.worked);
         }
     }
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use egui::ColorImage;
+use valleyscope_engine::sweep::Metric;
 
 use super::picture::MapLook;
 use super::titled_diagram::TitledDiagram;
 use crate::app::figure_layout::FigureLayout;
 use crate::app::live::Action;
-use crate::figure::{Figure, Format, Map};
-use crate::result::write_table;
+use crate::app::save_preset::file_stem;
+use crate::figure::{Compared, Figure, Format, Map};
+use crate::result::{SweepResult, write_table};
 
 /// The export formats of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +54,17 @@ pub(super) struct MapFigure {
     pub pairs: bool,
 }
 
-/// Makes an export of a diagram; returns the request to save or copy it, or to report why it was not made.
-pub(super) fn export(titled: &TitledDiagram, look: MapLook, kind: ExportKind, layout: MapFigure) -> Action {
-    let made = content(titled, look, kind, layout).and_then(|bytes| {
-        let suggested_name = format!("phase.{}", kind.extension());
+/// Makes an export of a diagram; figures show it beside others, where there are titled ones, which begin with it. Returns
+/// the request to save or copy it, or to report why it was not made.
+pub(super) fn export(
+    titled: &TitledDiagram,
+    beside: &[(TitledDiagram, String)],
+    look: MapLook,
+    kind: ExportKind,
+    layout: MapFigure,
+) -> Action {
+    let made = content(titled, beside, look, kind, layout).and_then(|bytes| {
+        let suggested_name = format!("{}.{}", file_stem(&titled.title()), kind.extension());
         Ok(match kind {
             ExportKind::Clipboard => Action::CopyImage(Arc::new(picture(&bytes)?)),
             ExportKind::Npz => Action::SaveDiagram { bytes, suggested_name, exported: titled.to_export() },
@@ -72,15 +81,23 @@ fn picture(png: &[u8]) -> Result<ColorImage, String> {
     Ok(ColorImage::from_rgba_unmultiplied([rgba.width() as usize, rgba.height() as usize], &rgba))
 }
 
-fn content(titled: &TitledDiagram, look: MapLook, kind: ExportKind, layout: MapFigure) -> Result<Vec<u8>, String> {
+fn content(
+    titled: &TitledDiagram,
+    beside: &[(TitledDiagram, String)],
+    look: MapLook,
+    kind: ExportKind,
+    layout: MapFigure,
+) -> Result<Vec<u8>, String> {
     let result = titled.result();
     let figure = |format: Format| {
         let result = titled.result_by(look.metric);
         let figure = match look.map {
+            map if beside.len() > 1 => compared(beside, map, look.metric),
             _ if layout.pairs => Figure::pairs(&[(&result, look.metric)]),
             Map::Winner { certainty } => Figure::winners(&result, look.metric, certainty),
             map => Figure::map(&result, look.metric, map),
         };
+        let figure = if look.letters { figure.with_letters() } else { figure };
         layout.figure_layout.file(&figure, format).map_err(|error| error.to_string())
     };
     match kind {
@@ -98,4 +115,12 @@ fn content(titled: &TitledDiagram, look: MapLook, kind: ExportKind, layout: MapF
         }
         ExportKind::Spec => Ok(result.preset().to_ron().into_bytes()),
     }
+}
+
+/// Returns the figure of the same map of several diagrams.
+fn compared(diagrams: &[(TitledDiagram, String)], map: Map, metric: Metric) -> Figure {
+    let results: Vec<SweepResult> = diagrams.iter().map(|(titled, _)| titled.result_by(metric)).collect();
+    let titles = diagrams.iter().map(|(_, title)| title.clone());
+    let compared = results.iter().zip(titles).map(|(result, title)| Compared { result, title, metric });
+    Figure::compared(&compared.collect::<Vec<_>>(), map)
 }

@@ -1,24 +1,18 @@
-//! Options of the map: its quantity, legend, exports, and the menu of earlier diagrams.
-
-use std::sync::Arc;
+//! Options of the map: its quantity, legend and exports.
 
 use egui::text::LayoutJob;
-use egui::{
-    Button, Color32, ComboBox, DragValue, Galley, Label, RichText, Sense, TextFormat, TextStyle, Ui, WidgetText,
-};
+use egui::{Button, Checkbox, Color32, ComboBox, DragValue, Label, RichText, Sense, TextFormat, TextStyle, Ui};
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
+use super::differences::differences;
 use super::export::ExportKind;
-use super::panel::{Hovered, PhasePanel};
+use super::panel::PhasePanel;
 use super::readout;
 use super::titled_diagram::TitledDiagram;
 use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::figure_layout::stays_open;
-use crate::app::live::Requests;
-use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
-
-/// The largest width of a line in the menu of earlier diagrams, in points.
-const MENU_LINE: f32 = 360.0;
+use crate::app::live::{Action, Requests};
+use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, settings_among};
 
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -36,35 +30,55 @@ impl PhasePanel {
         });
         ui.horizontal_wrapped(|ui| {
             self.export_menu(ui, requests);
-            self.diagrams_menu(ui);
+            self.letters_choice(ui);
+            self.differences_button(ui, requests);
         });
         self.raw.bar(ui, &self.diagrams);
         self.legend(ui);
     }
 
-    /// Shows the meaning of the colours. A right click on a winner's chooses its colour.
+    /// Shows the colours of all maps, each once. A right click on the colour of a winner of the present diagram chooses
+    /// another.
     fn legend(&mut self, ui: &mut Ui) {
-        let Some(color_key) = self.picture.color_key.as_ref().filter(|color_key| !color_key.legend.is_empty()) else {
+        let winners = self.picture.spec().filter(|_| matches!(self.look.map, Map::Winner { .. }));
+        let winner = |index: usize| winners.and_then(|spec| spec.optimizers.get(index)).map(|optimizer| optimizer.id);
+        let present = self.picture.color_key.iter().flat_map(|key| &key.legend);
+        let present = present.enumerate().map(|(index, swatch)| (swatch, winner(index)));
+        let beside = self.beside.iter().filter_map(|number| self.pictures_beside.get(number)?.color_key.as_ref());
+        let beside = beside.flat_map(|key| &key.legend).map(|swatch| (swatch, None));
+        let mut legend: Vec<(&Swatch, Option<u32>)> = Vec::new();
+        for (swatch, winner) in present.chain(beside) {
+            if legend.iter().all(|(known, _)| *known != swatch) {
+                legend.push((swatch, winner));
+            }
+        }
+        if legend.is_empty() {
             return;
-        };
-        let winners = match self.look.map {
-            Map::Winner { .. } => &self.diagrams.present.spec().optimizers[..],
-            _ => &[],
-        };
-        let sweep = &mut self.editor.draft.sweep;
+        }
+        // Notes stand behind the colours that they explain.
+        legend.sort_by_key(|(swatch, _)| swatch.color.is_none());
+        let optimizers = &mut self.editor.draft.sweep.optimizers;
         ui.horizontal_wrapped(|ui| {
-            for (index, swatch) in color_key.legend.iter().enumerate() {
+            for (swatch, winner) in legend {
                 let job = entry(ui, swatch);
                 let fits = ui.painter().layout_job(job.clone()).size().x < ui.max_rect().width();
                 let label = Label::new(job).sense(Sense::CLICK);
                 let response = ui.add(if fits { label.extend() } else { label });
-                let own = winners.get(index).and_then(|it| sweep.optimizers.iter_mut().find(|own| own.id == it.id));
+                let own = winner.and_then(|id| optimizers.iter_mut().find(|own| own.id == id));
                 if let (Some(own), Some(color)) = (own, swatch.color) {
                     let response = response.on_hover_text(COLOR_HINT);
                     own.color = color_menu(&response, &swatch.text, color, own.color.is_some()).unwrap_or(own.color);
                 }
             }
         });
+    }
+
+    fn letters_choice(&mut self, ui: &mut Ui) {
+        if matches!(self.look.map, Map::Winner { .. }) {
+            let help = "Draws borders around the winners' regions and a letter in each, in the window and in figures: for \
+                        readers who see colours differently, and for prints in grey.";
+            ui.checkbox(&mut self.look.letters, "Letters").on_hover_text(help);
+        }
     }
 
     /// Returns the metrics that the landscapes of the displayed diagram and of the controls have.
@@ -84,21 +98,31 @@ impl PhasePanel {
                 for map in maps(diagram) {
                     ui.selectable_value(&mut self.look.map, map, name_of(map, diagram, metric));
                 }
+                let is_margin = matches!(self.look.map, Map::Difference(..));
+                let help = "The signed difference of two optimizers' scores: positive where the first is better.";
+                if ui.selectable_label(is_margin, MARGIN).on_hover_text(help).clicked() && !is_margin {
+                    self.look.map = Map::Difference(0, 1);
+                }
             });
             shown.response.accessible_name("What the map shows");
         });
+        if let Map::Difference(one, other) = self.look.map {
+            let names = diagram.spec().shown_names();
+            self.look.map = margin_choice(ui, &names, [one, other]);
+        }
     }
 
     fn export_menu(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let mut asked = None;
         stays_open("Export").ui(ui, |ui| {
             self.layout.figure_layout.ui(ui);
-            let pairs = ui.checkbox(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
-            if pairs.changed() {
-                // Maps side by side need a page's width, unless another was chosen.
-                let [usual, other] = if self.layout.pairs { [PAGE_MM, COLUMN_MM] } else { [COLUMN_MM, PAGE_MM] };
-                let width = &mut self.layout.figure_layout.options.width_mm;
-                *width = if *width == other { usual } else { *width };
+            let count = self.compared().len();
+            if count > 1 {
+                ui.weak(format!("Figures show the {count} diagrams side by side."));
+            }
+            let pairs = Checkbox::new(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
+            if ui.add_enabled(count == 0, pairs).changed() {
+                self.fit_figure_width(self.layout.pairs);
             }
             ui.separator();
             for (kind, label) in ExportKind::ALL {
@@ -119,40 +143,22 @@ impl PhasePanel {
         }
     }
 
-    /// Shows the menu of earlier diagrams, to compare with or to restore.
-    fn diagrams_menu(&mut self, ui: &mut Ui) {
-        let help = "Earlier diagrams, to compare side by side.";
-        let has_some = !self.diagrams.kept.is_empty();
-        let mut back = None;
-        ui.add_enabled_ui(has_some, |ui| {
-            stays_open("Compare").ui(ui, |ui| {
-                if ui.radio(self.beside.is_none(), "Only this diagram").clicked() {
-                    self.beside = None;
-                }
-                for kept in &self.diagrams.kept {
-                    let [rows, columns] = kept.diagram.spec().shape();
-                    let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
-                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.preset.title);
-                    let difference = difference_in_short(kept, &self.diagrams.present);
-                    let beside = wrapped(ui, format!("Beside: {label}{difference}"));
-                    ui.horizontal(|ui| {
-                        if ui.radio(self.beside == Some(kept.number), WidgetText::from(beside)).clicked() {
-                            self.beside = Some(kept.number);
-                        }
-                        let again = Button::new("Show").small();
-                        let again = ui.add(again).on_hover_text("Replace the present diagram, which is kept");
-                        if again.accessible_name(format!("Show {label}{difference}")).clicked() {
-                            back = Some(kept.number);
-                            ui.close();
-                        }
-                    });
-                }
-            });
-        })
-        .response
-        .on_hover_text(help);
-        if let Some(number) = back {
-            self.show_kept(number);
+    /// Gives figures a page's width for maps side by side, or else a column's, unless another was chosen.
+    pub(super) fn fit_figure_width(&mut self, is_wide: bool) {
+        let [usual, other] = if is_wide { [PAGE_MM, COLUMN_MM] } else { [COLUMN_MM, PAGE_MM] };
+        let width = &mut self.layout.figure_layout.options.width_mm;
+        *width = if *width == other { usual } else { *width };
+    }
+
+    /// Shows the button that lists the differences between the diagrams side by side.
+    fn differences_button(&self, ui: &mut Ui, requests: &mut Requests) {
+        let button = ui.add_enabled(!self.beside.is_empty(), Button::new("Differences"));
+        let button = button.on_hover_text("List the settings in which the diagrams side by side differ");
+        let button = button.on_disabled_hover_text("Choose a kept diagram to compare with first.");
+        if button.clicked() {
+            let compared = self.compared();
+            let table = differences(&compared.iter().map(|(titled, _)| *titled).collect::<Vec<_>>());
+            requests.actions.push(Action::ShowDifferences(Box::new(table)));
         }
     }
 
@@ -171,14 +177,15 @@ impl PhasePanel {
             }
             ui.add_space(4.0);
         }
-        let beside = self.beside.and_then(|number| self.diagrams.kept(number));
-        let (diagram, pixel) = match (self.hovered, beside) {
-            (Some(Hovered { pixel, is_beside: true }), Some(beside)) => {
-                ui.label(RichText::new(title_against(beside, &self.diagrams.present)).small().weak());
+        let beside = self.hovered.and_then(|hovered| Some((hovered.pixel, self.diagrams.diagram(hovered.beside?)?)));
+        let (diagram, pixel) = match beside {
+            Some((pixel, beside)) => {
+                let title = title_among(beside, &[&self.diagrams.present]);
+                ui.label(RichText::new(title).small().weak());
                 (&beside.diagram, Some(pixel))
             }
-            (hovered, _) => {
-                let pixel = hovered.filter(|hovered| !hovered.is_beside).map(|hovered| hovered.pixel);
+            None => {
+                let pixel = self.hovered.filter(|hovered| hovered.beside.is_none()).map(|hovered| hovered.pixel);
                 (&self.diagrams.present.diagram, pixel.or(self.chosen))
             }
         };
@@ -197,7 +204,7 @@ impl PhasePanel {
     fn pixel_choice(&mut self, ui: &mut Ui, shape: [usize; 2]) {
         ui.horizontal_wrapped(|ui| {
             // The pixel of the readout below: the one under the pointer, or the chosen one.
-            let hovered = self.hovered.filter(|hovered| !hovered.is_beside).map(|hovered| hovered.pixel);
+            let hovered = self.hovered.filter(|hovered| hovered.beside.is_none()).map(|hovered| hovered.pixel);
             let mut chosen = hovered.or(self.chosen).unwrap_or([0; 2]);
             let mut changed = false;
             let sides = [("Pixel: row", "Row of the pixel"), ("column", "Column of the pixel")];
@@ -216,32 +223,26 @@ impl PhasePanel {
     }
 }
 
-/// Lays out a menu entry in as many lines as it needs.
-fn wrapped(ui: &Ui, text: String) -> Arc<Galley> {
-    let format = TextFormat::simple(TextStyle::Button.resolve(ui.style()), Color32::PLACEHOLDER);
-    let mut job = LayoutJob::single_section(text, format);
-    job.wrap.max_width = MENU_LINE;
-    ui.painter().layout_job(job)
-}
-
-/// Lists the differences between two diagrams, followed after a colon by other changes of the preset; empty without
-/// any.
-fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
-    // Maps are drawn by the displayed metric, whatever they were computed for.
-    let from = |other: &SweepSpec| {
-        let other = SweepSpec { metric: this.spec().metric, ..other.clone() };
-        difference(this.spec(), &other)
-    };
-    let mut all = from(other.spec());
-    if this.precision != other.precision {
-        all.insert(0, this.precision.name().to_owned());
+/// Shows the choice of two optimizers whose scores are subtracted; returns the map.
+fn margin_choice(ui: &mut Ui, names: &[String], [one, other]: [usize; 2]) -> Map {
+    let mut chosen = [one, other];
+    for (place, (word, name)) in [("of", "Optimizer ahead"), ("over", "Optimizer behind")].into_iter().enumerate() {
+        ui.horizontal(|ui| {
+            ui.label(word);
+            let combo = ComboBox::from_id_salt(name).selected_text(&names[chosen[place]]).truncate();
+            let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+                for (index, name) in names.iter().enumerate() {
+                    ui.selectable_value(&mut chosen[place], index, name);
+                }
+            });
+            shown.response.accessible_name(name);
+        });
     }
-    for changed in from(&this.preset.sweep) {
-        if !all.contains(&changed) {
-            all.push(changed);
-        }
+    match chosen {
+        // One that is chosen in the place of the other changes places with it.
+        [same, again] if same == again => Map::Difference(other, one),
+        [one, other] => Map::Difference(one, other),
     }
-    if all.is_empty() { String::new() } else { format!(": {}", in_short(&all)) }
 }
 
 /// Formats the first of several differences, and the number of others.
@@ -253,9 +254,16 @@ pub(super) fn in_short(all: &[String]) -> String {
     }
 }
 
-/// Returns the title of a diagram that is compared with another.
-pub(super) fn title_against(this: &TitledDiagram, other: &TitledDiagram) -> String {
-    format!("{}{}", this.preset.title, difference_in_short(this, other))
+/// Returns the title of a diagram that is compared with others, and what else tells them apart.
+pub(super) fn title_among(this: &TitledDiagram, others: &[&TitledDiagram]) -> String {
+    let sweeps: Vec<&SweepSpec> = others.iter().map(|other| &**other.spec()).collect();
+    let mut settings = settings_among(this.spec(), &sweeps);
+    if others.iter().any(|other| other.precision != this.precision) {
+        settings.insert(0, this.precision.name().to_owned());
+    }
+    let title = this.title();
+    settings.retain(|words| !title.contains(words));
+    if settings.is_empty() { title } else { format!("{title}: {}", in_short(&settings)) }
 }
 
 /// Lays out a colour and its name as one text, so that a narrow panel breaks the line between entries.
@@ -269,14 +277,16 @@ fn entry(ui: &Ui, swatch: &Swatch) -> LayoutJob {
     job
 }
 
-/// Returns all maps of a diagram.
+/// The name of the maps of the differences between two optimizers.
+const MARGIN: &str = "Margin between two optimizers";
+
+/// Returns all maps of a diagram except those of differences.
 fn maps(diagram: &Diagram) -> Vec<Map> {
     let count = diagram.spec().optimizers.len();
     let mut maps = vec![Map::Winner { certainty: true }, Map::Winner { certainty: false }];
     maps.extend((0..count).map(Map::Score));
     maps.extend((0..count).map(Map::BestRate));
     maps.extend((0..count).map(Map::Spread));
-    maps.extend((0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other))));
     maps
 }
 

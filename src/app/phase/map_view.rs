@@ -1,24 +1,35 @@
 //! The map itself: picture, axes, marker, and pointer actions.
 
+use std::sync::Arc;
+
 use egui::accesskit::Role;
+use egui::epaint::TextShape;
+use egui::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{
-    Align2, Color32, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke, TextStyle, Ui,
-    WidgetInfo, pos2, vec2,
+    Align2, Color32, CursorIcon, EventFilter, FontId, Galley, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke,
+    TextStyle, Ui, WidgetInfo, pos2, vec2,
 };
 use valleyscope_engine::sweep::Diagram;
 
 use super::axes::MapSide;
-use super::picture::{ColorKey, MapPicture};
-use crate::figure::axis_label;
+use super::picture::{ColorKey, LetteredRegions, MapPicture};
+use crate::app::theme;
+use crate::figure::{axis_label, ink};
 
-/// The space for the labels of the rows, at the left, in points.
+/// The smallest space for the labels of the rows, at the left, in points.
 const LEFT: f32 = 64.0;
 const BOTTOM: f32 = 44.0;
 /// The distance from the map to the labels below it, in points.
 const LABELS_BELOW: f32 = 6.0;
 const TOP: f32 = 8.0;
-/// The space for the colour bar and its labels, at the right, in points.
+/// The smallest space for the colour bar and its labels, at the right, in points.
 const RIGHT: f32 = 84.0;
+/// The distances of the colour bar from the map, of its labels from the map, and of the rows' labels from the map.
+const BAR: f32 = 12.0;
+const BAR_LABELS: f32 = 31.0;
+const ROW_LABELS: f32 = 7.0;
+/// The distance between an upright name of an axis and its labels, and the edge of the view.
+const NAME_GAP: f32 = 5.0;
 /// The space at the right without a colour bar, in points.
 const NO_BAR: f32 = 16.0;
 
@@ -33,8 +44,7 @@ pub(super) struct MapView<'a> {
     pub name: &'a str,
     pub diagram: &'a Diagram,
     pub picture: &'a MapPicture,
-    /// Leaves space for a colour bar if true.
-    pub bar: bool,
+    pub margins: Margins,
     /// True if the map is not of the settings under the controls, and drawn faded.
     pub is_stale: bool,
 }
@@ -53,11 +63,47 @@ pub(super) struct MapResponse {
     pub dragged: Option<[f64; 2]>,
 }
 
-/// Returns the area of the picture of a map that is drawn into an area, with or without a colour bar.
-pub(super) fn inside(ui: &Ui, area: Rect, bar: bool) -> Rect {
-    let right = if bar { RIGHT } else { NO_BAR };
+/// The spaces beside a map, for its labels and its colour bar, in points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Margins {
+    left: f32,
+    right: f32,
+}
+
+impl Margins {
+    /// Returns the spaces that a map of this height needs.
+    pub(super) fn of(ui: &Ui, diagram: &Diagram, picture: &MapPicture, height: f32) -> Margins {
+        let small = TextStyle::Small.resolve(ui.style());
+        let widest = |labels: &mut dyn Iterator<Item = String>| {
+            labels.map(|label| theme::text_width(ui, &small, &label)).fold(0.0, f32::max)
+        };
+        let ticks = MapSide(&diagram.spec().rows).ticks(row_labels(height));
+        let labels = widest(&mut ticks.into_iter().map(|(_, label)| label));
+        let left = LEFT.max(ROW_LABELS + labels + 2.0 * NAME_GAP + ui.text_style_height(&TextStyle::Body));
+        let scale = picture.color_key.as_ref().and_then(|color_key| color_key.scale.as_ref());
+        let right = scale.map_or(NO_BAR, |scale| {
+            let marks = scale.marks(row_labels(height)).0;
+            let labels = widest(&mut marks.into_iter().map(|mark| mark.label));
+            RIGHT.max(BAR_LABELS + labels + 2.0 * NAME_GAP + ui.text_style_height(&TextStyle::Small))
+        });
+        Margins { left, right }
+    }
+
+    /// Returns spaces that are enough for both.
+    pub(super) fn max(self, other: Margins) -> Margins {
+        Margins { left: self.left.max(other.left), right: self.right.max(other.right) }
+    }
+}
+
+/// Returns about how many labels the rows have in a height.
+fn row_labels(height: f32) -> usize {
+    (height / 40.0) as usize
+}
+
+/// Returns the area of the picture of a map that is drawn into an area.
+pub(super) fn inside(ui: &Ui, area: Rect, margins: Margins) -> Rect {
     let bottom = name_below(ui) + ui.text_style_height(&TextStyle::Body) + 2.0;
-    Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, bottom.max(BOTTOM)))
+    Rect::from_min_max(area.min + vec2(margins.left, TOP), area.max - vec2(margins.right, bottom.max(BOTTOM)))
 }
 
 /// Returns the distance from the map to the name of the axis below it, which is below the labels.
@@ -76,7 +122,7 @@ pub(super) fn show(
     let sides = [MapSide(&spec.rows), MapSide(&spec.columns)];
     let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
     let color_key = view.picture.color_key.as_ref();
-    let frame = inside(ui, outer, view.bar);
+    let frame = inside(ui, outer, view.margins);
     if frame.width() < 40.0 || frame.height() < 40.0 {
         return MapResponse::default();
     }
@@ -89,13 +135,16 @@ pub(super) fn show(
         let tint = Color32::WHITE.gamma_multiply(egui::lerp(FAINT..=1.0, strength));
         painter.image(texture.id(), frame, whole, tint);
     }
+    if let Some(regions) = color_key.and_then(|color_key| color_key.regions.as_ref()) {
+        draw_regions(ui, &painter.with_clip_rect(frame), frame, spec.shape(), regions);
+    }
     let focused = response.has_focus();
     let line = if focused { ui.visuals().hyperlink_color } else { ui.visuals().text_color() };
     let width = if focused { 2.0 } else { 1.0 };
     painter.rect_stroke(frame, 0.0, Stroke::new(width, line), egui::StrokeKind::Outside);
-    draw_axes(ui, &painter, frame, view.diagram);
+    draw_axes(ui, &painter, outer, frame, view.diagram);
     if let Some(color_key) = color_key {
-        draw_bar(ui, &painter, frame, color_key);
+        draw_bar(ui, &painter, outer, frame, color_key);
     }
     if let Some(chosen) = chosen {
         draw_chosen(&painter, frame, spec.shape(), chosen);
@@ -186,7 +235,25 @@ fn draw_chosen(painter: &egui::Painter, frame: Rect, shape: [usize; 2], [row, co
     painter.rect_stroke(cell.expand(2.0), 0.0, Stroke::new(1.0, Color32::WHITE), egui::StrokeKind::Outside);
 }
 
-fn draw_axes(ui: &Ui, painter: &egui::Painter, frame: Rect, diagram: &Diagram) {
+/// Draws the borders of regions, and a letter in each that has room for it.
+fn draw_regions(ui: &Ui, painter: &egui::Painter, frame: Rect, shape: [usize; 2], lettered: &LetteredRegions) {
+    let [height, width] = shape.map(|count| count as f64);
+    let at = |[column, row]: [f64; 2]| place(frame, [row / height, column / width]);
+    for ends in &lettered.regions.borders {
+        painter.line_segment(ends.map(at), Stroke::new(1.5, Color32::BLACK));
+    }
+    let font = TextStyle::Body.resolve(ui.style());
+    let cell = (f64::from(frame.width()) / width).min(f64::from(frame.height()) / height);
+    for (letter, behind) in lettered.regions.letters.iter().zip(&lettered.behind) {
+        if 2.0 * letter.reach * cell >= f64::from(font.size) {
+            let [red, green, blue] = ink(*behind);
+            let (text, color) = (&lettered.letters[letter.winner], Color32::from_rgb(red, green, blue));
+            painter.text(at(letter.at), Align2::CENTER_CENTER, text, font.clone(), color);
+        }
+    }
+}
+
+fn draw_axes(ui: &Ui, painter: &egui::Painter, outer: Rect, frame: Rect, diagram: &Diagram) {
     let spec = diagram.spec();
     let (small, body) = (TextStyle::Small.resolve(ui.style()), TextStyle::Body.resolve(ui.style()));
     let (line, text) = (ui.visuals().widgets.noninteractive.fg_stroke.color, ui.visuals().text_color());
@@ -196,22 +263,37 @@ fn draw_axes(ui: &Ui, painter: &egui::Painter, frame: Rect, diagram: &Diagram) {
         painter.line_segment([pos2(x, frame.bottom()), pos2(x, frame.bottom() + 4.0)], stroke);
         painter.text(pos2(x, frame.bottom() + LABELS_BELOW), Align2::CENTER_TOP, label, small.clone(), text);
     }
-    for (position, label) in MapSide(&spec.rows).ticks((frame.height() / 40.0) as usize) {
+    for (position, label) in MapSide(&spec.rows).ticks(row_labels(frame.height())) {
         let y = frame.bottom() - frame.height() * position as f32;
         painter.line_segment([pos2(frame.left() - 4.0, y), pos2(frame.left(), y)], stroke);
-        painter.text(pos2(frame.left() - 7.0, y), Align2::RIGHT_CENTER, label, small.clone(), text);
+        painter.text(pos2(frame.left() - ROW_LABELS, y), Align2::RIGHT_CENTER, label, small.clone(), text);
     }
-    let below = pos2(frame.center().x, frame.bottom() + name_below(ui));
-    painter.text(below, Align2::CENTER_TOP, axis_label(spec, &spec.columns), body.clone(), text);
-    let galley = painter.layout_no_wrap(axis_label(spec, &spec.rows), body, text);
-    let left = pos2(frame.left() - LEFT + 2.0, frame.center().y + galley.size().x / 2.0);
-    painter.add(egui::epaint::TextShape::new(left, galley, text).with_angle(-std::f32::consts::FRAC_PI_2));
+    let below = one_line(ui, axis_label(spec, &spec.columns), &body, outer.width());
+    let left = (frame.center().x - below.size().x / 2.0).clamp(outer.left(), outer.right() - below.size().x);
+    painter.galley(pos2(left, frame.bottom() + name_below(ui)), below, text);
+    let beside = one_line(ui, axis_label(spec, &spec.rows), &body, outer.height());
+    painter.add(upright(beside, outer.left() + NAME_GAP, frame, outer, text));
+}
+
+/// Lays out a text in one line, shortened where it is longer than `most`.
+fn one_line(ui: &Ui, text: String, font: &FontId, most: f32) -> Arc<Galley> {
+    let mut job = LayoutJob::single_section(text, TextFormat::simple(font.clone(), Color32::PLACEHOLDER));
+    job.wrap = TextWrapping::truncate_at_width(most);
+    ui.painter().layout_job(job)
+}
+
+/// Places a text from below upwards: its left side at `x`, its middle beside that of the map, all of it in the view.
+fn upright(galley: Arc<Galley>, x: f32, frame: Rect, outer: Rect, color: Color32) -> TextShape {
+    let length = galley.size().x;
+    let bottom =
+        (frame.center().y + length / 2.0).clamp(outer.top() + length, outer.bottom().max(outer.top() + length));
+    TextShape::new(pos2(x, bottom), galley, color).with_angle(-std::f32::consts::FRAC_PI_2)
 }
 
 /// Draws the colour bar beside the map.
-fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, color_key: &ColorKey) {
+fn draw_bar(ui: &Ui, painter: &egui::Painter, outer: Rect, frame: Rect, color_key: &ColorKey) {
     let Some(scale) = &color_key.scale else { return };
-    let bar = Rect::from_min_size(pos2(frame.right() + 12.0, frame.top()), vec2(14.0, frame.height()));
+    let bar = Rect::from_min_size(pos2(frame.right() + BAR, frame.top()), vec2(14.0, frame.height()));
     let mut mesh = egui::Mesh::default();
     const PARTS: u32 = 128;
     for part in 0..=PARTS {
@@ -228,16 +310,14 @@ fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, color_key: &ColorKey)
     }
     painter.add(mesh);
     let (font, color) = (TextStyle::Small.resolve(ui.style()), ui.visuals().text_color());
-    let (marks, note) = scale.marks((frame.height() / 40.0) as usize);
+    let (marks, note) = scale.marks(row_labels(frame.height()));
     let title = note.map_or(color_key.label.clone(), |note| format!("{} ({note})", color_key.label));
-    let galley = painter.layout_no_wrap(title, font.clone(), color);
-    let right = pos2(frame.right() + RIGHT - 4.0 - galley.size().y, frame.center().y + galley.size().x / 2.0);
-    let title = egui::epaint::TextShape::new(right, galley, color);
-    painter.add(title.with_angle(-std::f32::consts::FRAC_PI_2));
+    let title = one_line(ui, title, &font, outer.height());
+    painter.add(upright(title.clone(), outer.right() - NAME_GAP - title.size().y, frame, outer, color));
     for mark in marks {
         let y = bar.bottom() - bar.height() * mark.position as f32;
         painter.line_segment([pos2(bar.right(), y), pos2(bar.right() + 3.0, y)], Stroke::new(1.0, color));
-        painter.text(pos2(bar.right() + 5.0, y), Align2::LEFT_CENTER, mark.label, font.clone(), color);
+        painter.text(pos2(frame.right() + BAR_LABELS, y), Align2::LEFT_CENTER, mark.label, font.clone(), color);
     }
 }
 

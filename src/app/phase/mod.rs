@@ -5,7 +5,9 @@ mod axes;
 mod axis_controls;
 mod controls;
 mod diagram_store;
+mod differences;
 mod export;
+mod kept;
 mod map_options;
 mod map_view;
 mod maps;
@@ -16,6 +18,8 @@ mod pixel_landscape;
 mod raw;
 mod readout;
 mod run_bar;
+mod score_table;
+mod strip;
 mod tab;
 mod titled_diagram;
 

@@ -5,7 +5,7 @@ use egui::{Button, CollapsingHeader, Color32, TextFormat, TextStyle, Ui};
 use valleyscope_engine::optimizer::{HyperparameterKind, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::LearningRate;
-use valleyscope_engine::simulation::{distinct_name, kept_name};
+use valleyscope_engine::simulation::{distinct_name, states_other_settings};
 use valleyscope_engine::spacing::Spacing;
 use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
@@ -13,19 +13,19 @@ use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 use super::axis_controls::{count, unswept_note};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
-use crate::app::live::{Action, Requests};
-use crate::app::text_editor::{self, TextEditor, TextTab};
+use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
 
 const COLOR_HELP: &str = "Colour in the map and the plots. Changing it needs no new computation.";
 
 /// Shows the optimizers, each with its rule and learning rates, and a menu that adds one.
-pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
+pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let (mut removed, mut replaced) = (None, None);
     let can_remove = spec.optimizers.len() > 2;
     let steps = spec.steps.get() as u64;
     let colors = sweep_colors(&spec.optimizers);
     let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb()));
     let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
+    let before: Vec<RuleSpec> = spec.optimizers.iter().map(|optimizer| optimizer.rule).collect();
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
         let title = title(ui, optimizer.label(), colors[index]);
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
@@ -34,14 +34,15 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
                 let name = form::owned(&label, "colour");
                 color_swatch(ui, &mut optimizer.color, usual_colors[index], COLOR_HELP, &name);
             });
+            let (name, usual) = (form::owned(&label, "rule"), RuleSpec::on_plane);
+            let choice = RuleChoice { tab: TextTab::Sweep, optimizer: optimizer.id, name: &name, usual };
             let help = "The update rule. A new one keeps the settings that both have.";
             form::line(ui, "Rule", help, |ui| {
-                let name = form::owned(&label, "rule");
-                if let Some(notice) = text_editor::replace_rule(ui, &name, &mut optimizer.rule, RuleSpec::on_plane) {
-                    requests.actions.push(Action::Notify(notice));
+                if choice.menu(ui, &mut optimizer.rule) {
                     replaced = Some(index);
                 }
             });
+            choice.note(ui, &mut optimizer.rule);
             rule(ui, &label, optimizer);
             if optimizer.rule.kind().typed().is_some()
                 && form::small_button(ui, true, "Edit text", &form::owned(&label, "text"), "The rule as text")
@@ -57,9 +58,12 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Reque
             }
         });
     }
-    for optimizer in &mut spec.optimizers {
+    for (optimizer, before) in spec.optimizers.iter_mut().zip(before) {
         let label = optimizer.label().to_owned();
         editor(optimizer.id, &label).show(ui.ctx(), &mut optimizer.rule);
+        if optimizer.rule != before {
+            optimizer.name.take_if(|name| states_other_settings(name, &optimizer.rule, None));
+        }
     }
     if let Some(index) = replaced {
         on_rule_replaced(spec, index);
@@ -119,11 +123,10 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
     id
 }
 
-/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, and a name made
-/// from the old rule.
+/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, and gives it a
+/// distinct name.
 fn on_rule_replaced(spec: &mut SweepSpec, index: usize) {
-    let optimizer = &mut spec.optimizers[index];
-    optimizer.name = kept_name(optimizer.name.take());
+    let optimizer = &spec.optimizers[index];
     let (id, rule) = (optimizer.id, optimizer.rule);
     for axis in [&mut spec.rows, &mut spec.columns] {
         if let Quantity::Of(hyperparameter, ids) = &mut axis.of

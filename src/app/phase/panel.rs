@@ -1,7 +1,9 @@
 //! The phase diagram's panel: its state, and its parts on the screen.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui};
 use valleyscope_engine::simulation::SimulationSpec;
@@ -15,6 +17,7 @@ use super::diagram_store::DiagramStore;
 use super::export::{self, ExportKind, MapFigure};
 use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
+use super::strip::StripState;
 use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::app::editor::{Draft, Editor, PresetDraft};
 use crate::app::live::Requests;
@@ -32,9 +35,12 @@ pub struct PhasePanel {
     pub(super) follow_changes: bool,
     pub(super) look: MapLook,
     pub(super) picture: MapPicture,
-    /// The number of the kept diagram that is shown beside the present one.
-    pub(super) beside: Option<u64>,
-    pub(super) picture_beside: MapPicture,
+    /// The numbers of the kept diagrams that are shown beside the present one.
+    pub(super) beside: Vec<u64>,
+    pub(super) pictures_beside: BTreeMap<u64, MapPicture>,
+    pub(super) strip: StripState,
+    /// The computing time from which dropping a diagram needs a question.
+    pub(super) worth_asking: Duration,
     pub(super) hovered: Option<Hovered>,
     pub(super) chosen: Option<[usize; 2]>,
     /// The sweep of the displayed diagram, to which the choices above apply.
@@ -69,23 +75,26 @@ impl Draft for SweepPreset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hovered {
     pub pixel: [usize; 2],
-    /// True if it belongs to the diagram beside the present one.
-    pub is_beside: bool,
+    /// The number of the diagram beside the present one to which it belongs; none for the present one.
+    pub beside: Option<u64>,
 }
 
 impl PhasePanel {
-    pub fn new(context: Context, preset: SweepPreset) -> Self {
+    /// Makes the panel of a preset, with the diagrams that are kept in a folder.
+    pub fn new(context: Context, preset: SweepPreset, kept: Option<PathBuf>, worth_asking: Duration) -> Self {
         let clean = Arc::new(preset.clone());
-        let diagrams = DiagramStore::new(context, Arc::clone(&clean));
+        let diagrams = DiagramStore::new(context, Arc::clone(&clean), kept, worth_asking);
         PhasePanel {
             looked_at: Arc::clone(diagrams.present.spec()),
             diagrams,
             follow_changes: true,
-            look: MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric },
+            look: MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, letters: false },
             editor: Editor::new(preset, clean, None),
             picture: MapPicture::default(),
-            beside: None,
-            picture_beside: MapPicture::default(),
+            beside: Vec::new(),
+            pictures_beside: BTreeMap::new(),
+            strip: StripState::default(),
+            worth_asking,
             hovered: None,
             chosen: None,
             exports: PendingExports::default(),
@@ -109,7 +118,7 @@ impl PhasePanel {
     }
 
     pub(super) fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
-        self.look = MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric };
+        self.look = MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, ..self.look };
         self.chosen = None;
         self.editor.open(preset.clone(), Arc::new(preset), file);
     }
@@ -127,27 +136,32 @@ impl PhasePanel {
         self.diagrams.open(result, self.clean());
     }
 
-    /// Starts an export of a diagram, with the present look.
+    /// Starts an export of a diagram, with the present look. Figures also show the diagrams beside the present one.
     pub(super) fn export(&mut self, ctx: &Context, titled: TitledDiagram, kind: ExportKind) {
         let (look, layout) = (self.look, self.layout);
-        self.exports.begin(ctx, move || export::export(&titled, look, kind, layout));
+        let beside: Vec<(TitledDiagram, String)> = match titled.number == self.diagrams.present.number {
+            true => self.compared().into_iter().map(|(diagram, title)| (diagram.clone(), title)).collect(),
+            false => Vec::new(),
+        };
+        self.exports.begin(ctx, move || export::export(&titled, &beside, look, kind, layout));
     }
 
     /// Shows a kept diagram in place of the present one.
     pub(super) fn show_kept(&mut self, number: u64) {
+        let Some(kept) = self.diagrams.library.get(number) else { return };
+        let (sweep, of) = ((*kept.spec).clone(), Arc::clone(&kept.record.preset));
         self.diagrams.show_kept(number);
-        let present = &self.diagrams.present;
-        let preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.preset).clone() };
-        if present.preset == *self.editor.saved_state() {
+        let preset = SweepPreset { sweep, ..(*of).clone() };
+        if of == *self.editor.saved_state() {
             self.editor.draft = preset;
         } else {
             // The file is that of another preset.
-            self.editor.replace(preset, Arc::clone(&present.preset), None);
+            self.editor.replace(preset, of, None);
         }
         self.look.map = Map::Winner { certainty: true };
         self.look_at_present();
         self.chosen = None;
-        self.beside = self.beside.filter(|beside| *beside != number);
+        self.beside.retain(|beside| *beside != number);
     }
 
     /// Returns the preset under the controls.
@@ -229,6 +243,9 @@ impl PhasePanel {
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
+        if !window.is_presenting() {
+            self.strip(ui, &mut window.sizes);
+        }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, simulation, requests);
@@ -247,6 +264,8 @@ impl PhasePanel {
             self.diagrams.sync(dragging);
         } else if self.follow_changes {
             self.run(dragging);
+        } else if !dragging {
+            self.diagrams.recall_alike(&self.editor.draft.sweep);
         }
     }
 

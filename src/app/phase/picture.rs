@@ -8,13 +8,15 @@ use egui::{ColorImage, Context, TextureHandle, TextureOptions};
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use crate::app::theme;
-use crate::figure::{Map, MapImage, Scale, Swatch};
+use crate::figure::{Letters, Map, MapColors, MapImage, Regions, Scale, Swatch, shared_colors};
 
 /// The displayed map of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MapLook {
     pub map: Map,
     pub metric: Metric,
+    /// Whether winners have letters, and their regions borders.
+    pub letters: bool,
 }
 
 /// The explanation of the colours.
@@ -23,6 +25,34 @@ pub(super) struct ColorKey {
     pub legend: Vec<Swatch>,
     /// The label of the scale.
     pub label: String,
+    /// The optimizers that the map shows.
+    pub subject: Option<String>,
+    pub regions: Option<LetteredRegions>,
+}
+
+/// The borders of regions, and the letters in them.
+pub(super) struct LetteredRegions {
+    pub regions: Regions,
+    /// The letter of each optimizer.
+    pub letters: Vec<String>,
+    /// The colour behind each of the regions' letters.
+    pub behind: Vec<[u8; 3]>,
+}
+
+/// A diagram of several that are shown together, and its version.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub number: u64,
+    pub version: u64,
+    pub diagram: &'a Diagram,
+}
+
+/// The state that a texture shows: the look, the numbers and versions of all diagrams, and the colour of unknown cells.
+#[derive(PartialEq)]
+struct Wanted {
+    look: MapLook,
+    together: Vec<[u64; 2]>,
+    unknown: [u8; 3],
 }
 
 /// The texture of a map, renewed when the diagram or the look has changed.
@@ -32,8 +62,8 @@ pub(super) struct MapPicture {
     /// The sweep that the texture shows.
     spec: Option<Arc<SweepSpec>>,
     pub color_key: Option<ColorKey>,
-    /// The look, the version and the colour of unknown cells of the newest texture, which may still be in progress.
-    wanted: Option<(MapLook, u64, [u8; 3])>,
+    /// The state that the newest texture shows, which may still be in progress.
+    wanted: Option<Wanted>,
     coming: Option<Receiver<(MapImage, ColorKey, Arc<SweepSpec>)>>,
     asked: Option<Instant>,
 }
@@ -53,13 +83,9 @@ impl MapPicture {
         self.spec.as_ref()
     }
 
-    /// Returns whether the map has a colour bar.
-    pub(super) fn has_bar(&self) -> bool {
-        self.color_key.as_ref().is_some_and(|color_key| color_key.scale.is_some())
-    }
-
-    /// Takes a finished picture, and requests another where it is outdated.
-    pub(super) fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: MapLook) {
+    /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is outdated.
+    /// The look is that of the first diagram.
+    pub(super) fn update(&mut self, ctx: &Context, together: &[Shown<'_>], index: usize, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
                 Ok((image, color_key, spec)) => {
@@ -71,32 +97,32 @@ impl MapPicture {
                 Err(TryRecvError::Disconnected) => self.coming = None,
             }
         }
-        let unknown = theme::not_computed(ctx.theme());
-        let same_look = self.wanted.is_some_and(|(wanted, _, color)| (wanted, color) == (look, unknown));
-        if self.wanted == Some((look, version, unknown)) {
+        let versions = together.iter().map(|shown| [shown.number, shown.version]).collect();
+        let wanted = Wanted { look, together: versions, unknown: theme::not_computed(ctx.theme()) };
+        if self.wanted.as_ref() == Some(&wanted) {
             return;
         }
-        let between = LEAST_INTERVAL + PER_CELL * u32::try_from(diagram.cell_count()).unwrap_or(u32::MAX);
+        let same_look = self.wanted.as_ref().is_some_and(|before| {
+            (before.look, before.unknown, before.together.len()) == (look, wanted.unknown, together.len())
+        });
+        let cells: usize = together.iter().map(|shown| shown.diagram.cell_count()).sum();
+        let between = LEAST_INTERVAL + PER_CELL * u32::try_from(cells).unwrap_or(u32::MAX);
         if let Some(asked) = self.asked.filter(|_| same_look)
             && let Some(wait) = between.checked_sub(asked.elapsed())
         {
             ctx.request_repaint_after(wait);
             return;
         }
-        self.wanted = Some((look, version, unknown));
+        let unknown = wanted.unknown;
+        self.wanted = Some(wanted);
         self.asked = Some(Instant::now());
         let (sender, receiver) = channel();
-        let (diagram, ctx) = (diagram.clone(), ctx.clone());
+        let (diagrams, ctx): (Vec<Diagram>, _) =
+            (together.iter().map(|shown| shown.diagram.clone()).collect(), ctx.clone());
         std::thread::spawn(move || {
-            let filled = diagram.filled();
-            let color_key = ColorKey {
-                scale: look.map.scale(&filled, look.metric),
-                legend: look.map.legend_with(&filled, look.metric, unknown),
-                label: look.map.quantity(&diagram.spec().landscape, look.metric),
-            };
-            let image = look.map.image_with(&filled, look.metric, unknown);
+            let (image, color_key) = draw(&diagrams, index, look, unknown);
             // The panel may be gone.
-            let _ = sender.send((image, color_key, Arc::clone(diagram.spec())));
+            let _ = sender.send((image, color_key, Arc::clone(diagrams[index].spec())));
             ctx.request_repaint();
         });
         self.coming = Some(receiver);
@@ -109,6 +135,28 @@ impl MapPicture {
             None => self.texture = Some(ctx.load_texture("phase diagram", image, TextureOptions::NEAREST)),
         }
     }
+}
+
+/// Draws the map of one of several diagrams, in the colours and with the letters that they share.
+fn draw(diagrams: &[Diagram], index: usize, look: MapLook, unknown: [u8; 3]) -> (MapImage, ColorKey) {
+    let filled: Vec<Diagram> = diagrams.iter().map(Diagram::filled).collect();
+    let specs: Vec<&SweepSpec> = diagrams.iter().map(|diagram| &**diagram.spec()).collect();
+    let (diagram, metric) = (&filled[index], look.metric);
+    let map = look.map.carried_over(specs[0], diagram);
+    let scale = map.shared_scale(&filled.iter().collect::<Vec<_>>(), metric);
+    let colors = MapColors { winners: shared_colors(&specs).swap_remove(index), scale, unknown };
+    let image = map.image_with(diagram, metric, &colors);
+    let mut legend = map.legend_with(diagram, metric, &colors);
+    let regions = (look.letters && matches!(map, Map::Winner { .. })).then(|| {
+        let letters = Letters::of(specs.iter().flat_map(|spec| spec.shown_names()));
+        letters.explain(&mut legend);
+        let regions = Regions::of(&map.winners(diagram, metric), image.width);
+        let behind = regions.letters.iter().map(|letter| image.cell(letter.at[1] as usize, letter.at[0] as usize));
+        let behind = behind.collect();
+        LetteredRegions { behind, letters: letters.of_names(&specs[index].shown_names()), regions }
+    });
+    let label = map.quantity(&diagram.spec().landscape, metric);
+    (image, ColorKey { scale: colors.scale, legend, label, subject: map.subject(diagram), regions })
 }
 
 /// Converts an image to at most `most` pixels a side; some rows and columns of a larger one are left out.

@@ -1,15 +1,14 @@
 //! The results of one pixel: scores, certainty, and the curve over learning rates.
 
-use std::sync::Arc;
-
-use egui::text::{LayoutJob, TextWrapping};
-use egui::{Color32, Galley, Grid, RichText, ScrollArea, TextFormat, TextStyle, Ui, vec2};
+use egui::{Color32, Label, RichText, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
-use valleyscope_engine::sweep::{Average, Cell, Diagram, Metric};
+use valleyscope_engine::quantity::Replicates;
+use valleyscope_engine::sweep::{Average, Cell, Diagram, Gap, Metric};
 use valleyscope_experiments::view::range::{across, union};
-use valleyscope_experiments::view::ticks::{beyond, fixed, significant};
+use valleyscope_experiments::view::ticks::{fixed, significant};
 use valleyscope_experiments::view::{AxisScale, sweep_colors};
 
+use super::score_table;
 use crate::app::landscape::marker::line_color;
 use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::figure::axis_label;
@@ -32,7 +31,7 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
     };
     winner(ui, diagram, cell, metric);
     ui.add_space(4.0);
-    scores(ui, diagram, pixel, cell, metric);
+    score_table::show(ui, diagram, pixel, cell, metric);
     ui.add_space(6.0);
     curve(ui, diagram, pixel, cell, metric);
 }
@@ -55,11 +54,18 @@ fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
         Some(certainty) => format!("{name} wins, {} sure", percent(certainty)),
         None => format!("{name} wins; too few replicates to say how surely"),
     };
-    ui.label(RichText::new(text).strong());
+    ui.add(Label::new(RichText::new(text).strong()).wrap());
     if let Some((rival, _)) = comparison.rival() {
         let gap = comparison.gaps[rival];
-        let lead = format!("held-out lead over {}: {} ± {}", names[rival], number(gap.value), number(gap.error));
-        ui.label(RichText::new(lead).weak()).on_hover_text(held_out_explanation(cell.replicates));
+        let lead = format!(
+            "Where half of the replicates choose η and the other half compare, it leads {} by {} ± {}.{}",
+            names[rival],
+            number(gap.value),
+            number(gap.error),
+            more_replicates(&gap, cell.replicates)
+        );
+        let lead = ui.add(Label::new(RichText::new(lead).weak()).wrap());
+        lead.on_hover_text(held_out_explanation(cell.replicates));
     }
     let all = diagram.spec().replicates.get();
     if cell.replicates < all {
@@ -69,6 +75,23 @@ fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
 
 /// The certainty below which a winner is as likely as not to be another.
 const UNDECIDED: f64 = 0.5;
+
+/// Estimates how many replicates would decide, in a sentence after the lead; empty where it is decided.
+fn more_replicates(gap: &Gap, replicates: usize) -> String {
+    let errors = gap.value / gap.error;
+    if !errors.is_finite() || errors >= ENOUGH_ERRORS {
+        return String::new();
+    }
+    // The error falls with the root of the number of replicates.
+    let needed = replicates as f64 * (ENOUGH_ERRORS / errors).powi(2);
+    if errors <= 0.0 || needed > Replicates::MAX as f64 {
+        return " More replicates may turn it round.".to_owned();
+    }
+    format!(" If the lead is real, about {} replicates would make it 95 % sure.", significant(needed, 2))
+}
+
+/// The number of standard errors above which a lead over one rival is about 95 % sure.
+const ENOUGH_ERRORS: f64 = 1.7;
 
 /// Explains how the held-out lead is estimated, and why it may be smaller than the scores' difference.
 fn held_out_explanation(replicates: usize) -> String {
@@ -86,72 +109,8 @@ fn percent(certainty: f64) -> String {
     if certainty > 0.999 { "over 99.9 %".to_owned() } else { format!("{:.1} %", 100.0 * certainty) }
 }
 
-fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    let room = ui.available_width() - NUMBERS as f32 * (BETWEEN + text_width(ui, USUAL_NUMBER));
-    let width = room.max(text_width(ui, SHORTEST_NAME));
-    // In a narrow panel names are shortened, and the table is scrolled.
-    let area = ScrollArea::horizontal().id_salt("scores");
-    area.show(ui, |ui| score_table(ui, diagram, pixel, cell, metric, width));
-}
-
-/// The number of number columns in the table of scores, and the space between columns in points.
-const NUMBERS: usize = 4;
-const BETWEEN: f32 = 8.0;
-/// A number of the usual width in the table, and a name that always has room with its mark.
-const USUAL_NUMBER: &str = "−0.8888";
-const SHORTEST_NAME: &str = "■ FOCUS, γ";
-
-fn text_width(ui: &Ui, text: &str) -> f32 {
-    one_line(ui, text, f32::INFINITY).size().x
-}
-
-/// Lays out a text in one line, shortened where it is wider than `width`.
-fn one_line(ui: &Ui, text: &str, width: f32) -> Arc<Galley> {
-    let format = TextFormat::simple(TextStyle::Body.resolve(ui.style()), ui.visuals().text_color());
-    let mut job = LayoutJob::single_section(text.to_owned(), format);
-    job.wrap = TextWrapping::truncate_at_width(width);
-    ui.painter().layout_job(job)
-}
-
-fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, width: f32) {
-    let colors = sweep_colors(&diagram.spec().optimizers);
-    Grid::new("scores").num_columns(1 + NUMBERS).spacing([BETWEEN, 3.0]).striped(true).show(ui, |ui| {
-        for heading in ["", "score", "± error", "best η", "diverged"] {
-            ui.label(RichText::new(heading).small().weak());
-        }
-        ui.end_row();
-        let names = diagram.spec().shown_names();
-        for (index, name) in names.iter().enumerate() {
-            let score = cell.score(index, metric);
-            let error = cell.score_deviation(index, metric) / ((cell.replicates.max(2) - 1) as f64).sqrt();
-            let [red, green, blue] = colors[index];
-            ui.horizontal(|ui| {
-                let mark = ui.label(RichText::new("■").color(Color32::from_rgb(red, green, blue)));
-                let room = width - mark.rect.width() - ui.spacing().item_spacing.x;
-                // The pointer shows a shortened name in full.
-                ui.label(one_line(ui, name, room));
-            });
-            ui.label(number(score.value));
-            ui.label(number(error));
-            let rate = |rate| diagram.learning_rate(pixel, index, rate);
-            let best = if score.value.is_finite() { rate(score.best_rate) } else { f64::NAN };
-            let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
-            let label = ui.label(format!("{beyond}{}", number(best)));
-            if !beyond.is_empty() {
-                label.on_hover_text("At the end of the tried learning rates: a better one may be outside.");
-            }
-            let runs = cell.averages[index].len() * cell.replicates;
-            ui.label(match cell.diverged[index] {
-                0 => "–".to_owned(),
-                diverged => format!("{diverged}/{runs}"),
-            });
-            ui.end_row();
-        }
-    });
-}
-
 /// Formats a number with three digits, in the width of a column.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value.is_nan() {
         "–".to_owned()
     } else if value.is_infinite() {

@@ -81,7 +81,7 @@ impl PhasePanel {
             }
         }
         let cancel = ui.add_enabled(is_begun || self.diagrams.is_running(), Button::new("Cancel"));
-        let help = "Stop and start over. A diagram that took long to compute stays among the earlier ones.";
+        let help = "Stop and start over. A diagram that took long to compute stays among the kept ones.";
         if cancel.on_hover_text(help).clicked() {
             self.diagrams.discard();
         }
@@ -104,6 +104,7 @@ impl PhasePanel {
         let diagram = &self.diagrams.newest().diagram;
         let (complete, all) = (diagram.complete(), diagram.cell_count());
         let (state, detail) = match self.diagrams.progress() {
+            _ if self.diagrams.is_recalling() => ("", "reading the kept diagram".to_owned()),
             Some(progress) if self.diagrams.is_running() => ("", rate_and_time_left(&progress)),
             Some(progress) if diagram.is_complete() => (", complete", steps_and_time(&progress)),
             _ if diagram.is_complete() => (", complete", String::new()),

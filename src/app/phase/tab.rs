@@ -9,14 +9,15 @@ use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 
 use super::export::ExportKind;
+use super::kept::Limits;
 use super::panel::PhasePanel;
 use super::run_bar::time;
 use super::titled_diagram::TitledDiagram;
 use crate::app::editor::{AnyEditor, Editor, EditorStatus, HistoryStep, PresetDraft};
-use crate::app::live::Requests;
+use crate::app::live::{Action, Requests};
 use crate::app::opened::OpenedContent;
 use crate::app::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset};
-use crate::figure::as_changed;
+use crate::figure::{as_changed, is_made_title};
 
 /// The settings under the controls, to restore in the next session.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,6 +27,12 @@ pub(super) struct SweepMemory {
     /// The preset as last opened or saved.
     clean: String,
     file: Option<PathBuf>,
+    /// True if the diagram was being computed, which then goes on.
+    #[serde(default)]
+    running: bool,
+    /// The limits of kept diagrams.
+    #[serde(default)]
+    limits: Limits,
 }
 
 impl RegisteredTab for PhasePanel {
@@ -43,7 +50,11 @@ impl RegisteredTab for PhasePanel {
     };
 
     fn begin(start: &mut Start<'_>) -> PhasePanel {
-        let mut panel = PhasePanel::new(start.cc.egui_ctx.clone(), first_sweep());
+        let (context, kept) = (start.cc.egui_ctx.clone(), start.options.diagrams.clone());
+        let mut panel = PhasePanel::new(context, first_sweep(), kept, start.options.worth_asking);
+        if let Some(text) = panel.refused() {
+            start.messages.report("Some kept diagrams can't be used", text);
+        }
         start.restore_memory("The last phase diagram's preset was not restored", |memory| panel.restore_memory(memory));
         panel
     }
@@ -65,7 +76,8 @@ impl Tab for PhasePanel {
 
     fn to_save(&self) -> PresetDraft {
         let draft = self.draft();
-        let is_own = self.editor.file().is_some();
+        // A title that the user has given stays.
+        let is_own = self.editor.file().is_some() && !is_made_title(&self.clean());
         let preset = if is_own { draft } else { as_changed((*self.clean()).clone(), draft.sweep) };
         self.editor.preset_draft(Preset::Sweep(preset))
     }
@@ -111,11 +123,14 @@ impl Tab for PhasePanel {
         }
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
         let (clean, file) = (text((*self.clean()).clone()), self.editor.file().map(Path::to_owned));
-        Memory::new(&SweepMemory { preset: text(preset), clean, file })
+        let (running, limits) = (self.is_running(), self.diagrams.library.limits);
+        Memory::new(&SweepMemory { preset: text(preset), clean, file, running, limits })
     }
 
     fn logic(&mut self, _frame: TabFrame, requests: &mut Requests) {
-        self.diagrams.poll();
+        for (title, text) in self.diagrams.poll() {
+            requests.actions.push(Action::Report { title: title.to_owned(), text });
+        }
         self.look_at_present();
         self.exports.poll(requests);
         self.raw.poll(self.diagrams.is_running(), requests);
@@ -123,6 +138,10 @@ impl Tab for PhasePanel {
 
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
         self.draw(ui, window.layout, window.simulation, requests);
+    }
+
+    fn dialogs(&mut self, ctx: &Context, _requests: &mut Requests) {
+        self.ask_about_kept(ctx);
     }
 
     fn area(&self) -> Option<Rect> {
@@ -145,7 +164,8 @@ impl Tab for PhasePanel {
 }
 
 impl PhasePanel {
-    /// Restores the settings of the last session. They are not computed until a run is requested.
+    /// Restores the settings of the last session, and their diagram if it was kept. Missing pixels are computed if they
+    /// were being computed.
     fn restore_memory(&mut self, memory: SweepMemory) -> Result<(), String> {
         let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
         let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
@@ -153,7 +173,13 @@ impl PhasePanel {
         let clean = Arc::new(stored(&memory.clean, "the preset of the last session's sweep")?);
         self.put(preset, None);
         self.diagrams.reset(self.editor.draft.sweep.clone(), Arc::clone(&clean));
-        self.editor = Editor::new(self.preset().clone(), clean, memory.file);
+        self.editor = Editor::new(self.preset().clone(), Arc::clone(&clean), memory.file);
+        self.diagrams.library.limits = memory.limits;
+        let sweep = self.preset().sweep.clone();
+        self.diagrams.recall_alike(&sweep);
+        if memory.running {
+            self.diagrams.run(&sweep, &clean, false).map_err(|error| error.to_string())?;
+        }
         Ok(())
     }
 }

@@ -25,6 +25,8 @@ pub struct TitledDiagram {
     pub worked: Duration,
     /// True for an intermediate diagram of a drag.
     pub is_passing: bool,
+    /// True if the user removed it from the kept diagrams, and for as long as it is shown.
+    pub is_removed: bool,
     /// The number of complete pixels in the last file with its results, if one was written.
     pub exported: Option<usize>,
 }
@@ -48,6 +50,7 @@ impl TitledDiagram {
             progress: None,
             worked: Duration::ZERO,
             is_passing: false,
+            is_removed: false,
             exported: None,
         }
     }

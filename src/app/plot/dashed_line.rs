@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use egui::{Color32, Shape, Stroke, Ui};
+use egui::{Color32, Painter, Pos2, Shape, Stroke, Ui};
 use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotTransform};
 use valleyscope_experiments::view::Dash;
 
@@ -23,8 +23,18 @@ impl DashedLine {
     }
 }
 
+/// Draws a sample of a line, as a legend has it.
+pub(in crate::app) fn sample(painter: &Painter, ends: [Pos2; 2], dash: Dash, stroke: Stroke) {
+    let [dashes, gaps] = lengths(dash, stroke.width);
+    if dashes.is_empty() {
+        painter.line_segment(ends, stroke);
+    } else {
+        painter.extend(Shape::dashed_line_with_offset(&ends, stroke, &dashes, &gaps, 0.0));
+    }
+}
+
 /// Returns the lengths of a pattern's dashes and of its gaps, in points.
-pub(in crate::app) fn lengths(dash: Dash, width: f32) -> [Vec<f32>; 2] {
+fn lengths(dash: Dash, width: f32) -> [Vec<f32>; 2] {
     let lengths: Vec<f32> = dash.lengths().iter().map(|length| (width * *length as f32).max(SHORTEST)).collect();
     [0, 1].map(|first| lengths.iter().skip(first).step_by(2).copied().collect())
 }
@@ -32,7 +42,7 @@ pub(in crate::app) fn lengths(dash: Dash, width: f32) -> [Vec<f32>; 2] {
 impl PlotItem for DashedLine {
     fn shapes(&self, _ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
         let at = |[x, y]: &[f64; 2]| transform.position_from_point(&PlotPoint::new(*x, *y));
-        let points: Vec<egui::Pos2> = self.places.iter().map(at).collect();
+        let points: Vec<Pos2> = self.places.iter().map(at).collect();
         let [dashes, gaps] = lengths(self.dash, self.stroke.width);
         shapes.extend(Shape::dashed_line_with_offset(&points, self.stroke, &dashes, &gaps, 0.0));
     }

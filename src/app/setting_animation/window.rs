@@ -1,10 +1,12 @@
 //! The window in which animations are set, started and stopped.
 
-use egui::{Align2, ComboBox, Context, Ui, Window, vec2};
+use egui::{Align2, ComboBox, Context, ScrollArea, Ui, Window, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::LETTERS;
 
 use super::{SettingAnimation, SettingAnimations};
 use crate::app::controls::{Motion, SliderId};
+use crate::app::document::Document;
 use crate::app::form;
 use crate::app::icons::{Icon, icon_button};
 use crate::app::live::Live;
@@ -19,9 +21,9 @@ const LONGEST: f64 = 3600.0;
 
 impl SettingAnimations {
     /// Shows the window while it is open. A slider's menu opens it.
-    pub(in crate::app) fn window(&mut self, ctx: &Context, spec: &SimulationSpec, live: &Live) {
+    pub(in crate::app) fn window(&mut self, ctx: &Context, document: &Document, live: &Live) {
         if let Some(slider) = Motion::take_request(ctx) {
-            self.add(slider, spec);
+            self.add(live.chosen, slider, document);
             self.is_open = true;
         }
         let mut is_open = self.is_open;
@@ -30,17 +32,22 @@ impl SettingAnimations {
             ctx,
             |ui| {
                 ui.set_width(WIDTH);
-                self.contents(ui, spec, live);
+                let most = 0.4 * ui.ctx().content_rect().height();
+                ScrollArea::vertical().max_height(most).show(ui, |ui| self.contents(ui, document, live));
             },
         );
         self.is_open = is_open;
     }
 
-    fn contents(&mut self, ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
+    fn contents(&mut self, ui: &mut Ui, document: &Document, live: &Live) {
         let mut removed = None;
         for (index, animation) in self.all.iter_mut().enumerate() {
+            let Some(spec) = document.specs().nth(animation.place) else { continue };
             let Some((parameter, _, owner)) = animation.slider.setting(spec) else { continue };
-            let name = form::owned(&owner, parameter.label);
+            let mut name = form::owned(&owner, parameter.label);
+            if document.count() > 1 {
+                name = format!("{}: {name}", LETTERS[animation.place]);
+            }
             if ui.push_id(index, |ui| animation.row(ui, &name, spec, live)).inner {
                 removed = Some(index);
             }
@@ -57,8 +64,9 @@ impl SettingAnimations {
             .selected_text("Add a setting")
             .width(0.6 * WIDTH)
             .show_ui(ui, |ui| {
+                let Some(spec) = document.specs().nth(live.chosen) else { return };
                 for slider in SliderId::live_ones(spec) {
-                    let is_new = self.all.iter().all(|animation| animation.slider != slider);
+                    let is_new = !self.all.iter().any(|animation| animation.is_of(live.chosen, &slider));
                     let Some((parameter, _, owner)) = slider.setting(spec).filter(|_| is_new) else { continue };
                     if ui.selectable_label(false, form::owned(&owner, parameter.label)).clicked() {
                         added = Some(slider);
@@ -68,7 +76,7 @@ impl SettingAnimations {
             .response
             .accessible_name("Setting to animate");
         if let Some(slider) = added {
-            self.add(slider, spec);
+            self.add(live.chosen, slider, document);
         }
     }
 }
@@ -86,7 +94,8 @@ impl SettingAnimation {
             ui.weak(state);
             let right = egui::Layout::right_to_left(egui::Align::Center);
             let remove = |ui: &mut Ui| {
-                icon_button(ui, Icon::Close, 18.0, &format!("Remove the animation of {name}"), "Remove it").clicked()
+                icon_button(ui, Icon::Close, 18.0, &format!("Remove the animation of {name}"), "Remove this animation")
+                    .clicked()
             };
             ui.with_layout(right, remove).inner
         });

@@ -45,6 +45,7 @@ impl Valleyscope {
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
+            Action::ChooseRunsFolder => self.dialogs.files.ask_runs_folder(),
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);
@@ -64,6 +65,8 @@ impl Valleyscope {
             Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
             Action::ShowOptimizer(kind) => self.dialogs.help.optimizer = Some(kind),
             Action::ShowAbout => self.dialogs.help.about = true,
+            Action::ShowDifferences(table) => self.dialogs.differences.open(*table),
+            Action::ComparePresets => self.dialogs.compare_presets.open(),
             Action::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
         }
     }

@@ -24,6 +24,9 @@ impl Valleyscope {
 
     pub(super) fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
         self.dialogs.help.show(ctx);
+        let draft = || self.tabs.shown().to_save().preset;
+        self.dialogs.compare_presets.show(ctx, self.tabs.shown_name(), draft, &self.catalog, requests);
+        self.dialogs.differences.show(ctx);
         self.dialogs.files.show(ctx);
         self.show_save_preset(ctx);
         self.show_drop_target(ctx);

@@ -45,6 +45,7 @@ impl Valleyscope {
                 FileEvent::Gone(path) => self.catalog.remove_recent(&path),
                 FileEvent::RawFolder { folder, plan } => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
                 FileEvent::DataFolder(folder) => self.tabs.training.use_data_in(&folder),
+                FileEvent::RunsFolder(folder) => self.tabs.training.import_runs(folder),
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }

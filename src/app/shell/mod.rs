@@ -13,6 +13,8 @@ use egui::{Context, Ui};
 use valleyscope_experiments::preset::{Loaded, PresetSource};
 use valleyscope_runs::RunFolder;
 
+use super::compare_presets::ComparePresets;
+use super::differences::DifferencesWindow;
 use super::document::Document;
 use super::files::Files;
 use super::graphics::GraphicsFaults;
@@ -41,6 +43,8 @@ use crate::result::SweepResult;
 struct Dialogs {
     messages: Messages,
     help: Help,
+    compare_presets: ComparePresets,
+    differences: DifferencesWindow,
     files: Files,
     screenshots: Screenshots,
     save_preset: Option<SavePreset>,
@@ -48,7 +52,15 @@ struct Dialogs {
 
 impl Dialogs {
     fn new(messages: Messages, files: Files) -> Dialogs {
-        Dialogs { messages, help: Help::default(), files, screenshots: Screenshots::default(), save_preset: None }
+        Dialogs {
+            messages,
+            help: Help::default(),
+            compare_presets: ComparePresets::default(),
+            differences: DifferencesWindow::default(),
+            files,
+            screenshots: Screenshots::default(),
+            save_preset: None,
+        }
     }
 }
 
@@ -192,6 +204,11 @@ fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
 }
 
 impl eframe::App for Valleyscope {
+    /// Returns the colour that shows through where panels do not meet to the pixel.
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        visuals.panel_fill.to_normalized_gamma_f32()
+    }
+
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.confirm_close(ctx);
         self.take_graphics_faults(ctx);

@@ -7,7 +7,7 @@ mod rule;
 
 pub(super) use editor::{TextEditor, TextTab};
 pub(super) use landscape::{gradient, landscape_as_text};
-pub(super) use rule::{replace_rule, rule_as_text};
+pub(super) use rule::{RuleChoice, rule_as_text};
 
 use std::ops::Range;
 
@@ -97,8 +97,10 @@ pub(super) fn choices<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K>
 
 fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     let mut choice = None;
+    // Entries are known by their names, so that a click hits the same one though another was added meanwhile.
+    let label = |ui: &mut Ui, is_chosen, name: &str| ui.push_id(name, |ui| ui.selectable_label(is_chosen, name)).inner;
     let mut offer = |ui: &mut Ui, kind: K| {
-        let mut entry = ui.selectable_label(chosen == Some(kind), kind.title());
+        let mut entry = label(ui, chosen == Some(kind), kind.title());
         if let Some(help) = kind.help() {
             entry = entry.on_hover_text(help);
         }
@@ -110,7 +112,7 @@ fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     ui.separator();
     K::latest().into_iter().for_each(|kind| offer(ui, kind));
     let Words { own, own_help, first_name, first_text, .. } = K::WORDS;
-    if ui.selectable_label(false, own).on_hover_text(own_help).clicked() {
+    if label(ui, false, own).on_hover_text(own_help).clicked() {
         choice = read_as(first_name, first_text).ok();
     }
     choice

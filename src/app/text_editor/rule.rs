@@ -1,10 +1,11 @@
 //! Update rules as text.
 
-use egui::{ComboBox, Ui};
+use egui::{Button, ComboBox, Id, Label, RichText, Ui};
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 
-use super::{Mistake, TypedKind, Words, choices, read_as};
+use super::{Mistake, TextTab, TypedKind, Words, choices, read_as};
+use crate::app::theme;
 
 const WORDS: Words = Words {
     noun: "rule",
@@ -73,23 +74,93 @@ impl TypedKind for RuleKind {
     fn derived(self, _ui: &mut Ui) {}
 }
 
-/// Shows a menu that replaces the rule and keeps the settings that both have. Returns a notice of the new and the kept
-/// settings.
-pub(in crate::app) fn replace_rule(
-    ui: &mut Ui,
-    name: &str,
-    rule: &mut RuleSpec,
-    usual: fn(RuleKind) -> RuleSpec,
-) -> Option<String> {
-    let before = *rule;
-    let combo = ComboBox::from_id_salt(("rule", name)).selected_text(rule.name()).height(f32::INFINITY);
-    let shown = combo.show_ui(ui, |ui| {
-        if let Some(kind) = choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind()) {
-            *rule = usual(kind).in_place_of(&before);
+/// The choice of the rule of an optimizer.
+pub(in crate::app) struct RuleChoice<'a> {
+    pub tab: TextTab,
+    /// The optimizer's id.
+    pub optimizer: u32,
+    /// The accessible name.
+    pub name: &'a str,
+    /// Returns a rule with its own values.
+    pub usual: fn(RuleKind) -> RuleSpec,
+}
+
+/// A rule that took the place of another.
+#[derive(Clone, Copy)]
+struct Replacement {
+    before: RuleSpec,
+    after: RuleSpec,
+    /// The rule in the last frame.
+    seen: RuleSpec,
+}
+
+impl Replacement {
+    /// Returns whether the rule may be the one of the last frame with another value of a hyperparameter. Otherwise undo
+    /// or another preset has changed it.
+    fn is_of(&self, rule: &RuleSpec) -> bool {
+        let values = rule.hyperparameters().zip(self.seen.hyperparameters());
+        rule.kind() == self.seen.kind() && values.filter(|((_, one), (_, other))| one != other).count() <= 1
+    }
+}
+
+impl RuleChoice<'_> {
+    /// Shows a menu that replaces the rule and keeps the settings that both have. Returns whether it was replaced.
+    pub(in crate::app) fn menu(&self, ui: &mut Ui, rule: &mut RuleSpec) -> bool {
+        let before = *rule;
+        let combo = ComboBox::from_id_salt(("rule", self.name)).selected_text(rule.name()).height(f32::INFINITY);
+        let shown = combo.show_ui(ui, |ui| {
+            if let Some(kind) = choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind()) {
+                *rule = (self.usual)(kind).in_place_of(&before);
+                ui.data_mut(|data| data.insert_temp(self.id(), Replacement { before, after: *rule, seen: *rule }));
+            }
+        });
+        shown.response.accessible_name(self.name);
+        rule.kind() != before.kind()
+    }
+
+    /// Shows what the last replacement set anew and kept, until it is dismissed or another rule is chosen, with a button
+    /// that sets the values of the rule's own that it kept from the one before.
+    pub(in crate::app) fn note(&self, ui: &mut Ui, rule: &mut RuleSpec) {
+        let known = ui.data_mut(|data| {
+            let known = data.get_temp::<Replacement>(self.id());
+            data.remove::<Replacement>(self.id());
+            known
+        });
+        let Some(Replacement { before, after, .. }) = known.filter(|replacement| replacement.is_of(rule)) else {
+            return;
+        };
+        let mut is_dismissed = false;
+        let own = (self.usual)(rule.kind());
+        let others = rule.own_values(&before, &own);
+        theme::card(ui.style()).show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            ui.add(Label::new(RichText::new(after.replacement(&before, true)).small()).wrap());
+            ui.horizontal_wrapped(|ui| {
+                if !others.is_empty() {
+                    let text = format!("Use {}'s own values", rule.name());
+                    let button = Button::new(RichText::new(&text).small());
+                    let hint = format!("Set {}. Kept values stay otherwise.", others.join(", "));
+                    if ui.add(button).on_hover_text(hint).accessible_name(self.owned(&text)).clicked() {
+                        *rule = own;
+                    }
+                }
+                let dismiss = ui.add(Button::new(RichText::new("Dismiss").small()));
+                is_dismissed = dismiss.accessible_name(self.owned("dismiss the note about the rule")).clicked();
+            });
+        });
+        if !is_dismissed {
+            ui.data_mut(|data| data.insert_temp(self.id(), Replacement { before, after, seen: *rule }));
         }
-    });
-    shown.response.accessible_name(name);
-    (rule.kind() != before.kind()).then(|| rule.replacement(&before, true))
+    }
+
+    /// Returns the accessible name of a button beside the choice.
+    fn owned(&self, text: &str) -> String {
+        format!("{}: {text}", self.name)
+    }
+
+    fn id(&self) -> Id {
+        Id::unique(("rule replaced", self.tab.key(), self.optimizer))
+    }
 }
 
 /// Converts the rule to a typed one.

@@ -29,7 +29,9 @@ impl TimelineBar {
     pub(super) fn choose_loop(&mut self, ui: &Ui, slider: &Response, rail: Rail, requests: &mut Requests) -> bool {
         let pointer = slider.interact_pointer_pos().map(|at| rail.step(at.x));
         if slider.drag_started() && ui.input(|input| input.modifiers.shift) {
-            self.chosen = pointer.map(|step| [step; 2]);
+            // A drag is noticed after some points.
+            let begin = ui.input(|input| input.pointer.press_origin()).map(|at| rail.step(at.x)).or(pointer);
+            self.chosen = begin.map(|step| [step; 2]);
         }
         let Some(chosen) = &mut self.chosen else { return false };
         chosen[1] = pointer.unwrap_or(chosen[1]);

@@ -23,17 +23,21 @@ impl TimelineBar {
         let hint = "Play a range of steps over and over, or see the run without a change";
         let button = icon_button(ui, Icon::More, super::MENU, "Timeline menu", hint);
         let popup = Popup::menu(&button).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        popup.show(|ui| {
+        let shown = popup.show(|ui| {
             ui.set_width(WIDTH);
             self.loop_fields(ui, live, requests);
             ui.separator();
             changes(ui, document, live, requests);
         });
+        if shown.is_none() {
+            self.typed = None;
+        }
     }
 
     fn loop_fields(&mut self, ui: &mut Ui, live: &Live, requests: &mut Requests) {
         let Some(snapshot) = &live.snapshot else { return };
-        let mut ends = self.typed.or(snapshot.looped).unwrap_or([0, snapshot.last_step]);
+        let shown = snapshot.looped.unwrap_or([0, snapshot.last_step]);
+        let mut ends = self.typed.unwrap_or(shown);
         ui.strong("Loop");
         for (end, [name, accessible]) in
             ends.iter_mut().zip([["From step", "First step of the loop"], ["To step", "Last step of the loop"]])
@@ -45,7 +49,9 @@ impl TimelineBar {
                 }
             });
         }
-        self.typed = (Some(ends) != snapshot.looped).then_some(ends);
+        if ends != shown || self.typed.is_some() {
+            self.typed = Some(ends);
+        }
         ui.horizontal(|ui| {
             let play = ui.add_enabled(ends[0] < ends[1], Button::new("Play the loop"));
             if play.on_disabled_hover_text("The last step must be after the first one.").clicked() {
@@ -70,9 +76,9 @@ fn changes(ui: &mut Ui, document: &Document, live: &Live, requests: &mut Request
     }
     ScrollArea::vertical().max_height(LIST).show(ui, |ui| {
         for group in groups {
-            let marked = MarkedChanges::of(group, document, live);
-            let name = format!("{}: what if not", marked.text.replace('\n', ", "));
-            marked.what_if_not(ui, &name, requests);
+            let marked = MarkedChanges::of(group, &document.spec, live);
+            let changes = marked.text.replace('\n', ", ");
+            marked.what_if_not(ui, [&changes, &format!("{changes}: what if not")], requests);
         }
     });
 }

@@ -9,6 +9,7 @@ use valleyscope_runs::{MetricId, MetricInfo};
 use super::curve_cache::CurveCache;
 use super::legend::{last_value, tooltip};
 use super::lines::{CurveCanvas, Fit, Lines, y_in_view};
+use super::marks;
 use super::named_curves::NamedCurves;
 use super::pens::color;
 use super::track::{Track, TrackLook};
@@ -74,11 +75,12 @@ impl Chart<'_> {
         }
         if let Some(pointer) = shown.pointer {
             let values: Vec<_> = self.curves.iter().map(|curve| (curve.group, curve.track)).collect();
-            tooltip(&shown.response, self.info, &self.look, pointer, &values);
+            let near = marks::near(&self.look, &self.curves, pointer[0], f64::from(size[0]));
+            tooltip(&shown.response, self.info, &self.look, pointer, &values, &near);
         }
         shown.describe(&format!("Plot of {}", self.info.title), || {
             let values = self.curves.iter().map(|curve| last_value(curve.group, curve.track, &self.look));
-            values.collect::<Vec<_>>().join("; ")
+            values.chain(self.curves.iter().flat_map(marks::all)).collect::<Vec<_>>().join("; ")
         });
         shown
     }
@@ -92,6 +94,9 @@ impl Chart<'_> {
         for ChartCurve { group, track, lines } in &self.curves {
             let nearest = self.hover.and_then(|at| track.nearest(self.look.horizontal, self.look.scales[0], at));
             canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.look.place(&nearest)));
+        }
+        for curve in &self.curves {
+            marks::draw(plot, canvas.theme, &self.look, canvas.y, curve);
         }
     }
 }

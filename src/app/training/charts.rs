@@ -42,6 +42,7 @@ pub(super) struct Charts {
 /// An action of the toolbar or the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartAction {
+    Differences,
     Table,
     Figure(Format),
     /// Sets the colour of the curve of this index; `None` restores its usual one.
@@ -150,6 +151,12 @@ impl Charts {
                 self.reset_view();
             }
             asked = figure_layout.export_menu(ui, &FILES, ChartAction::Table).1;
+            let runs: usize = groups.iter().map(|group| group.drawn.runs.len()).sum();
+            let differences = ui.add_enabled(runs > 1, Button::new("Differences"));
+            let differences = differences.on_hover_text("List the settings in which the shown runs differ");
+            if differences.on_disabled_hover_text("Choose two runs or more.").clicked() {
+                asked = Some(ChartAction::Differences);
+            }
         });
         asked
     }

@@ -6,10 +6,11 @@ use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::{ConcernKind, RunFolder, Status};
 
+use super::change_form::ChangeForm;
 use super::elided_name::line_with_name;
 use super::legend::line;
 use super::run_detail::RunDetail;
-use super::samples;
+use super::samples::{self, TextAction, Texts};
 use super::summary::Summary;
 use crate::app::form::{cell, small_button};
 use crate::app::theme::text_width;
@@ -21,15 +22,17 @@ pub(super) enum DetailTab {
     Events,
     Warnings,
     Samples,
+    Change,
     Config,
 }
 
 impl DetailTab {
-    const ALL: [(DetailTab, &'static str); 5] = [
+    const ALL: [(DetailTab, &'static str); 6] = [
         (DetailTab::Log, "Log"),
         (DetailTab::Events, "Events"),
         (DetailTab::Warnings, "Warnings"),
         (DetailTab::Samples, "Texts"),
+        (DetailTab::Change, "Change while it runs"),
         (DetailTab::Config, "Configuration"),
     ];
 
@@ -38,6 +41,7 @@ impl DetailTab {
         match self {
             DetailTab::Warnings => detail.warned > 0,
             DetailTab::Samples => run.writes_text,
+            DetailTab::Change => run.is_open() && detail.has_live_settings(),
             DetailTab::Log | DetailTab::Events | DetailTab::Config => true,
         }
     }
@@ -47,8 +51,10 @@ impl DetailTab {
 #[derive(Debug, Default)]
 pub(super) struct DetailView {
     tab: DetailTab,
-    /// The prompt of the next requested text.
-    pub prompt: String,
+    /// The prompt, and the texts by checkpoints.
+    pub texts: Texts,
+    /// The settings to be changed while the run is trained.
+    pub change: ChangeForm,
 }
 
 /// An action on a run.
@@ -56,8 +62,12 @@ pub(super) struct DetailView {
 pub(super) enum RunAction {
     Stop,
     Resume,
-    /// Requests a text that continues the prompt.
+    /// Requests a text by the model that is being trained.
     WriteText,
+    /// Requests texts by the newest checkpoints of all chosen runs.
+    WriteSaved,
+    /// Changes settings while the run is trained.
+    Change,
     /// Asks for a checkpoint with which another run begins.
     Fork,
     /// Changes title and note.
@@ -66,13 +76,14 @@ pub(super) enum RunAction {
     CopyPath,
 }
 
-/// Shows the details of the run.
+/// Shows the details of the run. `writers` of the chosen runs can write texts.
 pub(super) fn show(
     ui: &mut Ui,
     shown: &mut DetailView,
     run: &Summary,
     pen: Pen,
     detail: Option<&RunDetail>,
+    writers: usize,
 ) -> Option<RunAction> {
     let action = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
     reason(ui, run);
@@ -92,17 +103,25 @@ pub(super) fn show(
         DetailTab::Events => Cow::Borrowed(detail.events.as_str()),
         DetailTab::Warnings => Cow::Borrowed(detail.warnings.as_str()),
         DetailTab::Samples => Cow::Owned(samples::joined(&detail.samples)),
+        DetailTab::Change => Cow::Borrowed(""),
         DetailTab::Config => Cow::Borrowed(detail.config.as_str()),
     };
     tabs(ui, (tab, &mut shown.tab), run, detail, &text);
     if tab == DetailTab::Samples {
-        let is_asked = samples::show(ui, &detail.samples, run.is_open(), &mut shown.prompt);
-        return action.or(is_asked.then_some(RunAction::WriteText));
+        let asked = shown.texts.show(ui, &detail.samples, run, writers);
+        return action.or(asked.map(|asked| match asked {
+            TextAction::Now => RunAction::WriteText,
+            TextAction::Saved => RunAction::WriteSaved,
+        }));
+    }
+    if let (DetailTab::Change, Some(training)) = (tab, &detail.in_force) {
+        let is_applied = shown.change.show(ui, &run.run, training);
+        return action.or(is_applied.then_some(RunAction::Change));
     }
     if text.is_empty() {
         let nothing = match tab {
             DetailTab::Log => "The worker has written nothing.",
-            DetailTab::Events | DetailTab::Warnings | DetailTab::Samples | DetailTab::Config => "Nothing so far.",
+            _ => "Nothing so far.",
         };
         ui.weak(nothing);
         keep_height(ui);

@@ -1,10 +1,12 @@
 //! The dialogs about one run: its title and note, and the questions before it is deleted, forked or resumed.
 
 use egui::{Context, Key, Label, RichText, ScrollArea, TextEdit, Ui};
+use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::{Notes, RunFolder};
+use valleyscope_runs::{Notes, RunFolder, SettingChange};
 
+use super::run_detail::training_after;
 use crate::app::dialog;
 
 /// An open dialog about a run.
@@ -22,26 +24,36 @@ pub(super) enum Dialog {
         /// The warning about a worker that may still be running.
         lost: Option<String>,
     },
+    /// Asks once whether to delete several runs.
+    DeleteSeveral {
+        runs: Vec<RunFolder>,
+        /// The runs' names, one per line.
+        names: String,
+        /// The warnings about runs that stay, or that may still be trained.
+        warnings: Vec<String>,
+    },
     Fork {
         run: RunFolder,
         title: String,
+        /// The training with which it began, and the changes of its settings since.
         training: Box<Preset>,
+        changes: Vec<(u64, SettingChange)>,
         /// The steps of its checkpoints, and the index of the chosen one.
         steps: Vec<u64>,
         chosen: usize,
     },
     /// Asks whether to resume a run whose worker may still be running.
     Resume { run: RunFolder, title: String, lost: String },
-    /// Asks whether to delete a run for good after the trash has refused it.
-    RemoveForGood { run: RunFolder, reason: String },
+    /// Asks whether to delete runs for good after the trash has refused them.
+    RemoveForGood { runs: Vec<RunFolder>, reason: String },
 }
 
 /// The user's decision in a dialog.
 pub(super) enum DialogDecision {
     Write(RunFolder, Notes),
-    Trash(RunFolder),
+    Trash(Vec<RunFolder>),
     Resume(RunFolder),
-    Remove(RunFolder),
+    Remove(Vec<RunFolder>),
     /// Loads the settings of a run into the controls, to continue from its checkpoint.
     Fork {
         run: RunFolder,
@@ -75,9 +87,10 @@ impl Dialog {
         match self {
             Dialog::Describe { .. } => ("Title and note", "Keep", "Cancel"),
             Dialog::Delete { .. } => ("Move this run to the trash?", "Move to trash", "Keep the run"),
+            Dialog::DeleteSeveral { .. } => ("Move these runs to the trash?", "Move to trash", "Keep the runs"),
             Dialog::Fork { .. } => ("Start another run from a checkpoint of this one?", "Take the settings", "Cancel"),
             Dialog::Resume { .. } => ("Resume this run here?", "Resume it here", "Leave it"),
-            Dialog::RemoveForGood { .. } => ("Delete this run for good?", "Delete for good", "Keep the run"),
+            Dialog::RemoveForGood { .. } => ("Delete for good?", "Delete for good", "Keep"),
         }
     }
 
@@ -85,12 +98,16 @@ impl Dialog {
     fn agreed(&self) -> DialogDecision {
         match self {
             Dialog::Describe { run, notes, .. } => DialogDecision::Write(run.clone(), notes.clone()),
-            Dialog::Delete { run, .. } => DialogDecision::Trash(run.clone()),
-            Dialog::Fork { run, training, steps, chosen, .. } => {
-                DialogDecision::Fork { run: run.clone(), step: steps[*chosen], training: training.clone() }
+            Dialog::Delete { run, .. } => DialogDecision::Trash(vec![run.clone()]),
+            Dialog::DeleteSeveral { runs, .. } => DialogDecision::Trash(runs.clone()),
+            Dialog::Fork { run, training, changes, steps, chosen, .. } => {
+                let step = steps[*chosen];
+                let in_force = training_after(training, changes, step).map(Box::new);
+                let training = in_force.unwrap_or_else(|| training.clone());
+                DialogDecision::Fork { run: run.clone(), step, training }
             }
             Dialog::Resume { run, .. } => DialogDecision::Resume(run.clone()),
-            Dialog::RemoveForGood { run, .. } => DialogDecision::Remove(run.clone()),
+            Dialog::RemoveForGood { runs, .. } => DialogDecision::Remove(runs.clone()),
         }
     }
 
@@ -108,18 +125,29 @@ impl Dialog {
                     warning(ui, lost);
                 }
             }
-            Dialog::Fork { title, steps, chosen, .. } => {
+            Dialog::DeleteSeveral { runs, names, warnings } => {
+                ui.label(format!("{} runs, with their curves and checkpoints:", runs.len()));
+                ScrollArea::vertical().max_height(160.0).show(ui, |ui| ui.add(Label::new(&*names).wrap()));
+                warnings.iter().for_each(|text| warning(ui, text));
+            }
+            Dialog::Fork { title, changes, steps, chosen, .. } => {
                 ui.add(Label::new(&*title).wrap());
                 checkpoint(ui, steps, chosen);
+                let until = changes.iter().filter(|(at, _)| *at <= steps[*chosen]);
+                let changed: Vec<String> = until.map(|(at, it)| format!("{} after step {at}", it.words())).collect();
+                if !changed.is_empty() {
+                    let text = format!("With what was changed while it ran: {}.", changed.join(", "));
+                    ui.add(Label::new(visible(&text)).wrap());
+                }
                 ui.label("Its settings are loaded into the controls, where they can be changed. Start begins the run.");
             }
             Dialog::Resume { run, title, lost } => {
                 ui.add(Label::new(format!("{title}\n{}", run.path().display())).wrap());
                 warning(ui, lost);
             }
-            Dialog::RemoveForGood { run, reason } => {
-                let path = run.path().display();
-                let text = format!("{path}\ncould not be moved to the trash: {reason}\nDeleting it can't be undone.");
+            Dialog::RemoveForGood { runs, reason } => {
+                let paths = runs.iter().map(|run| run.path().display().to_string()).collect::<Vec<_>>().join("\n");
+                let text = format!("{paths}\ncould not be moved to the trash: {reason}\nDeleting can't be undone.");
                 ui.add(Label::new(text).wrap());
             }
         }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::dataset::DataChoice;
-use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins};
+use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
 use valleyscope_experiments::workload::form::Form;
 
 use super::choices::Choices;
+use super::table::TableChoices;
 use crate::app::editor::{Draft, Editor, PresetDraft};
 
 /// The state to restore in the next session.
@@ -33,6 +34,9 @@ pub struct TrainingMemory {
     /// The colours that were chosen for the optimizers of scans, by their names.
     #[serde(default)]
     pub scan_colors: BTreeMap<PathBuf, BTreeMap<String, [u8; 3]>>,
+    /// The table of runs, which sessions of before do not have.
+    #[serde(default)]
+    pub table: TableChoices,
 }
 
 /// A checkpoint of another run.
@@ -223,9 +227,10 @@ impl TrainingEditor {
         self.preset().trainings_as_changed_from(&self.presets.saved_state().begun().trainings())
     }
 
-    /// Returns the preset to save. In the user's own file it keeps its title.
+    /// Returns the preset to save. In the user's own file it keeps a title that the user has given.
     pub(super) fn draft(&self) -> PresetDraft {
-        let preset = if self.presets.file().is_some() { self.preset().clone() } else { self.named() };
+        let is_own = self.presets.file().is_some() && !is_made_title(self.preset().title());
+        let preset = if is_own { self.preset().clone() } else { self.named() };
         self.presets.preset_draft(preset)
     }
 

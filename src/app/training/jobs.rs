@@ -11,7 +11,8 @@ use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
 use valleyscope_experiments::workload::Outlook;
 use valleyscope_machine::WorkerFolder;
 use valleyscope_runs::{
-    Handshake, RunFolder, RunReader, Status, Timestamp, WorkerProgram, check_removable, remove, runs_folder,
+    CheckpointChoice, Handshake, RunFolder, RunReader, SavedModel, Status, TextRequest, Timestamp, WorkerProgram,
+    check_removable, remove, runs_folder,
 };
 
 use super::editor::ForkPoint;
@@ -21,6 +22,7 @@ use super::queue::Queue;
 use super::update::{Update, WorkerState};
 use super::watcher::{self, WatcherCommand};
 use crate::app::wake::Wake;
+use crate::run_import::{Outcome as ImportOutcome, import_runs};
 
 /// The time limit for the worker's start.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
@@ -212,24 +214,68 @@ impl TrainingJobs {
         });
     }
 
-    /// Moves a run to the desktop's trash.
-    pub(super) fn trash(&self, run: RunFolder) {
+    /// Writes a text by the newest checkpoint of each of some runs.
+    pub(super) fn write_texts(&self, runs: Vec<RunFolder>, request: TextRequest) {
+        let named = self.places.worker.clone();
         self.in_background(move |send| {
-            if let Err(error) = check_removable(&run) {
-                return send(Update::Failed(format!("The run was not deleted: {error}")));
-            }
-            match trash::delete(run.path()) {
-                Ok(()) => send(Update::Removed(run)),
-                Err(error) => send(Update::NotTrashed { run, reason: error.to_string() }),
+            let worker = worker_for(named.as_deref(), send);
+            for run in runs {
+                let text = worker.as_ref().map_err(String::clone).and_then(|(worker, _)| {
+                    let checkpoint = CheckpointChoice::Newest.find_briefly(&run).map_err(|error| error.to_string())?;
+                    let model = SavedModel { run: run.clone(), step: checkpoint.step };
+                    let text = model.sample(worker, &request, &[]).map_err(|error| error.to_string())?;
+                    Ok((checkpoint.step, text))
+                });
+                send(Update::Text(run, text));
             }
         });
     }
 
-    /// Deletes a run for good.
-    pub(super) fn remove(&self, run: RunFolder) {
-        self.in_background(move |send| match remove(&run) {
-            Ok(()) => send(Update::Removed(run)),
-            Err(error) => send(Update::Failed(format!("The run was not deleted: {error}"))),
+    /// Moves runs to the desktop's trash.
+    pub(super) fn trash(&self, runs: Vec<RunFolder>) {
+        self.in_background(move |send| {
+            let (mut refused, mut reason) = (Vec::new(), String::new());
+            delete(runs, send, |run| {
+                check_removable(&run).map_err(|error| error.to_string())?;
+                Ok(match trash::delete(run.path()) {
+                    Ok(()) => Some(run),
+                    Err(error) => {
+                        reason = error.to_string();
+                        refused.push(run);
+                        None
+                    }
+                })
+            });
+            if !refused.is_empty() {
+                send(Update::NotTrashed { runs: refused, reason });
+            }
+        });
+    }
+
+    /// Deletes runs for good.
+    pub(super) fn remove(&self, runs: Vec<RunFolder>) {
+        self.in_background(move |send| {
+            delete(runs, send, |run| remove(&run).map(|()| Some(run)).map_err(|error| error.to_string()));
+        });
+    }
+
+    /// Imports the runs in a folder from elsewhere.
+    pub(super) fn import(&self, from: PathBuf) {
+        let folder = self.places.runs.clone();
+        self.in_background(move |send| {
+            let Some(folder) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
+            let (mut made, mut lines) = (0, Vec::new());
+            let outcome = import_runs(&folder, &from, |imported| {
+                if let ImportOutcome::Made { damage, .. } = &imported.outcome {
+                    made += 1;
+                    lines.extend(damage.iter().map(|damage| format!("{}: {damage}", imported.from.display())));
+                }
+                lines.push(imported.to_string());
+            });
+            match outcome {
+                Ok(()) => send(Update::Imported { made, report: lines.join("\n") }),
+                Err(error) => send(Update::Failed(format!("Nothing was imported: {error}."))),
+            }
         });
     }
 
@@ -242,6 +288,28 @@ impl TrainingJobs {
                 wake.now();
             });
         });
+    }
+}
+
+/// Deletes runs by `delete`, which returns those that are gone, and sends the window what has become of them.
+fn delete(
+    runs: Vec<RunFolder>,
+    send: &dyn Fn(Update),
+    delete: impl FnMut(RunFolder) -> Result<Option<RunFolder>, String>,
+) {
+    let (mut gone, mut failures) = (Vec::new(), Vec::new());
+    for outcome in runs.into_iter().map(delete) {
+        match outcome {
+            Ok(run) => gone.extend(run),
+            Err(reason) => failures.push(reason),
+        }
+    }
+    if !gone.is_empty() {
+        send(Update::Removed(gone));
+    }
+    if !failures.is_empty() {
+        let what = if failures.len() == 1 { "A run was" } else { "Some runs were" };
+        send(Update::Failed(format!("{what} not deleted: {}", failures.join("\n"))));
     }
 }
 

@@ -155,6 +155,7 @@ pub(super) fn tooltip(
     look: &TrackLook,
     at: [f64; 2],
     curves: &[(&NamedCurves<'_>, &Arc<Track>)],
+    marks: &[String],
 ) {
     let found = curves
         .iter()
@@ -167,8 +168,9 @@ pub(super) fn tooltip(
         found.truncate(MOST_VALUES);
         found.sort_by_key(|(index, _)| *index);
     }
-    let note = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
-    readout(response, &info.title, note.as_deref(), |ui| {
+    let more = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
+    let note = marks.iter().cloned().chain(more).collect::<Vec<_>>().join("\n");
+    readout(response, &info.title, Some(note.as_str()).filter(|note| !note.is_empty()), |ui| {
         for (_, (group, track, found)) in &found {
             ui.horizontal(|ui| {
                 line(ui, group.pen);

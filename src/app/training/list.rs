@@ -1,21 +1,24 @@
 //! The list of runs.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use egui::{
-    Align, Button, Color32, ComboBox, Label, Layout, ProgressBar, Response, RichText, ScrollArea, Sense, TextEdit, Ui,
-    Vec2, WidgetInfo, vec2,
+    Align, Button, Color32, ComboBox, Label, Layout, ProgressBar, Response, RichText, ScrollArea, Sense, Ui, Vec2,
+    Visuals, WidgetInfo, vec2,
 };
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
 
 use super::elided_name::line_with_name;
+use super::filter_field::FilterField;
 use super::legend::line;
 use super::pens::Pens;
 use super::summary::Summary;
 use crate::app::controls::color_swatch;
 use crate::app::number;
+use crate::run_table::Columns;
 
 /// The height of a run in the list, in points.
 const ROW: f32 = 58.0;
@@ -75,8 +78,22 @@ impl Sort {
 
 #[derive(Default)]
 pub(super) struct List {
-    search: String,
+    search: FilterField,
     sort: Sort,
+    /// The places of the runs that the search finds, in order, with what they depend on.
+    found: Vec<usize>,
+    found_for: Option<([u64; 2], Sort)>,
+}
+
+/// The runs of the list.
+#[derive(Clone, Copy)]
+pub(super) struct ListInput<'i> {
+    pub runs: &'i [Arc<Summary>],
+    pub columns: &'i Arc<Columns>,
+    /// A number that changes with the runs.
+    pub generation: u64,
+    pub selected: &'i [RunFolder],
+    pub pens: &'i Pens,
 }
 
 /// An action in the list.
@@ -89,19 +106,20 @@ pub(super) enum ListAction {
     Toggled(RunFolder),
     /// Sets the colour of this run's curves; `None` restores its optimizer's.
     Colored(RunFolder, Option<[u8; 3]>),
+    /// Shows all runs in a table.
+    Table,
 }
 
 impl List {
-    pub(super) fn ui(
-        &mut self,
-        ui: &mut Ui,
-        runs: &[Summary],
-        selected: &[RunFolder],
-        pens: &Pens,
-        hides_curves: &mut bool,
-    ) -> Option<ListAction> {
+    /// Shows the list. `hides_curves` is whether the search applies to the plots, too.
+    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<ListAction> {
+        let ListInput { runs, columns, selected, pens, .. } = input;
+        let mut chosen = None;
         ui.horizontal(|ui| {
-            ui.label(RichText::new("Runs").strong());
+            let table = ui.button("Table").on_hover_text("Show all runs in a table: columns, filters, groups");
+            if table.accessible_name("Show the table of runs").clicked() {
+                chosen = Some(ListAction::Table);
+            }
             let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name()).width(104.0);
             let shown = combo.show_ui(ui, |ui| {
                 for sort in Sort::ALL {
@@ -113,38 +131,37 @@ impl List {
                 let switch = ui.toggle_value(hides_curves, "Plots");
                 let switch = switch.on_hover_text("Also hide the curves of runs that the search does not find");
                 switch.accessible_name("Search the plots, too");
-                let field = TextEdit::singleline(&mut self.search).hint_text("Search").desired_width(f32::INFINITY);
-                ui.add(field).accessible_name("Search the runs");
+                self.search.ui(ui, columns, f32::INFINITY);
             });
         });
-        let search = self.search();
-        let mut found: Vec<&Summary> = runs.iter().filter(|run| search.finds(run)).collect();
-        found.sort_by(|a, b| self.sort.order(a, b));
+        self.search.mistake(ui);
+        self.find(input);
         if runs.is_empty() {
-            ui.add(Label::new(RichText::new("No runs yet. Start begins one.").weak()).wrap());
-        } else if found.is_empty() {
+            let text = if input.generation == 0 { "Reading the runs…" } else { "No runs yet. Start begins one." };
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+        } else if self.found.is_empty() {
             let text = format!("None of {} runs matches the search.", runs.len());
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
-        let mut chosen = None;
+        let found = &self.found;
         ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
-            for run in &found[rows] {
+            for run in found[rows].iter().map(|place| &runs[*place]) {
                 let is_selected = selected.contains(&run.run);
                 let (shown, action) = row(ui, run, is_selected, pens);
                 chosen = action.or(chosen.take());
-                shown.context_menu(|ui| chosen = self.menu(ui, run, &found).or(chosen.take()));
+                shown.context_menu(|ui| chosen = self.menu(ui, run, runs).or(chosen.take()));
             }
         });
         chosen
     }
 
     /// Shows the menu of a run.
-    fn menu(&self, ui: &mut Ui, run: &Summary, found: &[&Summary]) -> Option<ListAction> {
+    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>]) -> Option<ListAction> {
         let only = ui.button("Show only this").clicked().then(|| ListAction::Only(run.run.clone()));
-        let is_search = !self.search().words.is_empty();
-        let these = Button::new(format!("Show only these {} found", found.len()));
-        let these = ui.add_enabled(is_search, these).on_disabled_hover_text("Type a search to choose several runs.");
-        let all = || ListAction::OnlyThese(found.iter().map(|run| run.run.clone()).collect());
+        let these = Button::new(format!("Show only these {} found", self.found.len()));
+        let these = ui.add_enabled(!self.search.is_empty(), these);
+        let these = these.on_disabled_hover_text("Type a search to choose several runs.");
+        let all = || ListAction::OnlyThese(self.found.iter().map(|place| runs[*place].run.clone()).collect());
         let chosen = only.or_else(|| these.clicked().then(all));
         if chosen.is_some() {
             ui.close();
@@ -152,30 +169,24 @@ impl List {
         chosen
     }
 
-    pub(super) fn clear_search(&mut self) {
-        self.search.clear();
-    }
-
-    /// Returns the typed search, for the runs of the list and of the plots.
-    pub(super) fn search(&self) -> Search {
-        Search { words: self.search.to_lowercase().split_whitespace().map(str::to_owned).collect() }
-    }
-}
-
-/// A search for runs.
-pub(super) struct Search {
-    words: Vec<String>,
-}
-
-impl Search {
-    /// Returns whether the texts of the run contain all words.
-    pub(super) fn finds(&self, run: &Summary) -> bool {
-        if self.words.is_empty() {
-            return true;
+    /// Finds and sorts the runs again if they, the search or the order have changed.
+    fn find(&mut self, ListInput { runs, generation, .. }: ListInput<'_>) {
+        let now = Some(([generation, self.search.generation()], self.sort));
+        if self.found_for == now {
+            return;
         }
-        let name = run.run.name();
-        let text = [&run.title, &run.notes.note, &run.settings, &run.status.word(), &name].map(|it| it.to_lowercase());
-        self.words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
+        self.found = (0..runs.len()).filter(|place| self.search.finds(&runs[*place])).collect();
+        self.found.sort_by(|a, b| self.sort.order(&runs[*a], &runs[*b]));
+        self.found_for = now;
+    }
+
+    /// Returns the typed search, for the runs of the list, the table and the plots.
+    pub(super) fn search(&self) -> &FilterField {
+        &self.search
+    }
+
+    pub(super) fn search_mut(&mut self) -> &mut FilterField {
+        &mut self.search
     }
 }
 
@@ -243,7 +254,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
 }
 
 /// Shows a warning sign for a run with problems, which the tooltip lists.
-fn warning_mark(ui: &mut Ui, concerns: &[Concern]) {
+pub(super) fn warning_mark(ui: &mut Ui, concerns: &[Concern]) {
     let Some(gravest) = concerns.first() else { return };
     let visuals = ui.visuals();
     let (sign, color) =
@@ -259,14 +270,17 @@ fn concerns_text(concerns: &[Concern]) -> String {
     concerns.iter().map(|concern| concern.words.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-fn status(ui: &Ui, run: &Summary) -> RichText {
-    let visuals = ui.visuals();
-    let color = match run.status {
+pub(super) fn status_color(visuals: &Visuals, status: &Status) -> Color32 {
+    match status {
         Status::Failed(_) | Status::Crashed { .. } => visuals.error_fg_color,
         Status::Silent { .. } => visuals.warn_fg_color,
         Status::Running(_) | Status::Starting => visuals.hyperlink_color,
         Status::Stopped | Status::Finished => visuals.weak_text_color(),
-    };
+    }
+}
+
+fn status(ui: &Ui, run: &Summary) -> RichText {
+    let color = status_color(ui.visuals(), &run.status);
     let unit = if run.is_scan { "grid point" } else { "step" };
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let concerns = Concern::summary(&run.concerns);
@@ -315,7 +329,7 @@ fn evaluated(run: &Summary) -> String {
 }
 
 /// Describes a run in words.
-fn tooltip(run: &Summary) -> String {
+pub(super) fn tooltip(run: &Summary) -> String {
     let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
     let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();

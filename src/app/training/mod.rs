@@ -3,6 +3,7 @@
 //! The window's thread never reads a file here. One thread lists the runs ([`watcher`]), one reads whole runs and makes
 //! their curves ([`plotter`]), and short-lived ones start, install and delete ([`jobs`]).
 
+mod change_form;
 mod chart;
 mod charts;
 mod choices;
@@ -13,11 +14,14 @@ mod dialogs;
 mod editor;
 mod elided_name;
 mod export;
+mod filter_field;
+mod horizontal;
 mod install;
 mod jobs;
 mod legend;
 mod lines;
 mod list;
+mod marks;
 mod named_curves;
 mod names;
 mod outlook;
@@ -34,6 +38,7 @@ mod samples;
 mod scan_view;
 mod setup;
 mod summary;
+mod table;
 mod time_to_loss;
 mod track;
 mod update;

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing};
+use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing, differing_by_key};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::STEPS;
 
@@ -45,8 +45,12 @@ pub(super) struct CurveFacts {
     pub family: Option<&'static str>,
     /// The optimizer, or the name that the preset gives to the run; empty where it is not known.
     pub optimizer: String,
+    /// Whether the preset gives a name to the run, which is then told apart only from others of that name.
+    pub is_named: bool,
     /// The settings to be named where they differ from those of others.
     pub settings: Vec<ShownSetting>,
+    /// The settings that do not affect learning, to be named where all others are equal.
+    pub bookkeeping: Vec<ShownSetting>,
     pub traits: Traits,
     /// The first run's folder.
     pub folder: String,
@@ -95,7 +99,9 @@ pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
         title: run.own_title().to_owned(),
         family: run.family,
         optimizer: optimizer(run).unwrap_or_default(),
+        is_named: run.is_named,
         settings: run.shown.clone(),
+        bookkeeping: run.bookkeeping.clone(),
         traits: Traits::of(run),
         folder: run.run.name(),
         runs,
@@ -111,10 +117,11 @@ fn optimizer(run: &Summary) -> Option<String> {
     Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty())
 }
 
-/// Sets the texts of the settings of runs in a list so that they are distinct: the workload, where there are several,
+/// Returns the settings of runs in a list in words, so that they are distinct: the workload, where there are several,
 /// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
 /// The steps are shown with the status.
-pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
+pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
+    let mut settings = vec![String::new(); runs.len()];
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut families: BTreeMap<Family, Vec<usize>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
@@ -122,16 +129,17 @@ pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
     }
     for members in families.into_values() {
         let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
-        let words = differing(&members.iter().map(|index| of_list(&runs[*index])).collect::<Vec<_>>());
+        let names: Vec<Option<&str>> = members.iter().map(|index| given_name(runs[*index])).collect();
+        let words = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
         let numbers = |index: &usize| {
-            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(&runs[*index]);
+            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(runs[*index]);
             [learning_rate, batch_size, seed]
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
+        let differs = [0, 1, 2].map(|place| numbers.iter().any(|other| other[place] != numbers[0][place]));
         for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
-            let run = &mut runs[index];
-            let differs = |place: usize| numbers.iter().any(|other| other[place] != own[place]);
-            let (differing, equal): (Vec<_>, Vec<_>) = own.iter().enumerate().partition(|(place, _)| differs(*place));
+            let run = runs[index];
+            let (differing, equal): (Vec<_>, Vec<_>) = own.iter().enumerate().partition(|(place, _)| differs[*place]);
             let rest = [differing, equal].concat().into_iter().filter_map(|(_, word)| word.clone());
             let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
             parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
@@ -140,9 +148,15 @@ pub(super) fn set_distinct_settings(runs: &mut [Summary]) {
                     parts.push(word);
                 }
             }
-            run.settings = parts.join(", ");
+            settings[index] = parts.join(", ");
         }
     }
+    settings
+}
+
+/// Returns the name that the preset gives to a run.
+fn given_name(run: &Summary) -> Option<&str> {
+    run.is_named.then_some(run.optimizer.as_str())
 }
 
 type Family = Option<&'static str>;
@@ -192,7 +206,7 @@ pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
         let mut words = own.clone();
         words.extend(Traits { seed, ..curve.traits.clone() }.words(&marks));
         if twins > 1 {
-            words.push(curve.folder.clone());
+            words.extend(bookkeeping(curve, &same));
         }
         if curve.runs > 1 {
             words.push(format!("mean of {}", curve.runs));
@@ -204,13 +218,24 @@ pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     names.collect()
 }
 
+/// Returns the settings that do not affect learning in which a curve differs from those of the same name, and its folder
+/// where that does not distinguish it.
+fn bookkeeping(curve: &CurveFacts, same: &[&CurveFacts]) -> Vec<String> {
+    let words = differing(&same.iter().map(|other| other.bookkeeping.clone()).collect::<Vec<_>>());
+    let place = same.iter().position(|other| std::ptr::eq(*other, curve)).expect("a curve is one of its name");
+    let is_unique = words.iter().filter(|other| **other == words[place]).count() == 1;
+    let folder = (!is_unique).then(|| curve.folder.clone());
+    words[place].iter().cloned().chain(folder).collect()
+}
+
 /// Returns the parts of a curve's name: its workload if there are several, its optimizer, and the settings in which it
 /// differs from others of its title.
 fn name_parts(curve: &CurveFacts, curves: &[CurveFacts], is_mixed: bool) -> Vec<String> {
     let alike: Vec<&CurveFacts> = curves.iter().filter(|other| other.title == curve.title).collect();
     let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
+    let names: Vec<Option<&str>> = alike.iter().map(|it| it.is_named.then_some(it.optimizer.as_str())).collect();
     let place = alike.iter().position(|other| std::ptr::eq(*other, curve)).expect("a curve has its own title");
-    let settings = differing(&settings).swap_remove(place);
+    let settings = differing_by_key(&names, &settings).swap_remove(place);
     let needs_optimizer =
         curve.title.is_empty() || !settings.is_empty() || alike.iter().any(|other| other.optimizer != curve.optimizer);
     let family = curve.family.filter(|_| is_mixed).map(str::to_owned);
@@ -239,7 +264,7 @@ fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
 /// Describes the hyperparameters of a rule that differ from its defaults.
 pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
-    settings.filter(|it| !it.is_usual && !it.words.is_empty()).map(|it| it.words).collect()
+    settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
 }
 
 #[cfg(test)]
@@ -252,7 +277,16 @@ mod tests {
         let traits = Traits { learning_rate, batch_size, seed: seed_words, ..Traits::default() };
         let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
         let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
-        CurveFacts { title, family: Some("MNIST"), optimizer, settings, traits, folder, runs: 1 }
+        CurveFacts {
+            title,
+            family: Some("MNIST"),
+            optimizer,
+            settings,
+            traits,
+            folder,
+            runs: 1,
+            ..CurveFacts::default()
+        }
     }
 
     /// Returns a curve of a training with this rule.
@@ -301,6 +335,45 @@ mod tests {
         // β₂ of Adam and of FOCUS are not compared.
         let slow = adam.with("beta2", 0.95).expect("a decay rate");
         assert_eq!(of(&[slow, focus]), ["Adam, β₂ 0.95", "FOCUS"]);
+    }
+
+    #[test]
+    fn runs_of_a_given_name_are_told_apart_by_what_differs_among_them() {
+        let [weak, strong] = [0.1, 0.2].map(|omega| {
+            let rule = RuleSpec::in_training(RuleKind::Focus).with("weight_decay", omega).expect("a weight decay");
+            CurveFacts { is_named: true, optimizer: "FOCUS, η 6e-4".to_owned(), ..of_rule(rule, "x") }
+        });
+        let adam = of_rule(RuleSpec::in_training(RuleKind::Adam), "y");
+        assert_eq!(names(&[weak.clone(), adam.clone()]), ["FOCUS, η 6e-4", "Adam"]);
+        assert_eq!(names(&[weak, strong, adam]), ["FOCUS, η 6e-4, ω 0.1", "FOCUS, η 6e-4, ω 0.2", "Adam"]);
+    }
+
+    #[test]
+    fn a_default_is_named_beside_another_value() {
+        let plain = RuleSpec::in_training(RuleKind::Sgd);
+        let nesterov = plain.with("form", 1.0).expect("a form");
+        assert_eq!(
+            names(&[of_rule(plain, "x"), of_rule(nesterov, "y")]),
+            ["SGD, momentum heavy ball", "SGD, Nesterov"]
+        );
+        assert_eq!(names(&[of_rule(plain, "x")]), ["SGD"]);
+    }
+
+    #[test]
+    fn settings_that_do_not_affect_learning_are_named_before_a_folder() {
+        let of_device = |device: &str, folder: &str| CurveFacts {
+            bookkeeping: vec![ShownSetting {
+                is_usual: false,
+                ..ShownSetting::new("device", format!("device {device}"))
+            }],
+            ..of_rule(RuleSpec::in_training(RuleKind::Adam), folder)
+        };
+        assert_eq!(
+            names(&[of_device("Cpu", "x"), of_device("Cuda(0)", "y")]),
+            ["Adam, device Cpu", "Adam, device Cuda(0)"]
+        );
+        let three = [of_device("Cpu", "x"), of_device("Cuda(0)", "y"), of_device("Cpu", "z")];
+        assert_eq!(names(&three), ["Adam, device Cpu, x", "Adam, device Cuda(0)", "Adam, device Cpu, z"]);
     }
 
     #[test]

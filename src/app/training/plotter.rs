@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
-use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunReader};
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunHistory, RunMark, RunReader, SettingChange};
 
 use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
@@ -35,6 +36,8 @@ pub struct RunCurves {
     pub metrics: Vec<MetricInfo>,
     pub tracks: BTreeMap<MetricId, Arc<Track>>,
     pub scan: Option<Arc<ScanResult>>,
+    /// The marks on the curves, in the order of steps.
+    pub marks: Vec<RunMark>,
 }
 
 /// The handle of the thread.
@@ -125,7 +128,11 @@ impl PlotterThread {
             };
             tracks.insert(metric, track);
         }
-        RunCurves { runs: group.to_vec(), metrics, tracks, scan: members.iter().find_map(|member| member.scan.clone()) }
+        let scan = members.iter().find_map(|member| member.scan.clone());
+        let mut marks: Vec<RunMark> = members.iter().flat_map(|member| member.marks.iter().cloned()).collect();
+        marks.sort_by_key(|mark| mark.step);
+        marks.dedup();
+        RunCurves { runs: group.to_vec(), metrics, tracks, scan, marks }
     }
 }
 
@@ -141,12 +148,24 @@ pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<Metri
     union
 }
 
+/// Returns the steps at which commands have changed the batch, and the factors of the first batch size after them.
+fn batches(history: &RunHistory) -> Vec<(u64, f64)> {
+    let mut factor = 1.0;
+    let changes = history.changes().iter().filter(|(_, change)| change.is_of_batch() && change.before > 0.0);
+    let batches = changes.map(|(step, SettingChange { before, now, .. })| {
+        factor *= now / before;
+        (*step, factor)
+    });
+    batches.collect()
+}
+
 /// A run whose curves are requested.
 struct PlottedRun {
     reader: RunReader,
     metrics: Vec<MetricInfo>,
     tracks: BTreeMap<MetricId, Arc<Track>>,
     scan: Option<Arc<ScanResult>>,
+    marks: Vec<RunMark>,
     generation: u64,
     smoothing: f64,
 }
@@ -158,6 +177,7 @@ impl PlottedRun {
             metrics: Vec::new(),
             tracks: BTreeMap::new(),
             scan: None,
+            marks: Vec::new(),
             generation: 0,
             smoothing: 0.0,
         }
@@ -181,6 +201,11 @@ impl PlottedRun {
             samples: started.and_then(|started| started.batch_size).unwrap_or(1) as f64,
             tokens: started.and_then(|started| started.tokens_per_step).unwrap_or(0) as f64,
         };
+        let batches = batches(history);
+        self.marks = history.marks();
+        for mark in &mut self.marks {
+            mark.words = visible(&mark.words).into_owned();
+        }
         let fork = history.forked().map(|forked| forked.from_step);
         self.metrics = history.metrics();
         for info in &self.metrics {
@@ -192,7 +217,9 @@ impl PlottedRun {
                 let new = || Arc::new(Track::new(of_step, smoothing).forked_at(fork));
                 let track = self.tracks.entry(metric).or_insert_with(new);
                 if track.len() < curve.len() {
-                    Arc::make_mut(track).extend(&curve);
+                    let track = Arc::make_mut(track);
+                    track.set_batches(&batches);
+                    track.extend(&curve);
                 }
             }
         }

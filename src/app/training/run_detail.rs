@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::{RunConfig, with_changed_settings};
 use valleyscope_runs::{
-    EventRecord, Forked, RunFolder, RunHistory, RunWarning, TextSample, Timestamp, forked_run, last_lines,
+    EventRecord, Forked, RunFolder, RunHistory, RunWarning, SettingChange, TextSample, Timestamp, forked_run,
+    last_lines,
 };
 
 /// The number of bytes of the end of a log that are shown.
@@ -19,6 +22,12 @@ const WARNINGS: usize = 1000;
 pub(super) struct RunDetail {
     pub log: String,
     pub config: String,
+    /// The training with which the run began, if it can be read.
+    pub begun: Option<Preset>,
+    /// The training with the settings in force, if it can be read.
+    pub in_force: Option<Preset>,
+    /// The changes of settings by commands, with the steps after which they were made.
+    pub changes: Vec<(u64, SettingChange)>,
     /// The events, one per line, without the points of curves.
     pub events: String,
     /// The warnings, the newest first, one per line.
@@ -45,7 +54,11 @@ impl RunDetail {
         let warning = |warning: &RunWarning| line(warning.time, warning.step, &visible(&warning.message));
         // A folder that cannot be read has no usable checkpoint.
         let checkpoints = run.checkpoints().unwrap_or_default();
+        let config = RunConfig::begun(run, history).ok();
         RunDetail {
+            in_force: config.as_ref().and_then(|config| config.with_changed_settings(history).ok()),
+            begun: config.map(|config| config.preset),
+            changes: history.changes().to_vec(),
             // A run without worker output has no log.
             log: log_tail(&run.log(), LOG_TAIL),
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
@@ -58,6 +71,20 @@ impl RunDetail {
             checkpoints,
         }
     }
+}
+
+impl RunDetail {
+    /// Returns whether settings of the run can be changed while it runs.
+    pub(super) fn has_live_settings(&self) -> bool {
+        self.in_force.as_ref().and_then(Preset::workload).is_some_and(|workload| !workload.live().is_empty())
+    }
+}
+
+/// Returns a training with the settings that were in force after a step, if these are its settings.
+pub(super) fn training_after(begun: &Preset, changes: &[(u64, SettingChange)], step: u64) -> Option<Preset> {
+    let until = changes.iter().filter(|(at, _)| *at <= step);
+    let settings = until.map(|(_, change)| (change.name.clone(), change.now)).collect();
+    with_changed_settings(begun, &settings).ok()
 }
 
 /// Describes the lost events of a run with these checkpoints.

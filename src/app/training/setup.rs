@@ -10,10 +10,10 @@ use super::editor::{TrainingEditor, TrainingFault};
 use super::update::WorkerState;
 use super::{data_field, preset_menu};
 use crate::app::form;
-use crate::app::live::{Action, Requests};
+use crate::app::live::Requests;
 use crate::app::number;
 use crate::app::preset_catalog::PresetCatalog;
-use crate::app::text_editor::{self, TextEditor, TextTab};
+use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
 use crate::app::typed::TypedField;
 
 const FIELD_WIDTH: f32 = 84.0;
@@ -118,7 +118,8 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
         Value::Data(value, dataset) => data_field::show(ui, name, help, value, dataset, requests),
         Value::Device(value) => form::line(ui, name, help, |ui| devices(ui, value, worker)),
         Value::Rule(value) => {
-            form::line(ui, name, help, |ui| rules(ui, value, requests));
+            form::line(ui, name, help, |ui| rules(ui, value));
+            RULE.note(ui, value);
             hyperparameters(ui, "", value);
         }
         Value::BatchSizes(value) => form::line(ui, name, help, |ui| {
@@ -153,9 +154,12 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
     }
 }
 
-fn rules(ui: &mut Ui, value: &mut RuleSpec, requests: &mut Requests) {
-    let notice = text_editor::replace_rule(ui, "Optimizer", value, RuleSpec::in_training);
-    requests.actions.extend(notice.map(Action::Notify));
+/// The choice of the rule of the shown run.
+const RULE: RuleChoice<'static> =
+    RuleChoice { tab: TextTab::Training, optimizer: 0, name: "Optimizer", usual: RuleSpec::in_training };
+
+fn rules(ui: &mut Ui, value: &mut RuleSpec) {
+    RULE.menu(ui, value);
     let editor = TextEditor::<RuleKind>::new(TextTab::Training, 0, value.name());
     if value.kind().typed().is_some()
         && form::small_button(ui, true, "Edit text", "Text of the optimizer", "The rule as text")

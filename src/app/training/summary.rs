@@ -3,6 +3,8 @@
 use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_runs::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
 
+use crate::run_table::RunFacts;
+
 /// The summary of a run.
 #[derive(Clone, Debug)]
 pub struct Summary {
@@ -16,8 +18,12 @@ pub struct Summary {
     pub optimizer: String,
     /// The hyperparameters that differ from the rule's defaults, formatted.
     pub non_default_hyperparameters: Vec<String>,
-    /// The settings to be named where they differ from other runs'; empty where the run has a name of its own.
+    /// Whether the preset gives a name to the run.
+    pub is_named: bool,
+    /// The settings to be named where they differ from other runs'.
     pub shown: Vec<ShownSetting>,
+    /// The settings that do not affect learning, to be named where runs differ in nothing else.
+    pub bookkeeping: Vec<ShownSetting>,
     /// The name that distinguishes runs of its workload, if its config can be read.
     pub family: Option<&'static str>,
     /// The settings that distinguish it from the other runs; empty where they are not known.
@@ -48,6 +54,8 @@ pub struct Summary {
     pub config: Option<String>,
     /// The reason why it cannot be read, if it cannot.
     pub trouble: Option<String>,
+    /// Its values in the table of runs.
+    pub facts: RunFacts,
 }
 
 impl Summary {
@@ -68,7 +76,7 @@ impl Summary {
         let Summary { settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, ranks, loss, evaluated, .. } = self;
-        let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, .. } = self;
+        let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, facts, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
         let words = (
@@ -85,7 +93,7 @@ impl Summary {
             synthetic,
         );
         (
-            (words, family, settings, ranks),
+            (words, family, settings, ranks, facts),
             (color, batch_size, seed, step, steps, began, is_scan, writes_text),
             numbers,
             evaluated,

@@ -3,50 +3,11 @@
 use std::ops::Range;
 
 use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::ticks::{grouped, moment};
-use valleyscope_runs::{MetricCurve, span};
+use valleyscope_runs::MetricCurve;
 
+use super::horizontal::Column;
+pub(super) use super::horizontal::Horizontal;
 use super::pyramid::Pyramid;
-
-/// The quantity of the horizontal axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Horizontal {
-    #[default]
-    Step,
-    Samples,
-    Tokens,
-    /// Seconds of training.
-    Relative,
-    /// The time of day.
-    Clock,
-}
-
-impl Horizontal {
-    pub const ALL: [Horizontal; 5] =
-        [Horizontal::Step, Horizontal::Samples, Horizontal::Tokens, Horizontal::Relative, Horizontal::Clock];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Horizontal::Step => "steps",
-            Horizontal::Samples => "samples",
-            Horizontal::Tokens => "tokens",
-            Horizontal::Relative => "training time (s)",
-            Horizontal::Clock => "wall-clock time (UTC)",
-        }
-    }
-
-    /// Formats a value on the axis.
-    pub(super) fn words(self, x: f64) -> String {
-        match self {
-            Horizontal::Step => format!("step {}", grouped(x as u64)),
-            Horizontal::Samples => format!("{} samples", grouped(x as u64)),
-            Horizontal::Tokens => format!("{} tokens", grouped(x as u64)),
-            Horizontal::Relative if x < 100.0 => format!("{x:.2} s"),
-            Horizontal::Relative => span(x as u64),
-            Horizontal::Clock => moment(x, "%m-%d %H:%M:%S"),
-        }
-    }
-}
 
 /// Exponential smoothing: s ← w s + (1 − w) y, divided by 1 − wᵗ so that the beginning is no pull to 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +43,10 @@ pub struct Track {
     wall_s: Vec<f64>,
     time_s: Vec<f64>,
     of_step: OfStep,
+    /// The changes of the batch: steps, and the factors of the first batch size after them.
+    batches: Vec<(u64, f64)>,
+    /// The steps of the first batch size with as many samples as were used up to each point; empty without changes.
+    equal_steps: Vec<f64>,
     /// The step of the fork, for a run that shares the points before with another.
     fork: Option<u64>,
     smoothing: f64,
@@ -125,6 +90,24 @@ impl Track {
         Track { fork, ..self }
     }
 
+    /// Sets the changes of the batch: steps, in order, and the factors of the first batch size after them.
+    pub fn set_batches(&mut self, batches: &[(u64, f64)]) {
+        if self.batches != batches {
+            self.batches = batches.to_vec();
+            self.equal_steps = self.step.iter().map(|&step| self.equal_steps_until(step)).collect();
+        }
+    }
+
+    /// Returns the number of steps of the first batch size that use as many samples as those up to a step.
+    fn equal_steps_until(&self, step: f64) -> f64 {
+        let (mut from, mut factor, mut sum) = (0.0, 1.0, 0.0);
+        for &(at, next) in self.batches.iter().take_while(|(at, _)| (*at as f64) < step) {
+            sum += factor * (at as f64 - from);
+            (from, factor) = (at as f64, next);
+        }
+        sum + factor * (step - from)
+    }
+
     pub fn len(&self) -> usize {
         self.step.len()
     }
@@ -146,7 +129,11 @@ impl Track {
     fn push(&mut self, [step, wall_s, time_s]: [f64; 3], value: f64) {
         // Clocks may be set back; an axis must not.
         let later = |column: &[f64], value: f64| column.last().map_or(value, |last: &f64| last.max(value));
-        self.step.push(later(&self.step, step));
+        let step = later(&self.step, step);
+        if !self.batches.is_empty() {
+            self.equal_steps.push(self.equal_steps_until(step));
+        }
+        self.step.push(step);
         self.wall_s.push(later(&self.wall_s, wall_s));
         self.time_s.push(later(&self.time_s, time_s));
         self.raw.push(value);
@@ -156,7 +143,8 @@ impl Track {
     /// Returns the mean of several tracks at their common steps, with the sample deviation as a band.
     pub fn mean_of(tracks: &[&Track]) -> Track {
         let Some((first, others)) = tracks.split_first() else { return Track::default() };
-        let mut mean = Track::new(first.of_step, first.smoothing);
+        let mut mean = Track::new(first.of_step, first.smoothing).forked_at(first.fork);
+        mean.set_batches(&first.batches);
         let mut band = [Pyramid::default(), Pyramid::default()];
         let mut next = vec![0; others.len()];
         let mut smoothed = Pyramid::default();
@@ -200,33 +188,47 @@ impl Track {
         self.smoothing > 0.0
     }
 
-    /// Returns the values of the horizontal axis, and a factor to multiply them with.
-    fn column(&self, horizontal: Horizontal) -> (&[f64], f64) {
+    /// Returns the values of the horizontal axis.
+    fn column(&self, horizontal: Horizontal) -> Column<'_> {
+        let samples = if self.equal_steps.is_empty() { &self.step } else { &self.equal_steps };
         match horizontal {
-            Horizontal::Step => (&self.step, 1.0),
-            Horizontal::Samples => (&self.step, self.of_step.samples),
+            Horizontal::Step => Column::new(&self.step, 1.0),
+            Horizontal::SinceFork => {
+                Column { offset: -(self.fork.unwrap_or(0) as f64), ..Column::new(&self.step, 1.0) }
+            }
+            Horizontal::Samples => Column::new(samples, self.of_step.samples),
             // Without tokens there is no place.
-            Horizontal::Tokens if self.of_step.tokens == 0.0 => (&[], 1.0),
-            Horizontal::Tokens => (&self.step, self.of_step.tokens),
-            Horizontal::Relative => (&self.wall_s, 1.0),
-            Horizontal::Clock => (&self.time_s, 1.0),
+            Horizontal::Tokens if self.of_step.tokens == 0.0 => Column::new(&[], 1.0),
+            Horizontal::Tokens => Column::new(samples, self.of_step.tokens),
+            Horizontal::Relative => Column::new(&self.wall_s, 1.0),
+            Horizontal::Clock => Column::new(&self.time_s, 1.0),
         }
     }
 
     /// Returns the place of the last point of another run, if there is one.
     pub fn fork(&self, look: &TrackLook) -> Option<f64> {
-        let (column, factor) = self.column(look.horizontal);
         let fork = self.fork? as f64;
         let last = self.step.partition_point(|&step| step <= fork).checked_sub(1)?;
-        Some(look.scales[0].place(column.get(last)? * factor)).filter(|place| place.is_finite())
+        let value = self.column(look.horizontal).get(last)?;
+        Some(look.scales[0].place(value)).filter(|place| place.is_finite())
     }
 
-    /// Returns its horizontal range in places; `None` if no point has a place.
+    /// Returns the places of the main line at a step, or at the last point before, or else at the first one.
+    pub(super) fn place_of_step(&self, look: &TrackLook, step: u64) -> Option<[f64; 2]> {
+        let index = self.step.partition_point(|&at| at <= step as f64).saturating_sub(1);
+        let x = look.scales[0].place(self.column(look.horizontal).get(index)?);
+        let y = look.scales[1].place(self.smooth.values()[index]);
+        x.is_finite().then_some([x, y])
+    }
+
+    /// Returns its horizontal range in places, from the fork on over the steps since; `None` if no point has a place.
     pub fn reach(&self, horizontal: Horizontal, scale: AxisScale) -> Option<[f64; 2]> {
-        let (column, factor) = self.column(horizontal);
-        let mut places = column.iter().map(|x| scale.place(x * factor)).filter(|place| place.is_finite());
+        let column = self.column(horizontal);
+        let is_shown = |value: &f64| horizontal != Horizontal::SinceFork || *value >= 0.0;
+        let values = (0..self.len()).filter_map(|index| column.get(index)).filter(is_shown);
+        let mut places = values.map(|value| scale.place(value)).filter(|place| place.is_finite());
         let first = places.next()?;
-        let last = scale.place(column.last()? * factor);
+        let last = scale.place(column.get(self.len().checked_sub(1)?)?);
         Some([first, if last.is_finite() { last } else { first }])
     }
 
@@ -285,12 +287,13 @@ impl Track {
     /// Calls `take` for the groups of points that share a column of pixels, with the place where they are drawn. One
     /// point beyond each end is included, so that lines leave the picture.
     fn each_column(&self, look: &TrackLook, mut take: impl FnMut(f64, Range<usize>)) {
-        let (column, factor) = self.column(look.horizontal);
+        let axis = self.column(look.horizontal);
+        let column = axis.values;
         let scale = look.scales[0];
-        let place = |index: usize| scale.place(column[index] * factor);
-        let value = |place: f64| scale.value(place) / factor;
+        let place = |index: usize| scale.place(axis.value(column[index]));
+        let value = |place: f64| axis.in_column(scale.value(place));
         let [low, high] = look.x;
-        let nowhere = if scale == AxisScale::Log { column.partition_point(|&x| x <= 0.0) } else { 0 };
+        let nowhere = if scale == AxisScale::Log { column.partition_point(|&x| axis.value(x) <= 0.0) } else { 0 };
         let begin = column.partition_point(|&x| x < value(low)).saturating_sub(1).max(nowhere);
         let end = (column.partition_point(|&x| x <= value(high)) + 1).min(column.len());
         if end <= begin {
@@ -313,14 +316,15 @@ impl Track {
 
     /// Returns the point nearest to a place on the horizontal axis.
     pub fn nearest(&self, horizontal: Horizontal, scale: AxisScale, at: f64) -> Option<Nearest> {
-        let (column, factor) = self.column(horizontal);
-        let after = column.partition_point(|&x| x * factor < scale.value(at));
+        let axis = self.column(horizontal);
+        let column = axis.values;
+        let after = column.partition_point(|&x| axis.value(x) < scale.value(at));
         let candidates =
             [after.checked_sub(1), Some(after)].into_iter().flatten().filter(|index| *index < column.len());
-        let away = |index: &usize| (scale.place(column[*index] * factor) - at).abs();
+        let away = |index: &usize| (scale.place(axis.value(column[*index])) - at).abs();
         let index = candidates.min_by(|a, b| away(a).total_cmp(&away(b)))?;
         let deviation = self.band.as_ref().map(|[low, high]| 0.5 * (high.values()[index] - low.values()[index]));
-        let x = column[index] * factor;
+        let x = axis.value(column[index]);
         Some(Nearest { x, value: self.raw.values()[index], smooth: self.smooth.values()[index], deviation })
     }
 }
@@ -431,6 +435,36 @@ mod tests {
         assert_eq!(images.raw(&look).concat(), Vec::<[f64; 2]>::new());
         assert_eq!(images.reach(Horizontal::Tokens, AxisScale::Linear), None);
         assert_eq!(images.nearest(Horizontal::Tokens, AxisScale::Linear, 1.0), None);
+    }
+
+    #[test]
+    fn steps_since_the_fork_begin_there_and_those_before_are_negative() {
+        let fork = track(&[4.0, 3.0, 2.0, 1.0], 0.0).forked_at(Some(2));
+        let look = TrackLook { horizontal: Horizontal::SinceFork, ..look([-5.0, 5.0], 100) };
+        assert_eq!(fork.raw(&look).concat(), [[-1.0, 4.0], [0.0, 3.0], [1.0, 2.0], [2.0, 1.0]]);
+        assert_eq!(fork.reach(Horizontal::SinceFork, AxisScale::Linear), Some([0.0, 2.0]));
+        assert_eq!(
+            fork.nearest(Horizontal::SinceFork, AxisScale::Linear, 1.1).map(|it| (it.x, it.value)),
+            Some((1.0, 2.0))
+        );
+        let log = TrackLook { scales: [AxisScale::Log, AxisScale::Linear], x: [-1.0, 1.0], ..look };
+        assert_eq!(fork.raw(&log).concat(), [[0.0, 2.0], [2.0_f64.log10(), 1.0]]);
+        let other = track(&[4.0, 3.0], 0.0);
+        assert_eq!(other.reach(Horizontal::SinceFork, AxisScale::Linear), Some([1.0, 2.0]));
+        assert_eq!(fork.place_of_step(&look, 3), Some([1.0, 2.0]));
+    }
+
+    #[test]
+    fn samples_follow_changes_of_the_batch() {
+        let mut track = track(&[4.0, 3.0], 0.0);
+        // Ten samples in each of two steps, then thirty.
+        track.set_batches(&[(2, 3.0)]);
+        track.push([3.0, 1.5, 1e9 + 2.0], 2.0);
+        track.push([4.0, 2.0, 1e9 + 3.0], 1.0);
+        let samples = TrackLook { horizontal: Horizontal::Samples, ..look([0.0, 200.0], 100) };
+        assert_eq!(track.raw(&samples).concat(), [[10.0, 4.0], [20.0, 3.0], [50.0, 2.0], [80.0, 1.0]]);
+        let tokens = TrackLook { horizontal: Horizontal::Tokens, ..look([0.0, 1e4], 100) };
+        assert_eq!(track.raw(&tokens).concat()[3], [8.0 * 640.0, 1.0]);
     }
 
     #[test]

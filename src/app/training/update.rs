@@ -1,5 +1,7 @@
 //! The updates of the training threads for the window.
 
+use std::sync::Arc;
+
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{Handshake, LaunchError, RunFolder};
 
@@ -8,12 +10,22 @@ use super::install::Installation;
 use super::outlook::OutlookAnswer;
 use super::run_detail::RunDetail;
 use super::summary::Summary;
+use crate::run_table::Columns;
+
+/// The known runs.
+pub(super) struct ListedRuns {
+    pub runs: Vec<Arc<Summary>>,
+    pub columns: Arc<Columns>,
+    /// The reason why the folder cannot be read, if it cannot.
+    pub trouble: Option<String>,
+}
 
 /// A message of a thread to the window.
 pub(super) enum Update {
-    /// All runs, and why the folder cannot be read, if it cannot.
-    Runs(Vec<Summary>, Option<String>),
+    Runs(ListedRuns),
     Detail(RunFolder, Box<RunDetail>),
+    /// A text by a run's newest checkpoint with its step, or why there is none.
+    Text(RunFolder, Result<(u64, String), String>),
     Worker(Box<WorkerState>),
     /// The status of the worker's set-up.
     SetUp(Box<Installation>),
@@ -26,12 +38,17 @@ pub(super) enum Update {
     /// A message for a notice.
     Notice(String),
     Failed(String),
-    /// The desktop's trash has refused a run.
+    /// The desktop's trash has refused runs.
     NotTrashed {
-        run: RunFolder,
+        runs: Vec<RunFolder>,
         reason: String,
     },
-    Removed(RunFolder),
+    Removed(Vec<RunFolder>),
+    /// Runs from elsewhere were read: how many were made, and what became of each.
+    Imported {
+        made: usize,
+        report: String,
+    },
 }
 
 /// The state of the worker.

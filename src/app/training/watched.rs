@@ -1,6 +1,7 @@
 //! A run in the watching thread.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
@@ -9,12 +10,13 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::Common;
 use valleyscope_runs::{
-    Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
+    Concern, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
 use super::names::non_default_hyperparameters;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
+use crate::run_table::{RunFacts, RunSettings, RunSource, changes};
 
 /// A watched run.
 pub(super) struct Watched {
@@ -22,13 +24,49 @@ pub(super) struct Watched {
     notes: Notes,
     /// The modification time of the notes.
     noted: Option<SystemTime>,
-    config: Option<Preset>,
-    key: Option<String>,
-    shown: Vec<ShownSetting>,
+    /// The config, once it was read: it never changes.
+    config: Option<Config>,
     /// The last summary. Its settings in words are empty, as they depend on the other runs.
     summary: Option<Summary>,
+    /// The last summary with its settings in words, until the run changes.
+    listed: Option<Arc<Summary>>,
     /// The files at that time, if the run changes only together with them.
     rest: Option<FileStamps>,
+}
+
+/// What the config of a run holds for its summaries.
+struct Config {
+    preset: Option<Preset>,
+    settings: RunSettings,
+    shown: Vec<ShownSetting>,
+    bookkeeping: Vec<ShownSetting>,
+}
+
+impl Config {
+    fn read(run: &RunFolder) -> Config {
+        let preset = RunConfig::read(run).ok().map(|config| config.preset);
+        let listed = |list: fn(&Preset) -> Vec<ShownSetting>| {
+            let settings = preset.as_ref().map_or_else(Vec::new, list).into_iter();
+            settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect::<Vec<_>>()
+        };
+        let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
+        Config { settings: preset.as_ref().map(RunSettings::of).unwrap_or_default(), shown, bookkeeping, preset }
+    }
+
+    /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.
+    fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
+        let changes = Some(changes(history)).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
+        let changed = changes.map(|words| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
+        });
+        self.shown.iter().cloned().chain(changed).collect()
+    }
+
+    /// Returns the training's common fields, unless it is a scan or cannot be read.
+    fn training(&self) -> Option<Common<'_>> {
+        self.preset.as_ref()?.training()
+    }
 }
 
 /// The sizes and modification times of the files that change when a run is resumed, described, or copied anew.
@@ -47,21 +85,13 @@ impl FileStamps {
 
 impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
-        let config = RunConfig::read(&run).ok().map(|config| config.preset);
-        let key = config.as_ref().and_then(Preset::replicate_key);
-        let has_name = |config: &Preset| Some(config.training()?.name.is_some());
-        let unnamed = config.as_ref().filter(|config| has_name(config) != Some(true));
-        let shown = unnamed.map_or_else(Vec::new, Preset::shown_settings);
-        let on_screen = |it: ShownSetting| ShownSetting { words: visible(&it.words).into_owned(), ..it };
-        let shown = shown.into_iter().map(on_screen).collect();
         Watched {
             reader: RunReader::brief(run),
             notes: Notes::default(),
             noted: None,
-            config,
-            key,
-            shown,
+            config: None,
             summary: None,
+            listed: None,
             rest: None,
         }
     }
@@ -96,21 +126,22 @@ impl Watched {
         let rests = summary.trouble.is_none() && (!summary.is_open() || summary.status.is_lost());
         self.rest = rests.then_some(stamp);
         let is_new = self.summary.as_ref() != Some(&summary);
-        self.summary = Some(summary);
+        if is_new {
+            self.summary = Some(summary);
+            self.listed = None;
+        }
         is_new
     }
 
-    /// Returns the training's common fields, unless it is a scan or cannot be read.
-    fn training(&self) -> Option<Common<'_>> {
-        self.config.as_ref()?.training()
-    }
-
-    /// Returns the key that replicates share: their settings, their data, which may be in several places, and the step
-    /// at which they were forked.
-    fn replicates(&self, history: &RunHistory) -> Option<String> {
-        let data = history.started().map_or("", |started| &started.fingerprint);
-        let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
-        self.key.as_ref().map(|key| format!("{key}{data}{}", fork.unwrap_or_default()))
+    /// Returns the summary for lists, with these settings in words. It stays the same as long as nothing has changed.
+    pub(super) fn listed(&mut self, settings: String) -> Option<Arc<Summary>> {
+        if self.listed.as_ref().is_none_or(|listed| listed.settings != settings) {
+            let mut summary = Summary { settings, ..self.summary.clone()? };
+            let name = summary.in_full();
+            summary.facts.set_name(name);
+            self.listed = Some(Arc::new(summary));
+        }
+        self.listed.clone()
     }
 
     fn read(&mut self, now: Timestamp) -> Summary {
@@ -127,22 +158,25 @@ impl Watched {
                 Some(format!("cannot read {}: {error}", run.events().display())),
             ),
         };
+        let config = self.config.get_or_insert_with(|| Config::read(&run));
         let history = self.reader.history();
         let started = history.started();
-        let preset = || self.config.as_ref().map(|config| config.title().to_owned());
+        let preset = || config.preset.as_ref().map(|preset| preset.title().to_owned());
         let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty()).or_else(preset);
         let title =
             if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
         let open = status.is_open();
-        let spec = self.training();
+        let spec = config.training();
         // Only the events of a scan name its optimizers.
         let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
         let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
-        let workload = self.config.as_ref().and_then(Preset::workload);
+        let workload = config.preset.as_ref().and_then(Preset::workload);
         let is_scan =
             workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
         let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
         let concerns = Concern::of(&status, history, now).into_iter();
+        let data = started.filter(|started| !started.data.is_empty());
+        let data = data.map(|started| ShownSetting::new("data", visible(&started.data).into_owned()));
         Summary {
             concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),
             title: visible(&title).into_owned(),
@@ -152,7 +186,9 @@ impl Watched {
             non_default_hyperparameters: spec
                 .filter(|spec| spec.name.is_none())
                 .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
-            shown: self.shown.clone(),
+            is_named: spec.as_ref().is_some_and(|spec| spec.name.is_some()),
+            shown: config.shown(history).into_iter().chain(data).collect(),
+            bookkeeping: config.bookkeeping.clone(),
             family: workload.map(|workload| workload.info().family),
             settings: String::new(),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
@@ -170,8 +206,15 @@ impl Watched {
             is_scan,
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
             synthetic: started.filter(|started| started.synthetic).map(|started| visible(&started.data).into_owned()),
-            config: self.replicates(history),
+            config: config.settings.replicates(history),
             forked: history.forked().cloned(),
+            facts: RunFacts::of(RunSource {
+                run: &run,
+                settings: &config.settings,
+                history,
+                status: &status,
+                notes: &self.notes,
+            }),
             status,
             trouble,
             run,

@@ -7,20 +7,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use valleyscope_runs::{CommandRequest, Notes, Reply, RunCommand, RunFolder, Timestamp};
 
 use super::install::Installation;
-use super::names::set_distinct_settings;
+use super::names::distinct_settings;
 use super::poll_schedule::{Listing, RoundRobin};
 use super::run_detail::{RunDetail, log_tail};
 use super::summary::Summary;
-use super::update::Update;
+use super::update::{ListedRuns, Update};
 use super::watched::Watched;
 use crate::app::wake::Wake;
+use crate::run_table::{Columns, RunFacts};
 
 /// The interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -74,6 +77,8 @@ struct Watcher {
     focus: Option<RunFolder>,
     requests: Vec<(RunFolder, CommandRequest)>,
     detail: Option<(RunFolder, RunDetail)>,
+    /// The last sent columns of the table of runs.
+    columns: Arc<Columns>,
 }
 
 /// The error of a closed window, which receives no updates.
@@ -95,6 +100,7 @@ impl Watcher {
             focus: None,
             requests: Vec::new(),
             detail: None,
+            columns: Arc::default(),
         }
     }
 
@@ -149,7 +155,11 @@ impl Watcher {
                 self.detail = None;
             }
             WatcherCommand::Send(run, command) => {
-                let what = if command == RunCommand::Stop { "to stop with a checkpoint" } else { "for a text" };
+                let what = match command {
+                    RunCommand::Stop => "to stop with a checkpoint",
+                    RunCommand::Set { .. } => "to go on with other settings",
+                    _ => "for a text",
+                };
                 match CommandRequest::send(&run, command) {
                     Ok(request) => {
                         self.send(Update::Notice(format!("{} is asked {what}.", run.name())))?;
@@ -192,17 +202,28 @@ impl Watcher {
     fn poll(&mut self) -> Result<(), Closed> {
         let mut is_new = self.list();
         let now = Timestamp::now();
-        for watched in self.due() {
-            is_new |= watched.poll(now);
-        }
+        is_new |= poll_all(&mut self.due(), now);
         self.follow_requests()?;
         if is_new {
-            let mut summaries: Vec<Summary> = self.known.values().filter_map(Watched::summary).cloned().collect();
-            set_distinct_settings(&mut summaries);
-            let trouble = self.listing.as_ref().and_then(|listing| listing.trouble.clone());
-            self.send(Update::Runs(summaries, trouble))?;
+            let listed = self.listed();
+            self.send(Update::Runs(listed))?;
         }
         self.send_detail()
+    }
+
+    /// Returns all runs for lists. Those that have not changed are the same as before.
+    fn listed(&mut self) -> ListedRuns {
+        let known: Vec<&Summary> = self.known.values().filter_map(Watched::summary).collect();
+        let settings = distinct_settings(&known);
+        let watched = self.known.values_mut().filter(|watched| watched.summary().is_some());
+        let runs: Vec<Arc<Summary>> =
+            watched.zip(settings).filter_map(|(run, settings)| run.listed(settings)).collect();
+        let columns = Columns::of(&runs.iter().map(|run| &run.facts).collect::<Vec<&RunFacts>>(), true);
+        if *self.columns != columns {
+            self.columns = Arc::new(columns);
+        }
+        let trouble = self.listing.as_ref().and_then(|listing| listing.trouble.clone());
+        ListedRuns { runs, columns: Arc::clone(&self.columns), trouble }
     }
 
     /// Lists the runs; returns whether they, or the reason why the folder cannot be read, have changed.
@@ -295,6 +316,23 @@ impl Watcher {
     }
 }
 
+/// Checks runs, many of them in several threads, and returns whether the summary of any has changed.
+fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
+    /// The number of runs that are worth a thread.
+    const PART: usize = 32;
+    let poll = |part: &mut [&mut Watched]| part.iter_mut().fold(false, |is_new, watched| watched.poll(now) | is_new);
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(due.len() / PART);
+    if threads <= 1 {
+        return poll(due);
+    }
+    thread::scope(|scope| {
+        let parts = due.chunks_mut(due.len().div_ceil(threads));
+        let parts: Vec<_> = parts.map(|part| scope.spawn(|| poll(part))).collect();
+        // The threads end before the scope does, also if one has panicked.
+        parts.into_iter().fold(false, |is_new, part| part.join().expect("a run can be checked") | is_new)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::sync_channel;
@@ -357,7 +395,9 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary folder can be made");
         let runs: Vec<RunFolder> = (0..25).map(|_| finished(place.path())).collect();
         let (mut watcher, updates) = watcher(place.path());
-        assert!(matches!(&updates.try_iter().collect::<Vec<_>>()[..], [Update::Runs(runs, None)] if runs.len() == 25));
+        assert!(
+            matches!(&updates.try_iter().collect::<Vec<_>>()[..], [Update::Runs(listed)] if listed.runs.len() == 25)
+        );
         (0..2 * ROUND).for_each(|_| poll(&mut watcher));
         assert!(updates.try_recv().is_err(), "nothing has changed");
         let mut session = RunSession::begin(&runs[17]).expect("a session can begin");
@@ -368,7 +408,7 @@ mod tests {
         // Each poll now checks it.
         poll(&mut watcher);
         assert_eq!(*status(&watcher, &runs[17]), Status::Stopped);
-        Notes { title: "Mine".to_owned(), note: String::new() }.write(&runs[3]).expect("it can be written");
+        Notes { title: "Mine".to_owned(), ..Notes::default() }.write(&runs[3]).expect("it can be written");
         (0..ROUND).for_each(|_| poll(&mut watcher));
         assert_eq!(watcher.known[runs[3].path()].summary().map(|it| it.title.as_str()), Some("Mine"));
         std::fs::remove_dir_all(runs[0].path()).expect("it can be removed");

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision};
@@ -12,13 +13,14 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
 
+use super::beside::{SweepSource, beside, margin};
 use super::{FigureArgs, LandscapeView, trainings};
 use crate::cli::beside::with_beside;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::runs::find::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, say};
-use crate::figure::{Figure, Trajectories, as_changed};
+use crate::figure::{Compared, Figure, Map, Trajectories, as_changed, distinguishing};
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
 
@@ -64,19 +66,36 @@ impl TwoSweepFigure {
 pub(super) enum Source {
     Sweep(Box<SweepResult>),
     Two(TwoSweepFigure, Box<[SweepResult; 2]>),
+    /// Diagrams side by side.
+    Beside(Vec<SweepResult>),
     Scan(Box<ScanResult>),
     Trajectories(Box<Trajectories>),
     Trainings(Box<Figure>),
 }
 
 impl Source {
-    pub(super) fn figure(&self, certainty: bool) -> Figure {
+    pub(super) fn figure(&self, args: &FigureArgs) -> Figure {
+        let certainty = args.certainty;
         match self {
-            Source::Sweep(result) => Figure::as_in_the_paper(result, certainty),
+            Source::Sweep(result) => match margin(&result.diagram, &args.margin) {
+                Ok(Some(map)) => Figure::map(result, result.diagram.spec().metric, map),
+                _ => Figure::as_in_the_paper(result, certainty),
+            },
             Source::Two(TwoSweepFigure::Pairs, results) => {
                 Figure::pairs(&results.each_ref().map(|result| (result, Metric::FinalLoss)))
             }
             Source::Two(TwoSweepFigure::MoreToy, results) => Figure::side_by_side(results.each_ref(), certainty),
+            Source::Beside(results) => {
+                let titles: Vec<_> =
+                    results.iter().map(|result| (result.title.as_str(), &**result.diagram.spec())).collect();
+                let titles = distinguishing(&titles).into_iter();
+                let compared = results.iter().zip(titles).map(|(result, title)| {
+                    let metric = result.diagram.spec().metric;
+                    Compared { result, title, metric }
+                });
+                let map = margin(&results[0].diagram, &args.margin).ok().flatten();
+                Figure::compared(&compared.collect::<Vec<_>>(), map.unwrap_or(Map::Winner { certainty }))
+            }
             Source::Scan(result) => Figure::scan(result),
             Source::Trajectories(trajectories) => Figure::landscape(trajectories),
             Source::Trainings(figure) => (**figure).clone(),
@@ -85,7 +104,16 @@ impl Source {
 
     /// Returns whether the figure is a map of winners.
     fn shows_winners(&self) -> bool {
-        matches!(self, Source::Sweep(_) | Source::Two(TwoSweepFigure::MoreToy, _))
+        matches!(self, Source::Sweep(_) | Source::Beside(_) | Source::Two(TwoSweepFigure::MoreToy, _))
+    }
+
+    /// Returns the diagrams of a figure that may be another map than that of winners.
+    fn diagrams(&self) -> Vec<&Diagram> {
+        match self {
+            Source::Sweep(result) => vec![&result.diagram],
+            Source::Beside(results) => results.iter().map(|result| &result.diagram).collect(),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -95,6 +123,8 @@ pub(super) enum Plan {
     There(Source),
     Sweep(Box<SweepPreset>),
     Two(TwoSweepFigure, Box<[SweepPreset; 2]>),
+    /// Diagrams side by side, computed or existing.
+    Beside(Vec<SweepSource>),
     /// A simulation from its start.
     Simulate(Box<Trajectories>),
 }
@@ -102,6 +132,17 @@ pub(super) enum Plan {
 impl Plan {
     /// Returns the plan for a name on the command line.
     pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
+        let plan = Plan::of_name(name, args)?;
+        let plan = match plan {
+            Plan::Sweep(preset) if !args.beside.is_empty() => beside(SweepSource::Computed(preset), args)?,
+            Plan::There(Source::Sweep(result)) if !args.beside.is_empty() => beside(SweepSource::There(result), args)?,
+            plan => plan,
+        };
+        plan.outline().diagrams().first().map_or(Ok(None), |diagram| margin(diagram, &args.margin))?;
+        Ok(plan)
+    }
+
+    fn of_name(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
         let composed = TwoSweepFigure::named(name);
         if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
             let sweep = |name| quick_if_asked(built_in_sweep(name), args.quick);
@@ -165,9 +206,24 @@ impl Plan {
         self.outline().shows_winners()
     }
 
+    /// Returns whether the figure is one of phase diagrams, each with a map that can be chosen.
+    pub(super) fn shows_diagrams(&self) -> bool {
+        !self.outline().diagrams().is_empty()
+    }
+
     /// Returns whether the figure is a landscape with trajectories.
     pub(super) fn shows_a_landscape(&self) -> bool {
-        matches!(self, Plan::Simulate(_) | Plan::There(Source::Trajectories(_)))
+        self.landscape().is_some()
+    }
+
+    /// Returns the landscape whose trajectories are drawn; none for another figure.
+    pub(super) fn landscape(&self) -> Option<&LandscapeSpec> {
+        match self {
+            Plan::Simulate(trajectories) | Plan::There(Source::Trajectories(trajectories)) => {
+                Some(&trajectories.spec().landscape)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the figure's source before anything is computed.
@@ -176,6 +232,7 @@ impl Plan {
             Plan::There(source) => source.clone(),
             Plan::Sweep(preset) => Source::Sweep(Box::new(unknown(preset))),
             Plan::Two(composed, presets) => Source::Two(*composed, Box::new(presets.each_ref().map(unknown))),
+            Plan::Beside(sources) => Source::Beside(sources.iter().map(SweepSource::outline).collect()),
             Plan::Simulate(trajectories) => Source::Trajectories(trajectories.clone()),
         }
     }
@@ -200,6 +257,13 @@ impl FigureComputer {
             Plan::Two(composed, presets) => {
                 let [one, other] = *presets;
                 Ok(Source::Two(composed, Box::new([self.sweep(&one)?, self.sweep(&other)?])))
+            }
+            Plan::Beside(sources) => {
+                let result = |source| match source {
+                    SweepSource::There(result) => Ok(*result),
+                    SweepSource::Computed(preset) => self.sweep(&preset),
+                };
+                Ok(Source::Beside(sources.into_iter().map(result).collect::<Result<Vec<_>, Failure>>()?))
             }
             Plan::Simulate(mut trajectories) => {
                 self.simulate(&mut trajectories)?;
@@ -243,7 +307,7 @@ fn built_in_sweep(name: &str) -> SweepPreset {
     }
 }
 
-fn quick_if_asked(preset: SweepPreset, is_quick: bool) -> SweepPreset {
+pub(super) fn quick_if_asked(preset: SweepPreset, is_quick: bool) -> SweepPreset {
     let sweep = if is_quick { preset.sweep.quick() } else { preset.sweep.clone() };
     as_changed(preset, sweep)
 }
@@ -257,7 +321,7 @@ fn refuse_quick(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failur
 
 /// Returns the results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A
 /// folder with the name of a preset is given as `./NAME`.
-fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failure> {
+pub(super) fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failure> {
     if let Some(run) = run_named(name)? {
         return Ok(Source::Scan(Box::new(scan_of(&run)?)));
     }
@@ -306,7 +370,7 @@ fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
     })
 }
 
-fn unknown(preset: &SweepPreset) -> SweepResult {
+pub(super) fn unknown(preset: &SweepPreset) -> SweepResult {
     SweepResult {
         title: preset.title.clone(),
         description: preset.description.clone(),

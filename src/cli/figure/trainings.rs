@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-use valleyscope_engine::optimizer::{ShownSetting, differing, with_settings};
+use valleyscope_engine::optimizer::{ShownSetting, differing_by_key, with_settings};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::Pen;
@@ -128,14 +128,9 @@ fn trainings(preset: &Preset) -> Vec<Training> {
 /// own, or among those of its name; where these are equal too, the seed or the number of the run.
 fn labels(trainings: &[Preset], commons: &[Common<'_>]) -> Vec<String> {
     let settings: Vec<Vec<ShownSetting>> = trainings.iter().map(Preset::shown_settings).collect();
-    let named: Vec<String> = (0..commons.len())
-        .map(|index| {
-            let alike: Vec<usize> = (0..commons.len()).filter(|it| commons[*it].name == commons[index].name).collect();
-            let words = differing(&alike.iter().map(|it| settings[*it].clone()).collect::<Vec<_>>());
-            let place = alike.iter().position(|it| *it == index).expect("a training is like itself");
-            with_settings(commons[index].label(), &words[place])
-        })
-        .collect();
+    let names: Vec<Option<&str>> = commons.iter().map(|common| common.name).collect();
+    let words = differing_by_key(&names, &settings).into_iter().zip(commons);
+    let named: Vec<String> = words.map(|(words, common)| with_settings(common.label(), &words)).collect();
     let distinguished = |index: usize| {
         let same: Vec<usize> = (0..named.len()).filter(|it| named[*it] == named[index]).collect();
         let has_own_seed = same.iter().filter(|it| commons[**it].seed == commons[index].seed).count() == 1;

@@ -12,7 +12,7 @@ use super::find::{CheckpointName, RunsLocation};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
 use crate::result::scan::{self, ScanResult};
-use crate::tensorboard::write_history;
+use crate::tensorboard::{event_file, write_history};
 
 /// Writes the points of a run, or the numbers of a scan.
 pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
@@ -36,8 +36,8 @@ pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder
     let reader = read(place, name, "--tensorboard")?;
     let (name, history) = (reader.run().name(), reader.history());
     let began = history.began().ok_or_else(|| Failure::BadInput(anyhow!("{name} has not begun yet")))?;
+    let out = event_file(folder, reader.run(), began);
     let folder = folder.join(&name);
-    let out = folder.join(format!("events.out.tfevents.{}.valleyscope", began.as_second()));
     let to_file = || format!("cannot write {}", out.display());
     fs::create_dir_all(&folder).with_context(to_file)?;
     let mut file = AtomicFile::for_target(&out).with_context(to_file)?;

@@ -1,14 +1,17 @@
-//! `valleyscope runs`: list, show, watch, stop, check, export and evaluate runs.
+//! `valleyscope runs`: list, show, compare, watch, change, stop, check, export and evaluate runs.
 
 mod check;
+mod diff;
 mod export;
 pub(super) mod find;
 mod import;
 mod list;
 mod merge;
 mod model;
+mod set;
 mod show;
 mod stop;
+mod table;
 pub(super) mod watch;
 
 use std::ffi::OsString;
@@ -33,17 +36,49 @@ pub(super) struct RunsArgs {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List all runs, newest first
-    List,
+    /// List all runs, newest first; with options, a table of those that fit
+    ///
+    /// A filter has terms separated by commas, all of which must hold: a field, one of =, !=, <, <=, >, >=, ~ (contains)
+    /// and !~, and a value; or words to be found in names, tags and notes. A field is a column of the table, a setting
+    /// as for `train --set`, or the end of its path.
+    List(table::TableArgs),
     /// Describe a run: its settings, its status and its last events
     Show(Run),
+    /// Show in a table the settings in which runs differ, and the data and devices that they had
+    ///
+    /// KEY is the name of a setting for --set. A dash stands where a run lacks the setting; equal settings are counted.
+    Diff {
+        /// Two or more names of runs, beginnings of them, `last`, or folders
+        #[arg(required = true, num_args = 2.., value_name = "RUN")]
+        compared: Vec<OsString>,
+    },
     /// Follow a run until it ends, also on another machine whose folder is mounted or mirrored here
     ///
     /// The exit code is 0 if the run has finished, 1 if it has failed, and 130 if it was stopped. Ctrl-C ends only this
     /// command, not the run.
-    Watch(Run),
+    Watch {
+        #[command(flatten)]
+        run: Run,
+        /// Write the points as they come for TensorBoard, into a folder of the run's name in this one
+        #[arg(long, value_name = "DIR")]
+        tensorboard: Option<PathBuf>,
+    },
     /// Stop a run after it has saved a checkpoint
     Stop(Run),
+    /// Change settings of a run while it is trained, such as learning-rate=3e-4; without settings, list them with the
+    /// values in force
+    ///
+    /// The worker saves a checkpoint after its present step and continues with the new values. They can be the learning
+    /// rate, the numbers of the optimizer's rule, the batch size (of GPT-2 the micro-batches of a step) and the steps at
+    /// the end, which the schedule spans. The run continues like a fork with these settings from that checkpoint.
+    Set {
+        #[command(flatten)]
+        run: Run,
+        /// Name of a setting, such as learning_rate or optimizer.gamma or gamma, and its new value; those of one command
+        /// take effect together
+        #[arg(value_name = "KEY=VALUE", value_parser = super::assignment)]
+        settings: Vec<(String, String)>,
+    },
     /// Merge the runs of a scan's parts into a new run, beside the first of them or in the folder of --runs
     ///
     /// `valleyscope train PRESET --part K/N` starts a part, here or on another machine whose folder is mounted or
@@ -92,14 +127,29 @@ enum Command {
         #[arg(long, value_name = "PATH", requires = "model")]
         worker: Option<PathBuf>,
     },
-    /// Make runs from the scalars in TensorBoard's event files, in the folder of --runs
+    /// Make runs of those of other programs and machines, in the folder of --runs
     ///
-    /// A folder with event files is a run, also one below the named folder. The run has the tags as its metrics; it can
-    /// be compared, shown and exported, and not resumed.
+    /// A run is each folder with event files of TensorBoard, each table FILE.csv with a column `step`, and each folder
+    /// of a run of this program, also below a named folder. A run of another program has its tags or columns as
+    /// metrics; it can be compared, shown and exported, and not resumed. What is left out is named with the reason.
     Import {
-        /// Event files, or folders with such files
+        /// Event files, tables, folders of runs, or folders with such files and folders
         #[arg(required = true, value_name = "FILE|DIR")]
         paths: Vec<PathBuf>,
+    },
+    /// Print a text that the model of a checkpoint writes; of several runs, one below the other
+    ///
+    /// The run may be trained, stopped or finished. The same checkpoint writes the same text. Only models of language,
+    /// such as GPT-2, write text.
+    Sample {
+        /// Runs as for `show`, each followed by @ and the step of one of its checkpoints, or by @best [default: its newest]
+        #[arg(required = true, value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
+        names: Vec<CheckpointName>,
+        #[command(flatten)]
+        text: model::Text,
+        /// The worker that writes [default: the one beside valleyscope, or the installed one]
+        #[arg(long, value_name = "PATH")]
+        worker: Option<PathBuf>,
     },
     /// Print the loss of a checkpoint over all data held out from training, and their number
     ///
@@ -135,10 +185,13 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let is_new_run = matches!(args.command, Command::Merge { .. } | Command::Import { .. });
     let place = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
-        Command::List => list::run(&place),
+        Command::List(args) if args.is_requested() => table::run(&place, args),
+        Command::List(_) => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
-        Command::Watch(run) => watch::run(place.find(&run.run)?),
+        Command::Diff { compared } => diff::run(&place, compared),
+        Command::Watch { run, tensorboard } => watch::run(place.find(&run.run)?, tensorboard.as_deref()),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
+        Command::Set { run, settings } => set::run(&place.find(&run.run)?, settings),
         Command::Merge { parts } => merge::run(&place, named, parts),
         Command::Check { folders, repair } => check::run(&place, folders, *repair),
         Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {
@@ -148,6 +201,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
             (None, None, None) => unreachable!("clap asks for one of them"),
         },
         Command::Import { paths } => import::run(&place, paths),
+        Command::Sample { names, text, worker } => model::sample(&place, names, text, worker.as_deref()),
         Command::Evaluate { checkpoint, how, worker } => {
             model::evaluate(&place, &checkpoint.name, how, worker.as_deref())
         }

@@ -1,11 +1,11 @@
-//! `valleyscope runs evaluate`, and the part of `export` that writes models.
+//! `valleyscope runs evaluate` and `sample`, and the part of `export` that writes models.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::{SavedModel, WorkerProgram};
+use valleyscope_runs::{SavedModel, TextRequest, WorkerProgram};
 
 use super::find::{CheckpointName, RunsLocation};
 use crate::cli::output::print;
@@ -34,6 +34,52 @@ pub(super) fn export(
     let (model, worker) = open(place, name, worker)?;
     model.export(&worker, folder).map_err(anyhow::Error::from)?;
     say(format_args!("the model of {} at step {} is in {}", model.run.name(), model.step, folder.display()));
+    Ok(())
+}
+
+/// The text to be written.
+#[derive(clap::Args)]
+pub(super) struct Text {
+    /// The beginning of the text [default: a line feed]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// Number of tokens to write
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    tokens: u32,
+    /// Temperature of the probabilities; 0 takes the most likely token each time
+    #[arg(long, value_name = "T", default_value_t = 0.8)]
+    temperature: f64,
+    /// Number of the most likely tokens to draw from
+    #[arg(long, value_name = "K", default_value_t = 200)]
+    top_k: u32,
+    /// Device: cpu, cuda, or cuda:1 and so on [default: the device of the training]
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    device: Option<String>,
+}
+
+/// Prints a text by each of some checkpoints, below its name if there are several.
+pub(super) fn sample(
+    place: &RunsLocation,
+    names: &[CheckpointName],
+    text: &Text,
+    worker: Option<&Path>,
+) -> Result<(), Failure> {
+    let settings: Vec<_> = text.device.iter().map(|device| ("device".to_owned(), device.clone())).collect();
+    let Text { prompt, tokens, temperature, top_k, .. } = text;
+    let request = TextRequest {
+        prompt: prompt.clone().unwrap_or_else(|| "\n".to_owned()),
+        tokens: *tokens,
+        temperature: *temperature,
+        top_k: Some(*top_k),
+    };
+    for name in names {
+        let (model, worker) = open(place, name, worker)?;
+        let written = model.sample(&worker, &request, &settings).map_err(anyhow::Error::from)?;
+        if names.len() > 1 {
+            print(&format!("{} at step {}\n", model.run.name(), model.step))?;
+        }
+        print(&format!("{}\n", written.trim_end_matches('\n')))?;
+    }
     Ok(())
 }
 

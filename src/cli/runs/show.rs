@@ -39,6 +39,8 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some(started) = history.started() {
         lines.describe(started);
     }
+    let changes = history.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
+    lines.add("changed", changes.collect::<Vec<_>>().join("\n"));
     lines.add("ranks", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
     lines.add_rule(run);
     for info in history.metrics() {

@@ -1,6 +1,7 @@
 //! `valleyscope runs watch`: the progress of a run, on stderr.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
@@ -13,17 +14,19 @@ use valleyscope_runs::{
 
 use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
+use crate::cli::output::print;
 use crate::cli::{Failure, say};
+use crate::tensorboard::LiveEvents;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-const BETWEEN_LINES: Duration = Duration::from_secs(5);
-/// The fraction of all steps after which a line is printed, even if [`BETWEEN_LINES`] has not passed since the last
-/// one.
+/// The interval between lines at the beginning, and its largest value: it grows as a hundredth of the time.
+const BETWEEN_LINES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
+/// The fraction of all steps after which a line is printed, even if the interval has not passed since the last one.
 const SHARE: f64 = 0.1;
 
-pub(crate) fn run(run: RunFolder) -> Result<(), Failure> {
+pub(crate) fn run(run: RunFolder, tensorboard: Option<&Path>) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
-    let mut watch = Watch::new(run);
+    let mut watch = Watch::new(run).with_tensorboard(tensorboard);
     loop {
         if let Some(ended) = watch.look()? {
             return outcome(&ended);
@@ -45,11 +48,15 @@ pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
     }
 }
 
-/// Follows a run and shows its progress: a bar on a terminal, else a line every few seconds, and with each tenth of the
-/// steps. Other events are printed as lines.
+/// Follows a run and shows its progress with its losses: a bar on a terminal, else a line every few seconds, and with each
+/// tenth of the steps. Other events are printed as lines. Where only standard output is redirected, into a file, the
+/// lines go there, and the bar stays on the terminal.
 pub(crate) struct Watch {
     reader: RunReader,
     bar: Option<ProgressBar>,
+    /// Whether the lines go to standard output, beside the bar.
+    logs: bool,
+    begun: Instant,
     /// Time and step of the last line.
     last_line: Option<(Instant, u64)>,
     shown: String,
@@ -57,6 +64,8 @@ pub(crate) struct Watch {
     told: Option<u64>,
     /// The command to stop, once it was sent.
     request: Option<CommandRequest>,
+    /// The event file of TensorBoard that follows the run.
+    tensorboard: Option<LiveEvents>,
 }
 
 impl Watch {
@@ -65,7 +74,23 @@ impl Watch {
             let style = ProgressStyle::with_template("{bar:30} {msg}").expect("the template is well-formed");
             ProgressBar::new(0).with_style(style)
         });
-        Watch { reader: RunReader::brief(run), bar, last_line: None, shown: String::new(), told: None, request: None }
+        Watch {
+            reader: RunReader::brief(run),
+            logs: bar.is_some() && !std::io::stdout().is_terminal(),
+            bar,
+            begun: Instant::now(),
+            last_line: None,
+            shown: String::new(),
+            told: None,
+            request: None,
+            tensorboard: None,
+        }
+    }
+
+    /// Writes the points of the run as an event file of TensorBoard, too, into a folder of its name in `folder`.
+    pub(crate) fn with_tensorboard(self, folder: Option<&Path>) -> Watch {
+        let tensorboard = folder.map(|folder| LiveEvents::new(self.reader.run().clone(), folder));
+        Watch { tensorboard, ..self }
     }
 
     /// Follows a run from now on.
@@ -94,6 +119,7 @@ impl Watch {
             return Err(Failure::Failed(anyhow!("the run's folder {} is gone", self.reader.run().path().display())));
         }
         self.report();
+        self.follow();
         // An answer is printed like any event.
         let reply = self.request.as_mut().map(|request| request.poll(self.reader.history(), &status, Instant::now()));
         match reply {
@@ -125,33 +151,49 @@ impl Watch {
         self.told = Some(history.lines()).filter(|&lines| lines > 0).or(self.told);
     }
 
+    /// Writes new points for TensorBoard. An error ends only that: the training goes on.
+    fn follow(&mut self) {
+        if let Some(Err(error)) = self.tensorboard.as_mut().map(LiveEvents::poll) {
+            self.tensorboard = None;
+            self.say(&format!("warning: {error}"));
+        }
+    }
+
     fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(format_args!("{line}"))),
             None => say(format_args!("{line}")),
         }
+        self.log(line);
+    }
+
+    /// Writes a line into the file that standard output is redirected to.
+    fn log(&self, line: &str) {
+        if self.logs {
+            // A full disk or a closed pipe does not end the training.
+            let _ = print(&format!("{line}\n"));
+        }
     }
 
     fn show(&mut self, status: &Status, ended: bool) {
-        let text = line(self.reader.history(), status);
-        match &self.bar {
-            Some(bar) => {
-                let history = self.reader.history();
-                bar.set_length(history.steps().unwrap_or(0).max(history.step()));
-                bar.set_position(history.step());
-                bar.set_message(text.clone());
-                if ended {
-                    bar.finish_and_clear();
-                    say(format_args!("{text}"));
-                }
+        let history = self.reader.history();
+        let text = line(history, status);
+        if let Some(bar) = &self.bar {
+            bar.set_length(history.steps().unwrap_or(0).max(history.step()));
+            bar.set_position(history.step());
+            bar.set_message(text.clone());
+            if ended {
+                bar.finish_and_clear();
             }
-            None => {
-                if ended || (self.is_line_due() && text != self.shown) {
-                    say(format_args!("{text}"));
-                    self.last_line = Some((Instant::now(), self.reader.history().step()));
-                    self.shown = text;
-                }
-            }
+        }
+        let is_due = ended || (self.is_line_due() && text != self.shown);
+        if ended || (is_due && self.bar.is_none()) {
+            say(format_args!("{text}"));
+        }
+        if is_due {
+            self.log(&text);
+            self.last_line = Some((Instant::now(), history.step()));
+            self.shown = text;
         }
     }
 
@@ -159,7 +201,8 @@ impl Watch {
         let Some((time, step)) = self.last_line else { return true };
         let history = self.reader.history();
         let is_far = |steps: u64| history.step().saturating_sub(step) as f64 >= SHARE * steps as f64;
-        time.elapsed() >= BETWEEN_LINES || history.steps().is_some_and(is_far)
+        let [least, most] = BETWEEN_LINES;
+        time.elapsed() >= (self.begun.elapsed() / 100).clamp(least, most) || history.steps().is_some_and(is_far)
     }
 }
 

@@ -73,9 +73,15 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         unreachable!("a preset with another value of a field is of the same kind")
     };
     let spec = args.overrides.of(changed.sweep)?;
-    // Title and description include the changes of the command line.
-    let named = SweepPreset { title: changed.title, description: changed.description, ..preset };
-    let asked = as_changed(named, spec);
+    // Title and description include the changes of the command line, unless it sets them.
+    let own = |word: String, before: &String| Some(word).filter(|word| word != before);
+    let own_words = [own(changed.title, &preset.title), own(changed.description, &preset.description)];
+    let mut asked = as_changed(preset, spec);
+    for (word, own) in [&mut asked.title, &mut asked.description].into_iter().zip(own_words) {
+        if let Some(own) = own {
+            *word = own;
+        }
+    }
     let raw = args.raw.then(|| RawFormat::of(&asked.sweep)).transpose().map_err(Failure::bad_input)?;
     if let Some(part) = args.part {
         return one_part::compute(args, asked, part);

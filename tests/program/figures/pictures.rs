@@ -118,9 +118,9 @@ fn images_have_a_pixel_for_each_cell() {
     assert_eq!((image.cell(2, 1), image.cell(2, 0)), (SIGNUM, ADAM));
     let [tie, unknown] = [TIE, UNKNOWN].map(|[row, column]| image.cell(row, column));
     assert!(tie != unknown && [tie, unknown].iter().all(|[red, green, blue]| red == green && green == blue));
-    let dark = map.image_with(&result.diagram, LOSS, [34, 38, 47]);
+    let dark = map.image_with(&result.diagram, LOSS, &map.colors(&result.diagram, LOSS, [34, 38, 47]));
     assert_eq!([dark.cell(UNKNOWN[0], UNKNOWN[1]), dark.cell(2, 1)], [[34, 38, 47], SIGNUM], "as the window shows it");
-    let legend = map.legend_with(&result.diagram, LOSS, [34, 38, 47]);
+    let legend = map.legend_with(&result.diagram, LOSS, &map.colors(&result.diagram, LOSS, [34, 38, 47]));
     assert!(legend.iter().any(|swatch| swatch.text == "not computed" && swatch.color == Some([34, 38, 47])));
     let sure = Map::Winner { certainty: true }.image(&result.diagram, LOSS);
     assert_eq!(sure.cell(2, 1), SIGNUM, "a gap of many standard errors");

@@ -1,6 +1,6 @@
 //! Titles of changed presets, and names of optimizers that are shown together.
 
-use valleyscope::figure::{Map, as_changed};
+use valleyscope::figure::{Map, as_changed, is_made_title};
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::quantity::{Noise, PointCount, Replicates};
 use valleyscope_engine::simulation::SimulationSpec;
@@ -45,6 +45,31 @@ fn a_title_names_other_axes() {
     };
     assert_eq!(over(&[0, 1, 2]), "Phase diagram: decay rate β₁ and noise σ");
     assert_eq!(over(&[0]), "Phase diagram: decay rate β₁ of Adam and noise σ");
+}
+
+#[test]
+fn a_figure_of_the_paper_with_another_range_is_named_by_its_axes() {
+    let named = changed(|sweep| sweep.columns.to = 1.0);
+    assert_eq!(named.title, "Phase diagram: sharpness a and noise σ from 0 to 1");
+    let axes = "Adam, FOCUS, Signum over sharpness a from 0.1 to 1\u{2009}000 and noise σ from 0 to 1.";
+    assert_eq!(named.description, axes);
+    // A title that the user has given does not describe the axes.
+    let mine = SweepPreset { title: "Mine".to_owned(), ..fig2a() };
+    let mut sweep = mine.sweep.clone();
+    sweep.columns.to = 1.0;
+    assert!(!is_made_title(&mine) && is_made_title(&named) && is_made_title(&fig2a()));
+    assert_eq!(as_changed(mine, sweep).title, "Mine, changed: columns of noise σ from 0 to 1");
+}
+
+#[test]
+fn a_title_made_of_changes_is_made_anew_after_another_change() {
+    let mut first = changed(|sweep| sweep.landscape.set("slope", 0.5).unwrap());
+    first.description = "Mine.".to_owned();
+    assert_eq!(as_changed(first.clone(), first.sweep.clone()), first);
+    let mut sweep = first.sweep.clone();
+    sweep.landscape.set("slope", 0.7).unwrap();
+    let second = as_changed(first, sweep);
+    assert_eq!(second.title, "Phase diagram: sharpness and noise (Fig. 2a), changed: c = 0.7");
 }
 
 #[test]
@@ -96,6 +121,23 @@ fn a_changed_landscape_is_named_after_its_changes() {
     assert_eq!(named.description(), format!("“{fig1c}”, changed: a = 20; σ = 0.5; Signum: β₁ 0.5."));
     let own = changed(&[("noise", "0.5"), ("title", "Mine")]);
     assert_eq!(own.title(), "Mine");
+}
+
+#[test]
+fn a_name_that_states_other_settings_is_removed_by_a_command() {
+    let found = built_ins().iter().find(|built_in| built_in.name == "four-optimizers").expect("a built-in preset");
+    let name = |path: &str, value: &str| {
+        let Preset::Landscape(changed) = found.preset.with(path, value).expect("it fits") else {
+            panic!("a landscape")
+        };
+        changed.simulation.optimizers[3].name.clone()
+    };
+    let Preset::Landscape(preset) = &found.preset else { panic!("a landscape") };
+    let own = preset.simulation.optimizers[3].name.clone();
+    assert_eq!(own.as_deref(), Some("FOCUS, γ 0.1"));
+    assert_eq!(name("optimizers[3].rule.beta1", "0.5"), own);
+    assert_eq!(name("optimizers[3].rule.gamma", "0.3"), None);
+    assert_eq!(name("optimizers[3].rule", "Signum"), None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn bad_runs_take_a_line_each_and_the_others_are_listed() {
     let long = "x".repeat(70_000);
     let endless = Started { title: long.clone(), optimizer: long.clone(), ..Started::default() };
     sandbox.record("long", "Mnist()", endless, vec![Event::Failed { message: long.clone() }]);
-    Notes { title: long, note: String::new() }.write(&run("noted")).unwrap();
+    Notes { title: long, ..Notes::default() }.write(&run("noted")).unwrap();
     let fifo = run("fifo");
     fs::remove_file(fifo.events()).unwrap();
     make_fifo(fifo.events());

@@ -143,7 +143,7 @@ fn evil_run(sandbox: &Sandbox, stem: &str, goodbye: Option<Event>) -> PathBuf {
         Event::Warning { message: evil() },
     ];
     let run = sandbox.record(stem, &landscape(), started, events.into_iter().chain(goodbye).collect());
-    Notes { title: evil(), note: evil() }.write(&run).unwrap();
+    Notes { title: evil(), note: evil(), ..Notes::default() }.write(&run).unwrap();
     fs::write(run.log(), format!("{EVIL}\nlast words\n")).unwrap();
     fs::write(run.commands(), format!("{EVIL}\n")).unwrap();
     run.path().to_owned()

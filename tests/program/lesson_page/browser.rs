@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::WILD;
 use super::chromium::Chromium;
+use super::{BESIDE, OTHER_BESIDE, WILD};
 use crate::sandbox::{Sandbox, wait_until};
 
 const LAPTOP: [u32; 2] = [1280, 720];
@@ -176,6 +176,73 @@ fn sections_marks_formulas_and_figures_are_shown() {
     browser.click("#contents-button");
     let sections = "[...document.querySelectorAll('#list h3')].map((section) => section.textContent)";
     assert_eq!(browser.value(sections), json!(["Noise", "A map"]));
+    browser.expect_no_failures();
+}
+
+/// A function that counts the pixels of a colour, given as red, green and blue, in the upper and lower halves of a canvas.
+const COLORED: &str = "((name, wanted) => {
+    const canvas = document.getElementById(name);
+    const { width, height } = canvas;
+    const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+    const found = [0, 0];
+    for (let i = 0; i < data.length; i += 4) {
+        if (wanted.every((part, side) => data[i + side] === part)) found[i / 4 / width < height / 2 ? 0 : 1] += 1;
+    }
+    return found;
+})";
+
+#[test]
+fn simulations_side_by_side_have_landscapes_rows_of_the_legend_and_curves() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.write("beside.ron", BESIDE);
+    sandbox.lesson_page("beside.ron", "page.html");
+    browser.open(&sandbox.join("page.html"), "#1:42");
+    let rows = "[...document.querySelectorAll('#legend tbody')].map((body) => body.querySelector('th').textContent)";
+    assert_eq!(browser.value(rows), json!(["Adam (cosine), warm-up 10, to 0.1 η"]));
+    let plot = "document.querySelector('.plot').toDataURL()";
+    let alone = (browser.pixels(), browser.value(plot));
+    browser.press("PageDown", false);
+    browser.press(" ", false);
+    browser.press("End", false);
+    assert_eq!((browser.text("#number"), browser.step()), ("2 / 4".to_owned(), "step 42 of 42".to_owned()));
+    assert_eq!(browser.value(rows), json!(["A: σ = 0.5", "B: σ = 3"]));
+    assert_eq!(browser.value("document.querySelectorAll('#legend tbody:last-child tr').length"), 3);
+    let label = browser.value("document.getElementById('landscape').ariaLabel");
+    assert_eq!(label, "The particles side by side at step 42; A: σ = 0.5; B: σ = 3");
+    assert!(browser.text("#settings").contains("B: noise σ\u{a0}=\u{a0}3."), "{}", browser.text("#settings"));
+    assert!(browser.pixels() != alone.0 && browser.value(plot) != alone.1);
+    // The landscapes are below each other here, with Signum's colour on both.
+    let signum = browser.value("data.optimizers[1].color.match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16))");
+    let halves = browser.value(&format!("{COLORED}('landscape', {signum})"));
+    assert!([0, 1].iter().all(|half| halves[half].as_u64().unwrap() > 10), "{halves}");
+    browser.press("PageDown", false);
+    assert_eq!(browser.step(), "step 42 of 9000", "the runs go on together");
+    browser.press("PageDown", false);
+    assert_eq!(browser.value("document.querySelectorAll('#legend tbody').length"), 4);
+    let depth = "document.querySelectorAll('#legend tbody')[1].querySelectorAll('tr')[1].lastChild.textContent";
+    assert_eq!(browser.value(depth), "", "Rosenbrock has no depth");
+    browser.press("f", false);
+    browser.resize([390, 844]);
+    browser.drawn();
+    assert_eq!(browser.value("document.documentElement.scrollWidth > window.innerWidth"), false);
+    browser.expect_no_failures();
+}
+
+#[test]
+fn another_simulation_beside_is_shown_with_its_own_optimizers() {
+    let sandbox = Sandbox::new();
+    let Some(mut browser) = Chromium::start(&sandbox, LAPTOP) else { return };
+    sandbox.write("other.ron", OTHER_BESIDE);
+    sandbox.lesson_page("other.ron", "page.html");
+    browser.open(&sandbox.join("page.html"), "#1:60");
+    let names = "[...document.querySelectorAll('#legend tbody th')].map((head) => head.textContent)";
+    assert_eq!(
+        browser.value(names),
+        json!(["A", "Adam", "B: three others", "Lion, η 0.01", "Adam, η 0.02", "SGD, η 0.01"])
+    );
+    let rules = "[...document.querySelectorAll('#rules h3')].map((head) => head.textContent)";
+    assert_eq!(browser.value(rules), json!(["Adam", "Lion, η 0.01 (B)", "Adam, η 0.02 (B)", "SGD, η 0.01 (B)"]));
     browser.expect_no_failures();
 }
 

@@ -8,6 +8,8 @@ pub(super) struct Page {
     pub footer: String,
     pub preset: String,
     pub steps: Vec<Step>,
+    /// The ranges of x and y, and the labels of the colour bar, of each landscape.
+    pub grounds: Vec<([[f64; 2]; 2], Vec<String>)>,
     pub runs: Vec<Run>,
 }
 
@@ -19,6 +21,15 @@ pub(super) struct Step {
     pub to: u64,
     pub show: Vec<usize>,
     pub optimizers: Vec<Optimizer>,
+    pub title: Option<String>,
+    pub beside: Vec<Pane>,
+}
+
+/// A simulation beside that of a step.
+pub(super) struct Pane {
+    pub title: String,
+    pub run: usize,
+    pub show: Vec<Option<u64>>,
 }
 
 pub(super) struct Optimizer {
@@ -27,6 +38,7 @@ pub(super) struct Optimizer {
 }
 
 pub(super) struct Run {
+    pub ground: usize,
     pub end: u64,
     pub stride: u64,
     pub frames: usize,
@@ -67,6 +79,13 @@ impl Series {
     }
 }
 
+impl Step {
+    /// Returns the runs that the step shows, its own first.
+    pub(super) fn runs(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.run).chain(self.beside.iter().map(|pane| pane.run))
+    }
+}
+
 fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
@@ -93,9 +112,15 @@ impl Page {
             footer: text(&data["footer"]),
             preset: text(&data["preset"]),
             steps: list(&data["steps"], step),
+            grounds: list(&data["grounds"], ground),
             runs: list(&data["runs"], |value| run(value, optimizers)),
         }
     }
+}
+
+fn ground(value: &Value) -> ([[f64; 2]; 2], Vec<String>) {
+    let range = |side: &str| [0, 1].map(|end| value[side][end].as_f64().unwrap());
+    (["x", "y"].map(range), list(&value["bar"]["ticks"], |tick| text(&tick[1])))
 }
 
 fn step(value: &Value) -> Step {
@@ -111,10 +136,17 @@ fn step(value: &Value) -> Step {
         to: whole(&value["to"]),
         show: list(&value["show"], |metric| whole(metric) as usize),
         optimizers: list(&value["optimizers"], optimizer),
+        title: value["title"].as_str().map(str::to_owned),
+        beside: value["beside"].as_array().into_iter().flatten().map(pane).collect(),
     }
 }
 
+fn pane(value: &Value) -> Pane {
+    Pane { title: text(&value["title"]), run: whole(&value["run"]) as usize, show: list(&value["show"], Value::as_u64) }
+}
+
 fn run(value: &Value, optimizers: usize) -> Run {
+    let optimizers = value["optimizers"].as_array().map_or(optimizers, Vec::len);
     let frames = whole(&value["frames"]) as usize;
     let place = ranges(&value["place"]);
     let metrics =
@@ -131,7 +163,15 @@ fn run(value: &Value, optimizers: usize) -> Run {
         })
         .collect();
     assert_eq!(bytes.next(), None, "bytes are left over");
-    Run { end: whole(&value["end"]), stride: whole(&value["stride"]), frames, place, metrics, ensembles }
+    Run {
+        ground: whole(&value["ground"]) as usize,
+        end: whole(&value["end"]),
+        stride: whole(&value["stride"]),
+        frames,
+        place,
+        metrics,
+        ensembles,
+    }
 }
 
 /// Reads a series: differences modulo 2¹⁶, the sign in the lowest bit, seven bits in a byte.

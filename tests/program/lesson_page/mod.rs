@@ -9,11 +9,11 @@ mod decoded;
 use std::borrow::Cow;
 use std::fs;
 
-use valleyscope_engine::simulation::{Setting, Simulation};
+use valleyscope_engine::simulation::{Setting, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::DiagnosticMetric;
 
-use self::decoded::Page;
+use self::decoded::{Page, Step};
 use crate::sandbox::{Sandbox, expect_code, expect_error};
 
 impl Sandbox {
@@ -54,6 +54,126 @@ Landscape(
     ],
 )"#;
 
+/// A lesson whose steps show simulations side by side: one alone, two that go on, and four.
+const BESIDE: &str = r#"
+Landscape(
+    version: 1,
+    title: "Beside",
+    simulation: (
+        noise: 0.5,
+        particles: 3,
+        optimizers: [
+            (id: 0, rule: Adam(learning_rate: 0.01, schedule: (warmup: 10, decay: Cosine(to: 0.1)))),
+            (id: 1, rule: Signum(learning_rate: 0.01)),
+        ],
+    ),
+    lesson: [
+        (text: "One alone.", set: [Steps(42)], show: [Loss]),
+        (text: "Much noise beside little.", beside: [[Noise(3.0)]], play: true, show: [Loss, Depth]),
+        (text: "They go on.", set: [Steps(9000)], beside: [[Noise(3.0)]], show: [EffectiveStep, AbsV]),
+        (text: "Four.", set: [Noise(1.0), Steps(50)], show: [Loss, Depth], beside: [
+            [Landscape(Rosenbrock())],
+            [Rule(optimizer: 1, rule: Signum(learning_rate: 0.03))],
+            [Noise(0.0)],
+        ]),
+    ],
+)"#;
+
+/// A lesson beside whose simulation there is another one, with other optimizers and another start.
+const OTHER_BESIDE: &str = r#"
+Landscape(
+    version: 1,
+    title: "Another beside",
+    simulation: (noise: 1.0, particles: 3, steps: 600, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]),
+    beside: [(name: "three others", simulation: (
+        noise: 0.2,
+        particles: 2,
+        start: (x: 0.3, y: 0.1, spread: 0.001),
+        optimizers: [
+            (id: 0, rule: Lion(learning_rate: 0.01)),
+            (id: 1, rule: Adam(learning_rate: 0.02)),
+            (id: 2, rule: Sgd(learning_rate: 0.01)),
+        ],
+    ))],
+    lesson: [(text: "Look.", show: [Loss, EffectiveStep])],
+)"#;
+
+fn landscape_preset(text: &str) -> LandscapePreset {
+    match Preset::parse(text, "test").unwrap() {
+        Preset::Landscape(preset) => preset,
+        other => panic!("a {}", other.kind()),
+    }
+}
+
+#[test]
+fn simulations_beside_are_recorded_on_one_clock_with_the_same_axes_and_colors() {
+    let sandbox = Sandbox::new();
+    sandbox.write("beside.ron", BESIDE);
+    let html = sandbox.lesson_page("beside.ron", "page.html");
+    assert!(html.len() < 3_000_000, "{} bytes", html.len());
+    let page = Page::of(&html);
+    let runs: Vec<Vec<usize>> = page.steps.iter().map(|step| step.runs().collect()).collect();
+    assert_eq!(runs, [vec![0], vec![1, 2], vec![1, 2], vec![3, 4, 5, 6]]);
+    let parts: Vec<(u64, u64)> = page.steps.iter().map(|step| (step.from, step.to)).collect();
+    assert_eq!(parts, [(0, 42), (0, 42), (42, 9000), (0, 50)]);
+    for step in &page.steps {
+        let clock = |run: usize| (page.runs[run].end, page.runs[run].stride, page.runs[run].frames);
+        assert!(step.runs().all(|run| clock(run) == clock(step.run)), "{}", step.text);
+        let ground = |run: usize| &page.grounds[page.runs[run].ground];
+        assert!(step.runs().all(|run| ground(run) == ground(step.run)), "{}: other axes or colours", step.text);
+    }
+    assert_eq!(page.grounds.len(), 2);
+    let titles = |step: usize| page.steps[step].beside.iter().map(|pane| pane.title.as_str()).collect::<Vec<_>>();
+    assert_eq!((titles(0), titles(1)), (vec![], vec!["B: σ = 3"]));
+    assert_eq!(page.steps[1].title.as_deref(), Some("A: σ = 0.5"));
+    assert_eq!(titles(3).len(), 3);
+    let rosenbrock = &page.steps[3].beside[0];
+    assert_eq!(rosenbrock.show, [Some(0), None], "Rosenbrock has no depth");
+    expect_simulated(&page, &landscape_preset(BESIDE));
+}
+
+#[test]
+fn another_simulation_beside_has_its_own_optimizers_and_start() {
+    let sandbox = Sandbox::new();
+    sandbox.write("other.ron", OTHER_BESIDE);
+    let page = Page::of(&sandbox.lesson_page("other.ron", "page.html"));
+    let ensembles: Vec<usize> = page.runs.iter().map(|run| run.ensembles.len()).collect();
+    assert_eq!(ensembles, [1, 3]);
+    assert_eq!(page.steps[0].beside[0].title, "B: three others");
+    expect_simulated(&page, &landscape_preset(OTHER_BESIDE));
+    assert!(page.footer.contains("all particles of each optimizer"), "{}", page.footer);
+}
+
+#[test]
+fn a_page_of_many_long_runs_on_landscapes_side_by_side_is_small() {
+    let steps = (0..6).map(|index| {
+        let on = |place: u32| format!("Landscape(Valley(sharpness: {}.0))", 10 + 4 * index + place);
+        let beside = (1..4).map(|place| format!("[{}],", on(place))).collect::<String>();
+        let show = "[Loss, Depth, AbsV, EffectiveStep, FreeEnergy]";
+        format!("(text: \"Step.\", set: [{}, Steps(4000)], beside: [{beside}], show: {show}),", on(0))
+    });
+    let steps = steps.collect::<String>();
+    let before = BESIDE.split_once("lesson: [").unwrap().0.replace("particles: 3", "particles: 100");
+    let sandbox = Sandbox::new();
+    sandbox.write("many.ron", &format!("{before}lesson: [{steps}])"));
+    let html = sandbox.lesson_page("many.ron", "page.html");
+    assert!(html.len() < 3_000_000, "{} bytes", html.len());
+    let page = Page::of(&html);
+    assert_eq!((page.runs.len(), page.grounds.len()), (24, 24));
+}
+
+#[test]
+fn strides_that_all_thin_the_runs_are_both_named() {
+    let long = |noise: &str, steps: u64| format!("(text: \"Long.\", set: [Noise({noise}), Steps({steps})]),");
+    let lesson = [long("0.5", 9000), long("0.6", 17_000)].concat();
+    let before = BESIDE.split_once("lesson: [").unwrap().0;
+    let sandbox = Sandbox::new();
+    sandbox.write("long.ron", &format!("{before}lesson: [{lesson}])"));
+    let page = Page::of(&sandbox.lesson_page("long.ron", "page.html"));
+    assert_eq!(page.runs.iter().map(|run| run.stride).collect::<Vec<_>>(), [3, 5]);
+    assert!(page.footer.contains("one step in 3 to 5;"), "{}", page.footer);
+}
+
 #[test]
 fn the_page_is_small_needs_nothing_else_and_has_the_same_bytes_each_time() {
     let sandbox = Sandbox::new();
@@ -91,19 +211,36 @@ fn the_page_holds_the_steps_with_their_texts_plots_and_formulas() {
     assert_eq!(Preset::parse(&page.preset, "page").unwrap(), Preset::Landscape(preset));
 }
 
+impl Page {
+    /// Returns the step that a run is first shown at, and the run's place among those side by side.
+    fn first_shown(&self, run: usize) -> (usize, usize) {
+        let place = |step: &Step| step.runs().position(|shown| shown == run);
+        self.steps.iter().enumerate().find_map(|(index, step)| Some((index, place(step)?))).unwrap()
+    }
+}
+
+/// Returns the settings at a step of a lesson, of the simulation at this place.
+fn spec_at(preset: &LandscapePreset, step: usize, place: usize) -> SimulationSpec {
+    let own = preset.simulation_at(step).unwrap();
+    match place.checked_sub(1) {
+        None => own,
+        Some(beside) => preset.beside_at(step, &own).unwrap().swap_remove(beside).spec,
+    }
+}
+
 /// Expects that the page holds the positions and the quantities of all runs, within half a step of their codes.
 #[track_caller]
 fn expect_simulated(page: &Page, preset: &LandscapePreset) {
     let mut compared = 0;
     for (index, run) in page.runs.iter().enumerate() {
-        let first = page.steps.iter().position(|step| step.run == index).unwrap();
-        let mut simulation = Simulation::new(preset.simulation_at(first).unwrap());
+        let (first, place) = page.first_shown(index);
+        let mut simulation = Simulation::new(spec_at(preset, first, place));
         for frame in 0..run.frames {
             let step = (frame as u64 * run.stride).min(run.end);
             while simulation.step() < step {
                 for (shown, later) in page.steps.iter().enumerate().skip(first + 1) {
-                    if later.run == index && page.steps[shown - 1].to == simulation.step() {
-                        let steps = preset.simulation_at(shown).unwrap().steps;
+                    if later.runs().any(|run| run == index) && page.steps[shown - 1].to == simulation.step() {
+                        let steps = spec_at(preset, shown, place).steps;
                         simulation.apply(&Setting::Steps(steps)).unwrap();
                     }
                 }

@@ -1,7 +1,8 @@
 //! Simulations beside a preset's own.
 
 use valleyscope_engine::noise::NoiseKind;
-use valleyscope_engine::quantity::{Noise, ParticleCount, StartCoordinate};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, StartCoordinate};
 use valleyscope_engine::simulation::{Ensemble, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{
     Beside, LandscapePreset, Preset, TitledSimulation, built_ins, titles_side_by_side,
@@ -115,6 +116,12 @@ fn titles_name_the_settings_that_differ() {
     for (specs, expected) in cases {
         assert_eq!(titles(&specs), expected);
     }
+    // Optimizers that only some simulate are named, and the settings of those that all simulate.
+    let both = changed(&|spec| {
+        spec.optimizers[0].rule.learning_rate = LearningRate::clamped(0.2);
+        spec.optimizers[1].rule.rule = RuleSpec::on_plane(RuleKind::Signum);
+    });
+    assert_eq!(titles(&both), ["A: Adam, FOCUS, η 0.1", "B: Adam, Signum, Adam: η 0.2"]);
     let many = changed(&|spec| {
         (spec.seed, spec.steps) = (4, Some(9));
         spec.noise = Noise::clamped(2.0).into();

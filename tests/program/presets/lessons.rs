@@ -171,7 +171,7 @@ fn is_step(before: &str, number: f64, step: &LessonStep, pause: Option<u64>) -> 
     let is_digit = |c: char| c.is_ascii_digit();
     let before = before.strip_suffix(" and ").map_or(before, |first| first.trim_end_matches(is_digit));
     let ends = step.claims.iter().flat_map(|claim| [Some(claim.step), claim.from]).chain([pause]);
-    before.ends_with("step ") | before.ends_with("steps ") && ends.flatten().any(|end| end as f64 == number)
+    (before.ends_with("step ") || before.ends_with("steps ")) && ends.flatten().any(|end| end as f64 == number)
 }
 
 /// Returns the numbers in a step's text that neither a claim nor a setting covers.

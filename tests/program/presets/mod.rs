@@ -2,6 +2,7 @@
 
 mod beside;
 mod builtin;
+mod differences;
 mod fault;
 mod lessons;
 mod library;

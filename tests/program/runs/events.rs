@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use valleyscope_runs::{
-    BadLine, Event, EventRecord, Forked, GridPoint, MetricId, MetricValues, ScanAxes, Started, Timestamp,
+    BadLine, Event, EventRecord, Forked, GridPoint, MetricId, MetricValues, ScanAxes, SettingChange, Started, Timestamp,
 };
 
 fn record(step: u64, event: Event) -> EventRecord {
@@ -47,6 +47,9 @@ fn each_event_has_its_line() {
     let answer = |steps| Event::Command { id: "a".into(), ok: true, message: "saved".into(), steps };
     expect_line(answer(None), r#","id":"a","ok":true,"message":"saved""#);
     expect_line(answer(Some(9)), r#","id":"a","ok":true,"message":"saved","steps":9"#);
+    let changes = vec![SettingChange { name: "optimizer.gamma".into(), label: "γ".into(), before: 0.25, now: 0.5 }];
+    let of = r#"{"name":"optimizer.gamma","label":"γ","before":0.25,"now":0.5}"#;
+    expect_line(Event::Changed { changes }, &format!(r#","changes":[{of}]"#));
     expect_line(Event::Warning { message: "θ".into() }, r#","message":"θ""#);
     expect_line(Event::Failed { message: "m".into() }, r#","message":"m""#);
     expect_line(Event::Stopped, "");

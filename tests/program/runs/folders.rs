@@ -71,7 +71,7 @@ fn notes_are_stored_beside_the_run() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     assert_eq!(Notes::read(&run).unwrap(), Notes::default());
-    let notes = Notes { title: "The good one".into(), note: "two\nlines, \"quoted\"".into() };
+    let notes = Notes { title: "The good one".into(), note: "two\nlines, \"quoted\"".into(), ..Notes::default() };
     notes.write(&run).unwrap();
     assert_eq!(Notes::read(&run).unwrap(), notes);
     fs::write(run.notes(), "(title: 3)").unwrap();

@@ -15,4 +15,5 @@ mod session;
 mod special;
 mod status;
 mod table;
+mod turns;
 mod worker;

@@ -81,7 +81,7 @@ fn commands_are_sent_and_received_in_plain_files_only() {
 
 #[test]
 fn notes_and_logs_are_plain_files() {
-    let write = |run: &RunFolder| Notes { title: "Mine".into(), note: String::new() }.write(run);
+    let write = |run: &RunFolder| Notes { title: "Mine".into(), ..Notes::default() }.write(run);
     for outcome in with_special(RunFolder::notes, move |run| (Notes::read(run), write(run))) {
         outcome.0.unwrap_err();
         outcome.1.unwrap_err();

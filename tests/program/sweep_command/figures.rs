@@ -38,6 +38,38 @@ fn certainty_is_shown_where_it_is_asked_for() {
 }
 
 #[test]
+fn diagrams_are_drawn_side_by_side_with_one_legend() {
+    let sandbox = Sandbox::new();
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "one"], &SMALL));
+    sandbox.good(&with(&["sweep", "fig2a", "--out", "other", "--set", "landscape=Valley(slope: 0.5)"], &SMALL));
+    let figure = |more: &[&str]| sandbox.good(&with(&["figure", "one", "--beside", "other/phase.npz"], more));
+    assert!(figure(&["--letters", "--out", "f.svg"]).contains("180 ×"), "a page's width");
+    let svg = fs::read_to_string(sandbox.join("f.svg")).unwrap();
+    assert_eq!(svg.matches("<image").count(), 2);
+    for text in ["A = Adam", "S = Signum", "F = FOCUS"] {
+        assert_eq!(svg.matches(text).count(), 1, "{text}");
+    }
+    figure(&["--margin", "FOCUS,Adam", "--out", "margin.svg"]);
+    let svg = fs::read_to_string(sandbox.join("margin.svg")).unwrap();
+    assert_eq!(svg.matches("advantage in final loss").count(), 1, "one colour bar");
+    assert_eq!(svg.matches("FOCUS over Adam").count(), 2);
+    for (more, words) in [
+        (&["--margin", "FOCUS,Lion"][..], &["expected two different optimizers", "Adam; FOCUS; Signum"][..]),
+        (&["--margin", "FOCUS"], &["the names of two optimizers", "found 1"]),
+        (&["--beside", "fig1c"], &["--beside fig1c", "`fig1c` is a Landscape"]),
+        (&["--beside", "seed=x"], &["--beside seed=x"]),
+        (&["--beside=seed=1"; 9], &["at most 9 diagrams", "found 10"]),
+    ] {
+        expect_error(&sandbox.run(&with(&["figure", "one", "--out", "f.svg"], more)), 2, words);
+    }
+    expect_error(
+        &sandbox.run(&["figure", "fig1c", "--letters", "--out", "f.svg"]),
+        2,
+        &["--letters is for the winners", "fig1c shows none"],
+    );
+}
+
+#[test]
 fn a_landscape_is_drawn_in_space_where_it_is_asked_for() {
     let sandbox = Sandbox::new();
     let draw = |view: &[&str], out: &str| {

@@ -1,5 +1,7 @@
 //! Runs and TensorBoard's event files, by the real program. `make.py` made the files with TensorBoard's own classes.
 
+mod live;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -119,4 +121,55 @@ fn damaged_and_other_files_are_named() {
         expect(&output, 0, &[]);
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
+}
+
+/// Frames a record as in event files.
+fn framed(record: &[u8]) -> Vec<u8> {
+    let masked = |bytes: &[u8]| crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes();
+    let length = (record.len() as u64).to_le_bytes();
+    [&length[..], &masked(&length), record, &masked(record)].concat()
+}
+
+/// Writes an event file of these records into a folder of its own, after those of TensorFlow, and imports it.
+fn imported(sandbox: &Sandbox, folder: &str, records: &[Vec<u8>]) -> String {
+    let folder = sandbox.path().join(folder);
+    fs::create_dir_all(&folder).expect("a new folder");
+    let whole = fs::read(golden("new/events.out.tfevents.1700000000.host.3.0")).expect("the golden is there");
+    let content = [records.concat(), whole].concat();
+    fs::write(folder.join("events.out.tfevents.1"), content).expect("the folder is writable");
+    let output = sandbox.run(&["runs", "import", folder.to_str().expect("a path in UTF-8")]);
+    expect(&output, 0, &[]);
+    stderr(&output).to_owned()
+}
+
+#[test]
+fn of_many_records_that_cannot_be_read_the_first_are_named_and_all_counted() {
+    let sandbox = Sandbox::new();
+    let words = imported(&sandbox, "odd", &vec![framed(&[0xff; 3]); 1000]);
+    assert_eq!(words.matches("is no event").count(), 10, "{words}");
+    assert!(words.contains("990 more records could not be read"), "{words}");
+    assert_eq!(points(&only_run(&sandbox.runs()), "loss"), [(1, 0.25), (2, 0.5)], "what follows is read");
+}
+
+#[test]
+fn a_record_that_would_take_much_memory_is_named_and_passed_over() {
+    let sandbox = Sandbox::new();
+    // A summary of 3 million values without a tag, each two bytes long.
+    let values = [0x0a, 0x00].repeat(3_000_000);
+    let length = [0x2a, 0x80 | (6_000_000 & 0x7f) as u8, 0x80 | (6_000_000 >> 7 & 0x7f) as u8];
+    let length = [&length[..], &[0x80 | (6_000_000 >> 14 & 0x7f) as u8, (6_000_000 >> 21) as u8]].concat();
+    let words = imported(&sandbox, "long", &[framed(&[length, values].concat())]);
+    assert!(words.contains("record 1 of events.out.tfevents.1 has 6.0 MB and was not read"), "{words}");
+    assert_eq!(points(&only_run(&sandbox.runs()), "loss"), [(1, 0.25), (2, 0.5)], "what follows is read");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_name_of_a_folder_stays_within_the_comment_of_the_config() {
+    let sandbox = Sandbox::new();
+    imported(&sandbox, "two\nlines", &[]);
+    let runs = RunFolder::list(&sandbox.runs()).expect("the folder can be listed");
+    let config = fs::read_to_string(runs[0].config()).expect("it has a config");
+    assert_eq!(config.lines().count(), 1, "{config}");
+    assert!(config.contains("two\\nlines"), "{config}");
 }

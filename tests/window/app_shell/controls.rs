@@ -4,12 +4,12 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope_engine::noise::NoiseKind;
-use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, Schedule};
+use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::simulation_colors;
 
-use super::harness::App;
+use super::harness::{App, PLAIN};
 
 fn spec(app: &App) -> &SimulationSpec {
     &app.state().document().spec
@@ -263,7 +263,9 @@ fn a_new_rule_on_a_card_keeps_common_settings() {
     app.choose("Adam: rule", "Lion");
     let RatedRule { rule, learning_rate, .. } = spec(&app).optimizers[0].rule;
     assert_eq!((rule.kind(), learning_rate.get(), rule.get("weight_decay")), (RuleKind::Lion, 0.02, Some(0.25)));
-    assert!(app.shows("Lion in place of Adam; new: β₁ 0.9, β₂ 0.99; kept: η, ω 0.25"));
+    let note = "Lion in place of Adam; changed: Momentum β₁ 0.9 → Mixing β₁ 0.9, Squares β₂ 0.999 → Momentum β₂ 0.99; \
+                without: ε; kept: η, ω 0.25";
+    assert!(app.shows(note));
     assert_eq!(shown_in_legend_and_plots(&mut app), ["Lion, η 0.02, ω 0.25", "FOCUS, η 0.01, ω 0.1"]);
     engine_follows(&mut app);
     // A rule with the colour of another one gets its own.
@@ -273,6 +275,41 @@ fn a_new_rule_on_a_card_keeps_common_settings() {
     let colors = simulation_colors(optimizers);
     assert_ne!(colors[0], colors[1]);
     engine_follows(&mut app);
+}
+
+#[test]
+fn the_values_of_a_new_rule_are_taken_on_request_and_a_change_of_rule_is_one_undo_step() {
+    let mut app = App::plain();
+    app.set_slider("Adam: Weight decay ω", 0.25);
+    app.settle();
+    let before = spec(&app).optimizers[0].clone();
+    app.choose("Adam: rule", "Signum");
+    assert!(app.shows("Signum in place of Adam; without: β₂, ε; kept: η, β₁ 0.9, ω 0.25"));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(spec(&app).optimizers[0], before);
+    assert!(!app.shows("in place of"), "the note is about a change that was undone");
+    app.choose("Adam: rule", "Signum");
+    app.button("Signum: rule: Use Signum's own values");
+    app.settle();
+    assert_eq!(spec(&app).optimizers[0].rule.rule, RuleSpec::on_plane(RuleKind::Signum));
+    assert_eq!(spec(&app).optimizers[0].rule.learning_rate, before.rule.learning_rate);
+    assert!(app.harness.query_by_label("Signum: rule: Use Signum's own values").is_none(), "it has them");
+    app.button("Signum: rule: dismiss the note about the rule");
+    app.settle();
+    assert!(!app.shows("in place of"));
+}
+
+#[test]
+fn a_name_that_states_a_value_is_removed_with_a_change_of_that_value() {
+    let mut app = App::with(&PLAIN.replace("id: 1, ", "id: 1, name: \"FOCUS, γ 0.2\", "));
+    assert_eq!(shown_in_legend_and_plots(&mut app)[1], "FOCUS, γ 0.2");
+    app.set_slider("FOCUS, γ 0.2: Momentum β₁", 0.5);
+    app.settle();
+    assert_eq!(spec(&app).optimizers[1].name.as_deref(), Some("FOCUS, γ 0.2"));
+    app.set_slider("FOCUS, γ 0.2: Attraction γ", 0.4);
+    app.settle();
+    assert_eq!(spec(&app).optimizers[1].name, None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Exports of the landscape and its plots: figures for a paper, pictures and animations.
 
 use egui::accesskit::Role;
+use egui::{Key, ViewportCommand};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::figure::{Figure, Options, PAGE_MM, Trajectories};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
@@ -119,6 +120,25 @@ fn type_target(app: &mut App, path: &std::path::Path) {
     app.replace("To", Role::TextInput, path.to_str().expect("a path in UTF-8"));
 }
 
+/// Begins the export of the dialog as soon as its settings are checked.
+fn begin_export(app: &mut App) {
+    const BUTTON: &str = "Export animation";
+    let is_enabled =
+        |app: &App| !app.harness.get_by_role_and_label(Role::Button, BUTTON).accesskit_node().is_disabled();
+    app.until("the check of the settings", is_enabled);
+    app.button(BUTTON);
+}
+
+/// Begins an export that takes long.
+fn begin_long_export(app: &mut App) {
+    app.menu("File", "Export animation…");
+    let path = app.folder.path().join("run.gif");
+    set_number(app, "to", 100000.0);
+    set_number(app, "Steps a frame", 10.0);
+    type_target(app, &path);
+    begin_export(app);
+}
+
 #[test]
 fn an_animation_is_exported_in_the_background_while_the_run_goes_on() {
     let mut app = drawing(true);
@@ -128,7 +148,7 @@ fn an_animation_is_exported_in_the_background_while_the_run_goes_on() {
     set_number(&mut app, "to", 30.0);
     set_number(&mut app, "Steps a frame", 10.0);
     type_target(&mut app, &path);
-    app.button("Export animation");
+    begin_export(&mut app);
     assert!(app.shows("Exporting run.gif"));
     let begun = step(&app);
     app.until("the file", |app| app.shows("Saved 4 frames to"));
@@ -139,15 +159,47 @@ fn an_animation_is_exported_in_the_background_while_the_run_goes_on() {
 #[test]
 fn an_export_is_cancelled_by_its_button() {
     let mut app = drawing(false);
-    app.menu("File", "Export animation…");
-    let path = app.folder.path().join("run.gif");
-    set_number(&mut app, "to", 100000.0);
-    set_number(&mut app, "Steps a frame", 10.0);
-    type_target(&mut app, &path);
-    app.button("Export animation");
+    begin_long_export(&mut app);
     app.button("Cancel the export of run.gif");
     app.until("its end", |app| !app.shows("Exporting run.gif"));
-    assert!(!path.exists() && step(&app) == 0);
+    assert!(!app.folder.path().join("run.gif").exists() && step(&app) == 0);
+}
+
+#[test]
+fn quitting_asks_before_it_stops_an_export() {
+    let mut app = drawing(false);
+    begin_long_export(&mut app);
+    assert!(app.close().contains(&ViewportCommand::CancelClose));
+    app.harness.run_steps(3);
+    assert!(app.shows("Quit and stop an export?") && app.shows("nothing of it will be kept"));
+    assert!(!app.shows("Export…"), "a running export cannot be exported");
+    app.harness.key_press(Key::Escape);
+    app.harness.run_steps(3);
+    assert!(!app.shows("Quit and stop") && app.shows("Exporting run.gif"));
+    app.close();
+    app.harness.run_steps(3);
+    app.button("Quit");
+    assert!(!app.close().contains(&ViewportCommand::CancelClose), "it was answered");
+}
+
+#[test]
+fn a_cancelled_export_needs_no_question() {
+    let mut app = drawing(false);
+    begin_long_export(&mut app);
+    app.button("Cancel the export of run.gif");
+    assert!(!app.close().contains(&ViewportCommand::CancelClose));
+}
+
+#[test]
+fn the_dialog_of_animations_reports_what_is_wrong_with_the_path() {
+    let mut app = App::plain();
+    app.menu("File", "Export animation…");
+    let nowhere = app.folder.path().join("nowhere").join("run.gif");
+    type_target(&mut app, &nowhere);
+    app.until("the check", |app| app.shows("There is no folder"));
+    let there = app.write("there.gif", "an older one");
+    type_target(&mut app, &there);
+    app.until("the check", |app| app.shows("Replace the file and export") && !app.shows("There is no folder"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
+use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node};
@@ -55,6 +56,8 @@ pub struct Begin<'a> {
     pub storage: Option<&'a MemoryStorage>,
     /// The folder of runs; `None` for one in the app's own folder.
     pub runs: Option<&'a Path>,
+    /// The folder of kept phase diagrams; `None` for one in the app's own folder.
+    pub diagrams: Option<&'a Path>,
     /// The command that installs the worker; without it, the window cannot install it.
     pub install: Option<InstallCommand>,
     /// The computing time from which dropping a phase diagram needs a question; `None` for the default.
@@ -73,6 +76,7 @@ impl Default for Begin<'_> {
             pixels_per_point: 1.0,
             storage: None,
             runs: None,
+            diagrams: None,
             install: None,
             worth_asking: None,
             draws: false,
@@ -112,6 +116,7 @@ impl App {
             worth_asking: begin.worth_asking.unwrap_or(usual.worth_asking),
             preset,
             library,
+            diagrams: Some(begin.diagrams.map_or_else(|| folder.path().join("diagrams"), Path::to_owned)),
             native_dialogs: false,
             play: begin.play,
             training: TrainingPaths {
@@ -256,6 +261,14 @@ impl App {
         let dropped = Dropped(path.to_owned());
         self.harness.input_mut().dropped_files.push(std::sync::Arc::new(dropped));
         self.harness.step();
+    }
+
+    /// Requests the closing of the window, as its button does; returns the app's viewport commands.
+    pub fn close(&mut self) -> Vec<ViewportCommand> {
+        let viewport = self.harness.input_mut().viewports.get_mut(&ViewportId::ROOT).expect("there is a window");
+        viewport.events.push(ViewportEvent::Close);
+        self.harness.step();
+        self.harness.output().viewport_output[&ViewportId::ROOT].commands.clone()
     }
 
     /// Writes a file into the test's folder.

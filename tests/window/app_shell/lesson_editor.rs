@@ -172,6 +172,36 @@ fn plots_views_formulas_and_figures_are_chosen() {
 }
 
 #[test]
+fn what_is_beside_is_taken_over_and_taken_out() {
+    let mut app = editing();
+    app.button("+ Side by side");
+    app.press("again, to change some");
+    app.settle();
+    app.set_slider("Noise σ", 2.0);
+    app.settle();
+    assert!(app.shows("The present settings are others."));
+    app.button("Take over the present settings");
+    app.settle();
+    assert!(!app.shows("The present settings are others."));
+    assert!(app.shows("Take out B: σ = 2"));
+    let noises = |app: &App| app.state().document().specs().map(|spec| spec.noise.sigma()).collect::<Vec<_>>();
+    app.button("Edit step 2");
+    app.settle();
+    assert_eq!(noises(&app), [1.0], "the next step shows one alone");
+    app.button("Edit step 1");
+    app.settle();
+    assert_eq!(noises(&app), [0.5, 2.0]);
+    let preset = saved(&mut app, "a-lesson.ron");
+    assert!(matches!(&preset.lesson[0].beside[..], [set] if matches!(set[..], [Setting::Noise(_)])));
+    assert!(preset.beside.is_empty() && preset.lesson[1].beside.is_empty());
+    app.settle();
+    app.button("Take out B: σ = 2");
+    app.settle();
+    assert_eq!(noises(&app), [0.5]);
+    assert!(!app.shows("Take out B") && !app.shows("The present settings are others."));
+}
+
+#[test]
 fn a_mark_is_shown_on_the_timeline_and_leads_to_its_step() {
     let mut app = editing();
     for _ in 0..2 {

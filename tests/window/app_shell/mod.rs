@@ -4,10 +4,12 @@ mod branches;
 mod clipboard;
 mod colors;
 mod controls;
+mod differences;
 mod figure_export;
 mod files;
 mod harness;
 mod help;
+mod kept_diagrams;
 mod keyboard;
 mod landscape_text;
 mod layout;
@@ -26,6 +28,7 @@ mod setting_animation;
 mod side_by_side;
 mod timeline;
 mod training;
+mod training_change;
 mod training_exports;
 mod training_faults;
 #[cfg(target_os = "linux")]
@@ -33,6 +36,7 @@ mod training_fork;
 mod training_presets;
 #[cfg(target_os = "linux")]
 mod training_tab;
+mod training_table;
 mod training_watch;
 mod undo;
 mod worker;

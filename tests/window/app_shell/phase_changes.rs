@@ -6,6 +6,7 @@ use egui::{Event, Key, Modifiers, PointerButton, Pos2, vec2};
 use egui_kittest::kittest::Queryable;
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::sweep::{Quantity, SweepSpec};
+use valleyscope_experiments::preset::built_ins;
 
 use super::harness::{App, Begin, MemoryStorage};
 use super::phase::{SMALL, computed};
@@ -57,11 +58,8 @@ fn coarse_pictures_follow_a_drag_and_stale_ones_are_marked() {
     app.until("the whole diagram", |app| app.state().phase().present().diagram.is_complete());
     assert!(is_followed(&app));
     app.settle();
-    app.button("Compare");
-    let beside = app.harness.query_all_by_label_contains("Beside: Small");
-    assert_eq!(beside.count(), 1, "what the drag went through is not kept");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    let kept = app.harness.query_all_by_label_contains("Compare Small");
+    assert_eq!(kept.count(), 2, "what the drag went through is not kept");
     // The rest of a drag is an undo point.
     let mut undone = 0;
     while wanted(&app) != first && undone < 10 {
@@ -149,7 +147,9 @@ fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
     assert_eq!(sweep.optimizers[0].label(), "SGD");
     assert_eq!(sweep.optimizers[0].rule.get("weight_decay"), Some(0.2));
     assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::new("beta2").unwrap(), vec![]));
-    assert!(app.shows("SGD in place of Adam; kept: η, β₁ 0.9, ω 0.2"));
+    let note = "SGD in place of Adam; new: momentum heavy ball, weight decay of the parameters; without: β₂, ε; kept: η, \
+                β₁ 0.9, ω 0.2";
+    assert!(app.shows(note));
     assert!(app.shows("A setting below can't be used"), "an axis varies nothing");
 }
 
@@ -205,7 +205,70 @@ fn another_axis_gives_the_preset_another_title_description_and_file_name() {
     app.settle();
     let saved = app.state().phase().preset();
     assert_eq!(saved.title, "Phase diagram: slope c and noise σ");
-    assert!(saved.description.starts_with("“Small”, changed: rows of slope c from 0.01 to 1"), "{}", saved.description);
+    let axes = "Adam, Signum over slope c from 0.01 to 1 and noise σ from 0 to 3.";
+    assert_eq!(saved.description, axes);
+    // In the file of this preset, a title that describes its axes follows them, too.
+    app.choose("Rows: what varies", "sharpness a");
+    app.until("the diagram of the sharpness", is_followed);
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.until("the title of the file", |app| {
+        app.state().phase().preset().title == "Phase diagram: sharpness a and noise σ"
+    });
+}
+
+#[test]
+fn a_built_in_diagram_with_another_range_is_not_called_by_its_figure() {
+    let fig2a = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("it is built in");
+    let small = fig2a.text.replace("count: 96", "count: 4").replace("count: 100", "count: 3");
+    let mut app = App::with(&small);
+    app.settle();
+    app.harness.get_by_role_and_label(Role::SpinButton, "Rows to").set_value_accesskit(10.0);
+    app.settle();
+    let title = "Phase diagram: sharpness a from 0.1 to 10 and noise σ";
+    assert!(app.shows(&format!("{title} · changed")) || app.shows(title), "the title of the window");
+    assert!(!app.shows("(Fig. 2a)"));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.harness.run_steps(3);
+    let field = app.harness.get_by_role_and_label(Role::TextInput, "Title").value();
+    assert_eq!(field.as_deref(), Some(title));
+    app.until("the diagram of the range", is_followed);
+    let result = app.state().phase().present().result();
+    assert!(!format!("{} {}", result.title, result.description).contains("Fig. 2a"), "{result:?}");
+}
+
+#[test]
+fn an_export_is_named_by_the_title() {
+    let mut app = computed(SMALL);
+    app.choose("Rows: what varies", "slope c");
+    app.until("the other diagram", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
+    app.settle();
+    app.button("Export");
+    app.button("Whole result as NPZ…");
+    app.until("the path", |app| app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some());
+    let path = app.harness.get_by_role_and_label(Role::TextInput, "Path of the file").value().unwrap_or_default();
+    assert!(path.ends_with("phase-diagram-slope-c-and-noise-σ.npz"), "{path}");
+}
+
+#[test]
+fn diagrams_side_by_side_are_told_apart_by_a_table_of_their_settings() {
+    let mut app = computed(SMALL);
+    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
+    app.until("the other diagram", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
+    app.settle();
+    app.button("Compare");
+    app.press("Beside: Small");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    app.button("Differences");
+    app.settle();
+    for text in ["Slope c", "Small, changed: c = 0.5", "settings are equal."] {
+        assert!(app.shows(text), "{text}");
+    }
+    assert!(!app.shows("Replicates 2"), "equal settings are counted only");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(!app.shows("settings are equal."));
 }
 
 #[test]
@@ -232,17 +295,17 @@ fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
         knob.set_value_accesskit(0.5);
         app.until("the other", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
         app.settle();
-        app.button("Compare");
-        app.press("Beside: Small");
-        app.harness.key_press(Key::Escape);
+        app.click(Role::CheckBox, "Compare Small");
         app.settle();
         let map = |name| app.harness.get_by_role_and_label(Role::Canvas, name).rect();
         let [present, beside] = ["Diagram", "Diagram beside"].map(map);
         assert!((present.size() - beside.size()).length() < 1.0, "{present} and {beside} in {size:?}");
         let is_aligned = (present.top() - beside.top()).abs() < 0.5 || (present.left() - beside.left()).abs() < 0.5;
         assert!(is_aligned && !present.intersects(beside), "{present} and {beside} in {size:?}");
-        for title in ["Small: c = 0.5", "Small: c = 0.1"] {
-            let title = app.harness.get_by_label(title).rect();
+        for title in ["Small, changed: c = 0.5", "Small: c = 0.1"] {
+            // The window's bar shows the title of the present diagram, too.
+            let rects = app.harness.query_all_by_label(title).map(|node| node.rect());
+            let title = rects.max_by(|one, other| one.top().total_cmp(&other.top())).expect("it is shown");
             assert!(title.bottom() <= present.top().max(beside.top()), "{title} lies on a map in {size:?}");
         }
     }

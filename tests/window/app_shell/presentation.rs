@@ -158,6 +158,8 @@ fn a_black_screen_holds_the_run_until_a_key_gives_it_back() {
         press(&mut app, begin);
         let is_black = app.harness.query_by_label("Black screen").is_some();
         assert!(is_black, "{begin:?} blackens the screen");
+        // A snapshot from before the hold may still arrive.
+        std::thread::sleep(std::time::Duration::from_millis(300));
         app.settle();
         let held = step(&app);
         std::thread::sleep(std::time::Duration::from_millis(300));

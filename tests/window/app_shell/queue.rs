@@ -22,7 +22,7 @@ fn line(event: Event) -> String {
     EventRecord { step: 0, time: Timestamp::now(), wall_s: 0.0, event }.to_line()
 }
 
-/// Installs a worker that waits until the run's last event is written beside it.
+/// Installs a worker that waits until the run's last event is written beside it. Its texts are the step and the prompt.
 fn put_worker(folder: &Path) {
     let devices = vec![Device { name: "cpu".into(), kind: "a processor".into(), memory: None }];
     let answer = Handshake { protocol: PROTOCOL, devices, ..Handshake::default() }.to_line();
@@ -30,6 +30,7 @@ fn put_worker(folder: &Path) {
     let text = format!(
         r#"#!/bin/sh
         if [ "$1" = --handshake ]; then echo '{answer}'; exit; fi
+        if [ "$1" = sample ]; then echo "{{\"Ok\":\"step $4 $5\"}}"; exit; fi
         exec 9> "$2/lock"
         flock 9
         echo '{started}' >> "$2/events.jsonl"

@@ -16,11 +16,16 @@ fn moving() -> App {
 }
 
 fn begin_moving(app: &mut App) {
+    begin_animating(app, "Noise σ");
+}
+
+/// Begins to move σ from 1 to 2 in five seconds. `name` is the setting's name in the window of animations.
+fn begin_animating(app: &mut App, name: &str) {
     app.menu("View", "Animate settings…");
     app.choose("Setting to animate", "Noise σ");
-    app.type_into("Noise σ: animate to", "2");
-    app.type_into("Noise σ: seconds of the animation", "5");
-    app.button("Start animating Noise σ");
+    app.type_into(&format!("{name}: animate to"), "2");
+    app.type_into(&format!("{name}: seconds of the animation"), "5");
+    app.button(&format!("Start animating {name}"));
 }
 
 fn changes(app: &App) -> usize {
@@ -33,8 +38,11 @@ fn a_setting_moves_while_the_run_plays_and_undo_takes_it_back_as_one_step() {
     app.settle();
     assert!(app.shows("waits for the run to play"));
     assert_eq!(noise(&app), 1.0);
+    // Back and forth at first, so that it moves until it has made several changes.
+    app.click(Role::CheckBox, "Noise σ: back and forth");
     press(&mut app, Modifiers::NONE, Key::Space);
-    app.until("a value on the way", |app| noise(app) > 1.0);
+    app.until("changes of the session", |app| changes(app) > 1);
+    app.click(Role::CheckBox, "Noise σ: back and forth");
     app.until("the last value", |app| noise(app) == 2.0);
     app.until("all changes", |app| {
         let snapshot = app.state().live().snapshot.as_ref().expect("there is one");
@@ -43,7 +51,6 @@ fn a_setting_moves_while_the_run_plays_and_undo_takes_it_back_as_one_step() {
     press(&mut app, Modifiers::NONE, Key::Space);
     app.until("a pause", |app| !app.state().live().is_playing());
     app.settle();
-    assert!(changes(&app) > 1, "each step of the motion is a change of the session");
     let snapshot = app.state().live().snapshot.clone().expect("there is one");
     let mut again = Simulation::replay((*snapshot.record).clone());
     while again.step() < snapshot.last_step {
@@ -83,6 +90,35 @@ fn the_past_is_repeated_without_motion() {
     assert!(step > 30 || (noise(&app) == 1.0 && last == 30), "it would begin a new future");
     app.until("the motion at new steps", |app| noise(app) > 1.0);
     assert!(steps(&app)[1] >= 30);
+}
+
+#[test]
+fn a_setting_of_the_simulation_beside_the_first_moves_alone() {
+    let mut app = App::plain();
+    app.button("+ Side by side");
+    app.button("The settings of A again, to change some");
+    app.settle();
+    begin_animating(&mut app, "B: Noise σ");
+    press(&mut app, Modifiers::NONE, Key::Space);
+    let noise_of_b = |app: &App| {
+        let others = &app.state().live().snapshot_of(1).expect("B is there").spec;
+        others.noise.sigma()
+    };
+    app.until("a value on the way", |app| noise_of_b(app) > 1.0);
+    assert_eq!(app.state().live().snapshot.as_ref().expect("A is there").spec.noise.sigma(), 1.0);
+}
+
+#[test]
+fn a_setting_rests_while_another_tab_holds_the_run() {
+    let mut app = moving();
+    app.click(Role::CheckBox, "Noise σ: back and forth");
+    press(&mut app, Modifiers::NONE, Key::Space);
+    app.until("a value on the way", |app| noise(app) > 1.0);
+    press(&mut app, Modifiers::COMMAND, Key::Num2);
+    app.harness.run_steps(10);
+    let held = noise(&app);
+    app.harness.run_steps(30);
+    assert_eq!(noise(&app), held, "a held run takes no steps at which a setting could move");
 }
 
 #[test]

@@ -53,6 +53,23 @@ fn click(app: &mut App, at: Pos2) {
 }
 
 #[test]
+fn a_click_within_one_frame_shows_its_step() {
+    let mut app = App::plain();
+    take_tens(&mut app, 4);
+    let at = app.slider("Timeline").rect().center();
+    app.harness.hover_at(at);
+    app.harness.run_steps(2);
+    for pressed in [true, false] {
+        let (button, modifiers) = (PointerButton::Primary, Modifiers::NONE);
+        app.harness.input_mut().events.push(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
+    }
+    app.harness.step();
+    let [_, last] = steps(&app);
+    app.until("an earlier step", |app| steps(app)[0] < last);
+    assert_eq!(steps(&app)[1], 40);
+}
+
+#[test]
 fn keys_move_by_one_step_by_ten_and_to_the_ends() {
     let mut app = App::plain();
     take_tens(&mut app, 2);

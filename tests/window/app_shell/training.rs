@@ -131,7 +131,7 @@ pub fn select(app: &mut App, title: &str) {
     app.settle();
 }
 
-fn plotted(app: &App, name: &str) -> String {
+pub fn plotted(app: &App, name: &str) -> String {
     let plot = app.harness.get_by_label(name);
     plot.accesskit_node().value().unwrap_or_default()
 }
@@ -175,7 +175,7 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
         trained(runs, &[("optimizer", "Adam"), ("learning_rate", "0.003"), ("batch_size", "8")]);
         trained(runs, &[("optimizer.gamma", "0.4"), ("optimizer.decay", "Parameters"), ("seed", "7")]);
         let named = trained(runs, &[("optimizer", "Signum")]);
-        Notes { title: "The odd one".to_owned(), note: String::new() }.write(&named).expect("it can be written");
+        Notes { title: "The odd one".to_owned(), ..Notes::default() }.write(&named).expect("it can be written");
         named
     });
     listed(&mut app, 3);
@@ -269,7 +269,7 @@ fn the_buttons_of_a_run_stay_in_place_for_any_title_and_status() {
     let long = "A very long title of a run that somebody has given ".repeat(4);
     let (mut app, _session) = open_tab(|runs| {
         let run = finished(runs, "One run of MNIST", 1, |_| 1.0);
-        Notes { title: long.trim().to_owned(), note: String::new() }.write(&run).expect("it can be written");
+        Notes { title: long.trim().to_owned(), ..Notes::default() }.write(&run).expect("it can be written");
         begun(runs, "Live", 2, |_| 1.0)
     });
     listed(&mut app, 2);
@@ -427,7 +427,7 @@ fn many_long_names_have_room_in_windows_of_any_width() {
     let (mut app, ()) = open_tab(|runs| {
         for (seed, title) in (0..).zip(&titles) {
             let run = finished(runs, "One run of MNIST", seed, |_| 1.0);
-            Notes { title: title.clone(), note: String::new() }.write(&run).expect("it can be written");
+            Notes { title: title.clone(), ..Notes::default() }.write(&run).expect("it can be written");
         }
     });
     listed(&mut app, titles.len());

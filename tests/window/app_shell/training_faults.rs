@@ -92,9 +92,9 @@ fn a_summary_with_a_nan_loss_equals_itself() {
     let [run] = app.state().training().runs() else { panic!("one run is listed") };
     assert!(run.loss.is_some_and(f64::is_nan));
     assert_eq!(*run, run.clone());
-    let mut other = run.clone();
+    let mut other = (**run).clone();
     other.evaluated[0].1 = 0.5;
-    assert_ne!(*run, other);
+    assert_ne!(**run, other);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::queue::{at_work, end, ready};
 use super::training::{listed, trained};
 
 /// Writes a checkpoint of a single tensor of four numbers.
-fn checkpoint(run: &RunFolder, step: u64) {
+pub fn checkpoint(run: &RunFolder, step: u64) {
     let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
     let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
     let preset = Preset::read(&run.config()).expect("it was written").to_ron();

@@ -183,11 +183,24 @@ fn a_new_rule_keeps_common_settings_and_reports_new_ones() {
     assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)]);
     app.choose("Optimizer", "RMSProp");
     assert_eq!([value(&app, "weight_decay"), value(&app, "beta2")], [Some(0.1), Some(0.99)], "α has its default");
-    assert!(app.shows("RMSProp in place of Adam; new: α 0.99, μ 0; kept: η, ε 1e-8, ω 0.1"));
+    let note = "RMSProp in place of Adam; new: α 0.99, μ 0, divided by root mean square, weight decay of the parameters; \
+                without: β₁, β₂; kept: η, ε 1e-8, ω 0.1";
+    assert!(app.shows(note));
     app.choose("Optimizer", "FOCUS");
     assert_eq!(value(&app, "weight_decay"), Some(0.1));
     assert_eq!(value(&app, "gamma"), Some(0.2));
-    assert!(app.shows("FOCUS in place of RMSProp; new: β₁ 0.9, β₂ 0.99, γ 0.2, average decays; kept: η, ω 0.1"));
+    let note =
+        "FOCUS in place of RMSProp; new: β₁ 0.9, β₂ 0.99, γ 0.2, average decays; without: α, μ, ε; kept: η, ω 0.1";
+    assert!(app.shows(note));
+    // The rule's own values are offered.
+    app.button("Optimizer: Use FOCUS's own values");
+    app.settle();
+    assert_eq!(value(&app, "weight_decay"), Some(0.01));
+    let before = app.state().training().preset().clone();
+    app.choose("Optimizer", "Adam");
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(*app.state().training().preset(), before, "a change of the rule is one undo step");
 }
 
 #[test]
@@ -214,10 +227,10 @@ fn a_changed_preset_is_named_by_its_settings() {
     app.settle();
     assert!(!app.state().training().is_dirty());
     assert_eq!(app.state().training().preset().title(), changed);
-    // The user's own title stays.
+    // A title that describes the settings follows them, also in the user's own file.
     app.type_into("Batch size", "32");
     app.settle();
-    assert_eq!(app.state().training().draft().preset.title(), changed);
+    assert_eq!(app.state().training().draft().preset.title(), "MNIST classifier · Adam, batch 32");
 }
 
 #[test]

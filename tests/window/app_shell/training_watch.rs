@@ -4,10 +4,18 @@ use std::path::Path;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
+#[cfg(target_os = "linux")]
+use valleyscope_runs::Notes;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunCommand, RunFolder, RunSession, Started};
 
 use super::harness::App;
+#[cfg(target_os = "linux")]
+use super::harness::Begin;
+#[cfg(target_os = "linux")]
+use super::queue::ready;
 use super::training::{begun, compare, config, finished, listed, open_tab, select};
+#[cfg(target_os = "linux")]
+use super::training_fork::checkpoint;
 
 /// Returns the texts of the marks in the list.
 fn marks(app: &App) -> Vec<String> {
@@ -96,6 +104,33 @@ fn a_run_without_texts_explains_how_to_get_some_and_image_runs_have_none() {
     select(&mut app, "Images");
     app.until("the log", |app| app.shows("The worker has written nothing."));
     assert!(!app.shows("Texts"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn checkpoints_of_finished_runs_write_side_by_side() {
+    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    for (title, step) in [("First", 10), ("Second", 20)] {
+        let mut session = writing(place.path(), &[]);
+        checkpoint(session.run(), step);
+        let notes = Notes { title: title.to_owned(), ..Notes::default() };
+        notes.write(session.run()).expect("it can be written");
+        session.record(step, Event::Finished).expect("it can be written");
+    }
+    let mut app = ready(Begin { runs: Some(place.path()), ..Begin::default() });
+    listed(&mut app, 2);
+    select(&mut app, "First");
+    compare(&mut app, "Second");
+    app.until("the log", |app| app.shows("Texts"));
+    app.button("Texts");
+    app.type_into("Prompt of the text", "Once");
+    assert!(!app.shows("Write a text now"), "nothing is trained");
+    app.button("Write texts from checkpoints");
+    for step in [10, 20] {
+        app.until("the text", |app| app.shows(&format!("step {step} --prompt=Once")));
+    }
+    let left = |app: &App, text: &str| app.harness.get_by_label_contains(text).rect().left();
+    assert!(left(&app, "step 10 --prompt=Once") < left(&app, "step 20 --prompt=Once"));
 }
 
 /// Shows when the runs `Quick` and `Slow` reach a loss.

@@ -53,7 +53,7 @@ pub struct HyperparameterChoice {
     /// The label in controls, after the hyperparameter's.
     pub label: &'static str,
     pub help: &'static str,
-    /// The words in the name of a run with this value.
+    /// The words in the name of a run with this value; empty for one that is named only beside another value.
     pub words: &'static str,
 }
 
@@ -263,13 +263,32 @@ impl Hyperparameter {
         self.key == other.key && self.label == other.label
     }
 
-    /// Returns a value in words, such as `ω 0.1` or `Nesterov`; empty for a choice without words.
+    /// Returns a value in words, such as `ω 0.1` or `Nesterov`, or for a choice without words of its own `momentum heavy
+    /// ball`; empty for a mask, which is part of the rule's name.
     pub(crate) fn words(&self, value: f64) -> String {
         match self.choices().get(value as usize) {
+            Some(_) if self.choices().iter().all(|choice| choice.words.is_empty()) => String::new(),
+            Some(choice) if choice.words.is_empty() => format!("{} {}", self.label.to_lowercase(), choice.label),
             Some(choice) => choice.words.to_owned(),
             None if value < 0.0 => format!("{} −{}", self.symbol, number_text(-value)),
             None => format!("{} {}", self.symbol, number_text(value)),
         }
+    }
+
+    /// Returns a value in words without its symbol.
+    pub(crate) fn words_of_value(&self, value: f64) -> String {
+        let words = self.words(value);
+        words.strip_prefix(self.symbol).map_or_else(|| words.clone(), |value| value.trim_start().to_owned())
+    }
+
+    /// Returns the label with a value, such as `Squares β₂ 0.95`.
+    pub(crate) fn labelled(&self, value: f64) -> String {
+        format!("{} {}", self.label, self.words_of_value(value))
+    }
+
+    /// Returns whether a value is named only beside another one.
+    pub(crate) fn is_silent(&self, value: f64) -> bool {
+        self.choices().get(value as usize).is_some_and(|choice| choice.words.is_empty())
     }
 
     /// Whether it can be an axis of a diagram: a number that matters on the plane.

@@ -61,7 +61,7 @@ pub use name::HyperparameterName;
 pub use plane::{PlaneBatch, SideBySide};
 pub use rates::{LEAST_MEAN_OF_MASK, Rates};
 pub use schedule::{Decay, Schedule};
-pub use shown::{ShownSetting, changed_words, differing, with_settings};
+pub use shown::{ShownSetting, changed_words, differing, differing_by_key, with_settings};
 pub use spec::{RatedRule, RuleSpec};
 pub use step_part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use step_trace::{StepInputs, Trace, trace};

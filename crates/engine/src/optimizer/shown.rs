@@ -1,5 +1,7 @@
 //! The settings by which optimizers that are shown together are distinguished, in legends, lists and titles.
 
+use std::collections::HashMap;
+
 use super::{Decay, Hyperparameter, RatedRule, RuleSpec, Schedule};
 use crate::parameter::LEARNING_RATE;
 use crate::quantity::number_text;
@@ -9,16 +11,28 @@ use crate::quantity::number_text;
 pub struct ShownSetting {
     /// Equal for settings of the same meaning, whatever rules they are of.
     pub meaning: String,
-    /// The setting with its value, such as `ω 0.1`; empty for a value that needs no words.
+    /// The setting with its value, such as `ω 0.1`; empty where the name of the rule says it.
     pub words: String,
     /// Whether the value is the default. A setting without a default counts as such.
     pub is_usual: bool,
+    /// Whether the value is named only beside another one, such as `no warm-up`.
+    pub is_silent: bool,
 }
 
 impl ShownSetting {
     /// A setting that all have.
     pub fn new(meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
-        ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true }
+        ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true, is_silent: false }
+    }
+
+    /// A setting that is named only beside another value where `is_silent`, and is then the default.
+    pub fn silent_if(is_silent: bool, meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
+        ShownSetting { is_usual: is_silent, is_silent, ..ShownSetting::new(meaning, words) }
+    }
+
+    /// Returns the words of a setting that is named by itself, without others beside it.
+    pub fn said(self) -> Option<String> {
+        Some(self.words).filter(|words| !self.is_silent && !words.is_empty())
     }
 
     /// A learning rate.
@@ -32,17 +46,48 @@ impl ShownSetting {
 /// The settings of each that have to be named where all of these are shown together, in words: those that another has
 /// with another value, and those that are unusual and that another does not have.
 pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
+    /// What all of these have of a meaning. The time is linear, as lists of runs may be long.
+    struct Seen<'s> {
+        words: &'s str,
+        varies: bool,
+        /// The number of those that have it, and the last of them.
+        count: usize,
+        last: usize,
+    }
+    let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
+    for (index, setting) in all.iter().enumerate().flat_map(|(index, of)| of.iter().map(move |it| (index, it))) {
+        let ShownSetting { meaning, words, .. } = setting;
+        let known = seen.entry(meaning).or_insert(Seen { words, varies: false, count: 0, last: usize::MAX });
+        known.varies |= known.words != *words;
+        known.count += usize::from(known.last != index);
+        known.last = index;
+    }
     let is_named = |own: &ShownSetting| {
-        all.iter().any(|other| match other.iter().find(|it| it.meaning == own.meaning) {
-            Some(other) => other.words != own.words,
-            None => !own.is_usual,
-        })
+        let known = &seen[own.meaning.as_str()];
+        known.varies || (known.count < all.len() && !own.is_usual)
     };
     let words = |of: &Vec<ShownSetting>| {
         let named = of.iter().filter(|setting| !setting.words.is_empty() && is_named(setting));
         named.map(|setting| setting.words.clone()).collect()
     };
     all.iter().map(words).collect()
+}
+
+/// Returns the settings that have to be named where all of these are shown together: of each those that
+/// [differ](differing) among the ones of its key, such as a given name.
+pub fn differing_by_key<K: PartialEq>(keys: &[K], all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
+    let mut words: Vec<Option<Vec<String>>> = vec![None; all.len()];
+    for index in 0..all.len() {
+        if words[index].is_some() {
+            continue;
+        }
+        let alike: Vec<usize> = (index..all.len()).filter(|other| keys[*other] == keys[index]).collect();
+        let settings: Vec<_> = alike.iter().map(|other| all[*other].clone()).collect();
+        for (other, differing) in alike.into_iter().zip(differing(&settings)) {
+            words[other] = Some(differing);
+        }
+    }
+    words.into_iter().flatten().collect()
 }
 
 /// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
@@ -70,6 +115,7 @@ impl RuleSpec {
             meaning: format!("{} {}", of.key, of.label),
             words: of.words(value),
             is_usual: value == usual,
+            is_silent: of.is_silent(value),
         };
         shown.map(setting).collect()
     }
@@ -97,16 +143,15 @@ impl Schedule {
     /// Lists the schedule's numbers in words; its kind is part of [the optimizer's name](Schedule::named).
     pub fn shown_settings(&self) -> Vec<ShownSetting> {
         let warmup = match self.warmup.get() {
-            0 => String::new(),
+            0 => "no warm-up".to_owned(),
             steps => format!("warm-up {steps}"),
         };
-        let mut settings = vec![ShownSetting { is_usual: warmup.is_empty(), ..ShownSetting::new("warm-up", warmup) }];
+        let mut settings = vec![ShownSetting::silent_if(self.warmup.get() == 0, "warm-up", warmup)];
         if let Decay::Cosine { to, steps } = self.decay {
-            let to = if to == Decay::nothing() { String::new() } else { format!("to {} η", number_text(to.get())) };
-            let over = steps.map_or_else(String::new, |steps| format!("over {} steps", steps.get()));
-            for (meaning, words) in [("cosine to", to), ("cosine over", over)] {
-                settings.push(ShownSetting { is_usual: words.is_empty(), ..ShownSetting::new(meaning, words) });
-            }
+            let over = steps.map_or_else(|| "over the run".to_owned(), |steps| format!("over {} steps", steps.get()));
+            let to_words = format!("to {} η", number_text(to.get()));
+            settings.push(ShownSetting::silent_if(to == Decay::nothing(), "cosine to", to_words));
+            settings.push(ShownSetting::silent_if(steps.is_none(), "cosine over", over));
         }
         settings
     }

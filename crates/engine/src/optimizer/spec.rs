@@ -72,23 +72,49 @@ impl RuleSpec {
         self.hyperparameters().find(|(own, _)| own.means_the_same_as(of)).map(|(_, value)| value)
     }
 
-    /// The hyperparameters of a rule that took the place of another: those that are set anew, and those that are kept,
-    /// such as `FOCUS in place of Adam; new: β₂ 0.99, γ 0.2; kept: η, β₁ 0.9, ω 0.1`.
+    /// Describes what a rule that took the place of another set anew and what it kept, such as `FOCUS in place of Adam;
+    /// new: γ 0.2; changed: Squares β₂ 0.95 → Average β₂ 0.99; without: ε; kept: η, ω 0.1`.
     pub fn replacement(&self, before: &RuleSpec, keeps_learning_rate: bool) -> String {
-        let is_kept = |of: &Hyperparameter, value| before.value_of(of) == Some(value);
-        let (kept, new): (Vec<_>, Vec<_>) = self.hyperparameters().partition(|(of, value)| is_kept(of, *value));
-        let words = |of: Vec<(&Hyperparameter, f64)>| -> Vec<String> {
-            of.into_iter().map(|(of, value)| of.words(value)).filter(|words| !words.is_empty()).collect()
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        let mut kept: Vec<String> = keeps_learning_rate.then(|| "η".to_owned()).into_iter().collect();
+        for (of, value) in self.hyperparameters() {
+            let words = of.words(value);
+            let same_symbol =
+                before.hyperparameters().find(|(old, _)| !of.symbol.is_empty() && old.symbol == of.symbol);
+            match (before.value_of(of), same_symbol) {
+                _ if words.is_empty() => {}
+                (Some(old), _) if old == value => kept.push(words),
+                (Some(old), _) => changed.push(format!("{} → {}", of.words(old), of.words_of_value(value))),
+                (None, Some((old, old_value))) => {
+                    changed.push(format!("{} → {}", old.labelled(old_value), of.labelled(value)));
+                }
+                (None, None) => new.push(words),
+            }
+        }
+        let is_gone = |of: &Hyperparameter| {
+            self.hyperparameters().all(|(own, _)| own.symbol != of.symbol && !own.means_the_same_as(of))
         };
-        let rate = keeps_learning_rate.then(|| "η".to_owned());
-        let kept: Vec<String> = rate.into_iter().chain(words(kept)).collect();
+        let gone = before.hyperparameters().filter(|(of, _)| !of.symbol.is_empty() && is_gone(of));
+        let gone = gone.map(|(of, _)| of.symbol.to_owned()).collect();
         let mut text = format!("{} in place of {}", self.name(), before.name());
-        for (what, words) in [("new", words(new)), ("kept", kept)] {
+        for (what, words) in [("new", new), ("changed", changed), ("without", gone), ("kept", kept)] {
             if !words.is_empty() {
                 text.push_str(&format!("; {what}: {}", words.join(", ")));
             }
         }
         text
+    }
+
+    /// Describes the kept hyperparameters of a rule that took the place of another that differ from its own defaults,
+    /// such as `ω 0.1 → 0.01`; empty where none do.
+    pub fn own_values(&self, before: &RuleSpec, own: &RuleSpec) -> Vec<String> {
+        let both = self.hyperparameters().zip(own.hyperparameters());
+        let differs =
+            both.filter(|((of, value), (_, default))| value != default && before.value_of(of) == Some(*value));
+        let words = |((of, value), (_, own)): ((&Hyperparameter, f64), (_, f64))| {
+            format!("{} → {}", of.words(value), of.words_of_value(own))
+        };
+        differs.map(words).collect()
     }
 
     /// Adds a constant learning rate.

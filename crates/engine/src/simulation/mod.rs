@@ -23,7 +23,7 @@ pub use ensemble::{Ensemble, noise_key};
 pub use history::{Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS};
 pub use model::Simulation;
 pub(crate) use names::is_given;
-pub use names::{distinct_name, kept_name};
+pub use names::{distinct_name, states_other_settings};
 pub use spec::defaults;
 pub use spec::{Change, OptimizerSpec, Record, Setting, SettingError, SimulationSpec, StartSpec};
 pub use step_trace::{ParticleId, StepTrace};

@@ -1,7 +1,9 @@
 //! Distinct names of the optimizers of a simulation.
 
 use super::spec::{OptimizerSpec, SimulationSpec};
-use crate::optimizer::{RuleKind, differing, with_settings};
+use crate::optimizer::{RuleKind, RuleSpec, differing, with_settings};
+use crate::parameter::LEARNING_RATE;
+use crate::quantity::{LearningRate, number_text};
 
 impl SimulationSpec {
     /// Returns the name of each optimizer, in their order: its label, followed by a number if an earlier one has the
@@ -60,9 +62,21 @@ pub(crate) fn is_given(name: Option<&str>, made: &str) -> bool {
     name.is_some_and(|name| without_number(name) != made)
 }
 
-/// Returns the name of an optimizer after a change of its rule: none if it was made of a rule's name.
-pub fn kept_name(name: Option<String>) -> Option<String> {
-    name.filter(|name| RuleKind::shown_as(without_number(name)).is_none())
+/// Returns whether a name states another rule or another value than the optimizer has, such as `FOCUS, γ 0.1` of one
+/// whose γ was changed.
+pub fn states_other_settings(name: &str, rule: &RuleSpec, learning_rate: Option<LearningRate>) -> bool {
+    let first = name.split([',', '(', ' ']).find(|word| !word.is_empty() && *word != "Cautious");
+    if first.and_then(RuleKind::shown_as).is_some_and(|kind| kind != rule.kind()) {
+        return true;
+    }
+    let rate = learning_rate.map(|rate| (LEARNING_RATE.symbol, rate.get()));
+    let values = rule.hyperparameters().filter(|(of, _)| of.choices().is_empty()).map(|(of, value)| (of.symbol, value));
+    rate.into_iter().chain(values).any(|(symbol, value)| {
+        let stated = name.split_once(&format!("{symbol} ")).map(|(_, rest)| rest.trim_start_matches(['=', ' ']));
+        let number = stated.and_then(|rest| rest.split([',', ' ', ')', ';']).next());
+        let number = number.and_then(|number| number.replace('−', "-").parse::<f64>().ok());
+        number.is_some_and(|number| number_text(number) != number_text(value))
+    })
 }
 
 /// Strips the number, as "Adam" of "Adam (2)".

@@ -41,13 +41,16 @@ impl SimulationSpec {
     }
 
     /// Lists the settings of the simulated optimizers, each with its optimizer's name, as in `Adam: η 0.01`. A setting
-    /// that has the same value in all optimizers that have it is listed once, without a name.
-    fn settings_of_optimizers(&self) -> Vec<ShownSetting> {
+    /// that has the same value in all optimizers that have it is listed once, without a name. Of optimizers that are
+    /// not `common` to the compared simulations only values are listed that are no defaults.
+    fn settings_of_optimizers(&self, common: &[(u32, &str)]) -> Vec<ShownSetting> {
         let simulated: Vec<&OptimizerSpec> = self.optimizers.iter().filter(|optimizer| optimizer.enabled).collect();
         let each: Vec<Vec<ShownSetting>> = simulated.iter().map(|optimizer| optimizer.rule.shown_settings()).collect();
         let mut listed: Vec<ShownSetting> = Vec::new();
         for (optimizer, settings) in simulated.iter().zip(&each) {
-            for setting in settings.iter().filter(|setting| !setting.words.is_empty()) {
+            let is_common = common.contains(&(optimizer.id, optimizer.rule.name()));
+            let is_listed = |setting: &&ShownSetting| !setting.words.is_empty() && (is_common || !setting.is_usual);
+            for setting in settings.iter().filter(is_listed) {
                 let of_others = || each.iter().flatten().filter(|other| other.meaning == setting.meaning);
                 let is_shared = of_others().all(|other| other.words == setting.words);
                 let (meaning, words) = match is_shared {
@@ -72,18 +75,21 @@ impl SimulationSpec {
     }
 
     /// Returns for each of several simulations the settings in which they differ, in words such as `σ = 1`. Simulations
-    /// of different optimizers are named by these.
+    /// of different optimizers are named by these first.
     pub fn differing_settings(all: &[&SimulationSpec]) -> Vec<Vec<String>> {
-        let same_rules = all.windows(2).all(|pair| pair[0].simulated_rules() == pair[1].simulated_rules());
+        let rules: Vec<_> = all.iter().map(|spec| spec.simulated_rules()).collect();
+        let has_same_rules = rules.windows(2).all(|pair| pair[0] == pair[1]);
+        let mut common = rules.first().cloned().unwrap_or_default();
+        common.retain(|rule| rules.iter().all(|others| others.contains(rule)));
         let settings = |spec: &&SimulationSpec| {
-            let mut settings = spec.shared_settings();
-            if same_rules {
-                settings.extend(spec.settings_of_optimizers());
-            } else {
+            let mut settings = Vec::new();
+            if !has_same_rules {
                 let simulated = spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
                 let labels: Vec<&str> = simulated.map(OptimizerSpec::label).collect();
-                settings.insert(0, ShownSetting::new("optimizers", labels.join(", ")));
+                settings.push(ShownSetting::new("optimizers", labels.join(", ")));
             }
+            settings.extend(spec.shared_settings());
+            settings.extend(spec.settings_of_optimizers(&common));
             settings
         };
         differing(&all.iter().map(settings).collect::<Vec<_>>())

@@ -143,6 +143,14 @@ pub struct Change {
     pub set: Setting,
 }
 
+impl Change {
+    /// Returns whether the change is one of these, which are in the order of their steps.
+    pub fn is_among(&self, changes: &[Change]) -> bool {
+        let same_step = &changes[changes.partition_point(|other| other.step < self.step)..];
+        same_step.iter().take_while(|other| other.step == self.step).any(|other| other == self)
+    }
+}
+
 /// A session that can be repeated exactly: its initial specification, and its changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {

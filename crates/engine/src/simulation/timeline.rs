@@ -131,7 +131,7 @@ impl Timeline {
     /// Returns the session without these changes (see [`Record::without`]), at the step of a keyframe before the first
     /// of them. The steps after it have yet to be taken.
     pub fn without(&self, removed: &[Change]) -> Timeline {
-        let record = self.record().without(removed);
+        let record = self.whole_record().without(removed);
         let first = removed.iter().map(|change| change.step).min().unwrap_or(u64::MAX);
         let before = self.keyframes.partition_point(|keyframe| keyframe.step < first);
         let Some(keyframe) = before.checked_sub(1).map(|index| &self.keyframes[index]) else {
@@ -139,13 +139,38 @@ impl Timeline {
             anew.select(self.selected);
             return anew;
         };
-        let mut timeline = self.clone();
+        let mut timeline = Timeline::of(self.simulation.clone());
         timeline.simulation.begin_anew_at(keyframe);
-        timeline.simulation.select(self.selected);
+        timeline.select(self.selected);
         timeline.simulation.schedule(record.changes.into_iter().filter(|change| change.step > keyframe.step));
-        timeline.spacing = FIRST_SPACING;
-        timeline.retain(|other, _| other.step < keyframe.step);
+        timeline.keyframes = self.keyframes[..before - 1].to_vec();
+        timeline.bytes = timeline.keyframes.iter().map(Keyframe::bytes).sum();
         timeline
+    }
+
+    /// Takes over the changes of a record that repeats this session up to the last step reached. Returns false for
+    /// another record; the session is then to be made anew.
+    pub fn follow(&mut self, record: &Record) -> bool {
+        let (step, last) = (self.simulation.step(), self.last_step());
+        let before = |changes: &[Change]| changes.partition_point(|change| change.step < last);
+        let until = |changes: &[Change]| changes.partition_point(|change| change.step <= last);
+        let made: Vec<Change> = self.changes().copied().collect();
+        let (past, present) = made.split_at(before(&made));
+        let (its_past, rest) = record.changes.split_at(before(&record.changes));
+        let (its_present, later) = rest.split_at(until(rest));
+        let common = present.iter().zip(its_present).take_while(|(own, its)| own == its).count();
+        // At the last step itself, changes can be added, and replaced by others of the same setting.
+        let is_replaced = |own: &Change| its_present[common..].iter().any(|its| its.set.same_target(&own.set));
+        let is_continued = if step < last { present == its_present } else { present[common..].iter().all(is_replaced) };
+        if self.simulation.record().spec != record.spec || past != its_past || !is_continued {
+            return false;
+        }
+        if step == last && !its_present[common..].iter().all(|its| self.simulation.apply(&its.set).is_ok()) {
+            return false;
+        }
+        let made_again = self.changes().filter(|change| change.step > step).copied().collect::<Vec<_>>();
+        self.simulation.schedule(made_again.into_iter().chain(later.iter().copied()));
+        true
     }
 
     /// Records the steps of this particle from now on.
@@ -158,6 +183,13 @@ impl Timeline {
     pub fn record(&self) -> Record {
         let spec = self.simulation.record().spec.clone();
         Record { spec, changes: self.changes().copied().collect() }
+    }
+
+    /// Returns the initial specification and all changes, also those of a replayed session that are yet to be repeated.
+    pub fn whole_record(&self) -> Record {
+        let Record { spec, changes } = self.simulation.record();
+        let all = changes.iter().chain(self.simulation.scheduled()).copied();
+        Record { spec: spec.clone(), changes: all.collect() }
     }
 
     /// Returns the changes up to the last step that was reached, in the order of their steps.

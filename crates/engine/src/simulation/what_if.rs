@@ -4,7 +4,7 @@ use super::spec::{Change, Record, Setting, SimulationSpec};
 use crate::optimizer::RatedRule;
 
 impl Record {
-    /// Returns the session as it would be without these changes.
+    /// Returns the session as it would be without these changes, which are in the order of their steps.
     ///
     /// A change holds a whole landscape, noise or rule, of which only some parameters were new. The remaining changes
     /// set those parameters alone: after "a 10 → 20" and "c 1 → 2", the session without the first has a = 10 and c = 2.
@@ -13,7 +13,7 @@ impl Record {
         let mut spec = self.spec.clone();
         let mut changes = Vec::new();
         for change in &self.changes {
-            if !removed.contains(change) {
+            if !change.is_among(removed) {
                 let set = change.set.moved(&before, &spec);
                 // Setting a value twice changes nothing.
                 if spec.apply(&set).is_ok() {

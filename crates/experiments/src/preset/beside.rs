@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
+use super::changed::of_landscape;
 use super::validate::{check_changes, check_optimizers, check_setting};
-use super::{LandscapePreset, LessonStep, Preset};
+use super::{LandscapePreset, LessonStep, Preset, built_ins, changed_head, with_changes};
 
 /// A simulation that is shown beside the preset's own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,13 +69,28 @@ pub fn titles_side_by_side<'a>(all: impl IntoIterator<Item = (Option<&'a str>, &
     let untitled: Vec<&SimulationSpec> =
         all.iter().filter(|(given, _)| given.is_none()).map(|(_, spec)| *spec).collect();
     let mut made = SimulationSpec::titles(&untitled).into_iter();
-    let title = |(letter, (given, _)): (&str, &(Option<&str>, &SimulationSpec))| match given
-        .map_or_else(|| made.next().unwrap_or_default(), str::to_owned)
+    let title = |(letter, (given, spec)): (&str, &(Option<&str>, &SimulationSpec))| match given
+        .map_or_else(|| made.next().unwrap_or_default(), |given| title_of_changed(given, spec))
     {
         title if title.is_empty() => letter.to_owned(),
         title => format!("{letter}: {title}"),
     };
     LETTERS.into_iter().zip(&all).map(title).collect()
+}
+
+/// Returns the title of a simulation that was given this one: where it is that of a built-in preset with other settings,
+/// with those that were changed. The seed and the end are those of the clock that simulations side by side share.
+fn title_of_changed(given: &str, spec: &SimulationSpec) -> String {
+    let found = built_ins().iter().find(|built_in| built_in.preset.title() == given);
+    let Some(Preset::Landscape(LandscapePreset { simulation, .. })) = found.map(|built_in| &built_in.preset) else {
+        return given.to_owned();
+    };
+    let before = SimulationSpec { seed: spec.seed, steps: spec.steps, ..simulation.clone() };
+    let [this, before] = [spec.clone(), before].map(|spec| LandscapePreset::new(given, spec));
+    match of_landscape(&this, &before) {
+        changes if changes.is_empty() => given.to_owned(),
+        changes => with_changes(&changed_head(given), &changes),
+    }
 }
 
 impl LandscapePreset {

@@ -1,12 +1,12 @@
 //! Titles and descriptions of presets whose settings were changed.
 
-use valleyscope_engine::optimizer::{changed_words, with_settings};
-use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
+use valleyscope_engine::optimizer::{RatedRule, changed_words, with_settings};
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, states_other_settings};
 use valleyscope_engine::terminal_escape::shortened;
 
 use super::outline::Outline;
 use super::settings::changes_of_trainings;
-use super::{LandscapePreset, Preset};
+use super::{LandscapePreset, Preset, built_ins};
 
 impl Preset {
     /// Returns the preset with a title and a description made from its settings, where these differ from those of
@@ -15,26 +15,64 @@ impl Preset {
     ///
     /// A phase diagram is returned as it is; the program has `figure::as_changed` for those.
     pub fn as_changed_from(mut self, before: &Preset) -> Preset {
-        let (head, changes) = match (&mut self, before) {
-            (Preset::Landscape(this), Preset::Landscape(before)) => {
-                (format!("{}, changed: ", before.title), of_landscape(this, before))
-            }
-            (this, _) => {
-                let (Some(own), Some(old)) = (this.workload_mut(), before.workload()) else { return self };
-                own.forget_names_of(old);
-                (format!("{} · ", own.info().name), changes_of_trainings(&self, before))
-            }
-        };
-        if changes.is_empty() {
+        if let (Some(own), Some(old)) = (self.workload_mut(), before.workload()) {
+            own.forget_names_of(old);
+        }
+        if self.changes_from(before).is_none_or(|(_, changes)| changes.is_empty()) {
             return self;
         }
-        let made = [with_changes(&head, &changes), description(before.title(), &changes)];
+        let origin = before.origin();
+        let Some((head, changes)) = self.changes_from(&origin).filter(|(_, changes)| !changes.is_empty()) else {
+            return self;
+        };
+        let made = [with_changes(&head, &changes), description(origin.title(), &changes)];
         for ((word, old), made) in self.words_mut().into_iter().zip(before.words()).zip(made) {
             if word == old {
                 *word = made;
             }
         }
         self
+    }
+
+    /// Returns the beginning of a title, and the settings that differ from another preset's; none for a phase diagram.
+    fn changes_from(&self, before: &Preset) -> Option<(String, Vec<String>)> {
+        match (self, before) {
+            (Preset::Landscape(this), Preset::Landscape(before)) => {
+                Some((changed_head(&before.title), of_landscape(this, before)))
+            }
+            _ => Some((format!("{} · ", self.workload()?.info().name), changes_of_trainings(self, before))),
+        }
+    }
+
+    /// Returns the built-in preset from whose settings the title is made, as in `Fig. 1c, changed: σ = 0.5`; without one,
+    /// the preset.
+    pub fn origin(&self) -> Preset {
+        let built_in = || {
+            let (title, _) = self.title().split_once(CHANGED)?;
+            let found = built_ins().iter().map(|built_in| &built_in.preset);
+            found.into_iter().find(|preset| preset.kind() == self.kind() && preset.title() == title).cloned()
+        };
+        built_in().unwrap_or_else(|| self.clone())
+    }
+
+    /// Removes the names of optimizers that state other settings since these were changed from those of `before`.
+    pub(super) fn forget_false_names(&mut self, before: &Preset) {
+        match (self, before) {
+            (Preset::Landscape(this), Preset::Landscape(before)) => {
+                let both = this.simulation.optimizers.iter_mut().zip(&before.simulation.optimizers);
+                for (own, _) in both.filter(|(own, old)| own.name == old.name && own.rule != old.rule) {
+                    let RatedRule { rule, learning_rate, .. } = own.rule;
+                    own.name.take_if(|name| states_other_settings(name, &rule, Some(learning_rate)));
+                }
+            }
+            (Preset::Sweep(this), Preset::Sweep(before)) => {
+                let both = this.sweep.optimizers.iter_mut().zip(&before.sweep.optimizers);
+                for (own, _) in both.filter(|(own, old)| own.name == old.name && own.rule != old.rule) {
+                    own.name.take_if(|name| states_other_settings(name, &own.rule, None));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Returns the trainings of the preset, each with a title and a description of its changes against the training of
@@ -48,11 +86,35 @@ impl Preset {
     }
 
     /// Returns the values without fields of their own, with their paths in the file.
-    pub(super) fn leaves(&self) -> Vec<(String, String)> {
+    pub(crate) fn leaves(&self) -> Vec<(String, String)> {
         let text = self.to_ron();
         let leaves = Outline::of(&text).leaves().into_iter();
         leaves.map(|(path, value)| (path, value.to_owned())).collect()
     }
+
+    /// Returns the text of the field at a path, if the file has it.
+    pub(crate) fn field_text(&self, path: &str) -> Option<String> {
+        let text = self.to_ron();
+        Some(text[Outline::of(&text).exact(path)?].to_owned())
+    }
+}
+
+/// The words between the title of a preset and its changes.
+const CHANGED: &str = ", changed: ";
+
+/// Returns whether a title describes settings, so that it does not suit other ones: that of a built-in preset, or one that
+/// was made from changes.
+pub fn is_made_title(title: &str) -> bool {
+    let mut presets = built_ins().iter().map(|built_in| &built_in.preset);
+    presets.any(|preset| {
+        let of_workload = || Some(format!("{} · ", preset.workload()?.info().name));
+        title == preset.title() || of_workload().is_some_and(|head| title.starts_with(&head))
+    }) || title.contains(CHANGED)
+}
+
+/// Returns the beginning of the title of a changed preset.
+pub fn changed_head(title: &str) -> String {
+    format!("{title}{CHANGED}")
 }
 
 /// Returns a title: its beginning, followed by as many changes as fit.
@@ -75,7 +137,7 @@ pub fn description(title: &str, changes: &[String]) -> String {
 }
 
 /// Returns the settings of a landscape that differ from another's.
-fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
+pub(super) fn of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
     let [own, old] = [this, before].map(|preset| &preset.simulation);
     let mut changes = changed_words(&own.shared_settings(), &old.shared_settings());
     of_optimizers(own, old, &mut changes);

@@ -296,8 +296,8 @@ fn check_metric(path: String, metric: DiagnosticMetric, landscape: &LandscapeSpe
     broken(path, format!("is `{metric:?}`, which the landscape {name} lacks; it has {}", known.join(", ")))
 }
 
-/// Checks the fields of a claim of the last step so far, given the landscape of each. A test of the lesson checks whether the claim is true and its words are in the text, so
-/// that an edited lesson stays valid.
+/// Checks the fields of a claim about a run on a landscape. A test of the lesson checks whether the claim is true and
+/// its words are in the text, so that an edited lesson stays valid.
 fn check_claim(path: &str, claim: &Claim, landscape: &LandscapeSpec) -> Result<(), SpecError> {
     let (last, is) = (claim.step, claim.is);
     check_metric(format!("{path}.metric"), claim.metric, landscape)?;

@@ -5,7 +5,7 @@ use valleyscope_engine::spec_error::SpecError;
 
 use super::beside::simulations_beside;
 use super::lesson::{self, LessonStep};
-use super::{Beside, LandscapePreset, TitledSimulation, first_step_of_run};
+use super::{Beside, LETTERS, LandscapePreset, TitledSimulation, first_step_of_run};
 use crate::view::ViewSettings;
 
 /// A lesson with what its steps change: the settings and the view of its preset.
@@ -18,6 +18,18 @@ pub struct LessonDraft {
     /// The simulations beside that of a step which has none of its own beside it.
     pub beside: Vec<Beside>,
     pub steps: Vec<LessonStep>,
+}
+
+/// The reason why a step of a lesson cannot show the simulations that are beside its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BesideMisfit {
+    #[error(
+        "{letter} cannot be taken over, as it has another start, seed or optimizers, and a step shows only other \
+         settings beside its own"
+    )]
+    Other { letter: &'static str },
+    #[error("A step cannot be alone, as the preset shows others beside every step without its own")]
+    Alone,
 }
 
 /// The text of a new step.
@@ -142,12 +154,17 @@ impl LessonDraft {
     }
 
     /// Makes the settings of a step those of `present`: sets the differences to the step before. A step that began its
-    /// run anew still does.
+    /// run anew still does. The step also shows what is `beside`, as far as settings lead to it.
     ///
     /// # Errors
     ///
     /// Returns an error if the steps before do not fit the simulation.
-    pub fn take_over(&mut self, step: usize, present: &SimulationSpec) -> Result<(), SettingError> {
+    pub fn take_over(
+        &mut self,
+        step: usize,
+        present: &SimulationSpec,
+        beside: &[TitledSimulation],
+    ) -> Result<(), SettingError> {
         let begins = self.begins_run(step);
         let before = self.before(step, present)?;
         let taken = before.settings_to(present).expect("both have the same optimizers, start and seed");
@@ -155,13 +172,40 @@ impl LessonDraft {
         if begins && step > 0 && !self.begins_run(step) {
             self.steps[step].set.insert(0, Setting::Noise(present.noise));
         }
+        if let Ok(settings) = self.settings_beside(present, beside) {
+            self.steps[step].beside = settings;
+        }
         Ok(())
     }
 
-    /// Returns whether the present settings are others than those of a step.
-    pub fn differs_at(&self, step: usize, present: &SimulationSpec) -> bool {
+    /// Returns the settings by which a step shows simulations beside `own`; none where the preset shows them.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if a step cannot show them.
+    pub fn settings_beside(
+        &self,
+        own: &SimulationSpec,
+        beside: &[TitledSimulation],
+    ) -> Result<Vec<Vec<Setting>>, BesideMisfit> {
+        if simulations_beside(&self.beside, &[], 0, own).is_ok_and(|of_preset| is_same(&of_preset, beside)) {
+            return Ok(Vec::new());
+        }
+        if beside.is_empty() {
+            return Err(BesideMisfit::Alone);
+        }
+        let settings = |(other, letter): (&TitledSimulation, &'static str)| {
+            let described = Beside::describing(other, own);
+            if described.simulation.is_none() { Ok(described.set) } else { Err(BesideMisfit::Other { letter }) }
+        };
+        beside.iter().zip(LETTERS.into_iter().skip(1)).map(settings).collect()
+    }
+
+    /// Returns whether the present settings are others than those of a step, or other simulations are beside.
+    pub fn differs_at(&self, step: usize, present: &SimulationSpec, beside: &[TitledSimulation]) -> bool {
         let at = self.before(step + 1, present);
-        at.is_ok_and(|at| at.settings_to(present).is_some_and(|settings| !settings.is_empty()))
+        let differs = at.is_ok_and(|at| at.settings_to(present).is_some_and(|settings| !settings.is_empty()));
+        differs || self.beside_at(step, present).is_ok_and(|at| !is_same(&at, beside))
     }
 
     /// Returns the settings before a step, with the optimizers, the start and the seed of `present`, which a lesson does
@@ -220,6 +264,11 @@ impl LessonDraft {
     pub fn pause(&self, step: usize) -> Option<u64> {
         self.simulation_at(step).map_or(self.simulation.steps, |at| at.steps)
     }
+}
+
+/// Returns whether simulations are the same, whatever their titles.
+fn is_same(one: &[TitledSimulation], other: &[TitledSimulation]) -> bool {
+    one.iter().map(|it| &it.spec).eq(other.iter().map(|it| &it.spec))
 }
 
 fn new_step() -> LessonStep {
@@ -327,13 +376,13 @@ mod tests {
         let mut lesson = lesson();
         let mut present = lesson.simulation_at(2).expect("it fits");
         present.apply(&noise(2.0)).expect("it fits");
-        lesson.take_over(2, &present).expect("it fits");
+        lesson.take_over(2, &present, &[]).expect("it fits");
         assert_eq!(set(&lesson, 2), [noise(2.0), Setting::Steps(Some(200))]);
         assert_eq!(lesson.simulation_at(2), Ok(present.clone()));
         // Settings that only the window changes are taken over, too, and going back takes them back.
         let other: Setting = ron::from_str("Temperature(Some(2.0))").expect("it is a setting");
         present.apply(&other).expect("it fits");
-        lesson.take_over(2, &present).expect("it fits");
+        lesson.take_over(2, &present, &[]).expect("it fits");
         assert!(set(&lesson, 2).contains(&other));
         assert_eq!(lesson.applied(&present, 1).map(|spec| spec.temperature), Ok(None));
     }
@@ -342,7 +391,7 @@ mod tests {
     fn a_step_that_began_its_run_still_does_without_differences() {
         let mut lesson = lesson();
         let before = lesson.simulation_at(0).expect("it fits");
-        lesson.take_over(1, &before).expect("it fits");
+        lesson.take_over(1, &before, &[]).expect("it fits");
         assert_eq!(set(&lesson, 1), [noise(0.0)]);
         assert!(lesson.begins_run(1) && !lesson.has_to_begin_run(1));
         lesson.set_begins_run(1, false);
@@ -369,10 +418,40 @@ mod tests {
         let mut added = present.optimizers[1].clone();
         added.id = 7;
         present.optimizers.push(added);
-        lesson.take_over(1, &present).expect("it fits");
+        lesson.take_over(1, &present, &[]).expect("it fits");
         assert_eq!(set(&lesson, 1), [noise(1.0)], "the pause is that of the step before");
         let stored = lesson.under(&present);
         assert_eq!((stored.noise, stored.seed, stored.optimizers.len()), (lesson.simulation.noise, present.seed, 3));
+    }
+
+    #[test]
+    fn what_is_beside_is_taken_over_as_settings_on_top_of_the_steps_own() {
+        let mut lesson = lesson();
+        let own = lesson.simulation_at(1).expect("it fits");
+        let with = |setting: &Setting| {
+            let mut spec = own.clone();
+            spec.apply(setting).expect("it fits");
+            TitledSimulation { title: None, spec }
+        };
+        let beside = [with(&noise(3.0))];
+        assert!(lesson.differs_at(1, &own, &beside) && !lesson.differs_at(1, &own, &[]));
+        lesson.take_over(1, &own, &beside).expect("it fits");
+        assert_eq!(lesson.steps[1].beside, [vec![noise(3.0)]]);
+        assert_eq!(set(&lesson, 1), [noise(1.0)], "its own settings stay");
+        assert!(!lesson.differs_at(1, &own, &beside) && lesson.differs_at(1, &own, &[]));
+        lesson.take_over(1, &own, &[]).expect("it fits");
+        assert!(lesson.steps[1].beside.is_empty());
+
+        let mut other = own.clone();
+        other.seed += 1;
+        let other = [with(&noise(3.0)), TitledSimulation { title: None, spec: other }];
+        assert_eq!(lesson.settings_beside(&own, &other), Err(BesideMisfit::Other { letter: "C" }));
+        lesson.take_over(1, &own, &other).expect("it fits");
+        assert!(lesson.steps[1].beside.is_empty() && lesson.differs_at(1, &own, &other));
+
+        lesson.beside = vec![Beside { set: vec![noise(3.0)], ..Beside::default() }];
+        assert_eq!(lesson.settings_beside(&own, &beside), Ok(Vec::new()), "the preset shows it");
+        assert_eq!(lesson.settings_beside(&own, &[]), Err(BesideMisfit::Alone));
     }
 
     #[test]

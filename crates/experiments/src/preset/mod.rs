@@ -44,11 +44,11 @@ use serde::{Deserialize, Serialize};
 pub use crate::format_version::FormatVersion;
 pub use beside::{Beside, LETTERS, TitledSimulation, titles_side_by_side};
 pub use builtin::{BuiltIn, built_ins};
-pub use changed::{description as changed_description, with_changes};
+pub use changed::{changed_head, description as changed_description, is_made_title, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
 pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
-pub use lesson_draft::LessonDraft;
+pub use lesson_draft::{BesideMisfit, LessonDraft};
 pub use library::{Library, Loaded, PresetSource, UserPreset};
 
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
@@ -231,7 +231,7 @@ impl Preset {
     /// The largest number of characters of a title.
     pub(crate) const LONGEST_TITLE: usize = 100;
     /// The largest number of characters of a description.
-    pub(crate) const LONGEST_DESCRIPTION: usize = 1000;
+    pub const LONGEST_DESCRIPTION: usize = 1000;
 
     pub fn title(&self) -> &str {
         self.words()[0]

@@ -84,15 +84,35 @@ impl<'t> Outline<'t> {
         best
     }
 
-    /// Returns the values without fields, with their paths: numbers, texts, and names, also those before fields.
+    /// Returns the values without fields, with their paths: numbers, texts, names, also those before fields, and as a
+    /// whole the values with unnamed parts, such as `Of(Beta2, [0])`.
     pub(super) fn leaves(&self) -> Vec<(String, &'t str)> {
         let (mut walk, mut leaves) = (Walk::new(self.text), Vec::new());
         while let Some(step) = walk.next() {
-            if step.begins && !matches!(step.token, Token::Open(_)) {
-                leaves.extend(walk.path(step.span.start).map(|path| (path, &self.text[step.span])));
+            let (start, is_group) = (step.span.start, matches!(step.token, Token::Open(_)));
+            let has_unnamed_parts = step.begins && self.has_unnamed_parts(start);
+            if !step.begins || (is_group && !has_unnamed_parts) {
+                continue;
             }
+            let path = walk.path(start);
+            let end = if has_unnamed_parts { walk.skip_group(is_group) } else { step.span.end };
+            leaves.extend(path.map(|path| (path, &self.text[start..end])));
         }
         leaves
+    }
+
+    /// Returns whether the value that starts here has parts in parentheses that are not fields.
+    fn has_unnamed_parts(&self, start: usize) -> bool {
+        let mut tokens = Lexer::new(&self.text[start..]).map(|(_, token)| token).peekable();
+        tokens.next_if_eq(&Token::Word);
+        if tokens.next() != Some(Token::Open(false)) {
+            return false;
+        }
+        match tokens.next() {
+            Some(Token::Word) => tokens.next() != Some(Token::Colon),
+            Some(Token::Close) | None => false,
+            Some(_) => true,
+        }
     }
 
     /// Returns the path of the innermost value that `offset` is in.
@@ -203,6 +223,19 @@ impl<'t> Walk<'t> {
             Token::Word | Token::Number | Token::Text | Token::Other => step.begins = self.begin(step.span.start),
         }
         Some(step)
+    }
+
+    /// Advances behind the group that is open or opens next, and returns its end.
+    fn skip_group(&mut self, is_open: bool) -> usize {
+        let outside = if is_open { self.depth() - 1 } else { self.depth() };
+        let mut end = self.text.len();
+        while let Some(step) = self.next() {
+            if step.token == Token::Close && self.depth() == outside {
+                end = step.span.end;
+                break;
+            }
+        }
+        end
     }
 
     /// Returns the number of open brackets.

@@ -32,10 +32,12 @@ impl Preset {
     pub fn with_all<'s>(&self, settings: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<Preset, PresetError> {
         let settings: Vec<(&str, &str)> = settings.into_iter().collect();
         let preset = settings.iter().try_fold(self.clone(), |preset, (path, value)| preset.put(path, value))?;
-        Preset::parse(&preset.to_ron(), "").map_err(|error| {
+        let mut changed = Preset::parse(&preset.to_ron(), "").map_err(|error| {
             let named = self.at_fault(&settings, &preset).into_iter().map(|(path, value)| format!("{path}={value}"));
             cannot_set(&shortened(&named.collect::<Vec<_>>().join(", ")), error)
-        })
+        })?;
+        changed.forget_false_names(self);
+        Ok(changed)
     }
 
     /// Returns those of the settings that cause the fault of `preset`, which has them all: without one of them the

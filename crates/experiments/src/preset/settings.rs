@@ -4,6 +4,7 @@ use valleyscope_engine::optimizer::{ShownSetting, changed_words, with_settings};
 use valleyscope_engine::quantity::number_text;
 
 use super::Preset;
+use crate::difference::ListedSetting;
 use crate::workload::{CommonMut, ScanOptimizer};
 
 impl Preset {
@@ -15,6 +16,34 @@ impl Preset {
         settings.push(ShownSetting::new("batch", format!("batch {}", training.batch_size)));
         settings.extend(others(self));
         settings
+    }
+
+    /// Returns the settings of a training that do not affect what it learns, such as the interval of checkpoints.
+    pub fn bookkeeping_settings(&self) -> Vec<ShownSetting> {
+        let is_bookkeeping = |path: &str| BOOKKEEPING.contains(&path.split('.').next().unwrap_or_default());
+        let listed = self.listed_settings().into_iter().filter(|setting| is_bookkeeping(&setting.path));
+        let shown = listed.map(|ListedSetting { path, label, value, .. }| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new(path, format!("{} {value}", label.to_lowercase()))
+        });
+        shown.collect()
+    }
+
+    /// Returns all settings of a preset of one training or one scan, with their paths as for `--set`. The elements of a
+    /// list are one setting.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let Some(workload) = self.workload() else { return Vec::new() };
+        let start = workload.places().first().map_or_else(String::new, |place| format!("{place}."));
+        let mut values: Vec<(String, String)> = Vec::new();
+        for (path, value) in self.leaves() {
+            let Some(path) = path.strip_prefix(&start) else { continue };
+            let key = path.split('[').next().unwrap_or(path);
+            match values.last_mut().filter(|(last, _)| last == key && path.contains('[')) {
+                Some((_, list)) => list.push_str(&format!(", {value}")),
+                None => values.push((key.to_owned(), value)),
+            }
+        }
+        values
     }
 
     /// Returns the text of a preset of runs without the fields that may differ between replicates; none for a scan, and
@@ -33,22 +62,34 @@ impl Preset {
     }
 }
 
+/// The fields that do not affect what a training learns.
+const BOOKKEEPING: [&str; 10] = [
+    "device",
+    "processes",
+    "shard_optimizer",
+    "log_every",
+    "eval_every",
+    "eval_batches",
+    "checkpoint_every",
+    "keep_every",
+    "not_finite",
+    "sample",
+];
+
 /// Returns the settings besides optimizer, learning rate and batch size.
 fn others(preset: &Preset) -> Vec<ShownSetting> {
     let Some(workload) = preset.workload() else { return Vec::new() };
-    let start = workload.places().first().map_or_else(String::new, |place| format!("{place}."));
-    let mut values: Vec<(String, String)> = Vec::new();
-    for (path, value) in preset.leaves() {
-        let Some(path) = path.strip_prefix(&start) else { continue };
-        let value = value.parse::<f64>().map_or(value, number_text);
-        // The elements of a list are one setting.
-        let key = path.split('[').next().unwrap_or(path);
-        match values.last_mut().filter(|(last, _)| last == key && path.contains('[')) {
-            Some((_, list)) => list.push_str(&format!(", {value}")),
-            None => values.push((key.to_owned(), value)),
+    let short = |part: &str| part.parse::<f64>().map_or_else(|_| part.to_owned(), number_text);
+    let short = |value: &str| value.split(", ").map(short).collect::<Vec<_>>().join(", ");
+    let values = preset.settings();
+    let mut shown: Vec<ShownSetting> =
+        values.iter().filter_map(|(key, value)| workload.shown_field(key, &short(value))).collect();
+    for (path, words) in workload.optional_fields() {
+        if !values.iter().any(|(key, _)| key == path) {
+            shown.push(ShownSetting::silent_if(true, *path, *words));
         }
     }
-    values.iter().filter_map(|(key, value)| workload.shown_field(key, value)).collect()
+    shown
 }
 
 /// Returns the settings of a preset of trainings that differ from another's, in words. The first names the rule, where

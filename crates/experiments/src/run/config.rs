@@ -1,6 +1,6 @@
 //! A run's `config.ron`, and its comparison with the config that the run was begun with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
@@ -21,6 +21,8 @@ pub struct RunConfig {
 /// The reason why a run's config cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
+    #[error("the settings that were changed while the run was trained cannot be used: {0}")]
+    Settings(String),
     #[error(transparent)]
     Preset(#[from] PresetError),
     #[error(
@@ -116,6 +118,16 @@ impl RunConfig {
         Ok(RunConfig { preset, text: text.to_owned() })
     }
 
+    /// Returns the training with the settings that commands have changed, in a run with this history. Its title and
+    /// description name them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ConfigError::Settings`] if they are not settings of this training.
+    pub fn with_changed_settings(&self, history: &RunHistory) -> Result<Preset, ConfigError> {
+        with_changed_settings(&self.preset, &history.changed_settings())
+    }
+
     /// Returns the text as in the file.
     pub fn text(&self) -> &str {
         &self.text
@@ -173,6 +185,18 @@ impl RunConfig {
         let begun = history.started().map(|started| started.config_sha256.clone());
         begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
     }
+}
+
+/// Returns a training with other values of settings that can be changed while it runs. Its title and description name
+/// those that differ.
+pub fn with_changed_settings(training: &Preset, settings: &BTreeMap<String, f64>) -> Result<Preset, ConfigError> {
+    if settings.is_empty() {
+        return Ok(training.clone());
+    }
+    let mut changed = training.clone();
+    let workload = changed.workload_mut().ok_or_else(|| ConfigError::Settings("it is no training".to_owned()))?;
+    workload.set_live(settings).map_err(ConfigError::Settings)?;
+    Ok(changed.as_changed_from(training))
 }
 
 /// Reads configs as presets, for [`RunFolder::check`].

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{
-    Checkpoint, ChoiceError, Event, EventRecord, FolderError, Forked, RunFolder, RunReader, first_usable,
-    link_checkpoint, with_crc,
+    Checkpoint, CheckpointChoice, ChoiceError, Event, EventRecord, FolderError, Forked, RunFolder, RunHistory,
+    RunReader, first_usable, link_checkpoint, with_crc,
 };
 
 use super::config::{ConfigError, RunConfig};
@@ -54,20 +54,33 @@ pub enum ForkError {
 }
 
 impl Fork {
-    /// Returns the training of the run itself, for a fork without changes.
+    /// Returns the training of the run itself, for a fork without changes, with the settings in force after the
+    /// checkpoint's step.
     pub fn training(&self) -> Result<Preset, ForkError> {
-        self.config().map(|(config, _)| config.preset)
+        let reader = self.read()?;
+        let history = reader.history();
+        let config = self.config(history)?;
+        if history.changes().is_empty() {
+            return Ok(config.preset);
+        }
+        let step = match self.step {
+            Some(step) => step,
+            None => CheckpointChoice::Newest.find_briefly(&self.run)?.step,
+        };
+        let training = config.with_changed_settings(&history.until(step));
+        training.map_err(|source| ForkError::Config { run: self.run.name(), source })
     }
 
-    /// Returns the config with which the run began, and its hash.
-    fn config(&self) -> Result<(RunConfig, String), ForkError> {
+    /// Reads the events of the run.
+    fn read(&self) -> Result<RunReader, ForkError> {
         let mut reader = RunReader::brief(self.run.clone());
         reader.poll().map_err(|source| ForkError::File { path: self.run.events(), source })?;
-        let history = reader.history();
-        let config = RunConfig::begun(&self.run, history)
-            .map_err(|source| ForkError::Config { run: self.run.name(), source })?;
-        let identity = config.identity(history);
-        Ok((config, identity))
+        Ok(reader)
+    }
+
+    /// Returns the config with which a run with this history began.
+    fn config(&self, history: &RunHistory) -> Result<RunConfig, ForkError> {
+        RunConfig::begun(&self.run, history).map_err(|source| ForkError::Config { run: self.run.name(), source })
     }
 
     /// Creates the folder of a run that continues a training from the checkpoint. A worker starts it like a resumed
@@ -80,7 +93,8 @@ impl Fork {
     /// Returns an error where there is no such checkpoint, it is damaged, or is not of the training's model, and where
     /// the folder cannot be written. Then nothing of it is left. The other run is never changed.
     pub fn create(&self, parent: &Path, stem: &str, training: &Preset) -> Result<(RunFolder, Forked), ForkError> {
-        let (_, config_sha256) = self.config()?;
+        let reader = self.read()?;
+        let config_sha256 = self.config(reader.history())?.identity(reader.history());
         let mut forked = Forked::default();
         let run = RunFolder::make(parent, stem, |folder| {
             // A worker may be training the run and remove a checkpoint at any moment.

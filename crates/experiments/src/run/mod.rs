@@ -5,5 +5,7 @@ mod config;
 mod fork;
 
 pub use capacity::{Capacity, CapacityReport, SystemMemory};
-pub use config::{ConfigError, Difference, PresetConfigs, RunConfig, compute_the_same, differing_fields};
+pub use config::{
+    ConfigError, Difference, PresetConfigs, RunConfig, compute_the_same, differing_fields, with_changed_settings,
+};
 pub use fork::{Fork, ForkError};

@@ -70,6 +70,15 @@ impl DiagnosticMetric {
         matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
     }
 
+    /// Returns the range of a linear axis that shows values from `low` to `high`. That of an effective step reaches from 0
+    /// to above 1, the size of a step of the sign: so 0.5 looks like half of it.
+    pub fn range(self, [low, high]: [f64; 2]) -> [f64; 2] {
+        match self {
+            DiagnosticMetric::EffectiveStep => [low.min(0.0), high.max(1.05)],
+            _ => [low, high],
+        }
+    }
+
     /// Returns the description of the metric on this landscape, or `None` if the landscape lacks it.
     pub fn info(self, landscape: &LandscapeSpec) -> Option<DiagnosticInfo> {
         match self {

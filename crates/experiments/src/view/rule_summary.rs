@@ -1,12 +1,12 @@
 //! Summaries of rules for the help in the window and on the command line.
 
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::noise::Action;
+use valleyscope_engine::noise::{Action, NoiseKind};
 use valleyscope_engine::optimizer::{
     BiasCorrection, Hyperparameter, HyperparameterChoice, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace,
 };
 
-use super::formula::{Formula, step_formulas};
+use super::formula::{Formula, GRADIENT_MEANING, gradient_formula, step_formulas};
 
 /// A rule in words and formulas.
 #[derive(Clone, Debug)]
@@ -47,6 +47,13 @@ impl RuleSummary {
     pub fn info(&self) -> &'static RuleInfo {
         self.kind.info()
     }
+}
+
+/// Returns the formula of the gradient that a rule takes and those of its step, with their meanings.
+pub fn formulas_from_gradient(noise: &NoiseKind, rule: RuleSpec) -> Vec<(String, &'static str)> {
+    let gradient = (gradient_formula(noise, &rule), GRADIENT_MEANING);
+    let step = formulas(rule).into_iter().map(|formula| (formula.rule, formula.meaning));
+    std::iter::once(gradient).chain(step).collect()
 }
 
 /// Returns the formulas of a step with the rule's choices. The numbers in them are of no importance.

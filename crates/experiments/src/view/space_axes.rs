@@ -65,15 +65,14 @@ impl SpaceAxes {
             one.total_cmp(&other)
         });
         let left = left.unwrap_or(corners[0]);
-        let count =
-            |[from, to]: [[f64; 2]; 2], spacing: f64| ((to[0] - from[0]).hypot(to[1] - from[1]) / spacing) as usize;
+        let length = |[from, to]: [[f64; 2]; 2]| (to[0] - from[0]).hypot(to[1] - from[1]);
         let [low, high] = [-1.0, 1.0].map(|side| view.xy_from_place([side; 2]));
         let ticks = [0, 1].map(|axis| {
             let edge = [-1.0, 1.0].map(|along| at(on_edge(near, levels, axis, along)));
-            Ticks::linear(low[axis], high[axis], count(edge, style.spacing[0]))
+            Ticks::at_least_two([low[axis], high[axis]], length(edge), style.spacing[0])
         });
         let vertical = [FLOOR, TOP].map(|height| at([left[0], left[1], height]));
-        let most = count(vertical, style.spacing[1]);
+        let most = (length(vertical) / style.spacing[1]) as usize;
         let losses = Ticks::symlog(scale, most);
         let heights = losses.ticks.into_iter().map(|tick| (scale.position(tick.value) - 0.5, tick.label));
         // Seen nearly from above, the labels would cover each other.

@@ -69,6 +69,16 @@ impl Ticks {
         ticks.into_iter().map(|tick| Tick { value: tick.value / 100.0, ..tick }).collect()
     }
 
+    /// Returns marks of a linear axis of some length, not much closer than `apart`. There are at least two wherever values
+    /// can be distinguished.
+    pub fn at_least_two([low, high]: [f64; 2], length: f64, apart: f64) -> Ticks {
+        let fitting = Ticks::linear(low, high, (length / apart) as usize);
+        if fitting.ticks.len() >= 2 {
+            return fitting;
+        }
+        Ticks { ticks: Ticks::placed(AxisScale::Linear, [low, high], length, apart), note: None }
+    }
+
     /// Returns marks of an axis of some length between two places, not much closer than `apart`, with complete labels.
     /// There are at least two wherever values can be distinguished, as a single one does not show the scale.
     pub fn placed(scale: AxisScale, [low, high]: [f64; 2], length: f64, apart: f64) -> Vec<Tick> {

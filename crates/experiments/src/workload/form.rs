@@ -32,7 +32,7 @@ impl<'a> Section<'a> {
 pub struct Field<'a> {
     pub name: &'static str,
     pub help: &'static str,
-    /// The field's path in the run, for errors of rules between fields; empty for a field that no rule refuses.
+    /// The field's path in the run, for errors of rules between fields and for labels; empty for a derived text.
     pub path: &'static str,
     pub value: Value<'a>,
 }
@@ -108,21 +108,22 @@ impl<'a> Field<'a> {
         const SHARD: &str = "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step \
             each element by itself.";
         let several = processes.get() > 1;
-        let shard = several.then(|| Field::new("Divide memory", SHARD, Value::Switch(shard_optimizer)));
+        let shard =
+            several.then(|| Field::new("Divide memory", SHARD, Value::Switch(shard_optimizer)).at("shard_optimizer"));
         let processes = Field::whole("Processes", PROCESSES, processes).at("processes");
         std::iter::once(processes).chain(shard).collect()
     }
 
     pub(crate) fn rule(value: &'a mut RuleSpec) -> Field<'a> {
-        Field::new("Rule", "The update rule", Value::Rule(value))
+        Field::new("Rule", "The update rule", Value::Rule(value)).at("optimizer")
     }
 
     pub(crate) fn at_nan(value: &'a mut NotFinite) -> Field<'a> {
         const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
-        Field::choice("At NaN", "When the loss is no finite number any more", value, AT_NAN)
+        Field::choice("At NaN", "When the loss is no finite number any more", value, AT_NAN).at("not_finite")
     }
 
     pub(crate) fn seed(help: &'static str, value: &'a mut u64) -> Field<'a> {
-        Field::new("Seed", help, Value::Seed(value))
+        Field::new("Seed", help, Value::Seed(value)).at("seed")
     }
 }

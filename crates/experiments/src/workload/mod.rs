@@ -14,6 +14,7 @@ mod choices;
 mod dataset;
 pub mod form;
 pub mod gpt2;
+mod live;
 pub mod mnist;
 mod needs;
 mod runs;
@@ -23,11 +24,14 @@ mod settings;
 pub use choices::{DeviceChoice, FloatType, NotFinite, Sharing};
 pub use dataset::{Dataset, DatasetFiles, Outlook, OutlookResult, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
+pub use live::{LiveSetting, changes, live_path, live_settings, with_live_settings};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
 pub use scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY, ScanOptimizer};
 pub use settings::STEPS;
+
+use std::collections::BTreeMap;
 
 use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_engine::spec_error::SpecError;
@@ -213,6 +217,26 @@ pub trait Workload {
     /// the [common fields](Common).
     fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting>;
 
+    /// Returns the fields that a run may lack, with what titles and legends show then, beside runs that have them.
+    fn optional_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Returns the fields of a run, mutable.
     fn form(&mut self, run: usize) -> Form<'_>;
+
+    /// Returns the settings of a training that can be changed while it runs; none for a scan, and for a preset of
+    /// several runs.
+    fn live(&self) -> Vec<LiveSetting> {
+        Vec::new()
+    }
+
+    /// Changes settings of [`Workload::live`], by their paths, to values that fit each other.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence with what was expected and what was found; then nothing is changed.
+    fn set_live(&mut self, _settings: &BTreeMap<String, f64>) -> Result<(), String> {
+        Err("expected a training of one model, found a scan or a preset of several runs".to_owned())
+    }
 }

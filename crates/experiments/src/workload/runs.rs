@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::LearningRate;
@@ -5,7 +7,8 @@ use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::Started;
 
-use super::form::Form;
+use super::form::{Field, Form};
+use super::live::{LiveSetting, live_settings, with_live_settings};
 use super::settings::shown_field;
 use super::{DeviceChoice, Needs, NotFinite, OutlookResult, Sharing, Workload, WorkloadInfo};
 use crate::dataset::DataChoice;
@@ -28,6 +31,9 @@ pub struct RunsPreset<S> {
 /// The spec of one training of a workload.
 pub trait RunSpec: Clone {
     const INFO: &'static WorkloadInfo;
+
+    /// The [optional fields](Workload::optional_fields).
+    const OPTIONAL_FIELDS: &'static [(&'static str, &'static str)] = &[];
 
     /// Returns the fields that trainings of all workloads have.
     fn common(&self) -> Common<'_>;
@@ -89,6 +95,11 @@ pub trait RunSpec: Clone {
     }
 
     fn form(&mut self) -> Form<'_>;
+
+    /// Returns the fields that may change while the training runs, with their paths: numbers, and the rule, whose
+    /// numbers may change. Neither model, data, optimizer's states nor [evaluations](RunSpec::evaluation) depend on
+    /// them.
+    fn live(&mut self) -> Vec<Field<'_>>;
 }
 
 /// The fields that trainings of all workloads have.
@@ -222,8 +233,24 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
         S::shown_field(path, value)
     }
 
+    fn optional_fields(&self) -> &'static [(&'static str, &'static str)] {
+        S::OPTIONAL_FIELDS
+    }
+
     fn form(&mut self, run: usize) -> Form<'_> {
         self.runs.get_mut(run).map_or_else(Vec::new, RunSpec::form)
+    }
+
+    fn live(&self) -> Vec<LiveSetting> {
+        if let [run] = &self.runs[..] { live_settings(run) } else { Vec::new() }
+    }
+
+    fn set_live(&mut self, settings: &BTreeMap<String, f64>) -> Result<(), String> {
+        let [run] = &mut self.runs[..] else {
+            return Err(format!("expected a preset of one run, found {}", self.runs.len()));
+        };
+        *run = with_live_settings(run, settings)?;
+        Ok(())
     }
 }
 

@@ -218,6 +218,16 @@ impl TrainedSpec for Gpt2Spec {
 }
 
 impl Training for Gpt2Run {
+    type Spec = Gpt2Spec;
+
+    fn adopt(&mut self, spec: &Gpt2Spec) -> Result<(), TrainError> {
+        spec.check_processes(self.group.size()).map_err(TrainError::Refused)?;
+        // Each step sets its learning rate.
+        self.optimizer.set_rule(spec.optimizer, self.model.layout())?;
+        self.spec = spec.clone();
+        Ok(())
+    }
+
     fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
         if group.divides_optimizer() {
             self.optimizer.keep(group.optimized(self.model.layout().length()))?;
@@ -381,11 +391,11 @@ impl Training for Gpt2Run {
         })
     }
 
-    fn sample(&mut self, request: &SampleRequest, check: &mut Check<'_>) -> Result<String, TrainError> {
+    fn sample(&mut self, request: &SampleRequest, step: u64, check: &mut Check<'_>) -> Result<String, TrainError> {
         let tokenizer = &self.corpus.tokenizer;
         let refuse = |error: TextError| TrainError::Refused(error.to_string());
         let prompt: Vec<i64> = tokenizer.encode(&request.prompt).map_err(refuse)?.into_iter().map(i64::from).collect();
-        let key = Key::new(self.spec.seed).at(purpose::SAMPLES).at(self.step);
+        let key = Key::new(self.spec.seed).at(purpose::SAMPLES).at(step);
         let top_k = request.top_k.map(|top_k| top_k as usize);
         let written = self.model.generate(&prompt, request.tokens as usize, request.temperature, top_k, key, check)?;
         let written: Vec<u16> = written.into_iter().map(|token| token as u16).collect();

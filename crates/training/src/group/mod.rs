@@ -62,13 +62,15 @@ pub enum Order {
     Evaluate,
     /// Gather the parts of the optimizer's states.
     Gather,
+    /// Continue with other settings.
+    Change,
     End,
     /// End, as the run has failed.
     Fail,
 }
 
 impl Order {
-    const ALL: [Order; 5] = [Order::Step, Order::Evaluate, Order::Gather, Order::End, Order::Fail];
+    const ALL: [Order; 6] = [Order::Step, Order::Evaluate, Order::Gather, Order::Change, Order::End, Order::Fail];
 }
 
 /// The processes of a training, or a single one.

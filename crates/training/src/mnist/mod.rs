@@ -64,6 +64,11 @@ pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainE
     Ok(())
 }
 
+/// Returns the order of the training images of a run.
+fn order(spec: &MnistSpec, images: usize) -> BatchSampler {
+    BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, spec.batch_size.get() as u32)
+}
+
 /// A training in progress.
 #[derive(Debug)]
 pub struct MnistRun {
@@ -88,7 +93,7 @@ impl MnistRun {
         let mlp = Mlp::new(1, kind, device)?;
         let rule = spec.optimizer;
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], mlp.layout(), kind, device)?;
-        let order = BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, batch_size as u32);
+        let order = order(spec, images);
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
         let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
         let (group, spec) = (Arc::new(Group::alone()), spec.clone());
@@ -119,17 +124,37 @@ fn obtain_mnist(choice: &DataChoice, say: &mut dyn FnMut(&str), cancelled: &dyn 
     Ok(Some(Obtained { data, source, fingerprint, is_synthetic, warnings }))
 }
 
+/// Refuses more processes than the smallest batch has images.
+fn check_processes(images: usize, batch_size: usize, processes: usize) -> Result<(), TrainError> {
+    let last = images % batch_size;
+    let least = if last == 0 { batch_size } else { last };
+    if processes > least {
+        return Err(TrainError::Refused(format!(
+            "expected at most {least} processes, one for each image of the smallest batch (of {images} images in batches \
+             of {batch_size}), found {processes}"
+        )));
+    }
+    Ok(())
+}
+
 impl Training for MnistRun {
-    fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
-        let (images, batch_size, processes) = (self.train.count(), self.spec.batch_size.get(), group.size());
-        let last = images % batch_size;
-        let least = if last == 0 { batch_size } else { last };
-        if processes > least {
-            return Err(TrainError::Refused(format!(
-                "expected at most {least} processes, one for each image of the smallest batch (of {images} images in \
-                 batches of {batch_size}), found {processes}"
-            )));
+    type Spec = MnistSpec;
+
+    fn adopt(&mut self, spec: &MnistSpec) -> Result<(), TrainError> {
+        let (images, batch_size) = (self.train.count(), spec.batch_size.get());
+        if spec.batch_size != self.spec.batch_size {
+            check_batch(images, batch_size)?;
+            check_processes(images, batch_size, self.group.size())?;
+            self.order = order(spec, images);
         }
+        self.optimizer.set_rule(spec.optimizer, self.mlp.layout())?;
+        self.optimizer.set_learning_rate(spec.learning_rate.get());
+        self.spec = spec.clone();
+        Ok(())
+    }
+
+    fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
+        check_processes(self.train.count(), self.spec.batch_size.get(), group.size())?;
         if group.divides_optimizer() {
             self.optimizer.keep(group.optimized(self.mlp.layout().length()))?;
         }

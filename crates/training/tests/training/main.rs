@@ -19,6 +19,7 @@ mod gradient_queries;
 mod images;
 #[path = "../../../../tests/numbers/laws.rs"]
 mod laws;
+mod live;
 mod mlp;
 mod needs;
 mod optimizers;

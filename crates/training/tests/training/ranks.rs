@@ -12,14 +12,14 @@ use crate::gpt2_run::tiny;
 use crate::scan_parts::{named, train};
 use crate::small_mnist::rate;
 
-fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
+pub fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     let mut command = worker(run, resume);
     command.args(["--processes", &processes.to_string(), "--timeout", "6"]);
     command
 }
 
 /// Sets a run's config to divide the optimizer's states among the ranks.
-fn divided(run: RunFolder) -> RunFolder {
+pub fn divided(run: RunFolder) -> RunFolder {
     let path = run.path().join(RunFolder::CONFIG);
     let text = std::fs::read_to_string(&path).unwrap();
     let changed = text.replacen("device: Cpu,", "device: Cpu, shard_optimizer: true,", 1);
@@ -28,7 +28,7 @@ fn divided(run: RunFolder) -> RunFolder {
     run
 }
 
-fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
+pub fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
     curve(run).into_iter().map(|(step, loss)| (step, f64::from_bits(loss))).collect()
 }
 

@@ -291,12 +291,13 @@ impl DiagnosticsPanel {
         let scale = self.x_scale();
         let [from, to] = self.zoom.x.unwrap_or_else(|| self.whole_run());
         let near = (to - from) * f64::from(NEAR_MARKS / width.max(1.0));
+        let spec = document.specs().nth(live.chosen).unwrap_or(&document.spec);
         // The place of step 0 on a logarithmic axis is infinitely far away.
         let groups = live.marks_of(live.chosen).groups(|step| scale.place(step as f64).max(-1.0), near);
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
             let place = scale.place(step as f64);
-            ChartMark { place, label: None, marked: MarkedChanges::of(group, document, live) }
+            ChartMark { place, label: None, marked: MarkedChanges::of(group, spec, live) }
         };
         let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
             let place = scale.place(mark.step as f64);

@@ -1,11 +1,14 @@
 //! The training panel: its state, and the memory of the session.
 
+mod differences;
 mod plots;
+mod runs_table;
 mod tab;
 mod updates;
 mod view;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use egui::{Context, Rect};
@@ -26,6 +29,7 @@ use super::plotter::{CurveRequest, Plotter, RunCurves};
 use super::queue::Queue;
 use super::run_detail::RunDetail;
 use super::summary::Summary;
+use super::table::{RunTable, TableChoices};
 use super::update::WorkerState;
 use super::watcher::WatcherCommand;
 use super::worker::WorkerCard;
@@ -34,6 +38,7 @@ use crate::app::figure_layout::FigureLayout;
 use crate::app::pending_exports::PendingExports;
 use crate::app::tab::stored_preset;
 use crate::app::wake::Wake;
+use crate::run_table::Columns;
 
 /// The background threads of the tab, started when it is first shown.
 struct Threads {
@@ -59,10 +64,15 @@ pub struct TrainingPanel {
     /// The editor's number of the preset for which the controls were last drawn.
     scrolled: usize,
     outlook: OutlookWatch,
-    runs: Vec<Summary>,
+    runs: Vec<Arc<Summary>>,
+    /// The columns of the table of these runs.
+    columns: Arc<Columns>,
+    /// A number that changes with the runs.
+    generation: u64,
     /// The reason why the folder of runs cannot be read, if it cannot.
     trouble: Option<String>,
     list: List,
+    table: RunTable,
     pens: Pens,
     /// The shown runs, the last chosen one at the end.
     selected: Vec<RunFolder>,
@@ -98,8 +108,11 @@ impl TrainingPanel {
             scrolled: 0,
             outlook: OutlookWatch::default(),
             runs: Vec::new(),
+            columns: Arc::default(),
+            generation: 0,
             trouble: None,
             list: List::default(),
+            table: RunTable::default(),
             pens: Pens::default(),
             selected: Vec::new(),
             recalled: Vec::new(),
@@ -125,7 +138,9 @@ impl TrainingPanel {
 
     /// Restores the state of the last session.
     fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, .. } = memory;
+        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, table, .. } = memory;
+        self.list.search_mut().restore(table.filter.clone());
+        self.table.choices = table;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::restore(memory.pens, memory.colors, memory.scan_colors);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
@@ -155,6 +170,7 @@ impl TrainingPanel {
             pens: self.pens.numbers(is_known),
             colors: self.pens.colors(is_known),
             scan_colors: self.pens.scans(is_known),
+            table: TableChoices { filter: self.list.search().text().to_owned(), ..self.table.choices.clone() },
         }
     }
 
@@ -172,7 +188,7 @@ impl TrainingPanel {
     }
 
     /// Returns the known runs.
-    pub fn runs(&self) -> &[Summary] {
+    pub fn runs(&self) -> &[Arc<Summary>] {
         &self.runs
     }
 
@@ -200,6 +216,11 @@ impl TrainingPanel {
     pub fn use_data_in(&mut self, folder: &Path) {
         let data = DataChoice::Folder(folder.display().to_string());
         self.editor.presets.change(|presets| take_data(&mut presets.draft, &data));
+    }
+
+    /// Imports the runs in a folder from elsewhere, in the background.
+    pub(in crate::app) fn import_runs(&mut self, folder: PathBuf) {
+        self.threads().jobs.import(folder);
     }
 
     fn threads(&mut self) -> &Threads {

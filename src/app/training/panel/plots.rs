@@ -92,6 +92,7 @@ impl TrainingPanel {
             return;
         }
         match self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout) {
+            Some(ChartAction::Differences) => self.show_differences(ui.ctx(), plotted),
             Some(ChartAction::Table) => self.exports.begin(ui.ctx(), move || export_table(&plotted)),
             Some(ChartAction::Figure(format)) => {
                 let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();

@@ -9,7 +9,7 @@ use crate::app::training::dialogs::Dialog;
 use crate::app::training::install::Installation;
 use crate::app::training::plotter::CurveRequest;
 use crate::app::training::summary::Summary;
-use crate::app::training::update::{Update, WorkerState};
+use crate::app::training::update::{ListedRuns, Update, WorkerState};
 use crate::app::training::watcher::WatcherCommand;
 
 impl TrainingPanel {
@@ -34,12 +34,13 @@ impl TrainingPanel {
 
     fn handle_update(&mut self, update: Update, requests: &mut Requests) {
         match update {
-            Update::Runs(runs, trouble) => self.list_runs(runs, trouble),
+            Update::Runs(listed) => self.list_runs(listed),
             Update::Detail(run, detail) => {
                 if self.focus.as_ref() == Some(&run) {
                     self.detail = Some((run, *detail));
                 }
             }
+            Update::Text(run, outcome) => self.shown.texts.set(&run, outcome),
             Update::Worker(state) => {
                 self.worker = *state;
                 self.outlook.check_again();
@@ -58,7 +59,7 @@ impl TrainingPanel {
                     self.forks = false;
                 }
                 // An earlier search would hide the new run.
-                self.list.clear_search();
+                self.list.search_mut().clear();
                 self.threads().jobs.send(WatcherCommand::Refresh);
                 // Shown runs stay shown.
                 self.selected.push(run);
@@ -73,12 +74,25 @@ impl TrainingPanel {
                 self.threads().jobs.send(WatcherCommand::Refresh);
                 requests.actions.push(Action::Report { title: "The operation failed".to_owned(), text });
             }
-            Update::NotTrashed { run, reason } => self.dialog = Some(Dialog::RemoveForGood { run, reason }),
-            Update::Removed(run) => {
-                requests.actions.push(Action::Notify(format!("{} was deleted.", run.name())));
-                self.selected.retain(|selected| *selected != run);
+            Update::NotTrashed { runs, reason } => self.dialog = Some(Dialog::RemoveForGood { runs, reason }),
+            Update::Removed(runs) => {
+                let text = match &runs[..] {
+                    [run] => format!("{} was deleted.", run.name()),
+                    runs => format!("{} runs were deleted.", runs.len()),
+                };
+                requests.actions.push(Action::Notify(text));
+                self.selected.retain(|selected| !runs.contains(selected));
                 self.sync_selection();
                 self.threads().jobs.send(WatcherCommand::Refresh);
+            }
+            Update::Imported { made, report } => {
+                self.threads().jobs.send(WatcherCommand::Refresh);
+                let title = match made {
+                    0 => "No run was imported".to_owned(),
+                    1 => "1 run was imported".to_owned(),
+                    made => format!("{made} runs were imported"),
+                };
+                requests.actions.push(Action::Report { title, text: report });
             }
         }
     }
@@ -99,7 +113,7 @@ impl TrainingPanel {
         self.threads().jobs.find_worker();
     }
 
-    fn list_runs(&mut self, runs: Vec<Summary>, trouble: Option<String>) {
+    fn list_runs(&mut self, ListedRuns { runs, columns, trouble }: ListedRuns) {
         let is_there = |run: &RunFolder| runs.iter().any(|known| known.run == *run);
         let before = self.selected.clone();
         let known = |run: &RunFolder| self.runs.iter().any(|known| known.run == *run);
@@ -110,7 +124,8 @@ impl TrainingPanel {
             recalled.filter_map(|path| runs.iter().find(|run| run.run.path() == path).map(|run| run.run.clone()));
         // They were chosen before the currently selected ones.
         self.selected.splice(..0, found.filter(|run| !before.contains(run)));
-        (self.runs, self.trouble) = (runs, trouble);
+        (self.runs, self.columns, self.trouble) = (runs, columns, trouble);
+        self.generation += 1;
         self.sync_selection();
     }
 
@@ -133,7 +148,7 @@ impl TrainingPanel {
     /// Returns the run that is read in detail.
     pub(super) fn focus(&self) -> Option<&Summary> {
         let last = self.selected.last()?;
-        self.runs.iter().find(|run| run.run == *last)
+        self.summary(last)
     }
 
     /// Requests the shown runs from the threads.
@@ -145,7 +160,7 @@ impl TrainingPanel {
             self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
         let shown = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
-        self.pens.assign_distinct(&shown.collect::<Vec<_>>());
+        self.pens.assign_distinct(&shown.map(|run| &**run).collect::<Vec<_>>());
         self.sync_curves();
     }
 
@@ -164,7 +179,7 @@ impl TrainingPanel {
         let mut groups: Vec<(Option<&String>, Vec<RunFolder>)> = Vec::new();
         let plotted = self.plotted();
         for run in &plotted {
-            let summary = self.runs.iter().find(|known| known.run == *run);
+            let summary = self.summary(run);
             let config = summary.and_then(|summary| summary.config.as_ref()).filter(|_| self.charts.choices.grouped);
             match groups.iter_mut().find(|(other, _)| config.is_some() && *other == config) {
                 Some((_, group)) => group.push(run.clone()),

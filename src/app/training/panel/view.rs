@@ -16,13 +16,13 @@ use crate::app::training::detail::{self, RunAction};
 use crate::app::training::dialogs::{Dialog, DialogDecision};
 use crate::app::training::editor::{ForkPoint, TrainingFault};
 use crate::app::training::elided_name::line_with_name;
-use crate::app::training::list::ListAction;
+use crate::app::training::list::{ListAction, ListInput};
 use crate::app::training::outlook::OutlookAnswer;
 use crate::app::training::summary::Summary;
 use crate::app::training::update::WorkerState;
 use crate::app::training::watcher::WatcherCommand;
 use crate::app::training::worker::WorkerAction;
-use crate::app::training::{list, samples, setup};
+use crate::app::training::{list, setup};
 use crate::app::window_layout::WindowLayout;
 
 const NOT_READY: &str = "The training worker is not ready";
@@ -37,6 +37,8 @@ impl TrainingPanel {
         requests: &mut Requests,
     ) {
         self.threads();
+        self.list.search_mut().update(&self.columns);
+        let is_table = self.table.choices.is_open && !window.is_presenting();
         let width = ui.available_width();
         if !window.is_presenting() {
             let most = (0.36 * width).clamp(250.0, 460.0);
@@ -50,7 +52,7 @@ impl TrainingPanel {
             left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, sizes| {
                 self.left(ui, sizes, catalog, requests);
             });
-            if let Some(run) = self.focus().cloned() {
+            if let Some(run) = self.focus().cloned().filter(|_| !is_table) {
                 let most = (0.6 * ui.available_height()).max(110.0);
                 let (name, edge, range) = ("run in words", Edge::Bottom, 84.0..=most);
                 let bottom = SidePanel { name, edge, usual: 190.0, range, frame: None };
@@ -59,7 +61,11 @@ impl TrainingPanel {
         }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
-            self.plots(ui);
+            if is_table {
+                self.runs_table(ui, requests);
+            } else {
+                self.plots(ui);
+            }
         });
         self.sync_curves();
         self.show_dialog(ui.ctx());
@@ -72,23 +78,39 @@ impl TrainingPanel {
         let frame = Some(Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO }));
         let (name, edge, range) = ("list of runs", Edge::Bottom, 110.0..=most);
         let bottom = SidePanel { name, edge, usual: list::height(self.runs.len()).min(0.45 * height), range, frame };
-        bottom.show(ui, sizes, |ui, _| {
-            if let Some(trouble) = &self.trouble {
-                let color = ui.visuals().error_fg_color;
-                ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
+        // The table has the same runs.
+        if !self.table.choices.is_open {
+            bottom.show(ui, sizes, |ui, _| self.runs_list(ui));
+        }
+        self.settings(ui, catalog, requests);
+    }
+
+    fn runs_list(&mut self, ui: &mut Ui) {
+        if let Some(trouble) = &self.trouble {
+            let color = ui.visuals().error_fg_color;
+            ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
+        }
+        let input = ListInput {
+            runs: &self.runs,
+            columns: &self.columns,
+            generation: self.generation,
+            selected: &self.selected,
+            pens: &self.pens,
+        };
+        match self.list.ui(ui, input, &mut self.charts.choices.only_found) {
+            Some(ListAction::Only(run)) => self.select_only(vec![run]),
+            Some(ListAction::OnlyThese(runs)) => self.select_only(runs),
+            Some(ListAction::Toggled(run)) => self.toggle(run),
+            Some(ListAction::Table) => self.table.choices.is_open = true,
+            Some(ListAction::Colored(run, color)) => {
+                self.pens.choose(&run, color);
+                self.sync_selection();
             }
-            let only_found = &mut self.charts.choices.only_found;
-            match self.list.ui(ui, &self.runs, &self.selected, &self.pens, only_found) {
-                Some(ListAction::Only(run)) => self.select_only(vec![run]),
-                Some(ListAction::OnlyThese(runs)) => self.select_only(runs),
-                Some(ListAction::Toggled(run)) => self.toggle(run),
-                Some(ListAction::Colored(run, color)) => {
-                    self.pens.choose(&run, color);
-                    self.sync_selection();
-                }
-                None => {}
-            }
-        });
+            None => {}
+        }
+    }
+
+    fn settings(&mut self, ui: &mut Ui, catalog: &PresetCatalog, requests: &mut Requests) {
         let fault = self.fault();
         self.start_bar(ui, fault.as_ref());
         ui.separator();
@@ -217,12 +239,25 @@ impl TrainingPanel {
     fn run_details(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let Some(action) = detail::show(ui, &mut self.shown, run, self.pens.of(run), detail) else { return };
+        let chosen = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
+        let writers: Vec<&Summary> = chosen.filter(|run| run.writes_text).map(|run| &**run).collect();
+        let pen = self.pens.of(run);
+        let Some(action) = detail::show(ui, &mut self.shown, run, pen, detail, writers.len()) else { return };
         let folder = run.run.clone();
         match action {
             RunAction::Stop => self.threads().jobs.send(WatcherCommand::Send(folder, RunCommand::Stop)),
             RunAction::WriteText => {
-                let command = samples::command(&self.shown.prompt);
+                let command = self.shown.texts.command();
+                self.threads().jobs.send(WatcherCommand::Send(folder, command));
+            }
+            RunAction::WriteSaved => {
+                self.shown.texts.begin(&writers);
+                let runs = writers.iter().map(|run| run.run.clone()).collect();
+                let request = self.shown.texts.request();
+                self.threads().jobs.write_texts(runs, request);
+            }
+            RunAction::Change => {
+                let command = RunCommand::Set { settings: self.shown.change.settings() };
                 self.threads().jobs.send(WatcherCommand::Send(folder, command));
             }
             RunAction::Resume => match silent_worker_warning(run) {
@@ -231,17 +266,18 @@ impl TrainingPanel {
             },
             RunAction::Fork => {
                 let found = detail.and_then(|detail| {
-                    let training = Preset::parse(&detail.config, RunFolder::CONFIG).ok()?;
-                    Some((Box::new(training), detail.checkpoints.clone()))
+                    let training = Box::new(detail.begun.clone()?);
+                    Some((training, detail.changes.clone(), detail.checkpoints.clone()))
                 });
-                let Some((training, steps)) = found else {
+                let Some((training, changes, steps)) = found else {
                     let text = format!("The settings of {} cannot be read.", run.title);
                     return requests
                         .actions
                         .push(Action::Report { title: "The run cannot be forked".to_owned(), text });
                 };
                 let chosen = steps.len() - 1;
-                self.dialog = Some(Dialog::Fork { run: folder, title: run.in_full(), training, steps, chosen });
+                let title = run.in_full();
+                self.dialog = Some(Dialog::Fork { run: folder, title, training, changes, steps, chosen });
             }
             RunAction::Describe => {
                 let (notes, title) = (run.notes.clone(), run.title.clone());
@@ -273,9 +309,9 @@ impl TrainingPanel {
                 jobs.send(WatcherCommand::Write(run, notes));
                 jobs.send(WatcherCommand::Refresh);
             }
-            DialogDecision::Trash(run) => jobs.trash(run),
+            DialogDecision::Trash(runs) => jobs.trash(runs),
             DialogDecision::Resume(run) => jobs.resume(run),
-            DialogDecision::Remove(run) => jobs.remove(run),
+            DialogDecision::Remove(runs) => jobs.remove(runs),
             DialogDecision::Fork { run, step, training } => {
                 let point = ForkPoint { run: run.path().to_owned(), step };
                 self.editor.fork(*training, run.stem(), point);
@@ -285,7 +321,7 @@ impl TrainingPanel {
     }
 
     pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
-        self.runs.iter().find(|known| known.run == *run)
+        self.runs.iter().find(|known| known.run == *run).map(|known| &**known)
     }
 }
 
@@ -315,7 +351,7 @@ fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
 }
 
 /// Returns the warning for a run whose worker is on another machine and whose heartbeat is old.
-fn silent_worker_warning(run: &Summary) -> Option<String> {
+pub(super) fn silent_worker_warning(run: &Summary) -> Option<String> {
     run.status.is_lost().then(|| {
         format!(
             "It was {}. Its worker may still be running on another machine, and would then continue to write into \

@@ -40,10 +40,10 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
 }
 
 /// The meaning of the noisy gradient.
-pub const GRADIENT_MEANING: &str = "the gradient as the optimizer sees it";
+pub(super) const GRADIENT_MEANING: &str = "the gradient as the optimizer sees it";
 
 /// Returns the formula of the noisy gradient that a rule takes, such as `g = ξ ∇L(θ),  ξ ~ Normal(1, σ)`.
-pub fn gradient_formula(noise: &NoiseKind, rule: &RuleSpec) -> String {
+pub(super) fn gradient_formula(noise: &NoiseKind, rule: &RuleSpec) -> String {
     let NoiseInfo { action, draw, .. } = noise.info();
     let place = if rule.gradient_toward().is_some() { "y" } else { "θ" };
     format!("g = {},  {draw}", noised(action, "ξ", &format!("∇L({place})")))

@@ -122,6 +122,10 @@ pub(super) static TEXT: Dataset = Dataset {
     synthetic: "Made-up text (no real corpus)",
     files: None,
 };
+const PEAK: &str = "The learning rate at the end of the warm-up";
+const FINAL: &str = "The learning rate at the end";
+const MICRO_BATCHES: &str = "Whose gradients make one step";
+const STEPS: &str = "Steps of the run, which the schedule spans";
 const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
     (Gpt2Precision::Float32, "float32"),
@@ -171,6 +175,9 @@ impl RunSpec for Gpt2Spec {
         dataset: &TEXT,
         with_smaller_batches: " with more accumulation",
     };
+
+    const OPTIONAL_FIELDS: &'static [(&'static str, &'static str)] =
+        &[("clip", "no clip"), ("init_from", "initial weights of its own")];
 
     fn common(&self) -> Common<'_> {
         Common {
@@ -286,32 +293,52 @@ impl RunSpec for Gpt2Spec {
         Some(ShownSetting::new(path, words))
     }
 
+    fn live(&mut self) -> Vec<Field<'_>> {
+        vec![
+            Field::real("Peak rate η", PEAK, &mut self.learning_rate).at("learning_rate"),
+            Field::real("Final rate", FINAL, &mut self.schedule.min_lr).at("schedule.min_lr"),
+            Field::rule(&mut self.optimizer).at("optimizer"),
+            // Evaluations are batches of `batch_size` sequences, which stays.
+            Field::whole("Micro-batches", MICRO_BATCHES, &mut self.accumulation).at("accumulation"),
+            Field::whole("Steps", STEPS, &mut self.steps).at("steps"),
+        ]
+    }
+
     fn form(&mut self) -> Form<'_> {
         let size = self.size();
         let mut training = vec![
-            Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size),
-            Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation),
-            Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps).at("steps"),
+            Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size).at("batch_size"),
+            Field::whole("Micro-batches", MICRO_BATCHES, &mut self.accumulation).at("accumulation"),
+            Field::whole("Steps", STEPS, &mut self.steps).at("steps"),
             Field::seed(SEED, &mut self.seed),
         ];
         if let Some(clip) = &mut self.clip {
-            training.push(Field::real("Clip norm", "Longer gradients are cut to this norm", clip));
+            training.push(Field::real("Clip norm", "Longer gradients are cut to this norm", clip).at("clip"));
         }
         let mut logging = vec![
-            Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
-            Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every),
-            Field::whole("Evaluation batches", "Micro-batches of an evaluation", &mut self.eval_batches),
-            Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
+            Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every)
+                .at("log_every"),
+            Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every).at("eval_every"),
+            Field::whole("Evaluation batches", "Micro-batches of an evaluation", &mut self.eval_batches)
+                .at("eval_batches"),
+            Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every).at("checkpoint_every"),
             Field::at_nan(&mut self.not_finite),
         ];
         if let Some(sample) = &mut self.sample {
-            logging.push(Field::whole("Sample every", "Steps between texts that the model writes", &mut sample.every));
-            logging.push(Field::whole("Sample tokens", "Tokens of such a text", &mut sample.tokens));
-            logging.push(Field::real("Temperature", "0 takes the likeliest token each time", &mut sample.temperature));
+            logging.push(
+                Field::whole("Sample every", "Steps between texts that the model writes", &mut sample.every)
+                    .at("sample.every"),
+            );
+            logging
+                .push(Field::whole("Sample tokens", "Tokens of such a text", &mut sample.tokens).at("sample.tokens"));
+            logging.push(
+                Field::real("Temperature", "0 takes the likeliest token each time", &mut sample.temperature)
+                    .at("sample.temperature"),
+            );
         }
         let mut place = vec![
             Field::data(&mut self.data, &TEXT),
-            Field::choice("Tokens", "What text is cut into", &mut self.tokenizer, TOKENIZERS),
+            Field::choice("Tokens", "What text is cut into", &mut self.tokenizer, TOKENIZERS).at("tokenizer"),
             Field::device(&mut self.device),
         ];
         place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
@@ -321,13 +348,15 @@ impl RunSpec for Gpt2Spec {
                 "Of products of matrices; all else is in float32 where they are in half precision",
                 &mut self.precision,
                 PRECISIONS,
-            ),
+            )
+            .at("precision"),
             Field::choice(
                 "Attention",
                 "Explicit as the authors had it, whose scores can overflow in float16",
                 &mut self.attention,
                 ATTENTIONS,
-            ),
+            )
+            .at("attention"),
         ]);
         vec![
             Section::new("", place),
@@ -337,10 +366,10 @@ impl RunSpec for Gpt2Spec {
                 "Optimizer",
                 vec![
                     Field::rule(&mut self.optimizer),
-                    Field::real("Peak rate η", "The learning rate at the end of the warm-up", &mut self.learning_rate),
-                    Field::whole("Warm-up", "Steps in which the learning rate grows", &mut self.schedule.warmup),
-                    Field::real("Final rate", "The learning rate at the end", &mut self.schedule.min_lr)
-                        .at("schedule.min_lr"),
+                    Field::real("Peak rate η", PEAK, &mut self.learning_rate).at("learning_rate"),
+                    Field::whole("Warm-up", "Steps in which the learning rate grows", &mut self.schedule.warmup)
+                        .at("schedule.warmup"),
+                    Field::real("Final rate", FINAL, &mut self.schedule.min_lr).at("schedule.min_lr"),
                 ],
             ),
             Section::new("Training", training),

@@ -175,17 +175,19 @@ impl Gpt2Shape {
             Field::whole("Width", "Numbers for a token", &mut self.width).at("shape.width"),
             Field::whole("Context", "The most tokens in a sequence", &mut self.context).at("shape.context"),
             Field::whole("Vocabulary", "Different tokens", &mut self.vocabulary).at("shape.vocabulary"),
-            Field::new("Biases", "Of linear layers and normalisations", Value::Switch(&mut self.bias)),
+            Field::new("Biases", "Of linear layers and normalisations", Value::Switch(&mut self.bias)).at("shape.bias"),
             Field::new(
                 "Scale by layer",
                 "Attention scores are also divided by the layer's number",
                 Value::Switch(&mut self.scale_attn_by_inverse_layer_idx),
-            ),
+            )
+            .at("shape.scale_attn_by_inverse_layer_idx"),
             Field::new(
                 "Decay wte, wpe",
                 "Weight decay also acts on the embeddings of tokens and positions",
                 Value::Switch(&mut self.decay_embeddings),
-            ),
+            )
+            .at("shape.decay_embeddings"),
         ]
     }
 

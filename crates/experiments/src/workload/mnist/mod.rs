@@ -176,23 +176,35 @@ impl RunSpec for MnistSpec {
         Started { metrics: metrics.map(MetricId::info).to_vec(), ..started }
     }
 
+    fn live(&mut self) -> Vec<Field<'_>> {
+        vec![
+            Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate).at(LEARNING_RATE.key),
+            Field::rule(&mut self.optimizer).at("optimizer"),
+            Field::whole("Batch size", "Images a step", &mut self.batch_size).at("batch_size"),
+            Field::whole("Steps", "Steps of the run", &mut self.steps).at("steps"),
+        ]
+    }
+
     fn form(&mut self) -> Form<'_> {
         let mut place = vec![Field::data(&mut self.data, &MNIST), Field::device(&mut self.device)];
         place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
-        place.push(Field::choice("Precision", "Double precision is for checking", &mut self.precision, PRECISIONS));
+        place.push(
+            Field::choice("Precision", "Double precision is for checking", &mut self.precision, PRECISIONS)
+                .at("precision"),
+        );
         vec![
             Section::new("", place),
             Section::new(
                 "Optimizer",
                 vec![
                     Field::rule(&mut self.optimizer),
-                    Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate),
+                    Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate).at("learning_rate"),
                 ],
             ),
             Section::new(
                 "Training",
                 vec![
-                    Field::whole("Batch size", "Images a step", &mut self.batch_size),
+                    Field::whole("Batch size", "Images a step", &mut self.batch_size).at("batch_size"),
                     Field::whole("Steps", "Steps of the run. The paper takes 400.", &mut self.steps).at("steps"),
                     Field::seed(SEED, &mut self.seed),
                 ],
@@ -200,9 +212,12 @@ impl RunSpec for MnistSpec {
             Section::folded(
                 "Logging and checkpoints",
                 vec![
-                    Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
-                    Field::whole("Test every", "Steps between evaluations on the test images", &mut self.eval_every),
-                    Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
+                    Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every)
+                        .at("log_every"),
+                    Field::whole("Test every", "Steps between evaluations on the test images", &mut self.eval_every)
+                        .at("eval_every"),
+                    Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every)
+                        .at("checkpoint_every"),
                     Field::at_nan(&mut self.not_finite),
                 ],
             ),

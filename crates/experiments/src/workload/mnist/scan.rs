@@ -223,7 +223,8 @@ impl Workload for MnistScanPreset {
                 vec![
                     Field::data(&mut scan.data, &MNIST),
                     Field::device(&mut scan.device),
-                    Field::choice("Precision", "Double precision is for checking", &mut scan.precision, PRECISIONS),
+                    Field::choice("Precision", "Double precision is for checking", &mut scan.precision, PRECISIONS)
+                        .at("precision"),
                 ],
             ),
             Section::new(
@@ -237,15 +238,17 @@ impl Workload for MnistScanPreset {
                     .at("batch_sizes"),
                     Field::real("η from", "The smallest learning rate", &mut scan.learning_rates.from)
                         .at("learning_rates.from"),
-                    Field::real("η to", "The largest learning rate", &mut scan.learning_rates.to),
-                    Field::whole("η, how many", "Learning rates, with equal quotients", &mut scan.learning_rates.count),
+                    Field::real("η to", "The largest learning rate", &mut scan.learning_rates.to)
+                        .at("learning_rates.to"),
+                    Field::whole("η, how many", "Learning rates, with equal quotients", &mut scan.learning_rates.count)
+                        .at("learning_rates.count"),
                     Field::whole(
                         "Replicates",
                         "Trainings with each learning rate. The paper takes 3.",
                         &mut scan.replicates,
                     )
                     .at("replicates"),
-                    Field::whole("Steps", "Steps of each training. The paper takes 400.", &mut scan.steps),
+                    Field::whole("Steps", "Steps of each training. The paper takes 400.", &mut scan.steps).at("steps"),
                     Field::seed(SEED, &mut scan.seed),
                 ],
             ),

@@ -1,0 +1,149 @@
+//! The settings of a preset as a flat list.
+
+use valleyscope_engine::quantity::number_text;
+
+use super::labels::Labels;
+use crate::preset::Preset;
+use crate::workload::Workload;
+
+/// A setting as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSetting {
+    /// The optimizer or the run that has it, where there may be several.
+    pub owner: Option<SettingOwner>,
+    /// The path as for `--set`; that of an owner's setting begins at the owner.
+    pub path: String,
+    /// The name in the window.
+    pub label: String,
+    /// The value as in a preset's file; a text without its quotation marks.
+    pub value: String,
+}
+
+/// An element of a list of optimizers or runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingOwner {
+    /// The path of the list, `optimizers` or `runs`.
+    pub list: &'static str,
+    pub index: usize,
+    /// The name of the optimizer or run.
+    pub name: String,
+}
+
+impl ListedSetting {
+    /// Makes a setting without an owner.
+    pub fn new(path: impl Into<String>, label: impl Into<String>, value: impl Into<String>) -> ListedSetting {
+        ListedSetting { owner: None, path: path.into(), label: label.into(), value: value.into() }
+    }
+
+    /// Returns what distinguishes the setting from another of the same path: hyperparameters of one key may have different
+    /// meanings in different rules, such as Adam's β₂ and FOCUS's.
+    pub(super) fn meaning(&self) -> &str {
+        let is_of_rule = ["rule.", "optimizer."].iter().any(|start| self.path.starts_with(start));
+        if is_of_rule { &self.label } else { "" }
+    }
+
+    /// Returns the path from the beginning of the preset's own settings, such as `optimizers[1].rule.gamma`.
+    pub fn full_path(&self) -> String {
+        match &self.owner {
+            Some(SettingOwner { list, index, .. }) => format!("{list}[{index}].{}", self.path),
+            None => self.path.clone(),
+        }
+    }
+}
+
+/// The lists whose elements own settings.
+const LISTS: [&str; 2] = ["optimizers", "runs"];
+/// The fields that are a single setting each, as they have thousands of values.
+const WHOLE: [&str; 2] = ["lesson", "changes"];
+/// The value of a field that is not given.
+const NONE: &str = "None";
+/// The fields in words, which are no settings.
+const WORDS: [&str; 3] = ["version", "title", "description"];
+
+impl Preset {
+    /// Lists all settings of the preset: its kind, and every value of its file, in the file's order. The names of
+    /// fields that presets of different kinds share are equal: `simulation.noise` and `sweep.noise` are `noise`.
+    pub fn listed_settings(&self) -> Vec<ListedSetting> {
+        let labels = Labels::of(self);
+        let mut settings = vec![ListedSetting::new("kind", "Kind", self.kind())];
+        for (path, value) in self.leaves() {
+            let field = path.split(['.', '[']).next().unwrap_or_default();
+            let path =
+                ["simulation.", "sweep.", "scan."].iter().find_map(|start| path.strip_prefix(start)).unwrap_or(&path);
+            if WORDS.contains(&field) || WHOLE.contains(&field) || value == NONE {
+                continue;
+            }
+            let (owner, path) = self.owner_of(path);
+            add(&mut settings, &labels, owner, path, plain(&value));
+        }
+        self.add_left_out(&mut settings, &labels);
+        let wholes = WHOLE.into_iter().filter_map(|field| Some((field, self.field_text(field)?)));
+        settings.extend(wholes.map(|(field, text)| ListedSetting::new(field, labels.label(None, field), plain(&text))));
+        settings
+    }
+
+    /// Splits a path into the optimizer or run and the path from there.
+    fn owner_of<'p>(&self, path: &'p str) -> (Option<SettingOwner>, &'p str) {
+        let split = || {
+            let (list, rest) = path.split_once('[')?;
+            let list = LISTS.into_iter().find(|name| *name == list)?;
+            let (index, rest) = rest.split_once(']')?;
+            let (index, rest) = (index.parse().ok()?, rest.strip_prefix('.')?);
+            let name = self.names_of(list).into_iter().nth(index)?;
+            Some((Some(SettingOwner { list, index, name }), rest))
+        };
+        split().unwrap_or((None, path))
+    }
+
+    /// Returns the names of the elements of a list.
+    fn names_of(&self, list: &str) -> Vec<String> {
+        match self {
+            Preset::Landscape(preset) => preset.simulation.distinct_names(),
+            Preset::Sweep(preset) => preset.sweep.optimizers.iter().map(|it| it.label().to_owned()).collect(),
+            _ => self.workload().map_or_else(Vec::new, |workload| match list {
+                "runs" => workload.labels(),
+                _ => workload.scanned().iter().map(|it| it.label().to_owned()).collect(),
+            }),
+        }
+    }
+
+    /// Adds the settings of a run that its file leaves out where they have their defaults.
+    fn add_left_out(&self, settings: &mut Vec<ListedSetting>, labels: &Labels) {
+        for (index, run) in self.workload().map_or_else(Vec::new, Workload::runs).iter().enumerate() {
+            let owner = SettingOwner { list: "runs", index, name: run.label().to_owned() };
+            let sharing = run.sharing;
+            let processes = sharing.processes.get().to_string();
+            for (path, value) in [("processes", processes), ("shard_optimizer", sharing.shard_optimizer.to_string())] {
+                let is_listed = settings.iter().any(|it| it.owner.as_ref() == Some(&owner) && it.path == path);
+                if !is_listed {
+                    add(settings, labels, Some(owner.clone()), path, value);
+                }
+            }
+        }
+    }
+}
+
+/// Adds a value. The numbers of a list are one setting.
+fn add(settings: &mut Vec<ListedSetting>, labels: &Labels, owner: Option<SettingOwner>, path: &str, value: String) {
+    let of_list = path.strip_suffix(']').and_then(|path| path.rsplit_once('[')).map(|(list, _)| list);
+    let path = of_list.unwrap_or(path);
+    match settings.last_mut().filter(|last| of_list.is_some() && last.path == path && last.owner == owner) {
+        Some(last) => last.value.push_str(&format!(", {value}")),
+        None => {
+            let label = labels.label(owner.as_ref(), path);
+            settings.push(ListedSetting { owner, path: path.to_owned(), label, value });
+        }
+    }
+}
+
+/// Returns a value of a file in one line: a text without its quotation marks, and numbers as they are shown.
+fn plain(value: &str) -> String {
+    if let Ok(number) = value.parse::<f64>() {
+        return number_text(number);
+    }
+    if let Ok(text) = ron::from_str::<String>(value) {
+        return text;
+    }
+    let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    [("( ", "("), ("[ ", "["), (", )", ")"), (", ]", "]")].iter().fold(line, |line, (from, to)| line.replace(from, to))
+}

@@ -1,0 +1,157 @@
+//! The table of the settings that differ.
+
+use std::collections::HashMap;
+
+use super::listed::{ListedSetting, SettingOwner};
+use super::slots::Slots;
+
+/// A preset, run or diagram that is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingColumn {
+    pub name: String,
+    pub settings: Vec<ListedSetting>,
+}
+
+/// The settings in which presets, runs or diagrams differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferenceTable {
+    /// The names of the columns.
+    pub names: Vec<String>,
+    pub rows: Vec<DifferenceRow>,
+    /// The number of settings that are equal in all columns.
+    pub equal: usize,
+}
+
+/// A setting that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferenceRow {
+    /// The label, after the name of the optimizer or run where there may be several.
+    pub label: String,
+    /// The path as for `--set`, in the first column that has the setting.
+    pub path: String,
+    /// The value in each column; none where a column lacks the setting.
+    pub values: Vec<Option<String>>,
+}
+
+/// The identity of a setting in all columns: its slot, its path, and its [meaning](ListedSetting::meaning).
+type Key<'s> = (Option<usize>, &'s str, &'s str);
+
+impl DifferenceTable {
+    /// Compares settings. Columns of equal names are numbered.
+    pub fn of(columns: &[SettingColumn]) -> DifferenceTable {
+        let slots = Slots::of(&columns.iter().map(owners).collect::<Vec<_>>());
+        let mut order: Vec<Key<'_>> = Vec::new();
+        let mut found: HashMap<Key<'_>, Vec<Option<&ListedSetting>>> = HashMap::new();
+        for (column, SettingColumn { settings, .. }) in columns.iter().enumerate() {
+            let mut before = 0;
+            for setting in settings {
+                let slot = setting.owner.as_ref().and_then(|owner| slots.index(column, owner));
+                let key = (slot, setting.path.as_str(), setting.meaning());
+                let values = found.entry(key).or_default();
+                if values.is_empty() {
+                    values.resize(columns.len(), None);
+                    order.insert(before, key);
+                    before += 1;
+                } else if let Some(place) = order.iter().position(|other| *other == key) {
+                    before = place + 1;
+                }
+                values[column] = Some(setting);
+            }
+        }
+        let rows = order.iter().filter_map(|key| row(&found[key], key.0.and_then(|slot| slots.name(slot))));
+        let rows: Vec<DifferenceRow> = rows.collect();
+        let equal = order.len() - rows.len();
+        DifferenceTable { names: distinct(columns), rows, equal }
+    }
+
+    /// Returns how many settings are equal, in words.
+    pub fn equal_in_words(&self) -> String {
+        match self.equal {
+            1 => "1 setting is equal".to_owned(),
+            count => format!("{count} settings are equal"),
+        }
+    }
+
+    /// Returns the table as text whose cells are separated by tabs, for spreadsheets.
+    pub fn to_text(&self) -> String {
+        let head = ["Setting", "Path"].into_iter().chain(self.names.iter().map(String::as_str));
+        let rows = self.rows.iter().map(|DifferenceRow { label, path, values }| {
+            let values = values.iter().map(|value| value.as_deref().unwrap_or_default());
+            line([label.as_str(), path.as_str()].into_iter().chain(values))
+        });
+        std::iter::once(line(head)).chain(rows).collect()
+    }
+}
+
+impl DifferenceRow {
+    /// What is shown where a column lacks the setting.
+    pub const MISSING: &str = "–";
+
+    /// Returns the values in at most `most` characters each. Of long ones the part is shown in which they differ.
+    pub fn shown(&self, most: usize) -> Vec<String> {
+        let is_long = |value: &&str| value.chars().count() > most;
+        let values: Vec<&str> = self.values.iter().flatten().map(String::as_str).filter(is_long).collect();
+        let first = values.first().copied().unwrap_or_default();
+        let same_as_first =
+            |value: &&str| first.chars().zip(value.chars()).take_while(|(one, other)| one == other).count();
+        let same = values.iter().skip(1).map(same_as_first).min().unwrap_or(0);
+        // Some of the equal text tells where the difference is.
+        let start = if same > most / 2 { same - most / 4 } else { 0 };
+        let cut = |value: &String| {
+            let count = value.chars().count();
+            if count <= most {
+                return value.clone();
+            }
+            let start = start.min(count - most / 2);
+            let beginning = if start > 0 { "…" } else { "" };
+            let room = most - beginning.chars().count();
+            let end = if count - start > room { "…" } else { "" };
+            let middle: String = value.chars().skip(start).take(room - end.chars().count()).collect();
+            format!("{beginning}{middle}{end}")
+        };
+        let shown = self.values.iter().map(|value| value.as_ref().map_or_else(|| Self::MISSING.to_owned(), cut));
+        shown.map(|value| value.replace(['\n', '\t', '\r'], " ")).collect()
+    }
+}
+
+/// Returns the optimizers and runs of a column.
+fn owners(column: &SettingColumn) -> Vec<&SettingOwner> {
+    let mut owners: Vec<&SettingOwner> = Vec::new();
+    for owner in column.settings.iter().filter_map(|setting| setting.owner.as_ref()) {
+        if !owners.contains(&owner) {
+            owners.push(owner);
+        }
+    }
+    owners
+}
+
+/// Returns the row of a setting, if it differs.
+fn row(found: &[Option<&ListedSetting>], owner: Option<String>) -> Option<DifferenceRow> {
+    let value = |setting: &Option<&ListedSetting>| setting.map(|setting| setting.value.clone());
+    let values: Vec<Option<String>> = found.iter().map(value).collect();
+    let first = found.iter().flatten().next()?;
+    if values.iter().all(|value| *value == values[0]) {
+        return None;
+    }
+    // A setting of the only run is named without the run, also for `--set`.
+    let (label, path) = match owner {
+        Some(owner) => (format!("{owner}: {}", first.label), first.full_path()),
+        None => (first.label.clone(), first.path.clone()),
+    };
+    Some(DifferenceRow { label, path, values })
+}
+
+fn distinct(columns: &[SettingColumn]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for SettingColumn { name, .. } in columns {
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
+        names.extend(free);
+    }
+    names
+}
+
+fn line<'c>(cells: impl Iterator<Item = &'c str>) -> String {
+    let cells = cells.map(|cell| cell.replace(['\t', '\n', '\r'], " "));
+    cells.collect::<Vec<_>>().join("\t") + "\n"
+}

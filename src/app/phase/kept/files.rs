@@ -1,0 +1,206 @@
+//! The folders of kept diagrams.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use egui::ColorImage;
+use valleyscope_engine::sweep::{Diagram, Finished, Precision, SweepSpec};
+use valleyscope_experiments::preset::SweepPreset;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
+use valleyscope_runs::plain_file::{self, Links};
+
+use super::record::{KeptRecord, sweep_preset};
+use super::thumbnail;
+use crate::result::SweepResult;
+use crate::sweep_checkpoint::SweepCheckpoint;
+
+const PICTURE: &str = "thumbnail.png";
+/// The largest text of a description or a preset, in bytes.
+const MOST_TEXT: u64 = 4 << 20;
+
+/// The description of a diagram that was found in a folder. Its results are read when they are needed.
+pub(super) struct FoundDiagram {
+    pub folder: PathBuf,
+    pub record: KeptRecord,
+    /// The diagram's own sweep, with the title that it had.
+    pub sweep: SweepPreset,
+    pub thumbnail: Option<ColorImage>,
+    /// The size of its files.
+    pub bytes: u64,
+}
+
+/// The folders of diagrams, and those that cannot be used: the name of each, and why.
+#[derive(Default)]
+pub(super) struct Found {
+    pub diagrams: Vec<FoundDiagram>,
+    pub refused: Vec<(String, String)>,
+}
+
+/// Reads the descriptions of all diagrams in a folder. Nothing is changed.
+pub(super) fn find(root: &Path) -> Found {
+    let mut found = Found::default();
+    let entries = match std::fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return found,
+        Err(error) => {
+            found.refused.push((root.display().to_string(), error.to_string()));
+            return found;
+        }
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with('.') {
+            continue;
+        }
+        match describe(&entry.path()) {
+            Ok(diagram) => found.diagrams.push(diagram),
+            Err(reason) => found.refused.push((name, reason)),
+        }
+    }
+    found.diagrams.sort_by_key(|diagram| diagram.record.order);
+    found.refused.sort();
+    found
+}
+
+fn describe(folder: &Path) -> Result<FoundDiagram, String> {
+    let is_folder = folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    if !is_folder {
+        return Err(format!("expected the folder of a diagram, found another file: {}", folder.display()));
+    }
+    let text = |name: &str| {
+        let path = folder.join(name);
+        let text = plain_file::read_text(&path, Links::Refused, MOST_TEXT);
+        text.map(|text| (text, path.clone())).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    };
+    let (description, path) = text(KeptRecord::FILE)?;
+    let record = KeptRecord::parse(&description, &path)?;
+    let (sweep, path) = text(SweepResult::SPEC)?;
+    let sweep = sweep_preset(&sweep, &path.display().to_string())?;
+    Ok(FoundDiagram {
+        folder: folder.to_owned(),
+        record,
+        sweep,
+        thumbnail: thumbnail::read(&folder.join(PICTURE)),
+        bytes: size(folder),
+    })
+}
+
+/// Returns the size of the files in a folder.
+pub(super) fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+/// Creates an unused folder whose name begins with `stem`.
+pub(super) fn create(root: &Path, stem: &str) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(root)?;
+    let names = std::iter::once(stem.to_owned()).chain((2_u32..).map(|number| format!("{stem}-{number}")));
+    for name in names {
+        let folder = root.join(name);
+        match std::fs::create_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created.map(|()| folder),
+        }
+    }
+    unreachable!("there are endless names")
+}
+
+/// Writes the description of a diagram.
+pub(super) fn write_record(folder: &Path, record: &KeptRecord) -> io::Result<()> {
+    write_file(&folder.join(KeptRecord::FILE), Overwrite::Yes, record.to_text().as_bytes())
+}
+
+/// Writes the preset and the picture of a diagram.
+pub(super) fn write_look(folder: &Path, result: &SweepResult, picture: &ColorImage) -> io::Result<()> {
+    write_file(&folder.join(SweepResult::SPEC), Overwrite::Yes, result.preset().to_ron().as_bytes())?;
+    write_file(&folder.join(PICTURE), Overwrite::Yes, &thumbnail::encode(picture))
+}
+
+/// Writes the arrays of a diagram, as a whole or not at all.
+pub(super) fn write_arrays(folder: &Path, result: &SweepResult) -> io::Result<()> {
+    let mut arrays = AtomicFile::for_target(&folder.join(SweepResult::ARRAYS))?;
+    result.write_arrays(&mut arrays)?;
+    arrays.flush()?;
+    arrays.commit(Overwrite::Yes)
+}
+
+/// Opens the checkpoint of an unfinished diagram, or begins one.
+pub(super) fn open_checkpoint(
+    folder: &Path,
+    spec: &SweepSpec,
+    precision: Precision,
+) -> Result<SweepCheckpoint, String> {
+    let path = folder.join(SweepCheckpoint::FILE);
+    let opened = match path.symlink_metadata().is_ok() {
+        // Its colours may be those of before.
+        true => SweepCheckpoint::open_own(&path).map(|(checkpoint, ..)| checkpoint),
+        false => SweepCheckpoint::open(&path, spec, precision, false),
+    };
+    opened.map_err(|error| error.to_string())
+}
+
+/// Adds the pixels that a checkpoint lacks, and returns when they have reached the disk.
+pub(super) fn save_pixels(checkpoint: &mut SweepCheckpoint, diagram: &Diagram) -> io::Result<()> {
+    let replicates = diagram.spec().replicates.get();
+    for pixel in diagram.spec().pixels().filter(|pixel| !checkpoint.is_known(*pixel)).collect::<Vec<_>>() {
+        if let Some(cell) = diagram.cell(pixel).filter(|cell| cell.replicates == replicates) {
+            checkpoint.add(&Finished { pixel, cell: (**cell).clone(), runs: None });
+        }
+    }
+    checkpoint.save()
+}
+
+/// The results of a diagram as they were read.
+pub(super) struct ReadResults {
+    pub diagram: Diagram,
+    pub precision: Precision,
+    pub checkpoint: Option<SweepCheckpoint>,
+}
+
+/// Reads the results in a folder: the arrays, else the pixels in the checkpoint, else none. They must be those of this
+/// sweep, in any colours.
+pub(super) fn read_results(folder: &Path, expected: &SweepSpec) -> Result<ReadResults, String> {
+    let read = if folder.join(SweepResult::ARRAYS).symlink_metadata().is_ok() {
+        let SweepResult { diagram, precision, .. } = SweepResult::open(folder).map_err(|error| error.to_string())?;
+        ReadResults { diagram, precision, checkpoint: None }
+    } else if folder.join(SweepCheckpoint::FILE).symlink_metadata().is_ok() {
+        read_checkpoint(&folder.join(SweepCheckpoint::FILE))?
+    } else {
+        let diagram = Diagram::new(Arc::new(expected.clone()));
+        ReadResults { diagram, precision: Precision::default(), checkpoint: None }
+    };
+    if !read.diagram.spec().is_alike_but_for_colors(expected) {
+        return Err(format!(
+            "{} contradicts itself: its results are of another sweep than its {}",
+            folder.display(),
+            SweepResult::SPEC
+        ));
+    }
+    Ok(read)
+}
+
+fn read_checkpoint(path: &Path) -> Result<ReadResults, String> {
+    let (mut checkpoint, spec, precision) = SweepCheckpoint::open_own(path).map_err(|error| error.to_string())?;
+    let mut diagram = Diagram::new(Arc::new(spec));
+    for pixel in diagram.spec().pixels() {
+        let finished = checkpoint.read(pixel).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        if let Some(Finished { pixel, cell, .. }) = finished {
+            diagram.insert(pixel, cell);
+        }
+    }
+    Ok(ReadResults { diagram, precision, checkpoint: Some(checkpoint) })
+}
+
+/// Removes a diagram's files and its folder. A folder with other files stays with these.
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
+    AtomicFile::clear(folder)?;
+    let names = [SweepResult::ARRAYS, SweepCheckpoint::FILE, PICTURE, SweepResult::SPEC, KeptRecord::FILE];
+    for name in names {
+        match std::fs::remove_file(folder.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    std::fs::remove_dir(folder)
+}

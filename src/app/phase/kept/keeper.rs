@@ -1,0 +1,198 @@
+//! The thread that reads and writes the folders of kept diagrams.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use egui::{ColorImage, Context};
+use valleyscope_engine::sweep::{Diagram, Precision, SweepSpec};
+
+use super::files::{self, ReadResults};
+use super::record::KeptRecord;
+use super::thumbnail;
+use crate::app::phase::titled_diagram::TitledDiagram;
+use crate::app::save_preset::file_stem;
+use crate::sweep_checkpoint::SweepCheckpoint;
+
+/// A state of a diagram that is to be kept.
+pub(super) struct Snapshot {
+    pub titled: TitledDiagram,
+    pub record: KeptRecord,
+}
+
+pub(super) enum Command {
+    Keep(Box<Snapshot>),
+    /// Writes a changed description.
+    Describe(u64, Box<KeptRecord>),
+    /// Reads the results of this sweep.
+    Load(u64, Arc<SweepSpec>),
+    Remove(u64),
+}
+
+/// An answer of the thread about the diagram of a number.
+pub(super) enum Answer {
+    /// A picture of the state that is being kept.
+    Drawn(ColorImage),
+    /// So many complete pixels are on the disk, in files of so many bytes.
+    Kept {
+        pixels: usize,
+        bytes: u64,
+    },
+    NotKept(String),
+    Loaded(Diagram, Precision),
+    NotLoaded(String),
+    NotRemoved(String),
+}
+
+/// The thread; it ends after its last command when this is dropped.
+pub(super) struct Keeper {
+    commands: Option<Sender<Command>>,
+    answers: Receiver<(u64, Answer)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts the thread. Without a folder, diagrams are only drawn. `known` are the folders of the diagrams in it.
+    pub(super) fn start(root: Option<PathBuf>, known: HashMap<u64, PathBuf>, context: Context) -> Keeper {
+        let (commands, receiver) = channel();
+        let (sender, answers) = channel();
+        let places = known.into_iter().map(|(number, folder)| (number, Place { folder, checkpoint: None })).collect();
+        let mut worker = Worker { root, places };
+        let thread = std::thread::spawn(move || {
+            for command in receiver {
+                let mut answer = |number, answer| {
+                    // The window may be closed.
+                    let _ = sender.send((number, answer));
+                    context.request_repaint();
+                };
+                worker.execute(command, &mut answer);
+            }
+        });
+        Keeper { commands: Some(commands), answers, thread: Some(thread) }
+    }
+
+    pub(super) fn send(&self, command: Command) {
+        if let Some(commands) = &self.commands {
+            // A thread that has failed has reported that.
+            let _ = commands.send(command);
+        }
+    }
+
+    pub(super) fn answers(&self) -> impl Iterator<Item = (u64, Answer)> + '_ {
+        self.answers.try_iter()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.commands = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic has already been reported by its thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The folder of a diagram, and its checkpoint once it was opened.
+struct Place {
+    folder: PathBuf,
+    checkpoint: Option<SweepCheckpoint>,
+}
+
+struct Worker {
+    root: Option<PathBuf>,
+    places: HashMap<u64, Place>,
+}
+
+impl Worker {
+    fn execute(&mut self, command: Command, answer: &mut impl FnMut(u64, Answer)) {
+        match command {
+            Command::Keep(snapshot) => {
+                let number = snapshot.titled.number;
+                let picture = thumbnail::draw(&snapshot.titled.diagram);
+                answer(number, Answer::Drawn(picture.clone()));
+                if let Some(root) = self.root.clone() {
+                    let kept = self.keep(&root, &snapshot, &picture);
+                    let pixels = snapshot.titled.diagram.complete();
+                    answer(number, kept.map_or_else(Answer::NotKept, |bytes| Answer::Kept { pixels, bytes }));
+                }
+            }
+            Command::Describe(number, record) => {
+                if let Some(place) = self.places.get(&number)
+                    && let Err(error) = files::write_record(&place.folder, &record)
+                {
+                    answer(number, Answer::NotKept(cannot_write(&place.folder, &error)));
+                }
+            }
+            Command::Load(number, spec) => {
+                let loaded = self.load(number, &spec);
+                answer(number, loaded.map_or_else(Answer::NotLoaded, |(diagram, of)| Answer::Loaded(diagram, of)));
+            }
+            Command::Remove(number) => {
+                if let Some(Place { folder, checkpoint }) = self.places.remove(&number) {
+                    // An open file could not be removed everywhere.
+                    drop(checkpoint);
+                    if let Err(error) = files::remove(&folder) {
+                        answer(number, Answer::NotRemoved(format!("cannot remove {}: {error}", folder.display())));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a state of a diagram; returns the size of its files.
+    fn keep(&mut self, root: &Path, snapshot: &Snapshot, picture: &ColorImage) -> Result<u64, String> {
+        let Snapshot { titled, record } = snapshot;
+        let result = titled.result();
+        let place = match self.places.entry(titled.number) {
+            Entry::Occupied(place) => place.into_mut(),
+            Entry::Vacant(place) => {
+                let folder = files::create(root, &file_stem(&result.title));
+                let folder = folder.map_err(|error| cannot_write(root, &error))?;
+                place.insert(Place { folder, checkpoint: None })
+            }
+        };
+        let failed = |error: std::io::Error| cannot_write(&place.folder, &error);
+        files::write_record(&place.folder, record).map_err(failed)?;
+        files::write_look(&place.folder, &result, picture).map_err(failed)?;
+        if titled.diagram.is_complete() {
+            files::write_arrays(&place.folder, &result).map_err(failed)?;
+            if place.checkpoint.is_none() && place.folder.join(SweepCheckpoint::FILE).symlink_metadata().is_ok() {
+                let spec = titled.diagram.spec();
+                place.checkpoint = files::open_checkpoint(&place.folder, spec, titled.precision).ok();
+            }
+            if let Some(checkpoint) = place.checkpoint.take() {
+                checkpoint.remove().map_err(failed)?;
+            }
+        } else {
+            if place.checkpoint.is_none() {
+                let spec = titled.diagram.spec();
+                place.checkpoint = Some(files::open_checkpoint(&place.folder, spec, titled.precision)?);
+            }
+            if let Some(checkpoint) = &mut place.checkpoint {
+                files::save_pixels(checkpoint, &titled.diagram).map_err(failed)?;
+            }
+        }
+        Ok(files::size(&place.folder))
+    }
+
+    fn load(&mut self, number: u64, spec: &SweepSpec) -> Result<(Diagram, Precision), String> {
+        let place = self.places.get_mut(&number).ok_or("it is in no folder")?;
+        // Another window may have removed it.
+        if !place.folder.join(KeptRecord::FILE).exists() {
+            return Err(format!("there is no diagram in {} any more", place.folder.display()));
+        }
+        // Its lock would refuse another reader.
+        place.checkpoint = None;
+        let ReadResults { diagram, precision, checkpoint } = files::read_results(&place.folder, spec)?;
+        place.checkpoint = checkpoint;
+        Ok((diagram, precision))
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot write to {}: {error}", path.display())
+}

@@ -1,0 +1,427 @@
+//! The kept diagrams by their numbers, and the limits of their number and size.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use egui::{ColorImage, Context, TextureHandle, TextureOptions};
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::sweep::{Diagram, Precision, SweepSpec};
+
+use super::files::{self, FoundDiagram};
+use super::keeper::{Answer, Command, Keeper, Snapshot};
+use super::record::KeptRecord;
+use crate::app::phase::titled_diagram::TitledDiagram;
+use crate::figure::as_changed;
+
+/// The time between two states of a diagram that are written while it is computed.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// The number of diagrams whose results stay in memory while they are not shown.
+const MOST_IN_MEMORY: usize = 8;
+const MEGABYTE: u64 = 1_000_000;
+
+/// The limits of kept diagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::app::phase) struct Limits {
+    pub diagrams: usize,
+    pub megabytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { diagrams: 40, megabytes: 1000 }
+    }
+}
+
+/// A kept diagram.
+pub(in crate::app::phase) struct KeptDiagram {
+    pub record: KeptRecord,
+    pub spec: Arc<SweepSpec>,
+    /// The results, where they are in memory and the diagram is not shown in place of the present one.
+    results: Option<TitledDiagram>,
+    /// True while the results are being read.
+    is_loading: bool,
+    /// Complete pixels that are on the disk.
+    saved: usize,
+    bytes: u64,
+    picture: Option<ColorImage>,
+    texture: Option<TextureHandle>,
+    /// The reason why its results cannot be read.
+    pub fault: Option<String>,
+    /// True once its results could not be written.
+    is_refused: bool,
+    /// The time of its last snapshot, and whether that is being written.
+    asked: Option<Instant>,
+    is_being_kept: bool,
+}
+
+impl KeptDiagram {
+    fn new(record: KeptRecord, spec: Arc<SweepSpec>) -> KeptDiagram {
+        KeptDiagram {
+            record,
+            spec,
+            results: None,
+            is_loading: false,
+            saved: 0,
+            bytes: 0,
+            picture: None,
+            texture: None,
+            fault: None,
+            is_refused: false,
+            asked: None,
+            is_being_kept: false,
+        }
+    }
+
+    fn found(found: FoundDiagram) -> (KeptDiagram, PathBuf) {
+        let FoundDiagram { folder, record, sweep, thumbnail, bytes } = found;
+        let kept = KeptDiagram {
+            saved: record.pixels,
+            bytes,
+            picture: thumbnail,
+            ..KeptDiagram::new(record, Arc::new(sweep.sweep))
+        };
+        (kept, folder)
+    }
+
+    /// Returns the name that the user gave, or else a title made from the settings.
+    pub(in crate::app::phase) fn title(&self) -> String {
+        let made = || as_changed((*self.record.preset).clone(), (*self.spec).clone()).title;
+        self.record.name.clone().unwrap_or_else(made)
+    }
+
+    pub(in crate::app::phase) fn is_complete(&self) -> bool {
+        let [rows, columns] = self.spec.shape();
+        self.record.pixels == rows * columns
+    }
+
+    /// Returns the computed part of its pixels.
+    pub(in crate::app::phase) fn part(&self) -> f32 {
+        let [rows, columns] = self.spec.shape();
+        self.record.pixels as f32 / (rows * columns) as f32
+    }
+
+    /// Returns the small picture, once it was drawn.
+    pub(in crate::app::phase) fn texture(&mut self, context: &Context) -> Option<&TextureHandle> {
+        if let Some(picture) = self.picture.take() {
+            let picture = Arc::new(picture);
+            match &mut self.texture {
+                Some(texture) => texture.set(picture, TextureOptions::LINEAR),
+                None => self.texture = Some(context.load_texture("kept diagram", picture, TextureOptions::LINEAR)),
+            }
+        }
+        self.texture.as_ref()
+    }
+
+    /// Returns the size of its files, or about the size that they will have.
+    fn bytes(&self) -> u64 {
+        let [rows, columns] = self.spec.shape();
+        let rates = self.spec.rate_counts().into_iter().max().unwrap_or(1);
+        let numbers = rows * columns * self.spec.optimizers.len() * (6 * rates + 12);
+        if self.bytes > 0 { self.bytes } else { 8 * numbers as u64 }
+    }
+}
+
+/// A change that the rest of the tab must know of.
+pub(in crate::app::phase) enum LibraryEvent {
+    Loaded {
+        number: u64,
+        diagram: Diagram,
+        precision: Precision,
+    },
+    NotLoaded {
+        number: u64,
+    },
+    /// A failure to report, with a title.
+    Failed {
+        title: &'static str,
+        text: String,
+    },
+}
+
+/// The kept diagrams, in the order of their creation.
+pub(in crate::app::phase) struct Library {
+    keeper: Keeper,
+    /// True if diagrams are written to a folder.
+    has_folder: bool,
+    kept: BTreeMap<u64, KeptDiagram>,
+    /// The names of folders that cannot be used, and why.
+    pub refused: Vec<(String, String)>,
+    pub limits: Limits,
+    /// The numbers whose results are in memory, the last used one at the end.
+    used: Vec<u64>,
+}
+
+impl Library {
+    /// Opens the diagrams in a folder, which get numbers from 1 on. Their results are read when they are needed.
+    pub(in crate::app::phase) fn open(root: Option<PathBuf>, context: Context) -> Library {
+        let found = root.as_deref().map(files::find).unwrap_or_default();
+        let (mut kept, mut folders) = (BTreeMap::new(), HashMap::new());
+        for (number, found) in (1..).zip(found.diagrams) {
+            let (diagram, folder) = KeptDiagram::found(found);
+            kept.insert(number, diagram);
+            folders.insert(number, folder);
+        }
+        let has_folder = root.is_some();
+        let keeper = Keeper::start(root, folders, context);
+        Library { keeper, has_folder, kept, refused: found.refused, limits: Limits::default(), used: Vec::new() }
+    }
+
+    /// Returns the largest number in use.
+    pub(in crate::app::phase) fn last_number(&self) -> u64 {
+        self.kept.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// Lists the numbers of the diagrams, the oldest first.
+    pub(in crate::app::phase) fn numbers(&self) -> Vec<u64> {
+        self.kept.keys().copied().collect()
+    }
+
+    pub(in crate::app::phase) fn get(&self, number: u64) -> Option<&KeptDiagram> {
+        self.kept.get(&number)
+    }
+
+    pub(in crate::app::phase) fn get_mut(&mut self, number: u64) -> Option<&mut KeptDiagram> {
+        self.kept.get_mut(&number)
+    }
+
+    /// Returns the results of a diagram that are in memory.
+    pub(in crate::app::phase) fn results(&self, number: u64) -> Option<&TitledDiagram> {
+        self.kept.get(&number)?.results.as_ref()
+    }
+
+    pub(in crate::app::phase) fn results_mut(&mut self, number: u64) -> Option<&mut TitledDiagram> {
+        self.kept.get_mut(&number)?.results.as_mut()
+    }
+
+    /// Returns the diagram of a sweep, in any colours.
+    pub(in crate::app::phase) fn find(&self, sweep: &SweepSpec) -> Option<u64> {
+        let is_usable = |kept: &KeptDiagram| kept.fault.is_none() && kept.spec.is_alike_but_for_colors(sweep);
+        self.kept.iter().rev().find(|(_, kept)| is_usable(kept)).map(|(number, _)| *number)
+    }
+
+    /// Returns whether all that is known of a diagram is on the disk, or will be before the program ends.
+    pub(in crate::app::phase) fn is_safe(&self, number: u64) -> bool {
+        self.has_folder && self.kept.get(&number).is_none_or(|kept| kept.fault.is_none() && !kept.is_refused)
+    }
+
+    /// Keeps a state of a diagram. While it `is_running`, states are written every few seconds.
+    pub(in crate::app::phase) fn keep(&mut self, titled: &TitledDiagram, worked: Duration, is_running: bool) {
+        let pixels = titled.diagram.complete();
+        if !self.kept.contains_key(&titled.number) && !self.replace_alike(titled) {
+            return;
+        }
+        let order = self.kept.values().map(|kept| kept.record.order + 1).max().unwrap_or(0);
+        let kept = self.kept.entry(titled.number).or_insert_with(|| {
+            let record = KeptRecord {
+                name: None,
+                pinned: false,
+                order,
+                worked,
+                pixels,
+                precision: titled.precision,
+                preset: Arc::clone(&titled.preset),
+            };
+            KeptDiagram::new(record, Arc::clone(titled.spec()))
+        });
+        let is_new = kept.asked.is_none() && kept.texture.is_none() && kept.picture.is_none();
+        let is_drawn = kept.record.pixels >= pixels && kept.spec == *titled.spec() && !is_new;
+        let is_recent = is_running && kept.asked.is_some_and(|asked| asked.elapsed() < INTERVAL);
+        let is_written = kept.saved >= pixels || !self.has_folder || kept.is_refused;
+        let is_same = is_drawn && kept.record.preset == titled.preset && is_written;
+        if kept.is_being_kept || is_same || is_recent || kept.fault.is_some() {
+            return;
+        }
+        kept.record = KeptRecord { worked, pixels, preset: Arc::clone(&titled.preset), ..kept.record.clone() };
+        kept.spec = Arc::clone(titled.spec());
+        kept.asked = Some(Instant::now());
+        if kept.is_refused {
+            return;
+        }
+        kept.is_being_kept = true;
+        let snapshot = Snapshot { titled: titled.clone(), record: kept.record.clone() };
+        self.keeper.send(Command::Keep(Box::new(snapshot)));
+    }
+
+    /// Keeps the last state of a diagram before the program ends.
+    pub(in crate::app::phase) fn keep_last(&mut self, titled: &TitledDiagram, worked: Duration) {
+        if let Some(kept) = self.kept.get_mut(&titled.number) {
+            kept.is_being_kept = false;
+        }
+        self.keep(titled, worked, false);
+    }
+
+    /// Keeps what was computed while an earlier state was being written.
+    fn keep_rest(&mut self) {
+        let has_more = |kept: &KeptDiagram| {
+            let complete = kept.results.as_ref().map_or(0, |titled| titled.diagram.complete());
+            self.has_folder && !kept.is_being_kept && !kept.is_refused && complete > kept.saved
+        };
+        let rest = self.kept.values().filter(|kept| has_more(kept)).filter_map(|kept| kept.results.clone());
+        for titled in rest.collect::<Vec<_>>() {
+            self.keep(&titled, titled.worked, false);
+        }
+    }
+
+    /// Makes room for a diagram in place of one of the same sweep with fewer pixels, whose name it gets. Returns false
+    /// if there is one with more pixels, which makes it needless.
+    fn replace_alike(&mut self, titled: &TitledDiagram) -> bool {
+        let alike = |kept: &KeptDiagram| {
+            kept.fault.is_none()
+                && kept.record.precision == titled.precision
+                && kept.spec.is_alike_but_for_colors(titled.spec())
+        };
+        let Some((&number, kept)) = self.kept.iter().find(|(_, kept)| alike(kept)) else { return true };
+        if kept.record.pixels > titled.diagram.complete() {
+            return false;
+        }
+        let record = KeptRecord { preset: Arc::clone(&titled.preset), pixels: 0, ..kept.record.clone() };
+        self.remove(number);
+        self.kept.insert(titled.number, KeptDiagram::new(record, Arc::clone(titled.spec())));
+        true
+    }
+
+    /// Takes the results of a diagram that is no longer the present one.
+    pub(in crate::app::phase) fn put_back(&mut self, titled: TitledDiagram) {
+        let number = titled.number;
+        if let Some(kept) = self.kept.get_mut(&number) {
+            kept.results = Some(titled);
+            self.touch(number);
+        }
+    }
+
+    /// Takes the results of a diagram out of memory; begins to read them where they are not there.
+    pub(in crate::app::phase) fn take(&mut self, number: u64) -> Option<TitledDiagram> {
+        self.used.retain(|used| *used != number);
+        let taken = self.kept.get_mut(&number)?.results.take();
+        if taken.is_none() {
+            self.load(number);
+        }
+        taken
+    }
+
+    /// Reads the results of a diagram in the background, unless they are in memory.
+    pub(in crate::app::phase) fn load(&mut self, number: u64) {
+        let Some(kept) = self.kept.get_mut(&number) else { return };
+        if kept.results.is_none() && kept.fault.is_none() && !std::mem::replace(&mut kept.is_loading, true) {
+            self.keeper.send(Command::Load(number, Arc::clone(&kept.spec)));
+        }
+        self.touch(number);
+    }
+
+    /// Makes a diagram the last used one, and drops the results of others from memory that can be read again.
+    fn touch(&mut self, number: u64) {
+        self.used.retain(|used| *used != number);
+        self.used.push(number);
+        while self.used.len() > MOST_IN_MEMORY {
+            let is_read_again = |number: &u64| {
+                let kept = self.kept.get(number);
+                kept.is_none_or(|kept| self.has_folder && kept.fault.is_none() && kept.saved >= kept.record.pixels)
+            };
+            let Some(place) = self.used.iter().position(is_read_again) else { return };
+            let oldest = self.used.remove(place);
+            if let Some(kept) = self.kept.get_mut(&oldest) {
+                kept.results = None;
+            }
+        }
+    }
+
+    /// Changes the description of a diagram.
+    pub(in crate::app::phase) fn describe(&mut self, number: u64, change: impl FnOnce(&mut KeptRecord)) {
+        if let Some(kept) = self.kept.get_mut(&number) {
+            change(&mut kept.record);
+            self.keeper.send(Command::Describe(number, Box::new(kept.record.clone())));
+        }
+    }
+
+    pub(in crate::app::phase) fn remove(&mut self, number: u64) {
+        if self.kept.remove(&number).is_some() {
+            self.used.retain(|used| *used != number);
+            self.keeper.send(Command::Remove(number));
+        }
+    }
+
+    /// Returns the number and the total size, in bytes, of the diagrams.
+    pub(in crate::app::phase) fn taken(&self) -> (usize, u64) {
+        (self.kept.len(), self.kept.values().map(KeptDiagram::bytes).sum())
+    }
+
+    /// Returns the diagram that is to make room where the limits are exceeded: one that was computed in less than `dear`
+    /// and has no name before others, and the oldest of these. Those in use and those that are pinned stay.
+    pub(in crate::app::phase) fn surplus(&self, in_use: &HashSet<u64>, dear: Duration) -> Option<u64> {
+        let (count, bytes) = self.taken();
+        if count <= self.limits.diagrams && bytes <= self.limits.megabytes * MEGABYTE {
+            return None;
+        }
+        let free = self.kept.iter().filter(|(number, kept)| !kept.record.pinned && !in_use.contains(number));
+        let first = free.min_by_key(|(number, kept)| (is_dear(&kept.record, dear), **number));
+        first.map(|(number, _)| *number)
+    }
+
+    /// Raises the limits so that all diagrams have room.
+    pub(in crate::app::phase) fn raise_limits(&mut self) {
+        let (count, bytes) = self.taken();
+        self.limits.diagrams = self.limits.diagrams.max(count);
+        self.limits.megabytes = self.limits.megabytes.max(bytes.div_ceil(MEGABYTE));
+    }
+
+    /// Returns the changes since the last call.
+    pub(in crate::app::phase) fn poll(&mut self) -> Vec<LibraryEvent> {
+        let mut events = Vec::new();
+        for (number, answer) in self.keeper.answers().collect::<Vec<_>>() {
+            let title = |kept: &KeptDiagram| kept.title();
+            let name = self.kept.get(&number).map_or_else(String::new, title);
+            let kept = self.kept.get_mut(&number);
+            match answer {
+                Answer::Drawn(picture) => {
+                    if let Some(kept) = kept {
+                        kept.picture = Some(picture);
+                        kept.is_being_kept &= self.has_folder;
+                    }
+                }
+                Answer::Kept { pixels, bytes } => {
+                    if let Some(kept) = kept {
+                        (kept.saved, kept.bytes, kept.is_being_kept) = (pixels, bytes, false);
+                    }
+                }
+                Answer::NotKept(reason) => {
+                    let text = format!(
+                        "{reason}\n\n“{name}” stays in this window, but the next start may not have it. Make the folder \
+                         writable or make room on its disk, and start again; or export the whole result as NPZ."
+                    );
+                    if let Some(kept) = kept {
+                        (kept.is_refused, kept.is_being_kept) = (true, false);
+                    }
+                    events.push(LibraryEvent::Failed { title: "A diagram is not kept on the disk", text });
+                }
+                Answer::Loaded(diagram, precision) => {
+                    if let Some(kept) = kept {
+                        kept.is_loading = false;
+                        events.push(LibraryEvent::Loaded { number, diagram, precision });
+                    }
+                }
+                Answer::NotLoaded(reason) => {
+                    let text = format!("{reason}\n\nThe files of “{name}” are left as they are.");
+                    if let Some(kept) = kept {
+                        (kept.fault, kept.is_loading) = (Some(reason), false);
+                    }
+                    events.push(LibraryEvent::Failed { title: "A kept diagram can't be read", text });
+                    events.push(LibraryEvent::NotLoaded { number });
+                }
+                Answer::NotRemoved(reason) => {
+                    let text =
+                        format!("{reason}\n\nRemove the folder yourself, or it is found again at the next start.");
+                    events.push(LibraryEvent::Failed { title: "A kept diagram was not removed", text });
+                }
+            }
+        }
+        self.keep_rest();
+        events
+    }
+}
+
+/// Returns whether a diagram has a name, or took at least `dear` to compute.
+pub(in crate::app::phase) fn is_dear(record: &KeptRecord, dear: Duration) -> bool {
+    record.name.is_some() || record.worked >= dear
+}

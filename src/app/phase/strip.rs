@@ -1,0 +1,337 @@
+//! The strip of kept diagrams below the maps.
+
+use std::time::Duration;
+
+use egui::accesskit::Role;
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{
+    Align, Checkbox, Color32, Context, DragValue, Label, Layout, Popup, PopupCloseBehavior, Rect, RichText, ScrollArea,
+    Sense, Stroke, StrokeKind, TextEdit, Ui, Vec2, WidgetInfo, pos2, vec2,
+};
+use valleyscope_engine::sweep::Precision;
+
+use super::kept::{KeptDiagram, Limits, is_dear};
+use super::map_options::in_short;
+use super::panel::PhasePanel;
+use super::run_bar::time;
+use crate::app::icons::{Icon, icon_button};
+use crate::app::question::Question;
+use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
+use crate::figure::difference;
+
+/// The size of a small picture, in points.
+const PICTURE: Vec2 = vec2(92.0, 60.0);
+/// The width of a diagram in the strip, in points.
+const WIDTH: f32 = 116.0;
+/// The side of a small button, in points.
+const BUTTON: f32 = 18.0;
+/// The largest number of letters of a name.
+const LONGEST_NAME: usize = 100;
+/// The largest number of diagrams beside the present one.
+const MOST_BESIDE: usize = 5;
+
+/// The state of the strip.
+#[derive(Default)]
+pub(super) struct StripState {
+    /// The diagram that is being renamed, and the text so far.
+    renaming: Option<(u64, String)>,
+    /// The diagram whose removal needs an answer.
+    to_remove: Option<u64>,
+}
+
+/// A request of a diagram in the strip.
+enum Request {
+    Open,
+    Compare(bool),
+    Pin(bool),
+    Rename(Option<String>),
+    Remove,
+}
+
+impl PhasePanel {
+    /// Returns a message about folders that cannot be used, if there are some.
+    pub(super) fn refused(&self) -> Option<String> {
+        let refused = &self.diagrams.library.refused;
+        let lines: Vec<String> = refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+        let advice = "They are left as they are. Move them elsewhere to see this message no more.";
+        (!lines.is_empty()).then(|| format!("{}\n\n{advice}", lines.join("\n\n")))
+    }
+
+    /// Shows the kept diagrams, if there are some.
+    pub(super) fn strip(&mut self, ui: &mut Ui, sizes: &mut PanelSizes) {
+        if self.diagrams.library.numbers().is_empty() {
+            return;
+        }
+        let usual = 150.0;
+        let strip = SidePanel { name: "kept diagrams", edge: Edge::Bottom, usual, range: 60.0..=240.0, frame: None };
+        strip.show(ui, sizes, |ui, _| {
+            self.strip_heading(ui);
+            ScrollArea::horizontal().id_salt("kept diagrams").auto_shrink(false).show(ui, |ui| {
+                ui.horizontal_top(|ui| {
+                    for number in self.diagrams.library.numbers().into_iter().rev() {
+                        ui.push_id(number, |ui| self.kept_diagram(ui, number));
+                    }
+                });
+            });
+        });
+    }
+
+    fn strip_heading(&mut self, ui: &mut Ui) {
+        ui.horizontal(|ui| {
+            ui.label(RichText::new("Kept diagrams").small().strong());
+            let (count, bytes) = self.diagrams.library.taken();
+            let Limits { diagrams, .. } = self.diagrams.library.limits;
+            let text = format!("{count} of {diagrams} · {} MB", bytes.div_ceil(1_000_000));
+            ui.label(RichText::new(text).small().weak());
+            let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+            let (button, _) = MenuButton::new("Limits").config(config).ui(ui, |ui| self.limits(ui));
+            let help = "Beyond these limits the oldest diagram makes room, at first of those that take seconds to compute; \
+                        one that took longer or has a name only after a question. Pinned ones stay.";
+            button.on_hover_text(help).accessible_name("Limits of kept diagrams");
+            if !self.beside.is_empty() && ui.small_button("Only this one").clicked() {
+                self.beside.clear();
+                self.fit_figure_width(false);
+            }
+        });
+    }
+
+    fn limits(&mut self, ui: &mut Ui) {
+        let Limits { diagrams, megabytes } = &mut self.diagrams.library.limits;
+        ui.horizontal(|ui| {
+            ui.label("At most");
+            ui.add(DragValue::new(diagrams).range(1..=1000)).accessible_name("Most kept diagrams");
+            ui.label("diagrams and");
+            ui.add(DragValue::new(megabytes).range(10..=1_000_000).suffix(" MB")).accessible_name("Most megabytes");
+        });
+    }
+
+    fn kept_diagram(&mut self, ui: &mut Ui, number: u64) {
+        let place = Place {
+            is_present: self.diagrams.newest().number == number,
+            is_beside: self.beside.contains(&number),
+            can_be_beside: self.beside.len() < MOST_BESIDE,
+        };
+        let Some(kept) = self.diagrams.library.get_mut(number) else { return };
+        let renaming = &mut self.strip.renaming;
+        let card = ui.allocate_ui_with_layout(vec2(WIDTH, 0.0), Layout::top_down(Align::Min), |ui| {
+            ui.set_width(WIDTH);
+            card(ui, number, kept, place, renaming)
+        });
+        match card.inner {
+            Some(Request::Open) => self.show_kept(number),
+            Some(Request::Compare(true)) => {
+                self.beside.push(number);
+                self.fit_figure_width(true);
+            }
+            Some(Request::Compare(false)) => {
+                self.beside.retain(|beside| *beside != number);
+                self.fit_figure_width(!self.beside.is_empty());
+            }
+            Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |record| record.pinned = pinned),
+            Some(Request::Rename(name)) => self.diagrams.library.describe(number, |record| record.name = name),
+            Some(Request::Remove) => self.ask_to_remove(number),
+            None => {}
+        }
+    }
+
+    /// Removes a diagram, after a question if it took long to compute or has a name.
+    fn ask_to_remove(&mut self, number: u64) {
+        match self.diagrams.library.get(number) {
+            Some(kept) if is_dear(&kept.record, self.worth_asking) => self.strip.to_remove = Some(number),
+            _ => self.diagrams.remove_kept(number),
+        }
+    }
+
+    /// Shows the question before a diagram is removed, and makes room where the limits are exceeded.
+    pub(super) fn ask_about_kept(&mut self, ctx: &Context) {
+        if let Some(number) = self.strip.to_remove {
+            let Some(description) = self.diagrams.library.get(number).map(described) else {
+                self.strip.to_remove = None;
+                return;
+            };
+            let question = Question {
+                id: "remove kept diagram",
+                heading: "Remove this diagram?",
+                text: &format!("{description} This can't be undone."),
+                yes: "Remove",
+                no: "Keep",
+            };
+            if let Some(is_removed) = question.ask(ctx) {
+                self.strip.to_remove = None;
+                if is_removed {
+                    self.diagrams.remove_kept(number);
+                }
+            }
+            return;
+        }
+        self.make_room(ctx);
+    }
+
+    /// Drops diagrams that took seconds to compute while the limits are exceeded, and asks about others.
+    fn make_room(&mut self, ctx: &Context) {
+        let mut in_use = self.diagrams.in_use();
+        in_use.extend(&self.beside);
+        while let Some(number) = self.diagrams.library.surplus(&in_use, self.worth_asking) {
+            let Some(kept) = self.diagrams.library.get(number) else { return };
+            if !is_dear(&kept.record, self.worth_asking) {
+                self.diagrams.remove_kept(number);
+                continue;
+            }
+            let Limits { diagrams, megabytes } = self.diagrams.library.limits;
+            let text = format!(
+                "More diagrams are kept than the limits of {diagrams} diagrams and {megabytes} MB allow. The oldest that is \
+                 not pinned: {}",
+                described(kept)
+            );
+            let question = Question {
+                id: "room for kept diagrams",
+                heading: "Drop the oldest kept diagram?",
+                text: &text,
+                yes: "Drop it",
+                no: "Keep it, and raise the limits",
+            };
+            match question.ask(ctx) {
+                Some(true) => self.diagrams.remove_kept(number),
+                Some(false) => self.diagrams.library.raise_limits(),
+                None => return,
+            }
+        }
+    }
+}
+
+/// The place of a diagram among those that are shown.
+#[derive(Clone, Copy)]
+struct Place {
+    is_present: bool,
+    is_beside: bool,
+    can_be_beside: bool,
+}
+
+/// Shows a diagram of the strip: its picture, its caption, and its buttons.
+fn card(
+    ui: &mut Ui,
+    number: u64,
+    kept: &mut KeptDiagram,
+    place: Place,
+    renaming: &mut Option<(u64, String)>,
+) -> Option<Request> {
+    let title = kept.title();
+    let opens = small_picture(ui, kept, &title, place.is_present);
+    let mut request = opens.then_some(Request::Open);
+    ui.add(Label::new(RichText::new(caption(kept)).small()).truncate()).on_hover_text(&title);
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 2.0;
+        let mut compares = place.is_beside;
+        let is_free = !place.is_present && (place.is_beside || place.can_be_beside);
+        let label = RichText::new(if place.is_present { "shown" } else { "beside" }).small();
+        let compare = ui.add_enabled(is_free, Checkbox::new(&mut compares, label));
+        let compare =
+            compare.on_hover_text("Show it beside the present diagram").accessible_name(format!("Compare {title}"));
+        if compare.changed() {
+            request = Some(Request::Compare(compares));
+        }
+        let pinned = kept.record.pinned;
+        let (icon, word) = if pinned { (Icon::Pinned, "Unpin") } else { (Icon::Pin, "Pin") };
+        let hint = "A pinned diagram stays until you remove it";
+        if icon_button(ui, icon, BUTTON, &format!("{word} {title}"), hint).clicked() {
+            request = Some(Request::Pin(!pinned));
+        }
+        let more = icon_button(ui, Icon::More, BUTTON, &format!("More about {title}"), "Rename or remove");
+        let popup = Popup::menu(&more).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+        let chosen = popup.show(|ui| menu(ui, number, kept, &title, renaming));
+        request = chosen.and_then(|chosen| chosen.inner).or(request.take());
+    });
+    request
+}
+
+/// Shows the menu of a diagram.
+fn menu(
+    ui: &mut Ui,
+    number: u64,
+    kept: &KeptDiagram,
+    title: &str,
+    renaming: &mut Option<(u64, String)>,
+) -> Option<Request> {
+    let mut request = None;
+    let before = kept.record.name.clone().unwrap_or_default();
+    let mut text = match renaming.take() {
+        Some((of, text)) if of == number => text,
+        _ => before.clone(),
+    };
+    ui.horizontal(|ui| {
+        ui.label("Name");
+        let field = TextEdit::singleline(&mut text).hint_text("made from its settings").char_limit(LONGEST_NAME);
+        let field = ui.add(field.desired_width(220.0)).accessible_name(format!("Name of {title}"));
+        if field.lost_focus() {
+            let name = text.trim().to_owned();
+            if name != before {
+                request = Some(Request::Rename(Some(name).filter(|name| !name.is_empty())));
+            }
+        }
+    });
+    *renaming = Some((number, text));
+    ui.separator();
+    if ui.button("Remove").clicked() {
+        request = Some(Request::Remove);
+        ui.close();
+    }
+    request
+}
+
+/// Shows the picture of a diagram; returns whether it is to be opened.
+fn small_picture(ui: &mut Ui, kept: &mut KeptDiagram, title: &str, is_present: bool) -> bool {
+    let (room, response) = ui.allocate_exact_size(PICTURE, Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Open {title}")));
+    if ui.is_rect_visible(room) {
+        let context = ui.ctx().clone();
+        let painter = ui.painter();
+        painter.rect_filled(room, 2.0, ui.visuals().extreme_bg_color);
+        if let Some(texture) = kept.texture(&context) {
+            let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+            painter.image(texture.id(), room, whole, Color32::WHITE);
+        }
+        let color = match () {
+            () if is_present || response.has_focus() => ui.visuals().hyperlink_color,
+            () if response.hovered() => ui.visuals().strong_text_color(),
+            () => ui.visuals().widgets.noninteractive.bg_stroke.color,
+        };
+        let width = if is_present || response.has_focus() { 2.0 } else { 1.0 };
+        painter.rect_stroke(room, 2.0, Stroke::new(width, color), StrokeKind::Inside);
+        if !kept.is_complete() {
+            let bar = Rect::from_min_max(pos2(room.left(), room.bottom() - 4.0), room.max);
+            painter.rect_filled(bar, 0.0, ui.visuals().extreme_bg_color);
+            let done = bar.with_max_x(bar.left() + bar.width() * kept.part());
+            painter.rect_filled(done, 0.0, ui.visuals().hyperlink_color);
+        }
+    }
+    response.on_hover_text(described(kept)).clicked()
+}
+
+/// Returns the name of a diagram, or else what was changed of its preset, or else the preset's title.
+fn caption(kept: &KeptDiagram) -> String {
+    let made = || {
+        let changed = difference(&kept.spec, &kept.record.preset.sweep);
+        if changed.is_empty() { kept.record.preset.title.clone() } else { in_short(&changed) }
+    };
+    kept.record.name.clone().unwrap_or_else(made)
+}
+
+/// Describes a diagram in a few sentences.
+fn described(kept: &KeptDiagram) -> String {
+    let [rows, columns] = kept.spec.shape();
+    let mut text = format!("“{}”, {rows} × {columns} pixels", kept.title());
+    if !kept.is_complete() {
+        text.push_str(&format!(", of which {} are computed", kept.record.pixels));
+    }
+    if kept.record.worked >= Duration::from_secs(1) {
+        text.push_str(&format!(", computed in {}", time(kept.record.worked)));
+    }
+    if kept.record.precision == Precision::Double {
+        text.push_str(", in double precision");
+    }
+    text.push('.');
+    if let Some(fault) = &kept.fault {
+        text.push_str(&format!(" {fault}"));
+    }
+    text
+}

@@ -1,0 +1,232 @@
+//! The bars above the table of runs: filter, columns and groups, and what can be done with the selected runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use egui::{Button, Key, Label, RichText, ScrollArea, TextEdit, Ui};
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_runs::RunFolder;
+
+use super::lines::Lines;
+use super::selection::Selection;
+use super::{RunTable, TableAction, TableInput};
+use crate::app::figure_layout::stays_open;
+use crate::app::form::small_button;
+use crate::app::training::filter_field::FilterField;
+use crate::app::training::summary::Summary;
+use crate::run_table::Replicates;
+
+/// The height from which menus are scrolled, in points.
+const MENU_HEIGHT: f32 = 380.0;
+/// The smallest and the largest width of the filter, in points.
+const FILTER: [f32; 2] = [150.0, 420.0];
+
+/// The selected runs, in the order of the table.
+pub(super) struct SelectedRuns(Vec<Arc<Summary>>);
+
+impl SelectedRuns {
+    pub(super) fn of(lines: &Lines, selection: &Selection) -> SelectedRuns {
+        if selection.is_empty() {
+            return SelectedRuns(Vec::new());
+        }
+        SelectedRuns(lines.listed().filter(|run| selection.contains(run.run.path())).cloned().collect())
+    }
+
+    pub(super) fn folders(&self) -> Vec<RunFolder> {
+        self.0.iter().map(|run| run.run.clone()).collect()
+    }
+
+    fn open(&self) -> Vec<RunFolder> {
+        self.0.iter().filter(|run| run.is_open()).map(|run| run.run.clone()).collect()
+    }
+
+    fn has_tag(&self, tag: &String) -> bool {
+        self.0.iter().all(|run| run.notes.tags.contains(tag))
+    }
+}
+
+impl RunTable {
+    /// Shows the filter, the menus of columns and groups, and the number of listed runs.
+    pub(super) fn top_bar(
+        &mut self,
+        ui: &mut Ui,
+        filter: &mut FilterField,
+        input: &TableInput<'_>,
+    ) -> Option<TableAction> {
+        let mut action = None;
+        ui.horizontal_wrapped(|ui| {
+            let back = ui.button("← Curves").on_hover_text("Show the curves in place of the table");
+            if back.accessible_name("Show the curves").clicked() {
+                action = Some(TableAction::ShowCurves);
+            }
+            let width = (ui.available_width() - 330.0).clamp(FILTER[0], FILTER[1]);
+            filter.ui(ui, input.columns, width);
+            self.columns_menu(ui, input);
+            self.groups_menu(ui, input);
+            if ui.button("Import runs…").on_hover_text("Read runs of other programs or machines").clicked() {
+                action = Some(TableAction::Import);
+            }
+            let [found, all] = self.lines.counts().map(|count| grouped(count as u64));
+            let text = if found == all { format!("{all} runs") } else { format!("{found} of {all} runs") };
+            ui.add(Label::new(RichText::new(text).small().weak()));
+            if let Some(baseline) = self.lines.baseline() {
+                let name = baseline.in_full();
+                let text = RichText::new("Compared to the baseline").small();
+                ui.add(Label::new(text).truncate()).on_hover_text(name);
+                if small_button(ui, true, "×", "Remove the baseline", "Show no differences to the baseline any more") {
+                    self.choices.baseline = None;
+                }
+            }
+        });
+        action
+    }
+
+    fn columns_menu(&mut self, ui: &mut Ui, input: &TableInput<'_>) {
+        stays_open("Columns").ui(ui, |ui| {
+            let layout = &mut self.choices.layout;
+            if ui.add_enabled(!layout.is_usual(), Button::new("Usual columns and order")).clicked() {
+                layout.reset();
+            }
+            ui.separator();
+            let columns = input.columns;
+            ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
+                let all: Vec<_> = layout.arranged(columns).into_iter().cloned().collect();
+                for column in &all {
+                    ui.horizontal(|ui| {
+                        let mut is_shown = layout.shows(column);
+                        if ui.checkbox(&mut is_shown, &column.title).on_hover_text(&column.help).changed() {
+                            layout.toggle(&column.field);
+                        }
+                        if is_shown {
+                            let title = &column.title;
+                            for (text, verb, to_left) in [("◀", "left", true), ("▶", "right", false)] {
+                                let name = format!("Move {title} to the {verb}");
+                                if small_button(ui, true, text, &name, &name) {
+                                    layout.shift(columns, &column.field, to_left);
+                                }
+                            }
+                        }
+                    });
+                }
+            });
+        });
+    }
+
+    fn groups_menu(&mut self, ui: &mut Ui, input: &TableInput<'_>) {
+        let title = if self.choices.group_by.is_empty() { "Group" } else { "Grouped" };
+        stays_open(title).ui(ui, |ui| {
+            let group_by = &mut self.choices.group_by;
+            if ui.add_enabled(!group_by.is_empty(), Button::new("No groups")).clicked() {
+                group_by.clear();
+            }
+            let mut is_replicates = group_by.iter().any(|field| field == Replicates::FIELD);
+            let help = "Runs that differ only in the seed are a group, with mean ± deviation";
+            if ui.checkbox(&mut is_replicates, "Replicates").on_hover_text(help).changed() {
+                *group_by = if is_replicates { vec![Replicates::FIELD.to_owned()] } else { Vec::new() };
+            }
+            ui.separator();
+            let is_offered = |field: &str| ["optimizer", "workload", "tags", "state"].contains(&field);
+            let columns = input.columns.iter().filter(|column| {
+                let is_setting = column.is_setting && (column.is_usual || group_by.contains(&column.field));
+                is_setting || is_offered(&column.field)
+            });
+            let columns: Vec<(String, String)> =
+                columns.map(|column| (column.field.clone(), column.title.clone())).collect();
+            ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
+                for (field, title) in columns {
+                    let mut is_chosen = self.choices.group_by.contains(&field);
+                    if ui.checkbox(&mut is_chosen, format!("Equal {}", title.to_lowercase())).changed() {
+                        self.choices.group_by.retain(|field| field != Replicates::FIELD);
+                        self.choices.toggle_group(&field);
+                    }
+                }
+            });
+        });
+    }
+
+    /// Shows what can be done with the selected runs.
+    pub(super) fn selection_bar(
+        &mut self,
+        ui: &mut Ui,
+        selected: &SelectedRuns,
+        runs: &[Arc<Summary>],
+    ) -> Option<TableAction> {
+        let mut action = None;
+        ui.horizontal_wrapped(|ui| {
+            if self.selection.is_empty() {
+                let text = "Click a run to select it, with Ctrl or Shift several. Space shows or hides their curves, \
+                            Enter opens one.";
+                ui.add(Label::new(RichText::new(text).small().weak()).truncate());
+                return;
+            }
+            let hidden = self.selection.len() - selected.0.len();
+            let hidden = if hidden > 0 { format!(" (and {hidden} not listed)") } else { String::new() };
+            ui.label(RichText::new(format!("{} selected{hidden}", selected.0.len())).small().strong());
+            let folders = || selected.folders();
+            let mut ask = |pressed: bool, asked: TableAction| action = pressed.then_some(asked).or(action.take());
+            let show = small_button(ui, true, "Show", "Show the selected runs", "Show their curves with the others");
+            ask(show, TableAction::Show(folders(), true));
+            let hide = small_button(ui, true, "Hide", "Hide the selected runs", "Hide their curves");
+            ask(hide, TableAction::Show(folders(), false));
+            let open = selected.open();
+            let help = "Save a checkpoint and end those that are trained; they can be resumed";
+            let stop = small_button(ui, !open.is_empty(), "Stop", "Stop the selected runs", help);
+            ask(stop, TableAction::Stop(open));
+            if let [only] = &selected.0[..] {
+                let help = "Compare the other runs to this one";
+                if small_button(ui, true, "Baseline", "Compare to the selected run", help) {
+                    self.choices.baseline = Some(only.run.path().to_owned());
+                }
+            }
+            let tagged = self.tag_menu(ui, selected, runs);
+            let exported = self.export_menu(ui, selected);
+            let delete = small_button(ui, true, "Delete…", "Delete the selected runs", "Move them to the trash");
+            ask(delete, TableAction::Delete(folders()));
+            action = action.take().or(tagged).or(exported);
+        });
+        action
+    }
+
+    fn tag_menu(&mut self, ui: &mut Ui, selected: &SelectedRuns, runs: &[Arc<Summary>]) -> Option<TableAction> {
+        let mut action = None;
+        stays_open("Tag").ui(ui, |ui| {
+            let tags: BTreeSet<&String> = runs.iter().flat_map(|run| &run.notes.tags).collect();
+            ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
+                for tag in tags {
+                    let mut has = selected.has_tag(tag);
+                    if ui.checkbox(&mut has, tag).changed() {
+                        action = Some(TableAction::Tag(selected.folders(), tag.clone(), has));
+                    }
+                }
+            });
+            let field =
+                TextEdit::singleline(&mut self.new_tag).hint_text("New tag").desired_width(140.0).char_limit(60);
+            let field = ui.add(field).accessible_name("New tag");
+            if field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
+                // A comma separates tags in lists.
+                let tag = self.new_tag.replace(',', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+                self.new_tag.clear();
+                if !tag.is_empty() {
+                    action = Some(TableAction::Tag(selected.folders(), tag, true));
+                }
+                field.request_focus();
+            }
+        });
+        action
+    }
+
+    fn export_menu(&self, ui: &mut Ui, selected: &SelectedRuns) -> Option<TableAction> {
+        let mut action = None;
+        ui.menu_button("Export", |ui| {
+            if ui.button("All points as CSV…").clicked() {
+                action = Some(TableAction::ExportPoints(selected.folders()));
+                ui.close();
+            }
+            if ui.button("These rows as CSV…").clicked() {
+                action = Some(TableAction::ExportTable(self.lines.csv(&selected.0)));
+                ui.close();
+            }
+        });
+        action
+    }
+}

@@ -1,0 +1,298 @@
+//! The lines of the table of runs: which runs are listed, in which order and groups, and the texts of their cells.
+//!
+//! The lines are arranged anew when runs or choices change. The cells of a run are made when they are first drawn, and
+//! again only when the run has changed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use valleyscope_runs::{Better, RunFolder};
+
+use super::choices::TableChoices;
+use crate::app::training::filter_field::FilterField;
+use crate::app::training::summary::Summary;
+use crate::export::CsvWriter;
+use crate::run_table::{Column, Columns, Replicates, RunFacts, Value, csv_cell, grouped, ordered, sort_groups};
+
+/// A cell of the table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::app::training) struct Cell {
+    pub text: String,
+    /// The difference to the baseline, with its sign, and whether it is for the better, where that is known.
+    pub difference: Option<(String, Option<bool>)>,
+    /// True where the baseline has the same value.
+    pub is_of_baseline: bool,
+}
+
+/// What identifies a line while others come and go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::app::training) enum LineId {
+    Run(PathBuf),
+    Group(String),
+}
+
+enum Line {
+    Group {
+        id: String,
+        members: Vec<usize>,
+        is_open: bool,
+        cells: Vec<Cell>,
+    },
+    /// A run, which may be in an open group.
+    Run {
+        run: usize,
+        is_in_group: bool,
+    },
+}
+
+/// What the lines depend on.
+#[derive(Clone, PartialEq)]
+struct Key {
+    /// The numbers of the list of runs and of the filter.
+    generations: [u64; 2],
+    choices: TableChoices,
+    open: BTreeSet<String>,
+}
+
+/// The lines of the table.
+#[derive(Default)]
+pub(in crate::app::training) struct Lines {
+    key: Option<Key>,
+    runs: Vec<Arc<Summary>>,
+    columns: Arc<[Column]>,
+    lines: Vec<Line>,
+    baseline: Option<Arc<Summary>>,
+    /// The cells of runs, with the run as it was then.
+    cells: HashMap<PathBuf, (Arc<Summary>, Vec<Cell>)>,
+    /// The number of listed runs.
+    found: usize,
+}
+
+/// The runs of which lines are made.
+pub(in crate::app::training) struct ListedInput<'i> {
+    pub runs: &'i [Arc<Summary>],
+    pub columns: &'i Columns,
+    /// A number that changes with the runs.
+    pub generation: u64,
+    pub filter: &'i FilterField,
+    /// The open groups.
+    pub open: &'i BTreeSet<String>,
+}
+
+impl Lines {
+    /// Arranges the lines anew if the runs or the choices have changed.
+    pub(in crate::app::training) fn update(&mut self, input: &ListedInput<'_>, choices: &TableChoices) {
+        let generations = [input.generation, input.filter.generation()];
+        let choices = TableChoices { widths: Default::default(), filter: String::new(), ..choices.clone() };
+        let key = Key { generations, choices, open: input.open.clone() };
+        if self.key.as_ref() == Some(&key) {
+            return;
+        }
+        let baseline = key.choices.baseline.as_ref();
+        let baseline = baseline.and_then(|path| input.runs.iter().find(|run| run.run.path() == path).cloned());
+        let columns: Arc<[Column]> = key.choices.layout.shown(input.columns).into_iter().cloned().collect();
+        let is_same = |a: &Option<Arc<Summary>>, b: &Option<Arc<Summary>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        if columns != self.columns || !is_same(&baseline, &self.baseline) {
+            self.cells.clear();
+        }
+        (self.columns, self.baseline, self.runs) = (columns, baseline, input.runs.to_vec());
+        if self.cells.len() > self.runs.len() {
+            let known: BTreeSet<&Path> = self.runs.iter().map(|run| run.run.path()).collect();
+            self.cells.retain(|path, _| known.contains(path.as_path()));
+        }
+        self.arrange(input.filter, &key);
+        self.key = Some(key);
+    }
+
+    fn arrange(&mut self, filter: &FilterField, key: &Key) {
+        let facts: Vec<&RunFacts> = self.runs.iter().map(|run| &run.facts).collect();
+        let found: Vec<usize> = (0..facts.len()).filter(|index| filter.finds(&self.runs[*index])).collect();
+        self.found = found.len();
+        let TableChoices { sort, group_by, .. } = &key.choices;
+        let mut found = ordered(&facts, found, sort);
+        // The baseline stays in view.
+        let baseline = self.baseline.as_ref().map(|run| run.run.path());
+        let pinned = found.iter().position(|index| Some(self.runs[*index].run.path()) == baseline);
+        if group_by.is_empty() {
+            if let Some(place) = pinned {
+                found[..=place].rotate_right(1);
+            }
+            self.lines = found.into_iter().map(|run| Line::Run { run, is_in_group: false }).collect();
+            return;
+        }
+        let mut groups = grouped(&facts, found, group_by);
+        sort_groups(&facts, &mut groups, sort);
+        self.lines = groups.into_iter().flat_map(|members| self.group(members, group_by, &key.open)).collect();
+    }
+
+    /// Returns the line of a group, and those of its runs if it is open.
+    fn group(&self, members: Vec<usize>, group_by: &[String], open: &BTreeSet<String>) -> Vec<Line> {
+        let first = &self.runs[members[0]].facts;
+        let id = group_by.iter().map(|field| format!("{:?}", first.get(field))).collect::<Vec<_>>().join(" ");
+        let is_open = open.contains(&id);
+        let cells = self.columns.iter().map(|column| {
+            let aggregate = column.of_group(members.iter().map(|index| &self.runs[*index].facts));
+            let difference = self.difference(column, aggregate.value().as_deref());
+            Cell { text: aggregate.text(column.format).into_owned(), difference, is_of_baseline: false }
+        });
+        let cells = cells.collect();
+        let runs = members.iter().filter(|_| is_open).map(|run| Line::Run { run: *run, is_in_group: true });
+        let runs: Vec<Line> = runs.collect();
+        std::iter::once(Line::Group { id, members, is_open, cells }).chain(runs).collect()
+    }
+
+    /// Returns the difference of a column's value to that of the baseline.
+    fn difference(&self, column: &Column, value: Option<&Value>) -> Option<(String, Option<bool>)> {
+        let (value, from) = (value?, column.of(&self.baseline.as_ref()?.facts)?);
+        let text = column.format.difference(value, from)?;
+        let is_less = value.number()? < from.number()?;
+        let is_better = match column.better {
+            _ if value == from => None,
+            Better::Lower => Some(is_less),
+            Better::Higher => Some(!is_less),
+            Better::Neither => None,
+        };
+        Some((text, is_better))
+    }
+
+    fn cell(&self, run: &Summary, column: &Column) -> Cell {
+        let Some(value) = column.of(&run.facts) else { return Cell::default() };
+        let baseline = self.baseline.as_ref().filter(|baseline| baseline.run != run.run);
+        let text = column.format.text(value).into_owned();
+        let Some(baseline) = baseline else { return Cell { text, ..Cell::default() } };
+        let is_of_baseline = column.of(&baseline.facts) == Some(value);
+        let difference = self.difference(column, Some(value)).filter(|_| !is_of_baseline);
+        Cell { text, difference, is_of_baseline }
+    }
+
+    /// Returns the cells of a line.
+    pub(in crate::app::training) fn cells(&mut self, line: usize) -> &[Cell] {
+        let run = match self.lines.get(line) {
+            Some(Line::Run { run, .. }) => Arc::clone(&self.runs[*run]),
+            _ => return self.group_cells(line),
+        };
+        let path = run.run.path();
+        if self.cells.get(path).is_none_or(|(of, _)| !Arc::ptr_eq(of, &run)) {
+            let cells = self.columns.iter().map(|column| self.cell(&run, column)).collect();
+            self.cells.insert(path.to_owned(), (Arc::clone(&run), cells));
+        }
+        self.cells.get(path).map_or(&[], |(_, cells)| cells)
+    }
+
+    fn group_cells(&self, line: usize) -> &[Cell] {
+        match self.lines.get(line) {
+            Some(Line::Group { cells, .. }) => cells,
+            _ => &[],
+        }
+    }
+
+    pub(in crate::app::training) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns the runs that fit the filter, in the order of the lines.
+    pub(in crate::app::training) fn listed(&self) -> impl Iterator<Item = &Arc<Summary>> {
+        let runs = self.lines.iter().flat_map(|line| match line {
+            Line::Group { members, .. } => &members[..],
+            Line::Run { run, is_in_group: false } => std::slice::from_ref(run),
+            // Its group has it.
+            Line::Run { is_in_group: true, .. } => &[],
+        });
+        runs.map(|run| &self.runs[*run])
+    }
+
+    /// Returns the shown columns of runs as CSV, with all digits.
+    pub(in crate::app::training) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
+        let header: Vec<&str> = self.columns.iter().map(|column| column.field.as_str()).collect();
+        let written = CsvWriter::new(Vec::new(), &header).and_then(|mut table| {
+            for run in runs {
+                table.row(&self.columns.iter().map(|column| csv_cell(column.of(&run.facts))).collect::<Vec<_>>())?;
+            }
+            Ok(table.into_inner())
+        });
+        written.expect("a vector can be written")
+    }
+
+    /// Returns the number of runs that fit the filter, and of all runs.
+    pub(in crate::app::training) fn counts(&self) -> [usize; 2] {
+        [self.found, self.runs.len()]
+    }
+
+    pub(in crate::app::training) fn columns(&self) -> &Arc<[Column]> {
+        &self.columns
+    }
+
+    pub(in crate::app::training) fn baseline(&self) -> Option<&Summary> {
+        self.baseline.as_deref()
+    }
+
+    /// Returns the run of a line that is no group.
+    pub(in crate::app::training) fn run(&self, line: usize) -> Option<&Arc<Summary>> {
+        match self.lines.get(line)? {
+            Line::Run { run, .. } => Some(&self.runs[*run]),
+            Line::Group { .. } => None,
+        }
+    }
+
+    /// Returns the runs of a line: one, or those of a group.
+    pub(in crate::app::training) fn runs(&self, line: usize) -> Vec<&RunFolder> {
+        match self.lines.get(line) {
+            None => Vec::new(),
+            Some(Line::Run { run, .. }) => vec![&self.runs[*run].run],
+            Some(Line::Group { members, .. }) => members.iter().map(|run| &self.runs[*run].run).collect(),
+        }
+    }
+
+    /// Returns the id and the number of runs of a group, and whether it is open.
+    pub(in crate::app::training) fn group_of(&self, line: usize) -> Option<(&str, usize, bool)> {
+        match self.lines.get(line)? {
+            Line::Group { id, members, is_open, .. } => Some((id, members.len(), *is_open)),
+            Line::Run { .. } => None,
+        }
+    }
+
+    pub(in crate::app::training) fn is_in_group(&self, line: usize) -> bool {
+        matches!(self.lines.get(line), Some(Line::Run { is_in_group: true, .. }))
+    }
+
+    pub(in crate::app::training) fn id(&self, line: usize) -> Option<LineId> {
+        Some(match self.lines.get(line)? {
+            Line::Group { id, .. } => LineId::Group(id.clone()),
+            Line::Run { run, .. } => LineId::Run(self.runs[*run].run.path().to_owned()),
+        })
+    }
+
+    /// Returns the line with this id, if it is there.
+    pub(in crate::app::training) fn place_of(&self, id: &LineId) -> Option<usize> {
+        self.lines.iter().position(|line| match (line, id) {
+            (Line::Group { id, .. }, LineId::Group(other)) => id == other,
+            (Line::Run { run, .. }, LineId::Run(path)) => self.runs[*run].run.path() == path,
+            _ => false,
+        })
+    }
+
+    /// Names a group by the values that its runs share.
+    pub(in crate::app::training) fn group_name(&self, line: usize, group_by: &[String]) -> String {
+        let Some(Line::Group { members, .. }) = self.lines.get(line) else { return String::new() };
+        let first = &self.runs[members[0]];
+        if group_by.iter().any(|field| field == Replicates::FIELD) {
+            let settings: Vec<&str> = first.settings.split(", ").filter(|word| !word.starts_with("seed ")).collect();
+            return if first.settings.is_empty() { first.title.clone() } else { settings.join(", ") };
+        }
+        let word = |field: &String| {
+            let column = self.columns.iter().find(|column| column.field == *field);
+            let (title, format) = column.map_or((field.as_str(), Default::default()), |it| (&it.title, it.format));
+            let value = first.facts.get(field);
+            match value {
+                Some(Value::Text(text)) => text.clone(),
+                Some(value) => format!("{title} {}", format.text(value)),
+                None => format!("no {title}"),
+            }
+        };
+        group_by.iter().map(word).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,19 @@
+//! `valleyscope runs diff`: the settings in which runs differ.
+
+use std::ffi::OsString;
+
+use anyhow::anyhow;
+use valleyscope_experiments::difference::{SettingColumn, run_settings};
+
+use super::find::RunsLocation;
+use crate::cli::Failure;
+use crate::cli::differences::print_differences;
+
+pub(super) fn run(place: &RunsLocation, runs: &[OsString]) -> Result<(), Failure> {
+    let column = |name: &OsString| {
+        let run = place.find(name)?;
+        let settings = run_settings(&run).map_err(|error| Failure::Failed(anyhow!(error)))?;
+        Ok(SettingColumn { name: run.name(), settings })
+    };
+    print_differences(&runs.iter().map(column).collect::<Result<Vec<_>, Failure>>()?)
+}

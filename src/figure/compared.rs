@@ -1,0 +1,101 @@
+//! Figures of several diagrams side by side, and the letters that tell winners apart without colours.
+
+use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
+
+use super::color_bar::ColorBar;
+use super::map::{Map, MapColors, UNKNOWN, shared_colors};
+use super::regions::Letters;
+use super::rows::Row;
+use super::{Content, Figure, FigureMetadata, difference};
+use crate::result::SweepResult;
+
+/// The largest number of maps in a row.
+const MOST_IN_A_ROW: usize = 3;
+
+/// A diagram that is shown beside others.
+pub struct Compared<'a> {
+    pub result: &'a SweepResult,
+    /// The title above its map.
+    pub title: String,
+    pub metric: Metric,
+}
+
+impl Figure {
+    /// Returns a figure of the same map of several diagrams, with one legend and one colour scale. `map` is that of the
+    /// first diagram; the others show the optimizers of the same names, or in the same places.
+    pub fn compared(diagrams: &[Compared<'_>], map: Map) -> Figure {
+        let all: Vec<&Diagram> = diagrams.iter().map(|compared| &compared.result.diagram).collect();
+        let maps: Vec<Map> = all.iter().map(|diagram| map.carried_over(all[0].spec(), diagram)).collect();
+        let specs: Vec<&SweepSpec> = all.iter().map(|diagram| &**diagram.spec()).collect();
+        let metric = diagrams.first().map(|first| first.metric).unwrap_or_default();
+        let scale = map.shared_scale(&all, metric);
+        let per_row = if all.len() == 4 { 2 } else { MOST_IN_A_ROW };
+        let (mut rows, mut legend): (Vec<Row>, _) = (Vec::new(), Vec::new());
+        for (index, (compared, winners)) in diagrams.iter().zip(shared_colors(&specs)).enumerate() {
+            if index % per_row == 0 {
+                rows.push(Row::default());
+            }
+            let (diagram, map) = (all[index], maps[index]);
+            let title = match map.subject(diagram) {
+                Some(subject) => format!("{}: {subject}", compared.title),
+                None => compared.title.clone(),
+            };
+            let colors = MapColors { winners, scale: scale.clone(), unknown: UNKNOWN };
+            if let Some(row) = rows.last_mut() {
+                row.add_in(diagram, map, compared.metric, &colors, Some(title), &mut legend);
+            }
+        }
+        if let (Some(row), Some(scale), Some(first)) = (rows.first_mut(), scale, all.first()) {
+            row.bar = Some(ColorBar { scale, label: map.quantity(&first.spec().landscape, metric) });
+        }
+        // Notes stand behind the colours that they explain.
+        legend.sort_by_key(|swatch| swatch.color.is_none());
+        let results: Vec<&SweepResult> = diagrams.iter().map(|compared| compared.result).collect();
+        Figure { about: FigureMetadata::of(&results), content: Content::Maps(rows), legend }
+    }
+
+    /// Returns the figure with borders around the regions of winners, and a letter in each region that the legend
+    /// explains: for readers who see the colours differently, and for prints in grey. Other figures stay as they are.
+    pub fn with_letters(mut self) -> Figure {
+        let Content::Maps(rows) = &mut self.content else { return self };
+        let letters = Letters::of(rows.iter().flat_map(Row::names).cloned());
+        rows.iter_mut().for_each(|row| row.set_letters(&letters));
+        letters.explain(&mut self.legend);
+        self
+    }
+}
+
+/// Returns titles that tell diagrams apart: their own where these differ, else followed by what differs between the
+/// sweeps.
+pub fn distinguishing(diagrams: &[(&str, &SweepSpec)]) -> Vec<String> {
+    let titled = |(index, (title, spec)): (usize, &(&str, &SweepSpec))| {
+        let same = diagrams.iter().enumerate().filter(|(other, (of, _))| *other != index && of == title);
+        let others: Vec<&SweepSpec> = same.map(|(_, (_, spec))| *spec).collect();
+        let settings = settings_among(spec, &others);
+        if settings.is_empty() { (*title).to_owned() } else { format!("{title}: {}", settings.join(", ")) }
+    };
+    diagrams.iter().enumerate().map(titled).collect()
+}
+
+/// Returns what tells a sweep apart from others that are shown beside it: its optimizers where their names differ, and
+/// the settings that differ.
+pub fn settings_among(this: &SweepSpec, others: &[&SweepSpec]) -> Vec<String> {
+    let names = this.shown_names();
+    let mut settings: Vec<String> = Vec::new();
+    if others.iter().any(|other| other.shown_names() != names) {
+        settings.push(names.join(", "));
+    }
+    for other in others {
+        // Maps are drawn by the displayed metric, whatever the sweeps were computed for.
+        let mut other = SweepSpec { metric: this.metric, ..(*other).clone() };
+        if other.shown_names() != names {
+            other.optimizers = this.optimizers.clone();
+        }
+        for setting in difference(this, &other) {
+            if !settings.contains(&setting) {
+                settings.push(setting);
+            }
+        }
+    }
+    settings
+}

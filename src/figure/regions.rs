@@ -1,0 +1,233 @@
+//! The regions of winners on a map: their borders, and places for letters in them.
+
+use std::collections::VecDeque;
+
+use super::map::Swatch;
+
+/// The smallest part of a map's cells that has borders and a letter of its own.
+const SMALLEST_PART: f64 = 0.01;
+/// The smallest number of such cells.
+const SMALLEST: usize = 4;
+
+/// The large regions of a map, in cells from the lower left corner.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Regions {
+    /// Straight lines between regions, each from one point to another, as column and row.
+    pub borders: Vec<[[f64; 2]; 2]>,
+    pub letters: Vec<RegionLetter>,
+}
+
+/// The place of a letter in a region.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RegionLetter {
+    pub winner: usize,
+    /// Column and row.
+    pub at: [f64; 2],
+    /// Half the side of the largest square around it within the region, in cells.
+    pub reach: f64,
+}
+
+/// The letters of optimizers, each with the name that it stands for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Letters(Vec<(String, String)>);
+
+impl Letters {
+    /// Gives each of the distinct names one of its own letters or digits that no earlier name has, or else a number.
+    pub fn of(names: impl IntoIterator<Item = String>) -> Letters {
+        let mut letters: Vec<(String, String)> = Vec::new();
+        for name in names {
+            if letters.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let own = name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_uppercase().to_string());
+            let mut own = own.chain((1_u32..).map(|number| number.to_string()));
+            let letter = own.find(|letter| letters.iter().all(|(_, taken)| taken != letter));
+            letters.push((name, letter.expect("there are endless numbers")));
+        }
+        Letters(letters)
+    }
+
+    /// Returns the letters of these names.
+    pub fn of_names(&self, names: &[String]) -> Vec<String> {
+        let letter = |name: &String| self.get(name).unwrap_or_default().to_owned();
+        names.iter().map(letter).collect()
+    }
+
+    /// Puts the letter of a name before it in a legend.
+    pub fn explain(&self, legend: &mut [Swatch]) {
+        for swatch in legend {
+            if let Some(letter) = self.get(&swatch.text) {
+                swatch.text = format!("{letter} = {}", swatch.text);
+            }
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, letter)| letter.as_str())
+    }
+}
+
+/// Returns the colour of a letter: black, or white on a dark colour.
+pub fn ink([red, green, blue]: [u8; 3]) -> [u8; 3] {
+    let brightness = 0.3 * f64::from(red) + 0.59 * f64::from(green) + 0.11 * f64::from(blue);
+    if brightness > 110.0 { [0; 3] } else { [255; 3] }
+}
+
+impl Regions {
+    /// Finds the regions of equal winners, given row by row from below. Small ones, as in a checkered part, are left out.
+    pub fn of(winners: &[Option<usize>], width: usize) -> Regions {
+        let height = winners.len() / width.max(1);
+        let smallest = ((SMALLEST_PART * winners.len() as f64).ceil() as usize).max(SMALLEST);
+        let labels = Labels::of(winners, width, smallest);
+        let mut borders = labels.borders(true, height);
+        borders.extend(labels.borders(false, height));
+        let letters = (0..labels.regions.len()).filter_map(|region| labels.letter(region)).collect();
+        Regions { borders, letters }
+    }
+}
+
+/// The large region of each cell.
+struct Labels {
+    width: usize,
+    of_cell: Vec<Option<usize>>,
+    /// The winner and the cells of each large region.
+    regions: Vec<(usize, Vec<usize>)>,
+}
+
+impl Labels {
+    fn of(winners: &[Option<usize>], width: usize, smallest: usize) -> Labels {
+        let mut labels = Labels { width, of_cell: vec![None; winners.len()], regions: Vec::new() };
+        let mut is_seen = vec![false; winners.len()];
+        for start in 0..winners.len() {
+            let Some(winner) = winners[start].filter(|_| !is_seen[start]) else { continue };
+            is_seen[start] = true;
+            let mut cells = vec![start];
+            let mut next = 0;
+            while next < cells.len() {
+                for beside in neighbors(cells[next], width, winners.len()) {
+                    if winners[beside] == Some(winner) && !is_seen[beside] {
+                        is_seen[beside] = true;
+                        cells.push(beside);
+                    }
+                }
+                next += 1;
+            }
+            if cells.len() >= smallest {
+                cells.iter().for_each(|cell| labels.of_cell[*cell] = Some(labels.regions.len()));
+                labels.regions.push((winner, cells));
+            }
+        }
+        labels
+    }
+
+    /// Returns the borders between regions side by side, if `upright`, or else above each other, in lines as long as
+    /// possible.
+    fn borders(&self, upright: bool, height: usize) -> Vec<[[f64; 2]; 2]> {
+        let (lines, length) = if upright { (self.width, height) } else { (height, self.width) };
+        let region = |line: usize, along: usize| {
+            let (column, row) = if upright { (line, along) } else { (along, line) };
+            self.of_cell[row * self.width + column]
+        };
+        let mut borders = Vec::new();
+        for line in 1..lines {
+            let is_border = |along: usize| match (region(line - 1, along), region(line, along)) {
+                (Some(one), Some(other)) => one != other,
+                _ => false,
+            };
+            let mut from = 0;
+            for along in 0..=length {
+                if along == length || !is_border(along) {
+                    if from < along {
+                        let ends = [from, along].map(|end| end as f64);
+                        let place = line as f64;
+                        borders.push(ends.map(|end| if upright { [place, end] } else { [end, place] }));
+                    }
+                    from = along + 1;
+                }
+            }
+        }
+        borders
+    }
+
+    /// Returns the place in a region that is farthest from its edge; of several, the one nearest to its middle.
+    fn letter(&self, region: usize) -> Option<RegionLetter> {
+        let (winner, cells) = &self.regions[region];
+        let distances = self.distances(region);
+        let place = |cell: usize| [(cell % self.width) as f64 + 0.5, (cell / self.width) as f64 + 0.5];
+        let count = cells.len() as f64;
+        let middle = [0, 1].map(|axis| cells.iter().map(|cell| place(*cell)[axis]).sum::<f64>() / count);
+        let away = |cell: usize| (place(cell)[0] - middle[0]).hypot(place(cell)[1] - middle[1]);
+        let deepest = cells
+            .iter()
+            .copied()
+            .min_by(|one, other| distances[*other].cmp(&distances[*one]).then(away(*one).total_cmp(&away(*other))))?;
+        Some(RegionLetter { winner: *winner, at: place(deepest), reach: distances[deepest] as f64 - 0.5 })
+    }
+
+    /// Returns the distance of each cell of a region from the nearest cell outside, in steps in all eight directions;
+    /// beyond the edges of the map all is outside.
+    fn distances(&self, region: usize) -> Vec<usize> {
+        let (width, height) = (self.width, self.of_cell.len() / self.width);
+        let mut distances = vec![0; self.of_cell.len()];
+        let mut queue = VecDeque::new();
+        let is_in = |cell: usize| self.of_cell[cell] == Some(region);
+        let around = |cell: usize| {
+            let (column, row) = (cell % width, cell / width);
+            let rows = row.saturating_sub(1)..=(row + 1).min(height - 1);
+            rows.flat_map(move |row| {
+                (column.saturating_sub(1)..=(column + 1).min(width - 1)).map(move |column| row * width + column)
+            })
+        };
+        for &cell in &self.regions[region].1 {
+            let (column, row) = (cell % width, cell / width);
+            let is_at_edge = column == 0 || row == 0 || column + 1 == width || row + 1 == height;
+            if is_at_edge || around(cell).any(|other| !is_in(other)) {
+                distances[cell] = 1;
+                queue.push_back(cell);
+            }
+        }
+        while let Some(cell) = queue.pop_front() {
+            for other in around(cell) {
+                if is_in(other) && distances[other] == 0 {
+                    distances[other] = distances[cell] + 1;
+                    queue.push_back(other);
+                }
+            }
+        }
+        distances
+    }
+}
+
+/// Lists the cells at the left and the right, below and above.
+fn neighbors(cell: usize, width: usize, count: usize) -> impl Iterator<Item = usize> {
+    let column = cell % width;
+    let left = (column > 0).then(|| cell - 1);
+    let right = (column + 1 < width).then(|| cell + 1);
+    let (below, above) = (cell.checked_sub(width), Some(cell + width).filter(|above| *above < count));
+    [left, right, below, above].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Letters, Regions};
+
+    #[test]
+    fn letters_of_names_are_distinct() {
+        let names = ["Adam", "AdaBelief", "Adam", "Signum", "A"].map(str::to_owned);
+        let letters = Letters::of(names.clone());
+        assert_eq!(letters.of_names(&names), ["A", "D", "A", "S", "1"]);
+    }
+
+    #[test]
+    fn regions_have_borders_and_letters_and_specks_have_none() {
+        // Two halves of 6 by 8 cells, with a speck in the left one.
+        let width = 12;
+        let mut winners: Vec<Option<usize>> = (0..96).map(|cell| Some(usize::from(cell % width >= 6))).collect();
+        winners[3 * width + 1] = Some(1);
+        let Regions { borders, letters } = Regions::of(&winners, width);
+        assert_eq!(borders, [[[6.0, 0.0], [6.0, 8.0]]]);
+        let placed: Vec<(usize, bool)> = letters.iter().map(|letter| (letter.winner, letter.at[0] < 6.0)).collect();
+        assert_eq!(placed, [(0, true), (1, false)]);
+        assert!(letters.iter().all(|letter| letter.reach >= 1.5), "{letters:?}");
+    }
+}

@@ -1,0 +1,239 @@
+//! The columns that listed runs have.
+
+use std::collections::HashMap;
+
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
+
+use super::aggregate::Aggregate;
+use super::facts::{
+    BEGAN, FORK, LEFT, NAME, NOTE, OPTIMIZER, RATE, RUN, RunFacts, STATE, STEP, TAGS, TIME, WORKLOAD, best_of,
+    is_result, last_of, smoothed_of,
+};
+use super::value::{Format, Value};
+
+/// A column of a table of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The field's name in filters.
+    pub field: String,
+    pub title: String,
+    pub help: String,
+    pub format: Format,
+    pub better: Better,
+    /// A setting of the runs, by which they can be grouped.
+    pub is_setting: bool,
+    /// Shown unless the user hides it.
+    pub is_usual: bool,
+}
+
+impl Column {
+    fn new(field: impl Into<String>, title: impl Into<String>, help: &str, format: Format) -> Column {
+        let (field, title, help) = (field.into(), title.into(), help.to_owned());
+        Column { field, title, help, format, better: Better::Neither, is_setting: false, is_usual: true }
+    }
+
+    fn hidden(self) -> Column {
+        Column { is_usual: false, ..self }
+    }
+
+    fn shown_if(self, is_usual: bool) -> Column {
+        Column { is_usual, ..self }
+    }
+
+    /// Returns the value of a run.
+    pub fn of<'f>(&self, facts: &'f RunFacts) -> Option<&'f Value> {
+        facts.get(&self.field)
+    }
+
+    /// Returns the value of a group of runs: their mean where it is measured.
+    pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>) -> Aggregate {
+        let values = runs.map(|run| self.of(run));
+        if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::of(values) }
+    }
+}
+
+/// Why a text is no field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FieldError(String);
+
+/// The columns of listed runs, in their usual order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns(Vec<Column>);
+
+/// Other names of fields.
+const ALIASES: [(&str, &str); 8] = [
+    ("lr", "learning_rate"),
+    ("η", "learning_rate"),
+    ("batch", "batch_size"),
+    ("status", STATE),
+    ("title", NAME),
+    ("tag", TAGS),
+    ("notes", NOTE),
+    ("started", BEGAN),
+];
+
+impl Columns {
+    /// Returns the columns of these runs, which are known by their `name`s or their folders.
+    pub fn of(runs: &[&RunFacts], is_by_name: bool) -> Columns {
+        let has = |field: &str| runs.iter().any(|run| run.get(field).is_some());
+        let first = runs.first().and_then(|run| run.get(WORKLOAD));
+        let is_mixed = runs.iter().any(|run| run.get(WORKLOAD) != first);
+        let name = Column::new(NAME, "Name", "The run's name or title", Format::Text);
+        let run = Column::new(RUN, "Folder", "The name of the run's folder", Format::Text);
+        let mut columns = if is_by_name { vec![name, run.hidden()] } else { vec![run, name.hidden()] };
+        columns.extend([
+            Column::new(WORKLOAD, "Workload", "What is trained", Format::Text).shown_if(is_mixed),
+            Column::new(
+                STATE,
+                "State",
+                "starting, running, stopped, finished, failed, crashed or silent",
+                Format::Text,
+            ),
+            Column::new(OPTIMIZER, "Optimizer", "The update rule", Format::Text),
+        ]);
+        columns.extend(of_metrics(runs));
+        columns.extend(of_settings(runs));
+        columns.extend([
+            Column::new(STEP, "Step", "Steps so far", Format::Whole),
+            Column::new(RATE, "Rate", "Steps a second of training since the last start", Format::Rate),
+            Column::new(TIME, "Time", "Time of training, without pauses", Format::Duration),
+            Column::new(LEFT, "Left", "Estimated time until the last step", Format::Duration).hidden(),
+            Column::new(BEGAN, "Began", "When the training began, in UTC", Format::Moment).hidden(),
+            Column::new(FORK, "Fork of", "The run and the step that a fork goes on from", Format::Text).hidden(),
+            Column::new(TAGS, "Tags", "Your tags", Format::Text).shown_if(has(TAGS)),
+            Column::new(NOTE, "Note", "Your note", Format::Text).shown_if(has(NOTE)),
+        ]);
+        Columns(columns)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Column> + Clone {
+        self.0.iter()
+    }
+
+    pub fn get(&self, field: &str) -> Option<&Column> {
+        self.0.iter().find(|column| column.field == field)
+    }
+
+    /// Returns the column that a user names: by its field, by the end of a setting's path, or by another usual name.
+    pub fn find(&self, typed: &str) -> Result<&Column, FieldError> {
+        let typed = typed.trim().trim_matches('"');
+        let lower = typed.to_lowercase();
+        let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
+        let alias = || ALIASES.iter().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
+        // Runs without settings may have measured their learning rate.
+        let measured = || named(&format!("last_{lower}"));
+        if let Some(column) = named(&lower).or_else(alias).or_else(measured) {
+            return Ok(column);
+        }
+        let end = format!(".{lower}");
+        let ending: Vec<&Column> = self.0.iter().filter(|it| it.field.to_lowercase().ends_with(&end)).collect();
+        match ending[..] {
+            [only] => Ok(only),
+            [] => Err(self.unknown(typed)),
+            _ => {
+                let all = ending.iter().map(|column| format!("`{}`", column.field)).collect::<Vec<_>>().join(" or ");
+                Err(FieldError(format!("`{typed}` may be {all}; say which")))
+            }
+        }
+    }
+
+    fn unknown(&self, typed: &str) -> FieldError {
+        let mut alike: Vec<(f64, &str)> = self
+            .0
+            .iter()
+            .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
+            .flatten()
+            .chain(ALIASES.map(|(alias, _)| alias))
+            .map(|field| (strsim::jaro_winkler(field, typed), field))
+            .filter(|(likeness, _)| *likeness > 0.75)
+            .collect();
+        alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let hint = match alike.first() {
+            Some((_, field)) => format!("; did you mean `{field}`?"),
+            None => {
+                let usual = self.iter().filter(|column| column.is_usual).map(|column| column.field.as_str());
+                format!("; fields are {} and others", usual.collect::<Vec<_>>().join(", "))
+            }
+        };
+        FieldError(format!("there is no field `{typed}`{hint}"))
+    }
+
+    /// Lists the fields for filters.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| column.field.as_str())
+    }
+}
+
+fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
+    let mut infos: Vec<&MetricInfo> = Vec::new();
+    for info in runs.iter().flat_map(|run| run.metrics()) {
+        if !infos.iter().any(|known| known.name == info.name) {
+            infos.push(info);
+        }
+    }
+    infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
+    let is_held_out = |info: &MetricInfo| {
+        let is_evaluated = info.source == MetricSource::Evaluation && info.name != MetricId::TRAIN_LOSS.name();
+        is_evaluated && info.better == Better::Lower
+    };
+    let has_held_out = infos.iter().any(|info| is_held_out(info));
+    let mut columns = Vec::new();
+    for info in infos {
+        let format = match info.unit {
+            Unit::Plain => Format::Measured,
+            Unit::Exact => Format::Exact,
+            Unit::Rate => Format::Rate,
+            Unit::Fraction => Format::Fraction,
+        };
+        let column = |field: String, title: String, help: &str| Column {
+            better: info.better,
+            ..Column::new(field, title, help, format)
+        };
+        let is_result = is_result(info);
+        columns.push(column(last_of(info), info.title.clone(), "The last value").shown_if(is_result));
+        if is_result {
+            let of = lower_first(&info.title);
+            // A run is judged by its best loss on data that it does not learn from.
+            let is_usual = if has_held_out { is_held_out(info) } else { info.name == MetricId::LOSS.name() };
+            let best = column(best_of(info), format!("Best {of}"), "The best value so far");
+            columns.push(best.shown_if(is_usual));
+            let help = "An exponential average over about the last 50 points";
+            columns.push(column(smoothed_of(info), format!("Smoothed {of}"), help).hidden());
+        }
+    }
+    columns
+}
+
+fn lower_first(title: &str) -> String {
+    let mut chars = title.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+fn of_settings(runs: &[&RunFacts]) -> Vec<Column> {
+    struct Seen<'f> {
+        value: &'f Value,
+        varies: bool,
+        is_number: bool,
+        place: usize,
+    }
+    let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
+    for (path, value) in runs.iter().flat_map(|run| run.settings()) {
+        let place = seen.len();
+        let known = seen.entry(path).or_insert(Seen { value, varies: false, is_number: true, place });
+        known.varies |= known.value != value;
+        known.is_number &= value.number().is_some();
+    }
+    let mut all: Vec<(&str, Seen<'_>)> = seen.into_iter().collect();
+    all.sort_by_key(|(_, seen)| seen.place);
+    let end = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let mut ends: HashMap<String, usize> = HashMap::new();
+    all.iter().for_each(|(path, _)| *ends.entry(end(path)).or_default() += 1);
+    let column = |(path, seen): &(&str, Seen<'_>)| {
+        let title = Some(end(path)).filter(|end| ends[end] == 1).unwrap_or_else(|| (*path).to_owned());
+        let format = if seen.is_number { Format::Exact } else { Format::Text };
+        let column = Column::new(*path, title.replace('_', " "), "A setting", format);
+        Column { is_setting: true, is_usual: seen.varies, ..column }
+    };
+    all.iter().map(column).collect()
+}

@@ -1,0 +1,248 @@
+//! The values of one run for a table.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::{
+    Better, Forked, LossTally, MetricCurve, MetricId, MetricInfo, Notes, RunFolder, RunHistory, Started, Status, Unit,
+};
+
+use super::value::Value;
+
+/// The settings of a run, which never change: its config is read once.
+#[derive(Clone, Debug, Default)]
+pub struct RunSettings {
+    /// The settings with their paths as for `--set`, in the order of the config.
+    settings: Arc<[(String, Value)]>,
+    optimizer: Option<String>,
+    family: Option<&'static str>,
+    replicates: Option<String>,
+}
+
+impl RunSettings {
+    pub fn of(preset: &Preset) -> RunSettings {
+        // The names of an optimizer and of a run have columns of their own.
+        let is_shown = |(path, _): &(String, String)| path != OPTIMIZER && path != NAME;
+        let settings = preset.settings().into_iter().filter(is_shown);
+        RunSettings {
+            settings: settings.map(|(path, value)| (path, Value::parse(&value))).collect(),
+            optimizer: preset.training().map(|training| training.rule.name().to_owned()),
+            family: preset.workload().map(|workload| workload.info().family),
+            replicates: preset.replicate_key(),
+        }
+    }
+
+    /// Returns the key that replicates share: their settings with all changes, their data, which may be in several places,
+    /// and the step at which they were forked.
+    pub fn replicates(&self, history: &RunHistory) -> Option<String> {
+        let data = history.started().map_or("", |started| &started.fingerprint);
+        let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
+        let changes = changes(history);
+        self.replicates.as_ref().map(|key| format!("{key}{data}{}{changes}", fork.unwrap_or_default()))
+    }
+}
+
+/// Describes the settings that were changed while the run was trained; empty without changes.
+pub fn changes(history: &RunHistory) -> String {
+    let changes = history.changes().iter().map(|(step, change)| format!("{} at {step}", change.words()));
+    changes.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) const RUN: &str = "run";
+pub(super) const NAME: &str = "name";
+pub(super) const WORKLOAD: &str = "workload";
+pub(super) const STATE: &str = "state";
+pub(super) const OPTIMIZER: &str = "optimizer";
+pub(super) const STEP: &str = "step";
+pub(super) const RATE: &str = "rate";
+pub(super) const TIME: &str = "time";
+pub(super) const LEFT: &str = "left";
+pub(super) const BEGAN: &str = "began";
+pub(super) const FORK: &str = "fork";
+pub(super) const TAGS: &str = "tags";
+pub(super) const NOTE: &str = "note";
+/// The key of what replicates share; it is no column.
+pub(super) const REPLICATES: &str = "replicates";
+
+/// The fields that are neither settings nor metrics.
+pub(super) const FIXED: [&str; 14] =
+    [RUN, NAME, WORKLOAD, STATE, OPTIMIZER, STEP, RATE, TIME, LEFT, BEGAN, FORK, TAGS, NOTE, REPLICATES];
+
+/// Returns the field of a metric's last value: its name, unless another field has it.
+pub(super) fn last_of(info: &MetricInfo) -> String {
+    let is_taken = FIXED.contains(&info.name.as_str()) || info.name == MetricId::LEARNING_RATE.name();
+    if is_taken { format!("last_{}", info.name) } else { info.name.clone() }
+}
+
+pub(super) fn best_of(info: &MetricInfo) -> String {
+    format!("best_{}", info.name)
+}
+
+pub(super) fn smoothed_of(info: &MetricInfo) -> String {
+    format!("smooth_{}", info.name)
+}
+
+/// Returns whether a metric is a result: one of its directions is better, and it is no rate.
+pub(super) fn is_result(info: &MetricInfo) -> bool {
+    info.better != Better::Neither && info.unit != Unit::Rate
+}
+
+/// What the facts of a run are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSource<'s> {
+    pub run: &'s RunFolder,
+    pub settings: &'s RunSettings,
+    pub history: &'s RunHistory,
+    pub status: &'s Status,
+    pub notes: &'s Notes,
+}
+
+/// The values of a run in a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFacts {
+    settings: Arc<[(String, Value)]>,
+    /// The other values, by their fields.
+    values: BTreeMap<String, Value>,
+    metrics: Vec<MetricInfo>,
+    tags: Vec<String>,
+}
+
+impl RunFacts {
+    pub fn of(source: RunSource<'_>) -> RunFacts {
+        let RunSource { run, settings, history, status, notes } = source;
+        let mut facts = RunFacts {
+            settings: Arc::clone(&settings.settings),
+            metrics: history.metrics(),
+            tags: notes.tags.clone(),
+            values: BTreeMap::new(),
+        };
+        let started = history.started();
+        if settings.settings.is_empty() {
+            facts.settings = started.map(described).unwrap_or_default();
+        }
+        let title = [Some(&notes.title), started.map(|started| &started.title)];
+        let title = title.into_iter().flatten().find(|title| !title.is_empty());
+        facts.text(RUN, Some(run.name()));
+        facts.text(NAME, Some(title.map_or_else(|| run.name(), |title| title.lines().next().unwrap_or("").to_owned())));
+        facts.text(WORKLOAD, settings.family.map(str::to_owned).or_else(|| Some(started?.kind.clone())));
+        facts.text(STATE, Some(state(status).to_owned()));
+        let optimizer = settings.optimizer.clone().or_else(|| Some(started?.optimizer.clone()));
+        facts.text(OPTIMIZER, optimizer);
+        facts.number(STEP, started.map(|_| history.step() as f64));
+        facts.number(RATE, history.steps_per_s());
+        facts.number(TIME, Some(history.wall_s()).filter(|seconds| *seconds > 0.0));
+        facts.number(LEFT, history.seconds_left().filter(|_| status.is_open()));
+        facts.number(BEGAN, history.began().or_else(|| run.made()).map(|time| time.as_duration().as_secs_f64()));
+        facts.text(FORK, history.forked().map(|forked| format!("{}@{}", forked.from_run, forked.from_step)));
+        facts.text(TAGS, Some(notes.tags.join(", ")));
+        facts.text(NOTE, Some(notes.note.split_whitespace().collect::<Vec<_>>().join(" ")));
+        facts.text(REPLICATES, settings.replicates(history).map(|key| short_hash(&key)));
+        for info in facts.metrics.clone() {
+            facts.measured(&info, history);
+        }
+        facts
+    }
+
+    /// Returns the facts of a run whose events cannot be read.
+    pub fn unreadable(run: &RunFolder) -> RunFacts {
+        let mut facts = RunFacts::default();
+        facts.text(RUN, Some(run.name()));
+        facts.text(NAME, Some(run.name()));
+        facts.text(STATE, Some("unreadable".to_owned()));
+        facts
+    }
+
+    fn text(&mut self, field: &str, text: Option<String>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.values.insert(field.to_owned(), Value::Text(text));
+        }
+    }
+
+    fn number(&mut self, field: &str, number: Option<f64>) {
+        if let Some(number) = number {
+            self.values.insert(field.to_owned(), Value::Number(number));
+        }
+    }
+
+    /// Adds the last, the best and the smoothed value of a metric.
+    fn measured(&mut self, info: &MetricInfo, history: &RunHistory) {
+        let Some(metric) = info.metric() else { return };
+        let curve = history.curve(metric);
+        self.number(&last_of(info), curve.value.last().copied());
+        if !is_result(info) {
+            return;
+        }
+        let (best, smoothed) = match metric {
+            MetricId::LOSS => (history.losses().best(), history.losses().smoothed()),
+            _ => (best(&curve, info.better), smoothed(&curve)),
+        };
+        self.number(&best_of(info), best);
+        self.number(&smoothed_of(info), smoothed);
+    }
+
+    /// Returns the value of a field.
+    pub fn get(&self, field: &str) -> Option<&Value> {
+        let of_settings = || self.settings.iter().find(|(path, _)| path == field).map(|(_, value)| value);
+        self.values.get(field).or_else(of_settings)
+    }
+
+    /// Replaces the name by one that distinguishes the run from others.
+    pub fn set_name(&mut self, name: String) {
+        self.text(NAME, Some(name));
+    }
+
+    pub fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    pub(super) fn settings(&self) -> &[(String, Value)] {
+        &self.settings
+    }
+
+    pub(super) fn metrics(&self) -> &[MetricInfo] {
+        &self.metrics
+    }
+}
+
+/// Returns a state in one word.
+fn state(status: &Status) -> &'static str {
+    match status {
+        Status::Starting => "starting",
+        Status::Running(_) => "running",
+        Status::Stopped => "stopped",
+        Status::Finished => "finished",
+        Status::Failed(_) => "failed",
+        Status::Crashed { .. } => "crashed",
+        Status::Silent { .. } => "silent",
+    }
+}
+
+/// Returns the settings of a run without a readable config, as its first event describes them.
+fn described(started: &Started) -> Arc<[(String, Value)]> {
+    let whole = |number: Option<u64>| number.map(|number| number as f64);
+    let known = [
+        ("learning_rate", started.learning_rate),
+        ("batch_size", whole(started.batch_size)),
+        ("seed", whole(started.seed)),
+    ];
+    known.into_iter().filter_map(|(path, number)| Some((path.to_owned(), Value::Number(number?)))).collect()
+}
+
+fn short_hash(key: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+fn best(curve: &MetricCurve<'_>, better: Better) -> Option<f64> {
+    let known = curve.value.iter().copied().filter(|value| !value.is_nan());
+    if better == Better::Higher { known.reduce(f64::max) } else { known.reduce(f64::min) }
+}
+
+fn smoothed(curve: &MetricCurve<'_>) -> Option<f64> {
+    let mut tally = LossTally::default();
+    curve.value.iter().for_each(|value| tally.push(*value));
+    tally.smoothed()
+}

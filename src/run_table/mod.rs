@@ -1,0 +1,22 @@
+//! Runs as a table: their columns, filters, order and groups, for the window and the command line.
+//!
+//! [`RunFacts`] are the values of one run, read with its events. [`Columns`] are those of all listed runs. A [`Filter`]
+//! is typed text; [`ordered`] and [`grouped`] arrange the runs that it admits.
+
+mod aggregate;
+mod arrange;
+mod column;
+mod facts;
+mod filter;
+mod layout;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use aggregate::Aggregate;
+pub use arrange::{Replicates, SortKey, grouped, ordered, sort_groups};
+pub use column::{Column, Columns, FieldError};
+pub use facts::{RunFacts, RunSettings, RunSource, changes};
+pub use filter::{Filter, FilterError};
+pub use layout::TableLayout;
+pub use value::{Format, Value, csv_cell};

@@ -1,0 +1,167 @@
+//! Filters, columns, order and groups of made runs.
+
+use std::path::Path;
+
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, Started, Timestamp};
+
+use super::*;
+
+/// Writes a run of the built-in preset with these settings, whose last loss is `loss`.
+fn written(folder: &Path, settings: &[(&str, &str)], loss: f64, notes: Notes) -> RunFacts {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let set = |preset: Preset, (key, value): &(&str, &str)| preset.with(key, value).expect("it can be set");
+    let preset = settings.iter().fold(mnist.preset.clone(), set);
+    let run = RunFolder::create(folder, "mnist", &preset.to_ron()).expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    let started = Started { title: "One run".to_owned(), steps: 40, ..Started::default() };
+    session.record(0, Event::Started(started)).expect("it can be written");
+    for (step, loss) in [(10, 2.0), (20, loss)] {
+        session.record(step, Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))).expect("it can be written");
+    }
+    let eval = MetricValues::from([(MetricId::TEST_LOSS, 2.0 * loss), (MetricId::TEST_ACCURACY, 0.5)]);
+    session.record(20, Event::Eval(eval)).expect("it can be written");
+    session.record(20, Event::Finished).expect("it can be written");
+    drop(session);
+    notes.write(&run).expect("it can be written");
+    let mut reader = RunReader::brief(run.clone());
+    let status = reader.status(Timestamp::now()).expect("it can be read");
+    let settings = RunSettings::of(&preset);
+    RunFacts::of(RunSource {
+        run: &run,
+        settings: &settings,
+        history: reader.history(),
+        status: &status,
+        notes: &notes,
+    })
+}
+
+/// Makes four runs: two of FOCUS that differ in the seed, and two of Adam, of which one has diverged.
+fn four() -> Vec<RunFacts> {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let noted = Notes { note: "the baseline".to_owned(), tags: vec!["good".to_owned()], ..Notes::default() };
+    [
+        (&[("seed", "1")][..], 0.5, noted),
+        (&[("seed", "2")], 0.7, Notes::default()),
+        (&[("optimizer", "Adam"), ("learning_rate", "0.01")], 0.25, Notes::default()),
+        (&[("optimizer", "Adam"), ("learning_rate", "1.0")], f64::NAN, Notes::default()),
+    ]
+    .into_iter()
+    .map(|(settings, loss, notes)| written(folder.path(), settings, loss, notes))
+    .collect()
+}
+
+fn found(runs: &[RunFacts], filter: &str) -> Vec<usize> {
+    let all: Vec<&RunFacts> = runs.iter().collect();
+    let columns = Columns::of(&all, true);
+    let filter = Filter::parse(filter, &columns).unwrap_or_else(|error| panic!("{}", error.marked(filter)));
+    (0..runs.len()).filter(|index| filter.admits(&runs[*index], &[])).collect()
+}
+
+#[test]
+fn a_filter_compares_settings_losses_states_and_notes() {
+    let runs = four();
+    for (filter, expected) in [
+        ("", &[0, 1, 2, 3][..]),
+        ("optimizer = focus", &[0, 1]),
+        ("optimizer = FOCUS, seed > 1", &[1]),
+        ("lr < 1e-1, optimizer=Adam", &[2]),
+        ("learning_rate = 1e-2", &[2]),
+        ("gamma = 0.2", &[0, 1]),
+        ("optimizer.gamma != 0.2", &[2, 3]),
+        ("best_test_loss <= 1", &[0, 2]),
+        ("loss >= 0.5", &[0, 1]),
+        ("test_accuracy = 50 %", &[0, 1, 2, 3]),
+        ("test_accuracy > 50 %", &[]),
+        ("state = finished, note ~ BASE", &[0]),
+        ("tags = good", &[0]),
+        ("tags !~ good", &[1, 2, 3]),
+        ("baseline", &[0]),
+        ("\"the baseline\", focus", &[0]),
+        ("began > 2020-01-01, time < 2 h", &[]),
+        ("began > 2020-01-01", &[0, 1, 2, 3]),
+    ] {
+        assert_eq!(found(&runs, filter), expected, "{filter}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_filter_is_named_and_marked() {
+    let runs = four();
+    let all: Vec<&RunFacts> = runs.iter().collect();
+    let columns = Columns::of(&all, true);
+    for (filter, message, mark) in [
+        ("optimiser = FOCUS", "there is no field `optimiser`; did you mean `optimizer`?", "^^^^^^^^^"),
+        ("seed = 1, lr < big", "expected a number such as 0.01 or 1e-3, found `big`", "               ^^^"),
+        ("lr <", "expected a value after `lr <`", "    ^"),
+        ("seed = 1, = 3", "expected a field before `=`", "          ^"),
+        ("name < 3", "`<` compares numbers, and `name` has texts; use = or ~", "       ^"),
+        ("note ~ \"a", "expected a closing quote `\"`", "       ^^"),
+        ("began < soon", "expected a date such as 2026-03-01 or 2026-03-01T12:00, found `soon`", "        ^^^^"),
+    ] {
+        let error = Filter::parse(filter, &columns).expect_err(filter);
+        assert_eq!(error.message, message);
+        assert_eq!(error.marked(filter), format!("{filter}\n{mark}"));
+    }
+}
+
+#[test]
+fn settings_that_differ_and_losses_on_held_out_data_are_the_usual_columns() {
+    let runs = four();
+    let all: Vec<&RunFacts> = runs.iter().collect();
+    let columns = Columns::of(&all, true);
+    let shown = |layout: &TableLayout| {
+        layout.shown(&columns).iter().map(|column| column.field.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let mut layout = TableLayout::default();
+    assert_eq!(
+        shown(&layout),
+        "name state optimizer loss test_loss best_test_loss test_accuracy optimizer.beta2 learning_rate seed step rate time tags note"
+    );
+    layout.toggle("note");
+    layout.toggle("batch_size");
+    layout.move_to(&columns, "seed", "state");
+    assert_eq!(
+        shown(&layout),
+        "name seed state optimizer loss test_loss best_test_loss test_accuracy optimizer.beta2 learning_rate batch_size step rate time tags"
+    );
+    // Without the first two runs, the seed does not differ any more, and other columns stay in place.
+    let less = Columns::of(&all[2..], true);
+    assert!(!layout.shown(&less).iter().any(|column| column.field == "seed"));
+    layout.reset();
+    assert!(layout.is_usual());
+}
+
+#[test]
+fn runs_are_sorted_by_several_fields_and_a_diverged_one_is_last() {
+    let runs = four();
+    let all: Vec<&RunFacts> = runs.iter().collect();
+    let columns = Columns::of(&all, true);
+    let sorted = |text: &str| {
+        let keys = SortKey::parse(text, &columns).expect("they are fields");
+        ordered(&all, (0..all.len()).collect(), &keys)
+    };
+    assert_eq!(sorted("loss"), [2, 0, 1, 3]);
+    assert_eq!(sorted("-loss"), [1, 0, 2, 3]);
+    let by_both = sorted("optimizer, -seed");
+    assert_eq!(by_both[2..], [1, 0]);
+    assert!(SortKey::parse("lost", &columns).is_err());
+}
+
+#[test]
+fn groups_are_the_replicates_or_share_settings_and_are_sorted_by_their_means() {
+    let runs = four();
+    let all: Vec<&RunFacts> = runs.iter().collect();
+    let columns = Columns::of(&all, true);
+    let by = |fields: &[&str]| {
+        let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+        grouped(&all, (0..all.len()).collect(), &fields)
+    };
+    assert_eq!(by(&["optimizer"]), [vec![0, 1], vec![2, 3]]);
+    assert_eq!(by(&[Replicates::FIELD]), [vec![0, 1], vec![2], vec![3]]);
+    let mut groups = by(&["learning_rate"]);
+    sort_groups(&all, &mut groups, &SortKey::parse("loss", &columns).expect("a field"));
+    assert_eq!(groups, [vec![2], vec![0, 1], vec![3]]);
+    let loss = Aggregate::of(groups[1].iter().map(|index| all[*index].get("loss")));
+    assert_eq!(loss.text(Format::Measured), "0.6000 ± 0.14");
+}

@@ -1,0 +1,113 @@
+//! `valleyscope runs list` with filters, columns and groups, and `runs import`.
+
+use std::fs;
+use std::path::Path;
+
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunSession, Started};
+
+use crate::sandbox::{Sandbox, expect, stderr, stdout};
+
+/// Writes a finished run of the built-in preset with these settings.
+fn finished(runs: &Path, stem: &str, settings: &[(&str, &str)], loss: f64) -> RunFolder {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let set = |preset: Preset, (key, value): &(&str, &str)| preset.with(key, value).expect("it can be set");
+    let preset = settings.iter().fold(mnist.preset.clone(), set);
+    let run = RunFolder::create(runs, stem, &preset.to_ron()).expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    let started = Started { title: "One run".to_owned(), steps: 20, ..Started::default() };
+    session.record(0, Event::Started(started)).expect("it can be written");
+    for (step, loss) in [(10, 2.0), (20, loss)] {
+        session.record(step, Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))).expect("it can be written");
+    }
+    session.record(20, Event::Finished).expect("it can be written");
+    run
+}
+
+fn four(sandbox: &Sandbox) {
+    let runs = sandbox.runs();
+    let noted = finished(&runs, "one", &[("seed", "1")], 0.5);
+    Notes { note: "the baseline".to_owned(), ..Notes::default() }.write(&noted).expect("it can be written");
+    finished(&runs, "two", &[("seed", "2")], 0.75);
+    finished(&runs, "three", &[("optimizer", "Adam"), ("learning_rate", "0.01")], 0.25);
+    finished(&runs, "four", &[("optimizer", "Adam"), ("learning_rate", "1.0")], f64::NAN);
+}
+
+#[test]
+fn runs_are_filtered_sorted_and_written_as_csv_and_json() {
+    let sandbox = Sandbox::new();
+    four(&sandbox);
+    let list = |args: &[&str]| {
+        let output = sandbox.run(&[&["runs", "list"], args].concat());
+        expect(&output, 0, &[]);
+        stdout(&output).to_owned()
+    };
+    let text = list(&["--filter", "optimizer = FOCUS, lr < 1e-2", "--sort", "-loss"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].starts_with("FOLDER") && lines[0].contains("OPTIMIZER") && lines[0].contains("SEED"), "{text}");
+    assert!(
+        lines[1].starts_with("two-") && lines[2].starts_with("one-") && lines[2].ends_with("the baseline"),
+        "{text}"
+    );
+    let csv = list(&["--csv", "--columns", "optimizer,lr,best_loss,loss", "--sort", "loss"]);
+    assert_eq!(
+        csv,
+        "optimizer,learning_rate,best_loss,loss\nAdam,0.01,0.25,0.25\nFOCUS,0.001,0.5,0.5\nFOCUS,0.001,0.75,0.75\nAdam,1,2,NaN\n"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&list(&["--json", "--columns", "loss,note", "--sort", "loss"])).expect("JSON");
+    assert_eq!(json[1]["note"], "the baseline");
+    assert_eq!(json[3]["loss"], "NaN");
+    assert_eq!(json[0].get("note"), None);
+}
+
+#[test]
+fn groups_have_means_with_deviations() {
+    let sandbox = Sandbox::new();
+    four(&sandbox);
+    let output =
+        sandbox.run(&["runs", "list", "--group-by", "replicates", "--columns", "loss", "--sort", "loss", "--csv"]);
+    expect(&output, 0, &[]);
+    assert_eq!(stdout(&output), "runs,loss,loss_std\n1,0.25,\n2,0.625,0.1767766952966369\n1,NaN,\n");
+    let output = sandbox.run(&["runs", "list", "--group-by", "optimizer", "--columns", "best_loss"]);
+    let text = stdout(&output);
+    assert!(text.contains("OPTIMIZER  RUNS  BEST TRAIN LOSS"), "{text}");
+    assert!(text.contains("FOCUS      2     0.6250 ± 0.18"), "{text}");
+}
+
+#[test]
+fn a_mistake_in_a_filter_is_marked() {
+    let sandbox = Sandbox::new();
+    four(&sandbox);
+    let output = sandbox.run(&["runs", "list", "--filter", "optimiser = FOCUS"]);
+    expect(&output, 2, &[]);
+    let text = stderr(&output);
+    assert!(text.contains("there is no field `optimiser`; did you mean `optimizer`?"), "{text}");
+    assert!(text.contains("\noptimiser = FOCUS\n^^^^^^^^^"), "{text}");
+    let none = sandbox.run(&["runs", "list", "--filter", "seed = 9"]);
+    expect(&none, 0, &["none of 4 runs in"]);
+}
+
+#[test]
+fn tables_and_runs_from_elsewhere_are_imported_and_the_rest_is_named() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.path().join("other");
+    let copied = finished(&other, "mine", &[("seed", "7")], 0.5);
+    fs::create_dir_all(other.join("adam")).expect("a new folder");
+    fs::write(other.join("adam/metrics.csv"), "step,loss,val_loss\n1,2.0,\n2,1.5,1.75\n").expect("a new file");
+    fs::write(other.join("words.csv"), "name,value\na,1\n").expect("a new file");
+    let import = || sandbox.run(&["runs", "import", other.to_str().expect("a path in UTF-8")]);
+    let output = import();
+    expect(&output, 0, &["3 points of 2 tags", "is left out: expected a header with a column `step`"]);
+    let target = sandbox.runs().join(copied.name());
+    for file in [RunFolder::CONFIG, RunFolder::EVENTS] {
+        let [own, old] = [&target, &copied.path().to_owned()].map(|run| fs::read(run.join(file)).expect("it is there"));
+        assert_eq!(own, old, "{file}");
+    }
+    let listed = sandbox.run(&["runs", "list", "--sort", "run", "--columns", "name,best_val_loss,state"]);
+    let text = stdout(&listed);
+    assert!(text.contains("adam") && text.contains("1.750") && text.contains("finished"), "{text}");
+    // Again, only the table is read.
+    expect(&import(), 0, &["of the same name, was imported before"]);
+}

@@ -1,0 +1,280 @@
+//! Kept phase diagrams: over a restart, by undo, beside each other, and within their limits.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use eframe::App as _;
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::{NodeT as _, Queryable};
+use valleyscope::result::SweepResult;
+
+use super::harness::{App, Begin, MemoryStorage};
+use super::phase::SMALL;
+
+/// Starts an app whose diagrams are in a folder, all of them worth a question.
+fn begun(diagrams: &Path, preset: Option<&str>, storage: Option<&MemoryStorage>) -> App {
+    let worth_asking = Some(Duration::ZERO);
+    App::begin(Begin { preset, storage, diagrams: Some(diagrams), worth_asking, ..Begin::default() })
+}
+
+fn is_complete(app: &App) -> bool {
+    app.state().phase().present().diagram.is_complete() && !app.state().phase().is_running()
+}
+
+/// Waits until the shown diagram is complete and kept.
+fn finish(app: &mut App) {
+    app.until("the diagram", is_complete);
+    app.until("its place among the kept ones", |app| {
+        let title = format!("Open {}", app.state().phase().present().title());
+        app.harness.query_by_role_and_label(Role::Button, &title).is_some()
+    });
+    app.settle();
+}
+
+/// Sets the slope, which begins another diagram.
+fn set_slope(app: &mut App, slope: f64) {
+    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(slope);
+    app.until("the other diagram", |app| {
+        app.state().phase().present().diagram.spec().landscape.get("slope") == Some(slope)
+    });
+    finish(app);
+}
+
+/// Ends an app; returns its session.
+fn ended(mut app: App) -> MemoryStorage {
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    storage
+}
+
+fn folders(diagrams: &Path) -> Vec<String> {
+    let entries = fs::read_dir(diagrams).expect("the folder of diagrams can be read");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder can be made")
+}
+
+#[test]
+fn diagrams_are_kept_over_a_restart_and_shown_without_computing() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    set_slope(&mut app, 0.5);
+    let storage = ended(app);
+    assert_eq!(folders(diagrams.path()), ["small", "small-changed-c-0-5"]);
+    let mut again = begun(diagrams.path(), None, Some(&storage));
+    again.until("the last diagram", is_complete);
+    again.settle();
+    assert!(again.shows("20 of 20 pixels, complete") && again.shows("2 of 40"));
+    // The other one comes back with its settings, read and not computed.
+    set_slope(&mut again, 0.1);
+    assert!(again.state().phase().present().progress.is_none(), "it was computed again");
+    again.button("Open Small, changed: c = 0.5");
+    again.until("the first again", |app| {
+        is_complete(app) && app.state().phase().preset().sweep.landscape.get("slope") == Some(0.5)
+    });
+    assert!(again.state().phase().present().progress.is_none());
+}
+
+#[test]
+fn an_unfinished_diagram_goes_on_after_a_restart_to_the_same_bytes() {
+    let slow = SMALL.replace("steps: 30", "steps: 200000");
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(&slow), None);
+    app.until("a pixel", |app| app.harness.query_by_role_and_label(Role::Button, "Open Small").is_some());
+    app.button("Pause");
+    let before = app.state().phase().present().diagram.complete();
+    assert!(before > 0 && before < 20, "{before} pixels");
+    let storage = ended(app);
+    assert!(diagrams.path().join("small/checkpoint.bin").exists());
+    let mut again = begun(diagrams.path(), None, Some(&storage));
+    again.until("the pixels of before", |app| app.state().phase().present().diagram.complete() == before);
+    again.settle();
+    assert!(!again.state().phase().is_running(), "it was paused");
+    again.button("Run the sweep");
+    assert!(again.state().phase().is_running());
+    // It was running, so it goes on by itself.
+    let storage = ended(again);
+    let mut last = begun(diagrams.path(), None, Some(&storage));
+    last.until("the whole diagram", is_complete);
+    drop(last);
+    let there = folders(&diagrams.path().join("small"));
+    assert_eq!(there, ["kept.ron", "phase.npz", "spec.ron", "thumbnail.png"]);
+    let whole = folder();
+    let mut app = begun(whole.path(), Some(&slow), None);
+    app.until("the whole diagram", is_complete);
+    drop(app);
+    let bytes = |root: &Path| fs::read(root.join("small/phase.npz")).expect("the results can be read");
+    assert!(bytes(diagrams.path()) == bytes(whole.path()), "the same sweep has other bytes");
+}
+
+#[test]
+fn undo_brings_a_kept_diagram_back_also_without_live() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    set_slope(&mut app, 0.5);
+    app.click(Role::CheckBox, "Live");
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.until("the diagram of before", |app| is_complete(app) && app.state().phase().present().title() == "Small");
+    assert!(!app.shows("Still shows"));
+}
+
+#[test]
+fn a_dear_diagram_is_dropped_only_after_a_question() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    app.button("Limits of kept diagrams");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Most kept diagrams").set_value_accesskit(1.0);
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    set_slope(&mut app, 0.5);
+    app.until("the question", |app| app.shows("Drop the oldest kept diagram?"));
+    app.button("Keep it, and raise the limits");
+    app.settle();
+    assert!(!app.shows("Drop the oldest") && app.shows("2 of 2"));
+    set_slope(&mut app, 0.6);
+    app.until("the question", |app| app.shows("Drop the oldest kept diagram?"));
+    assert!(app.shows("“Small”, 5 × 4 pixels"));
+    app.button("Drop it");
+    app.until("its removal", |_| folders(diagrams.path()).len() == 2);
+    assert_eq!(folders(diagrams.path()), ["small-changed-c-0-5", "small-changed-c-0-6"]);
+}
+
+#[test]
+fn a_cheap_diagram_makes_room_by_itself_and_a_pinned_one_stays() {
+    let diagrams = folder();
+    let begin = Begin { preset: Some(SMALL), diagrams: Some(diagrams.path()), ..Begin::default() };
+    let mut app = App::begin(begin);
+    finish(&mut app);
+    app.button("Pin Small");
+    app.button("Limits of kept diagrams");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Most kept diagrams").set_value_accesskit(2.0);
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    set_slope(&mut app, 0.5);
+    set_slope(&mut app, 0.6);
+    app.until("the removal of the second", |_| folders(diagrams.path()).len() == 2);
+    assert_eq!(folders(diagrams.path()), ["small", "small-changed-c-0-6"]);
+    assert!(!app.shows("Drop the oldest"));
+}
+
+#[test]
+fn a_kept_diagram_is_renamed_and_removed() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    set_slope(&mut app, 0.5);
+    app.button("More about Small");
+    app.type_into("Name of Small", "The first one");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    let storage = ended(app);
+    let mut again = begun(diagrams.path(), None, Some(&storage));
+    again.until("the last diagram", is_complete);
+    again.button("More about The first one");
+    again.button("Remove");
+    assert!(again.shows("Remove this diagram?"));
+    again.harness.get_by_role_and_label(Role::Button, "Keep").click_accesskit();
+    again.settle();
+    again.button("More about The first one");
+    again.button("Remove");
+    again.button("Remove");
+    again.until("its removal", |_| folders(diagrams.path()) == ["small-changed-c-0-5"]);
+    assert!(!again.shows("The first one"));
+}
+
+#[test]
+fn damaged_and_foreign_folders_are_named_and_left_alone() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    let storage = ended(app);
+    let arrays = diagrams.path().join("small/phase.npz");
+    fs::write(&arrays, "no arrays").expect("the test's folder can be written");
+    fs::create_dir(diagrams.path().join("holiday")).expect("the test's folder can be written");
+    fs::write(diagrams.path().join("holiday/photo.png"), "a photo").expect("the test's folder can be written");
+    let mut again = begun(diagrams.path(), None, Some(&storage));
+    assert!(again.shows("Some kept diagrams can't be used") && again.shows("holiday"));
+    again.until("the failure", |app| app.shows("A kept diagram can't be read"));
+    again.button("Compute this diagram");
+    again.until("the diagram", is_complete);
+    drop(again);
+    assert_eq!(fs::read_to_string(&arrays).expect("it can be read"), "no arrays");
+    assert_eq!(folders(diagrams.path()), ["holiday", "small", "small-2"]);
+}
+
+#[test]
+fn compared_diagrams_are_exported_as_one_figure_with_one_legend() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    set_slope(&mut app, 0.5);
+    set_slope(&mut app, 0.6);
+    let storage = ended(app);
+    let mut again = begun(diagrams.path(), None, Some(&storage));
+    again.until("the last diagram", is_complete);
+    for title in ["Small", "Small, changed: c = 0.5"] {
+        again.click(Role::CheckBox, &format!("Compare {title}"));
+    }
+    again.until("the maps", |app| app.harness.query_by_label("Diagram beside, 2").is_some());
+    again.click(Role::CheckBox, "Letters");
+    again.settle();
+    assert!(again.shows("A = Adam") && again.shows("S = Signum"));
+    again.button("Export");
+    assert!(again.shows("Figures show the 3 diagrams side by side."));
+    again.button("Figure as SVG…");
+    again.until("the path", |app| app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some());
+    let path = again.folder.path().join("three.svg");
+    again.type_path(&path);
+    again.until("the file", |app| app.shows("Saved "));
+    let svg = fs::read_to_string(&path).expect("the figure can be read");
+    for (text, count) in [("Small: c = 0.6", 1), ("Small: c = 0.5", 1), ("Small: c = 0.1", 1), (">A = Adam<", 1)] {
+        assert_eq!(svg.matches(text).count(), count, "{text}");
+    }
+    assert_eq!(svg.matches("<image").count(), 3);
+}
+
+#[test]
+fn the_margin_of_any_two_optimizers_can_be_chosen() {
+    let mut app = App::with(SMALL);
+    app.until("the diagram", is_complete);
+    app.choose("What the map shows", "Margin between two optimizers");
+    let shown = |app: &App| app.harness.get_by_role_and_label(Role::ComboBox, "What the map shows").value();
+    assert_eq!(shown(&app).as_deref(), Some("Adam over Signum: advantage in final loss"));
+    app.choose("Optimizer ahead", "Signum");
+    assert_eq!(shown(&app).as_deref(), Some("Signum over Adam: advantage in final loss"));
+}
+
+#[test]
+fn kept_diagrams_are_results_that_the_command_line_opens() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    drop(app);
+    let result = SweepResult::open(&diagrams.path().join("small")).expect("it is a result");
+    assert!(result.diagram.is_complete() && result.title == "Small");
+}
+
+#[test]
+fn the_strip_is_within_the_window_and_leaves_room_for_the_map() {
+    for size in [[900.0, 600.0], [1280.0, 720.0], [1920.0, 1080.0]] {
+        let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });
+        finish(&mut app);
+        let window = app.harness.ctx.content_rect();
+        let picture = app.harness.get_by_role_and_label(Role::Button, "Open Small").rect();
+        let compare = app.harness.get_by_role_and_label(Role::CheckBox, "Compare Small");
+        assert!(window.contains_rect(picture.union(compare.rect())), "{picture} in {size:?}");
+        assert!(compare.accesskit_node().is_disabled(), "it is shown already");
+        let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
+        assert!(map.height() >= 0.5 * size[1] && map.bottom() <= picture.top(), "{map} in {size:?}");
+    }
+}
