@@ -6,7 +6,6 @@ use egui::{
     Color32, Context, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke, Style, TextStyle,
     Theme, Visuals, vec2,
 };
-use valleyscope_experiments::view::{Background, contrasting};
 
 const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
 const FONT_NAME: &str = "Valleyscope Sans";
@@ -199,54 +198,19 @@ pub(super) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 
     ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x
 }
 
-/// Returns an optimizer's colour for lines and letters: darker on a light background, and lighter where it would be too
-/// dark on a dark one.
-pub(super) fn legible(ui: &egui::Ui, color: [u8; 3]) -> Color32 {
-    legible_on(ui.ctx().theme(), color)
-}
-
-fn legible_on(theme: Theme, color: [u8; 3]) -> Color32 {
-    let from = |[red, green, blue]: [u8; 3]| Color32::from_rgb(red, green, blue);
-    match theme {
-        Theme::Dark => from(contrasting(color, Background::Dark)),
-        Theme::Light => from(color).lerp_to_gamma(Color32::BLACK, 0.35),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use egui::Theme;
 
-    use super::{DARK, LIGHT, legible_on, not_computed};
-    use valleyscope_engine::optimizer::colors;
-    use valleyscope_experiments::view::color_distance;
-
-    /// Two and a half times the smallest visible distance.
-    const BOUND: f32 = 0.05;
+    use super::{DARK, LIGHT, not_computed};
+    use valleyscope_experiments::view::{Vision, color_difference};
 
     #[test]
     fn cells_that_are_not_computed_do_not_stand_out() {
         for (theme, palette) in [(Theme::Dark, &DARK), (Theme::Light, &LIGHT)] {
             let [red, green, blue, _] = palette.panel.to_array();
-            let apart = color_distance(not_computed(theme), [red, green, blue]);
-            assert!((0.02..0.1).contains(&apart), "{apart} in the {theme:?} theme");
-        }
-    }
-
-    #[test]
-    fn the_lines_of_all_rules_are_distinct_in_both_themes() {
-        let rules = colors();
-        let seen = |color, theme| {
-            let [red, green, blue, _] = legible_on(theme, color).to_array();
-            [red, green, blue]
-        };
-        for (index, (one, color)) in rules.iter().enumerate() {
-            for (other, other_color) in &rules[..index] {
-                for theme in [Theme::Dark, Theme::Light] {
-                    let apart = color_distance(seen(*color, theme), seen(*other_color, theme));
-                    assert!(apart >= BOUND, "{one} and {other} are {apart} apart in the {theme:?} theme");
-                }
-            }
+            let apart = color_difference(not_computed(theme), [red, green, blue], Vision::Usual);
+            assert!((2.0..12.0).contains(&apart), "{apart} in the {theme:?} theme");
         }
     }
 }

@@ -64,5 +64,6 @@ pub(super) fn run_plots(metrics: &[DiagnosticMetric], log: Option<&[LogAxis]>) -
         log: log.iter().filter_map(of_metric).collect(),
         log_steps: log.contains(&LogAxis::Steps),
         band: Band::default(),
+        whole_range: false,
     }
 }

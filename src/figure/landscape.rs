@@ -128,8 +128,8 @@ fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
 /// Returns the names of lines: the optimizers, in each run with pens of their own, and the losses on the axis of u.
 fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
-        let (run, color) = (ensemble.run, ensemble.spec.rgb());
-        let is_alike = |other: &&Ensemble<'_>| other.run == run && other.spec.rgb() == color;
+        let (run, color) = (ensemble.run, ensemble.color);
+        let is_alike = |other: &&Ensemble<'_>| other.run == run && other.color == color;
         let before = ensembles[..index].iter().filter(is_alike).count();
         let pen = Pen::new(color, before);
         (ensemble.name.clone(), if run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[run]) })
@@ -149,9 +149,8 @@ fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> 
     let mut keys: Vec<Key> = Vec::new();
     for (index, ensemble) in ensembles.iter().enumerate() {
         let (text, pen) = (ensemble.name.clone(), names[index].1);
-        let is_alike = |other: &Ensemble<'_>| {
-            other.run != ensemble.run && (&other.name, other.spec.rgb()) == (&text, ensemble.spec.rgb())
-        };
+        let is_alike =
+            |other: &Ensemble<'_>| other.run != ensemble.run && (&other.name, other.color) == (&text, ensemble.color);
         if !ensembles[..index].iter().any(is_alike) {
             keys.push(Key { text, pen: pen.dashed(Dash::Solid), marker: Some(index) });
         }
@@ -171,7 +170,7 @@ fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> 
 
 /// Returns the colour of the filling of an optimizer's marker: its own in the first run, and white in the others.
 fn filling(ensemble: &Ensemble<'_>) -> [u8; 3] {
-    if ensemble.run == 0 { ensemble.spec.rgb() } else { [255; 3] }
+    if ensemble.run == 0 { ensemble.color } else { [255; 3] }
 }
 
 fn note_of_particles(trajectories: &Trajectories) -> Option<String> {

@@ -121,7 +121,7 @@ impl LandscapePlot {
             range: [camera.center[side] - half[side], camera.center[side] + half[side]],
         };
         let track = |ensemble: &&Ensemble<'_>| Track {
-            color: ensemble.spec.rgb(),
+            color: ensemble.color,
             marker: ensemble.marker,
             mean: ensemble.mean.to_vec(),
             particles: ensemble.particles.to_vec(),

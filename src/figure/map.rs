@@ -2,7 +2,7 @@
 
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec};
-use valleyscope_experiments::view::distinct_colors;
+use valleyscope_experiments::view::{OwnColors, assigned_colors, pale, sweep_colors};
 
 use super::scale::Scale;
 
@@ -57,8 +57,6 @@ pub(super) const UNKNOWN: [u8; 3] = [205, 205, 205];
 const TIE: [u8; 3] = [70, 70, 70];
 /// The colour of a cell whose value is not finite, as runs diverged at every learning rate.
 const DIVERGED: [u8; 3] = [120, 120, 120];
-/// The fraction of its colour that an undecided winner keeps.
-const FAINTEST: f64 = 0.15;
 
 /// The content of a cell.
 #[derive(Clone, Copy, PartialEq)]
@@ -70,32 +68,25 @@ enum Content {
     Value(f64),
 }
 
-/// Returns the colours of a sweep's optimizers, in their order, wherever the sweep is shown: those that were chosen,
-/// else the rules' own, of which repeated rules have shades.
-pub fn optimizer_colors(spec: &SweepSpec) -> Vec<[u8; 3]> {
-    let colors: Vec<_> = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb())).collect();
-    distinct_colors(&colors)
-}
-
 /// Returns the colours of the optimizers of several sweeps that are shown together, each sweep's in its order:
-/// optimizers of the same name and rule have the same colour in all of them.
+/// optimizers of the same name and rule have the same colour in all of them, that of the first.
 pub fn shared_colors(specs: &[&SweepSpec]) -> Vec<Vec<[u8; 3]>> {
-    let mut distinct: Vec<(String, Option<[u8; 3]>, [u8; 3])> = Vec::new();
+    let mut distinct: Vec<(String, OwnColors)> = Vec::new();
     let mut places: Vec<Vec<usize>> = Vec::new();
     for spec in specs {
         let mut of_spec: Vec<usize> = Vec::new();
         for (name, optimizer) in spec.shown_names().into_iter().zip(&spec.optimizers) {
-            let own = (name, optimizer.color, optimizer.rule.rgb());
-            let known = (0..distinct.len()).find(|place| distinct[*place] == own && !of_spec.contains(place));
+            let home = optimizer.rule.rgb();
+            let is_same = |(other, (_, its_home)): &(String, OwnColors)| (other, *its_home) == (&name, home);
+            let known = (0..distinct.len()).find(|place| is_same(&distinct[*place]) && !of_spec.contains(place));
             of_spec.push(known.unwrap_or(distinct.len()));
             if known.is_none() {
-                distinct.push(own);
+                distinct.push((name, (optimizer.color, home)));
             }
         }
         places.push(of_spec);
     }
-    let colors: Vec<_> = distinct.iter().map(|(_, given, of_rule)| (*given, *of_rule)).collect();
-    let colors = distinct_colors(&colors);
+    let colors = assigned_colors(distinct.into_iter().map(|(_, own)| own));
     places.into_iter().map(|of_spec| of_spec.into_iter().map(|place| colors[place]).collect()).collect()
 }
 
@@ -115,7 +106,7 @@ impl Map {
 
     /// Returns the colours of the map of a diagram that is shown alone, with this one for cells that are not known.
     pub fn colors(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapColors {
-        MapColors { winners: optimizer_colors(diagram.spec()), scale: self.scale(diagram, metric), unknown }
+        MapColors { winners: sweep_colors(&diagram.spec().optimizers), scale: self.scale(diagram, metric), unknown }
     }
 
     /// Returns the picture of the map in these colours.
@@ -124,7 +115,7 @@ impl Map {
         let mut rgba = Vec::with_capacity(4 * width * height);
         for pixel in (0..height).rev().flat_map(|row| (0..width).map(move |column| [row, column])) {
             let [red, green, blue] = match (self.content(diagram, metric, pixel), &colors.scale) {
-                (Content::Winner(index, certainty), _) => faded(colors.winners[index], certainty),
+                (Content::Winner(index, certainty), _) => pale(colors.winners[index], certainty),
                 (Content::Value(value), Some(scale)) => scale.rgb(value),
                 (Content::Tie, _) => TIE,
                 (Content::Diverged, _) => DIVERGED,
@@ -302,41 +293,4 @@ impl Map {
 fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
     let [rows, columns] = diagram.spec().shape();
     (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
-}
-
-/// Returns a winner's colour mixed with white: full where the winner is certain, faint where it is undecided.
-fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
-    let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
-    color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::faded;
-    use valleyscope_engine::optimizer::colors;
-    use valleyscope_experiments::view::{Background, color_distance, contrasting};
-
-    /// The least distances of easily distinguished colours: in full two and a half times the least visible difference,
-    /// and twice that in the paler cells of a map. Winners no surer than chance are nearly white whatever their colour.
-    const BOUND: f32 = 0.05;
-    const BOUND_OF_PALE: f32 = 0.04;
-    /// The certainty of winners that keep about half of their colour.
-    const HALF_SURE: f64 = 0.7;
-
-    #[test]
-    fn the_rules_can_be_told_apart_in_maps_and_as_lines_of_figures() {
-        let rules = colors();
-        for (index, (one, a)) in rules.iter().enumerate() {
-            for (other, b) in &rules[..index] {
-                let full = color_distance(*a, *b);
-                let pale = color_distance(faded(*a, HALF_SURE), faded(*b, HALF_SURE));
-                let [line, other_line] = [*a, *b].map(|color| contrasting(color, Background::Light));
-                let lines = color_distance(line, other_line);
-                assert!(
-                    full >= BOUND && lines >= BOUND && pale >= BOUND_OF_PALE,
-                    "{one} and {other}: {full} apart, {lines} as lines, {pale} in a pale map"
-                );
-            }
-        }
-    }
 }

@@ -42,7 +42,7 @@ pub use compared::{Compared, distinguishing, settings_among};
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
 pub use difference::{as_changed, difference, is_made_title};
 pub use labels::axis_label;
-pub use map::{Map, MapColors, MapImage, Swatch, optimizer_colors, shared_colors};
+pub use map::{Map, MapColors, MapImage, Swatch, shared_colors};
 pub use regions::{Letters, RegionLetter, Regions, ink};
 pub use run_plots::RunPlots;
 pub use scale::{Mark, Scale};

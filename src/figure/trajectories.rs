@@ -5,7 +5,7 @@ use valleyscope_engine::simulation::{
     Bucket, History, OptimizerSpec, PlotRequest, Record, SettingError, Simulation, SimulationSpec,
 };
 use valleyscope_experiments::preset::{LETTERS, LandscapePreset, Preset, planned_steps, titles_side_by_side};
-use valleyscope_experiments::view::ViewSettings;
+use valleyscope_experiments::view::{ViewSettings, simulation_colors};
 
 /// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
@@ -60,7 +60,7 @@ pub(super) struct Ensemble<'a> {
     /// The index of its run.
     pub run: usize,
     pub name: String,
-    pub spec: &'a OptimizerSpec,
+    pub color: [u8; 3],
     pub marker: Marker,
     pub mean: &'a [[f64; 2]],
     pub particles: &'a [Vec<[f64; 2]>],
@@ -207,12 +207,14 @@ impl TracedRun {
 
     /// Returns the histories of the enabled optimizers, in their order.
     fn curves(&self, run: usize, is_side_by_side: bool, log_steps: bool) -> Vec<RunCurve> {
-        let enabled = self.spec().optimizers.iter().zip(self.spec().shown_names()).filter(|(spec, _)| spec.enabled);
+        let optimizers = &self.spec().optimizers;
+        let named = self.spec().shown_names().into_iter().zip(simulation_colors(optimizers));
+        let enabled = optimizers.iter().zip(named).filter(|(spec, _)| spec.enabled);
         let request = PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() };
-        let curve = |((spec, name), history): ((&OptimizerSpec, String), &History)| RunCurve {
+        let curve = |((_, (name, color)), history): ((&OptimizerSpec, (String, [u8; 3])), &History)| RunCurve {
             run,
             name: if is_side_by_side { format!("{name} ({})", LETTERS[run]) } else { name },
-            color: spec.rgb(),
+            color,
             history: history.view(&request),
         };
         enabled.zip(self.simulation.histories()).map(curve).collect()
@@ -222,16 +224,17 @@ impl TracedRun {
     fn ensembles(&self, run: usize) -> Vec<Ensemble<'_>> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().shown_names());
-        let all = all.zip(markers(optimizers.iter().map(|spec| spec.rule.rule.marker())));
+        let marks = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
+        let all = all.zip(simulation_colors(optimizers).into_iter().zip(marks));
         let enabled = all.filter(|((spec, _), _)| spec.enabled);
         let known = self.ensembles.iter().zip(self.simulation.histories());
         let request = PlotRequest { buckets: BUCKETS, ..PlotRequest::default() };
         enabled
             .zip(known)
-            .map(|(((spec, name), marker), (paths, history))| Ensemble {
+            .map(|(((_, name), (color, marker)), (paths, history))| Ensemble {
                 run,
                 name,
-                spec,
+                color,
                 marker,
                 mean: &paths.mean,
                 particles: &paths.particles,

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use valleyscope_engine::optimizer::{Marker, markers};
-use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, marks_at};
 use valleyscope_experiments::view::range::{suiting, union};
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{Background, Pen};
+use valleyscope_experiments::view::{Background, Pen, simulation_colors};
 
 use super::figures::PageFigure;
 use super::ground::{Ground, css};
@@ -189,18 +189,16 @@ fn start_of(simulation: &SimulationSpec) -> [f64; 2] {
 
 fn looks(simulation: &SimulationSpec) -> Vec<Look> {
     let marks = markers(simulation.optimizers.iter().map(|spec| spec.rule.rule.marker()));
-    let enabled = || simulation.optimizers.iter().zip(&marks).filter(|(spec, _)| spec.enabled);
-    let look = |(index, (spec, mark)): (usize, (&OptimizerSpec, &Marker))| {
-        let before = enabled().take(index).filter(|(other, _)| other.rgb() == spec.rgb()).count();
-        let pen = Pen::new(spec.rgb(), before);
-        Look {
-            color: css(spec.rgb()),
-            curve: [Background::Light, Background::Dark].map(|background| css(pen.color_on(background))),
-            corners: marker_corners(mark.shape),
-            is_open: mark.is_open,
-        }
+    let all = simulation.optimizers.iter().zip(simulation_colors(&simulation.optimizers).into_iter().zip(marks));
+    let (colors, marks): (Vec<[u8; 3]>, Vec<Marker>) =
+        all.filter(|(spec, _)| spec.enabled).map(|(_, look)| look).unzip();
+    let look = |(pen, (color, mark)): (Pen, (&[u8; 3], &Marker))| Look {
+        color: css(*color),
+        curve: [Background::Light, Background::Dark].map(|background| css(pen.color_on(background))),
+        corners: marker_corners(mark.shape),
+        is_open: mark.is_open,
     };
-    enabled().enumerate().map(look).collect()
+    Pen::side_by_side(&colors).into_iter().zip(colors.iter().zip(&marks)).map(look).collect()
 }
 
 /// Packs a run. `usual_start` and `usual_looks` are those of the page.

@@ -3,6 +3,7 @@
 #[cfg(feature = "app")]
 mod animate;
 mod bytes;
+mod colors;
 mod commands;
 mod data_command;
 #[path = "../support/data_folder.rs"]

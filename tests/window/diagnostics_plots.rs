@@ -8,7 +8,7 @@ use valleyscope::app::diagnostics::{Band, DiagnosticCurve, DiagnosticMetric, col
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise};
-use valleyscope_engine::simulation::{Bucket, BucketSpread, OptimizerSpec};
+use valleyscope_engine::simulation::{Bucket, BucketSpread, OptimizerSpec, SimulationSpec};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::suiting;
 use valleyscope_experiments::view::ticks::Ticks;
@@ -195,7 +195,7 @@ fn plots_are_laid_out_to_suit_the_space() {
     assert_eq!(columns_for(3, Vec2::ZERO), 1);
 }
 
-fn at_step(spec: valleyscope_engine::simulation::SimulationSpec, step: u64) -> Harness<'static, Stage> {
+fn at_step(spec: SimulationSpec, step: u64) -> Harness<'static, Stage> {
     let mut harness = harness(Stage::new(spec, Shown::Diagnostics, None), [760.0, 560.0]);
     advance_to(&mut harness, step);
     harness
@@ -403,15 +403,30 @@ fn the_export_holds_what_is_shown() {
     assert!(!text.contains("free_energy"), "a plot that is off is not shown");
 }
 
-#[test]
-fn extreme_settings_leave_a_window_that_draws() {
+/// Returns three optimizers, and SGD with a learning rate at which it diverges.
+fn with_diverging_sgd() -> SimulationSpec {
     let mut spec = three_optimizers(20);
     spec.landscape.set("sharpness", 1000.0).unwrap();
     spec.noise = Noise::clamped(3.0).into();
     let rule = RuleSpec::on_plane(RuleKind::Sgd).with("weight_decay", 0.0).unwrap();
     let rule = rule.rated(LearningRate::clamped(1.0));
     spec.optimizers.push(OptimizerSpec { id: 9, name: None, color: None, enabled: true, rule });
-    let mut harness = at_step(spec, 300);
+    spec
+}
+
+#[test]
+fn a_diverged_optimizer_leaves_the_plot_at_a_mark_unless_the_whole_range_is_shown() {
+    let mut harness = at_step(with_diverging_sgd(), 300);
+    let marks = |harness: &Harness<'_, Stage>| harness.query_all_by_label_contains("SGD, η 1, ω 0: up to ").count();
+    assert!(marks(&harness) > 0);
+    harness.get_by_label("Whole range").click();
+    harness.run_steps(3);
+    assert_eq!(marks(&harness), 0);
+}
+
+#[test]
+fn extreme_settings_leave_a_window_that_draws() {
+    let mut harness = at_step(with_diverging_sgd(), 300);
     for label in ["Log steps", "Logarithmic axis of Loss", "Logarithmic axis of Depth u"] {
         harness.get_by_label(label).click();
         harness.run_steps(3);

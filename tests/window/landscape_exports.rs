@@ -15,7 +15,7 @@ use valleyscope::app::picture::{PictureContent, PictureOptions, PictureStage, Pi
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::simulation::{Change, Record, Setting};
-use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
+use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings, simulation_colors};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::canvas_stage::{render_state, three_optimizers};
@@ -158,8 +158,9 @@ fn a_picture_shows_what_is_chosen_in_its_own_size_and_theme() {
     let all = picture(subject(), options(), 20);
     assert_eq!(all.dimensions(), (400, 300));
     let colors: std::collections::BTreeSet<[u8; 3]> = all.pixels().map(|pixel| pixel.0).collect();
-    for optimizer in &subject().records[0].spec.optimizers {
-        assert!(colors.contains(&optimizer.rgb()), "{} is in the legend", optimizer.label());
+    let optimizers = &subject().records[0].spec.optimizers;
+    for (optimizer, color) in optimizers.iter().zip(simulation_colors(optimizers)) {
+        assert!(colors.contains(&color), "{} is in the legend", optimizer.label());
     }
     assert!(colors.len() > 200, "the heatmap is drawn");
     let mut others = vec![("all", all)];

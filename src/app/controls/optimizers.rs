@@ -8,7 +8,7 @@ use valleyscope_engine::optimizer::{
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, states_other_settings};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
-use valleyscope_experiments::view::copy_color;
+use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::highlight::Highlight;
 use super::parameter::{Control, HyperparameterValue, Look};
@@ -25,7 +25,6 @@ enum CardAction {
     AsText,
     Duplicate,
     Remove,
-    RuleReplaced,
 }
 
 /// Shows all cards, and below them the menu that adds an optimizer.
@@ -36,6 +35,8 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
     let only_one_enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() == 1;
     let names = spec.distinct_names();
     let run = spec.steps;
+    let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rule.rgb()));
+    let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
     for (index, (optimizer, name)) in spec.optimizers.iter_mut().zip(&names).enumerate() {
         let diverged = live
             .snapshot
@@ -45,7 +46,8 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
             .map_or(0, |ensemble| ensemble.sample.diverged);
         let (id, before) = (optimizer.id, optimizer.rule);
         let last = optimizer.enabled && only_one_enabled;
-        let card = Card { name, run, room, removable: !only_one && !last, last_enabled: last, diverged };
+        let usual_color = usual_colors[index];
+        let card = Card { name, usual_color, run, room, removable: !only_one && !last, last_enabled: last, diverged };
         if let Some(press) = ui.push_id(("optimizer", id), |ui| card.show(ui, optimizer, pins)).inner {
             pressed = Some((index, press));
         }
@@ -62,7 +64,6 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
         }
         Some((index, CardAction::Duplicate)) => duplicate(spec, index),
         Some((index, CardAction::AsText)) => as_text(ui, spec, index, requests),
-        Some((index, CardAction::RuleReplaced)) => take_own_color(spec, index),
         Some((index, CardAction::Explain)) => {
             let kind = spec.optimizers[index].rule.rule.kind();
             requests.actions.push(Action::ShowOptimizer(kind));
@@ -96,6 +97,8 @@ fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {
 /// The card of an optimizer.
 struct Card<'a> {
     name: &'a str,
+    /// The colour that it has unless another is chosen.
+    usual_color: [u8; 3],
     /// The number of steps of the simulation, if it has an end.
     run: Option<u64>,
     /// True if another optimizer may be added.
@@ -119,12 +122,11 @@ impl Card<'_> {
             }
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
             header.body_unindented(|ui| {
-                let body = ui.add_enabled_ui(optimizer.enabled, |ui| {
-                    let is_replaced = choose_rule(ui, self.name, optimizer);
+                ui.add_enabled_ui(optimizer.enabled, |ui| {
+                    choose_rule(ui, self.name, optimizer);
                     rule(ui, self.name, optimizer, self.run, pins);
-                    is_replaced
                 });
-                pressed = self.footer(ui, optimizer).or(body.inner.then_some(CardAction::RuleReplaced));
+                pressed = self.footer(ui, optimizer);
             });
         });
         pressed
@@ -132,7 +134,7 @@ impl Card<'_> {
 
     fn header(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) {
         let (help, name) = ("Colour of the particles and curves", format!("{}: colour", self.name));
-        color_swatch(ui, &mut optimizer.color, optimizer.rule.rule.rgb(), help, &name);
+        color_swatch(ui, &mut optimizer.color, self.usual_color, help, &name);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.add_enabled(!self.last_enabled, Checkbox::without_text(&mut optimizer.enabled))
                 .on_hover_text("Simulate this optimizer. A change restarts the run.")
@@ -207,29 +209,17 @@ fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
 }
 
-/// Shows the choice of the rule; returns whether it was replaced.
-fn choose_rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec) -> bool {
+fn choose_rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec) {
     let name = format!("{owner}: rule");
     let choice =
         RuleChoice { tab: TextTab::Simulation, optimizer: optimizer.id, name: &name, usual: RuleSpec::on_plane };
     let rule = &mut optimizer.rule.rule;
-    let menu = ui.horizontal(|ui| {
+    ui.horizontal(|ui| {
         ui.label("Rule")
             .on_hover_text("The update rule. A new one keeps the settings that both have, and restarts the run.");
-        choice.menu(ui, rule)
+        choice.menu(ui, rule);
     });
     choice.note(ui, rule);
-    menu.inner
-}
-
-/// Gives an optimizer with a new rule a unique colour.
-fn take_own_color(spec: &mut SimulationSpec, index: usize) {
-    let rgb = spec.optimizers[index].rgb();
-    let others = spec.optimizers.iter().enumerate().filter(|(other, _)| *other != index);
-    let taken: Vec<[u8; 3]> = others.map(|(_, other)| other.rgb()).collect();
-    if taken.contains(&rgb) {
-        spec.optimizers[index].color = Some(copy_color(rgb, &taken));
-    }
 }
 
 /// Shows the learning rate of a rule with its schedule in a run of `run` steps, and the rule's hyperparameters in the
@@ -299,11 +289,11 @@ fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {
 }
 
 fn duplicate(spec: &mut SimulationSpec, index: usize) {
-    let copy = spec.optimizers[index].clone();
+    let copy = OptimizerSpec { color: None, ..spec.optimizers[index].clone() };
     add(spec, copy);
 }
 
-/// Adds an optimizer with a unique id, name and colour; returns the id.
+/// Adds an optimizer with a unique id and name; returns the id.
 fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) -> u32 {
     let highest = spec.optimizers.iter().map(|other| other.id).max().unwrap_or(0);
     let free = || (0..).find(|id| spec.optimizers.iter().all(|other| other.id != *id));
@@ -312,10 +302,6 @@ fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) -> u32 {
     let name = distinct_name(optimizer.label(), |name| names.iter().any(|other| other == name));
     if name != optimizer.label() {
         optimizer.name = Some(name);
-    }
-    let taken: Vec<[u8; 3]> = spec.optimizers.iter().map(OptimizerSpec::rgb).collect();
-    if taken.contains(&optimizer.rgb()) {
-        optimizer.color = Some(copy_color(optimizer.rule.rule.rgb(), &taken));
     }
     let id = optimizer.id;
     spec.optimizers.push(optimizer);

@@ -3,7 +3,7 @@
 use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
 use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, Text, VLine};
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::range::{union, with_margin};
+use valleyscope_experiments::view::range::{union, whole_with_margin, with_margin};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
@@ -11,7 +11,9 @@ use super::coincidence::{Part, parts};
 use super::curves::{CurvePoint, DiagnosticCurve, middle};
 use crate::app::branches::pale_opacity;
 use crate::app::mark_menu::MarkedChanges;
-use crate::app::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, dashed, dashes, line, point, readout};
+use crate::app::plot::{
+    LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashed, dashes, line, point, readout,
+};
 use crate::app::theme::text_width;
 
 /// The width of curves, and of those of branches, in points.
@@ -48,6 +50,8 @@ pub(super) struct Chart<'a> {
     pub x: [f64; 2],
     /// The vertical range; `None` fits the curves in view.
     pub y: Option<[f64; 2]>,
+    /// Whether the fitted range holds all values.
+    pub whole_range: bool,
     /// The pointer's place on the axis of steps, in this chart or another.
     pub hover: Option<f64>,
     /// The place of the shown step; `None` for the last one.
@@ -80,7 +84,7 @@ impl Chart<'_> {
         let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
         let all = || self.series.iter().chain(self.pale.iter().flat_map(|pale| &pale.series));
         let any_goes_on = all().any(|series| goes_on(&series));
-        let counting = all().filter(|series| !any_goes_on || goes_on(series));
+        let counting = all().filter(|series| self.whole_range || !any_goes_on || goes_on(series));
         let [from, to] = self.x;
         let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
         let extents: Vec<_> = counting
@@ -90,7 +94,7 @@ impl Chart<'_> {
                 Some((mean, points().filter_map(|point| point.band).reduce(union)))
             })
             .collect();
-        let range = with_margin(&extents);
+        let range = if self.whole_range { whole_with_margin(&extents) } else { with_margin(&extents) };
         if self.scales[1] == AxisScale::Linear { self.metric.range(range) } else { range }
     }
 
@@ -250,7 +254,11 @@ impl Chart<'_> {
     fn leaving(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<LeavingCurve> {
         let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
         let first = in_view.find(|point| !(bottom..=top).contains(&point.y))?;
-        Some(LeavingCurve { name: series.name.clone(), color: series.color, first: [first.x, first.y] })
+        let seen = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
+        let step = |place: f64| format!("step {}", grouped(self.scales[0].value(place).max(0.0).round() as u64));
+        let beyond = beyond(seen.map(|point| [point.x, point.y]), [bottom, top], self.scales[1], step);
+        let (name, color) = (series.name.clone(), series.color);
+        Some(LeavingCurve { name, color, first: [first.x, first.y], beyond })
     }
 
     /// Shows all optimizers' values at the pointer's step, and the changes of a mark at the pointer.

@@ -13,6 +13,9 @@ pub struct PlotChoices {
     pub log: BTreeSet<DiagnosticMetric>,
     pub log_steps: bool,
     pub band: Band,
+    /// Whether the vertical axes hold all values, those of diverged optimizers too.
+    #[serde(default)]
+    pub whole_range: bool,
 }
 
 impl Default for PlotChoices {
@@ -28,6 +31,7 @@ impl Default for PlotChoices {
             log: [DiagnosticMetric::AbsV].into(),
             log_steps: false,
             band: Band::default(),
+            whole_range: false,
         }
     }
 }

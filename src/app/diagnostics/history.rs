@@ -127,8 +127,8 @@ impl EnsembleHistory {
 
     /// Returns the colour of its lines.
     pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
-        let spec = self.spec(document).and_then(|spec| spec.optimizers.iter().find(|spec| spec.id == self.optimizer));
-        line_color(spec.map_or(Color32::GRAY, color_of), theme)
+        let optimizers = self.spec(document).map_or(&[][..], |spec| &spec.optimizers);
+        line_color(color_of(optimizers, self.optimizer), theme)
     }
 
     /// Returns its simulation; `None` if that was removed.

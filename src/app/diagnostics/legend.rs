@@ -1,12 +1,14 @@
 //! The legend of the plots, with the optimizers that diverged.
 
-use egui::{Rect, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
+use egui::{Rect, Response, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
 use valleyscope_experiments::view::Dash;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::history::{DiagnosticsHistory, EnsembleHistory};
 use crate::app::branch_list::pale;
-use crate::app::landscape::marker::{draw_marker, marker_of};
+use crate::app::controls::{COLOR_HINT, color_menu};
+use crate::app::landscape::ChosenColor;
+use crate::app::landscape::marker::{draw_marker, marker_of, rgb_of};
 use crate::app::plot::dash_sample;
 use crate::app::{Document, Live};
 
@@ -14,8 +16,9 @@ use crate::app::{Document, Live};
 const SAMPLE: f32 = 20.0;
 const GAP: f32 = 5.0;
 
-/// Shows an entry for each shown ensemble; a line breaks only between entries.
-pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Document, live: &Live) {
+/// Shows an entry for each shown ensemble, whose colour a right click chooses; a line breaks only between entries.
+pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut Document, live: &Live) {
+    let mut chosen = None;
     let row_height = std::mem::take(&mut ui.spacing_mut().interact_size.y);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
@@ -24,7 +27,7 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Docum
             let is_same =
                 |other: &EnsembleHistory| (other.optimizer, &other.name) == (ensemble.optimizer, &ensemble.name);
             if !shown().take(index).any(is_same) {
-                entry(ui, ensemble, document);
+                chosen = entry(ui, ensemble, document).or(chosen.take());
             }
             if let Some(text) = divergence(ensemble) {
                 let of = if history.is_side_by_side() { format!("{} ", ensemble.name_beside()) } else { String::new() };
@@ -45,6 +48,9 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Docum
         }
     });
     ui.spacing_mut().interact_size.y = row_height;
+    if let Some(chosen) = chosen {
+        chosen.apply(document);
+    }
 }
 
 /// Shows the entry of a branch.
@@ -62,29 +68,34 @@ fn pale_entry(ui: &mut Ui, label: &str) {
     response.on_hover_text(format!("{label}: the pale curves, in the colours of the optimizers."));
 }
 
-fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) {
-    key(ui, &ensemble.name, |ui, line| {
+fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) -> Option<ChosenColor> {
+    let optimizers = ensemble.spec(document).map_or(&[][..], |spec| &spec.optimizers);
+    let response = key(ui, &ensemble.name, |ui, line| {
         let color = ensemble.color(document, ui.ctx().theme());
         ui.painter().hline(line.x_range(), line.center().y, Stroke::new(2.0, color));
-        let optimizers = ensemble.spec(document).map_or(&[][..], |spec| &spec.optimizers);
         let marker = marker_of(optimizers, ensemble.optimizer);
         ui.painter().add(draw_marker(marker, line.center(), 4.0, color, ui.visuals().text_color()));
     });
+    let (id, name) = (ensemble.optimizer, ensemble.name.clone());
+    let is_chosen = optimizers.iter().any(|spec| spec.id == id && spec.color.is_some());
+    let color = color_menu(&response.on_hover_text(COLOR_HINT), &name, rgb_of(optimizers, id), is_chosen)?;
+    Some(ChosenColor { id, name, color })
 }
 
 /// Shows a name after the sample of a line, which `draw` draws into an area.
-fn key(ui: &mut Ui, name: &str, draw: impl FnOnce(&Ui, Rect)) {
+fn key(ui: &mut Ui, name: &str, draw: impl FnOnce(&Ui, Rect)) -> Response {
     let most = (ui.max_rect().width() - SAMPLE - GAP).max(20.0);
     let text = WidgetText::from(RichText::new(name).small());
     let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
     let size = vec2(SAMPLE + GAP + galley.size().x, galley.size().y.max(12.0));
-    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
+    let (area, response) = ui.allocate_exact_size(size, Sense::CLICK);
     response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, name));
     let middle = area.center().y;
     let line = Rect::from_min_max(pos2(area.left(), middle), pos2(area.left() + SAMPLE, middle));
     draw(ui, line);
     let at = pos2(line.right() + GAP, middle - 0.5 * galley.size().y);
     ui.painter().galley(at, galley, ui.visuals().text_color());
+    response
 }
 
 /// Describes how many particles diverged, and since when.

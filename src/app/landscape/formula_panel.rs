@@ -110,10 +110,11 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
             chosen = None;
         }
         if let Some(particle) = chosen {
-            let marker = marker_of(&document.spec.optimizers, particle.optimizer);
-            if let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == particle.optimizer) {
+            let optimizers = &document.spec.optimizers;
+            if optimizers.iter().any(|spec| spec.id == particle.optimizer) {
                 let (rect, _) = ui.allocate_exact_size(egui::Vec2::splat(14.0), egui::Sense::hover());
-                let color = line_color(color_of(spec), ui.ctx().theme());
+                let marker = marker_of(optimizers, particle.optimizer);
+                let color = line_color(color_of(optimizers, particle.optimizer), ui.ctx().theme());
                 ui.painter().add(draw_marker(marker, rect.center(), 4.5, color, ui.visuals().text_color()));
             }
         }

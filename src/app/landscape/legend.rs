@@ -8,6 +8,7 @@ use valleyscope_experiments::view::ticks::significant;
 use super::layout::CanvasLayout;
 use super::marker::{color_of, draw_marker, marker_of};
 use crate::app::branches::{Branch, PALE};
+use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::theme::text_width;
 use crate::app::{Document, Live};
 use crate::player::{EnsembleView, SessionView};
@@ -41,7 +42,34 @@ struct Row {
     diverged: String,
     marker: Marker,
     color: Color32,
+    /// Whether the colour was chosen for the optimizer.
+    is_color_chosen: bool,
     shown: bool,
+}
+
+/// The choice of a colour for the optimizer of a row; `None` restores its usual one.
+#[derive(Clone, Debug)]
+pub(in crate::app) struct ChosenColor {
+    pub id: u32,
+    /// The optimizer's name among those of its simulation.
+    pub name: String,
+    pub color: Option<[u8; 3]>,
+}
+
+impl ChosenColor {
+    /// Sets the colour in all simulations with the optimizer.
+    pub(in crate::app) fn apply(&self, document: &mut Document) {
+        for place in 0..document.count() {
+            document.with_session(place, |document| {
+                let names = document.spec.shown_names();
+                for (optimizer, name) in document.spec.optimizers.iter_mut().zip(names) {
+                    if (optimizer.id, &name) == (self.id, &self.name) {
+                        optimizer.color = self.color;
+                    }
+                }
+            });
+        }
+    }
 }
 
 impl Row {
@@ -57,7 +85,6 @@ fn rows(simulation: &SimulationSpec, place: usize, live: &Live) -> Vec<Row> {
     let names = simulation.shown_names();
     let row = |view: &EnsembleView| {
         let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
-        let spec = &simulation.optimizers[index];
         let diverged = match view.sample.diverged {
             0 => String::new(),
             all if all as usize == view.particles => "all diverged".to_owned(),
@@ -76,7 +103,8 @@ fn rows(simulation: &SimulationSpec, place: usize, live: &Live) -> Vec<Row> {
             loss: significant(view.sample.loss.mean, 4),
             diverged,
             marker: marker_of(&simulation.optimizers, view.optimizer),
-            color: color_of(spec),
+            color: color_of(&simulation.optimizers, view.optimizer),
+            is_color_chosen: simulation.optimizers[index].color.is_some(),
             shown: !live.hidden.contains(&view.optimizer),
         })
     };
@@ -200,10 +228,10 @@ impl Legend {
         Legend { area, rows, notes, font, line, shows_values }
     }
 
-    /// Draws the legend. A click on a row hides or shows its ensemble.
-    pub(super) fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) {
+    /// Draws the legend. A click on a row hides or shows its ensemble, and a right click chooses its colour.
+    pub(super) fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) -> Option<ChosenColor> {
         if self.rows.is_empty() {
-            return;
+            return None;
         }
         let painter = ui.painter().with_clip_rect(canvas);
         painter.rect_filled(self.area, 5.0, SHADE);
@@ -215,10 +243,12 @@ impl Legend {
             top += self.line;
         }
         let colors = [TEXT, WARNING, Color32::WHITE];
+        let mut chosen = None;
         for row in &self.rows {
             let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
             let response = ui.interact(area, ui.scope_id().with(("legend", row.id)), Sense::click());
-            row.show(&painter, response, row.shown_value(self.shows_values), &self.font, colors, live);
+            let value = row.shown_value(self.shows_values);
+            chosen = row.show(&painter, response, value, &self.font, colors, live).or(chosen);
             top += self.line;
         }
         for note in &self.notes {
@@ -227,6 +257,7 @@ impl Legend {
             note.show(&painter, response, &self.font);
             top += self.line;
         }
+        chosen
     }
 }
 
@@ -243,7 +274,7 @@ impl Note {
 
 impl Row {
     /// Draws the row into the area of `response`, with colours of text, warnings and the focus. A click hides or shows
-    /// its ensemble.
+    /// its ensemble; a right click chooses its colour.
     fn show(
         &self,
         painter: &Painter,
@@ -252,7 +283,7 @@ impl Row {
         font: &FontId,
         [text, warning, focus]: [Color32; 3],
         live: &mut Live,
-    ) {
+    ) -> Option<ChosenColor> {
         let area = response.rect;
         response.widget_info(|| {
             let mut info = WidgetInfo::selected(egui::Role::CheckBox, true, self.shown, format!("Show {}", self.name));
@@ -279,9 +310,14 @@ impl Row {
         let color = if self.diverged.is_empty() { text } else { warning.gamma_multiply(opacity) };
         painter.text(pos2(right, middle), Align2::RIGHT_CENTER, value, font.clone(), color);
         let hint = if self.shown { "Click to hide" } else { "Click to show" };
-        if response.on_hover_text(format!("{hint} {}. {}", self.name, self.diverged)).clicked() {
+        let hint = format!("{hint} {}. {COLOR_HINT} {}", self.name, self.diverged);
+        let response = response.on_hover_text(hint.trim_end());
+        if response.clicked() {
             let _ = live.hidden.remove(&self.id) || live.hidden.insert(self.id);
         }
+        let rgb = [self.color.r(), self.color.g(), self.color.b()];
+        let color = color_menu(&response, &self.name, rgb, self.is_color_chosen)?;
+        Some(ChosenColor { id: self.id, name: self.name.clone(), color })
     }
 }
 
@@ -294,12 +330,13 @@ pub(super) enum Rows {
 }
 
 /// Shows the legend in rows above the canvas, for presentations, pictures, and landscapes side by side.
-pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) {
+pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) -> Option<ChosenColor> {
     let font = TextStyle::Body.resolve(ui.style());
     let visuals = ui.visuals();
     let colors = [visuals.text_color(), visuals.warn_fg_color, visuals.strong_text_color()];
     let line = (1.45 * font.size).round();
     let side = if which == Rows::All { 8 } else { 0 };
+    let mut chosen = None;
     egui::Frame::NONE.inner_margin(egui::Margin { left: side, right: side, top: 4, bottom: 0 }).show(ui, |ui| {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
@@ -317,10 +354,11 @@ pub(super) fn row(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows
                 // With no room for both, the value covers the end of the name.
                 let size = vec2((around + width_of(&row.drawn_name) + value).min(most), line);
                 let (_, response) = ui.allocate_exact_size(size, Sense::click());
-                row.show(ui.painter(), response, &row.value, &font, colors, live);
+                chosen = row.show(ui.painter(), response, &row.value, &font, colors, live).or(chosen.take());
             }
         });
     });
+    chosen
 }
 
 #[cfg(test)]

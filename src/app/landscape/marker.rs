@@ -3,7 +3,7 @@
 use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
 use valleyscope_engine::optimizer::{Marker, MarkerShape, markers};
 use valleyscope_engine::simulation::OptimizerSpec;
-use valleyscope_experiments::view::{Background, contrasting};
+use valleyscope_experiments::view::{Background, contrasting, simulation_colors};
 
 /// Returns the marker of the optimizer with this id.
 pub(crate) fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
@@ -88,9 +88,15 @@ fn filled_shape(shape: MarkerShape, center: Pos2, radius: f32, fill: Color32, st
     }
 }
 
-/// Returns an optimizer's colour.
-pub(crate) fn color_of(spec: &OptimizerSpec) -> Color32 {
-    let [red, green, blue] = spec.rgb();
+/// Returns the colour of the optimizer with this id, beside the others; grey without it.
+pub(crate) fn rgb_of(optimizers: &[OptimizerSpec], id: u32) -> [u8; 3] {
+    let index = optimizers.iter().position(|spec| spec.id == id);
+    index.map_or([128; 3], |index| simulation_colors(optimizers)[index])
+}
+
+/// Returns the colour of the optimizer with this id as it is drawn on the landscape.
+pub(crate) fn color_of(optimizers: &[OptimizerSpec], id: u32) -> Color32 {
+    let [red, green, blue] = rgb_of(optimizers, id);
     Color32::from_rgb(red, green, blue)
 }
 

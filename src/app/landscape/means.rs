@@ -62,9 +62,13 @@ fn scales(places: &[Pos2]) -> Vec<f32> {
 pub(super) fn draw(ui: &Ui, canvas: Rect, document: &Document, means: &[EnsembleMean]) {
     let painter = ui.painter().with_clip_rect(canvas);
     for mean in means.iter().filter(|mean| canvas.expand2(Vec2::splat(10.0)).contains(mean.at)) {
-        let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == mean.id) else { continue };
-        let marker = marker_of(&document.spec.optimizers, mean.id);
-        let [fill, outline] = [color_of(spec), Color32::BLACK].map(|color| color.gamma_multiply(mean.opacity));
+        let optimizers = &document.spec.optimizers;
+        if !optimizers.iter().any(|spec| spec.id == mean.id) {
+            continue;
+        }
+        let marker = marker_of(optimizers, mean.id);
+        let colors = [color_of(optimizers, mean.id), Color32::BLACK];
+        let [fill, outline] = colors.map(|color| color.gamma_multiply(mean.opacity));
         painter.add(draw_marker(marker, mean.at, mean.scale * RADIUS, fill, outline));
     }
 }
@@ -80,7 +84,8 @@ pub(super) fn draw_pale(ui: &Ui, canvas: Rect, projection: &Projection, document
         };
         let marker = marker_of(&document.spec.optimizers, spec.id);
         let opacity = (1.5 * PALE).min(1.0) * mark.opacity();
-        let [fill, outline] = [color_of(spec), Color32::BLACK].map(|color| color.gamma_multiply(opacity));
+        let colors = [color_of(&document.spec.optimizers, spec.id), Color32::BLACK];
+        let [fill, outline] = colors.map(|color| color.gamma_multiply(opacity));
         painter.add(draw_marker(marker, mark.on(canvas), PALE_RADIUS * RADIUS, fill, outline));
     }
 }

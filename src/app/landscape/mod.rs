@@ -27,6 +27,7 @@ pub(super) use color_settings::{FIRST_SCALE, color_scale, colormap_name};
 pub use formula_panel::FormulaPanel;
 pub use glyphs::{Glyph, compressed_length, glyphs};
 pub use interaction::{Tool, nearest_particle};
+pub(super) use legend::ChosenColor;
 pub use marker::line_color;
 pub use motion::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
 pub use panel::LandscapePanel;

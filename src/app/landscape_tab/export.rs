@@ -64,9 +64,9 @@ impl LandscapeTab {
         let session = self.editor.session_preset(snapshot.record.as_ref().clone(), self.live.records_beside());
         let (title, description) = (preset.title.clone(), preset.description.clone());
         let session = LandscapePreset { title, description, view: preset.view.clone(), ..session };
-        let PlotChoices { log, log_steps, band, .. } = self.diagnostics.choices();
-        let plots =
-            RunPlots { metrics: self.diagnostics.displayed(&preset.simulation.landscape), log, log_steps, band };
+        let PlotChoices { log, log_steps, band, whole_range, .. } = self.diagnostics.choices();
+        let metrics = self.diagnostics.displayed(&preset.simulation.landscape);
+        let plots = RunPlots { metrics, log, log_steps, band, whole_range };
         Some(FigureSubject { preset, session, last_step: snapshot.last_step, plots })
     }
 

@@ -1,7 +1,7 @@
 //! Options of the map: its quantity, legend and exports.
 
 use egui::text::LayoutJob;
-use egui::{Button, Checkbox, Color32, ComboBox, DragValue, Label, RichText, TextFormat, TextStyle, Ui};
+use egui::{Button, Checkbox, Color32, ComboBox, DragValue, Label, RichText, Sense, TextFormat, TextStyle, Ui};
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::differences::differences;
@@ -9,6 +9,7 @@ use super::export::ExportKind;
 use super::panel::PhasePanel;
 use super::readout;
 use super::titled_diagram::TitledDiagram;
+use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::figure_layout::stays_open;
 use crate::app::live::{Action, Requests};
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference, settings_among};
@@ -36,27 +37,38 @@ impl PhasePanel {
         self.legend(ui);
     }
 
-    /// Shows the colours of all maps, each once.
-    fn legend(&self, ui: &mut Ui) {
-        let pictures = std::iter::once(&self.picture)
-            .chain(self.beside.iter().filter_map(|number| self.pictures_beside.get(number)));
-        let mut legend: Vec<&Swatch> = Vec::new();
-        for swatch in pictures.filter_map(|picture| picture.color_key.as_ref()).flat_map(|key| &key.legend) {
-            if !legend.contains(&swatch) {
-                legend.push(swatch);
+    /// Shows the colours of all maps, each once. A right click on the colour of a winner of the present diagram chooses
+    /// another.
+    fn legend(&mut self, ui: &mut Ui) {
+        let winners = self.picture.spec().filter(|_| matches!(self.look.map, Map::Winner { .. }));
+        let winner = |index: usize| winners.and_then(|spec| spec.optimizers.get(index)).map(|optimizer| optimizer.id);
+        let present = self.picture.color_key.iter().flat_map(|key| &key.legend);
+        let present = present.enumerate().map(|(index, swatch)| (swatch, winner(index)));
+        let beside = self.beside.iter().filter_map(|number| self.pictures_beside.get(number)?.color_key.as_ref());
+        let beside = beside.flat_map(|key| &key.legend).map(|swatch| (swatch, None));
+        let mut legend: Vec<(&Swatch, Option<u32>)> = Vec::new();
+        for (swatch, winner) in present.chain(beside) {
+            if legend.iter().all(|(known, _)| *known != swatch) {
+                legend.push((swatch, winner));
             }
         }
         if legend.is_empty() {
             return;
         }
         // Notes stand behind the colours that they explain.
-        legend.sort_by_key(|swatch| swatch.color.is_none());
+        legend.sort_by_key(|(swatch, _)| swatch.color.is_none());
+        let optimizers = &mut self.editor.draft.sweep.optimizers;
         ui.horizontal_wrapped(|ui| {
-            for swatch in legend {
+            for (swatch, winner) in legend {
                 let job = entry(ui, swatch);
                 let fits = ui.painter().layout_job(job.clone()).size().x < ui.max_rect().width();
-                let label = Label::new(job);
-                ui.add(if fits { label.extend() } else { label });
+                let label = Label::new(job).sense(Sense::CLICK);
+                let response = ui.add(if fits { label.extend() } else { label });
+                let own = winner.and_then(|id| optimizers.iter_mut().find(|own| own.id == id));
+                if let (Some(own), Some(color)) = (own, swatch.color) {
+                    let response = response.on_hover_text(COLOR_HINT);
+                    own.color = color_menu(&response, &swatch.text, color, own.color.is_some()).unwrap_or(own.color);
+                }
             }
         });
     }

@@ -1,19 +1,19 @@
 //! The controls of the optimizers of a sweep.
 
-use egui::{Button, CollapsingHeader, RichText, Ui};
+use egui::text::LayoutJob;
+use egui::{Button, CollapsingHeader, Color32, TextFormat, TextStyle, Ui};
 use valleyscope_engine::optimizer::{HyperparameterKind, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{distinct_name, states_other_settings};
 use valleyscope_engine::spacing::Spacing;
 use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
+use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
 use super::axis_controls::{count, unswept_note};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
-use crate::app::theme::legible;
-use crate::figure::optimizer_colors;
 
 const COLOR_HELP: &str = "Colour in the map and the plots. Changing it needs no new computation.";
 
@@ -22,11 +22,12 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let (mut removed, mut replaced) = (None, None);
     let can_remove = spec.optimizers.len() > 2;
     let steps = spec.steps.get() as u64;
-    let colors = optimizer_colors(spec);
-    let usual_colors: Vec<[u8; 3]> = (0..colors.len()).map(|index| usual_color(spec, &colors, index)).collect();
+    let colors = sweep_colors(&spec.optimizers);
+    let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb()));
+    let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
     let before: Vec<RuleSpec> = spec.optimizers.iter().map(|optimizer| optimizer.rule).collect();
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
-        let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, colors[index]));
+        let title = title(ui, optimizer.label(), colors[index]);
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
             let label = optimizer.label().to_owned();
             form::line(ui, "Colour", COLOR_HELP, |ui| {
@@ -83,14 +84,13 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     });
 }
 
-/// Returns the default colour of an optimizer; `colors` are those in use.
-fn usual_color(spec: &SweepSpec, colors: &[[u8; 3]], index: usize) -> [u8; 3] {
-    if spec.optimizers[index].color.is_none() {
-        return colors[index];
-    }
-    let mut spec = spec.clone();
-    spec.optimizers[index].color = None;
-    optimizer_colors(&spec)[index]
+/// Lays out an optimizer's colour in the map and its name.
+fn title(ui: &Ui, label: &str, [red, green, blue]: [u8; 3]) -> LayoutJob {
+    let font = TextStyle::Button.resolve(ui.style());
+    let mut job = LayoutJob::default();
+    job.append("■ ", 0.0, TextFormat::simple(font.clone(), Color32::from_rgb(red, green, blue)));
+    job.append(label, 0.0, TextFormat::simple(font, Color32::PLACEHOLDER));
+    job
 }
 
 fn editor(id: u32, owner: &str) -> TextEditor<'_, RuleKind> {

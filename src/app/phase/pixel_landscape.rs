@@ -8,7 +8,7 @@ use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec
 use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::ticks::significant;
 
-use crate::figure::{axis_label, optimizer_colors};
+use crate::figure::axis_label;
 
 /// The number of particles of each optimizer in the landscape of a pixel.
 const PARTICLES: u64 = 100;
@@ -38,13 +38,12 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
     if point.dimension.get() > 2 {
         return None;
     }
-    let colors = optimizer_colors(spec);
     let optimizers = point.optimizers.iter().zip(&spec.optimizers).enumerate().map(|(index, (at_point, optimizer))| {
         let rate = diagram.learning_rate(pixel, index, cell.score(index, metric).best_rate);
         OptimizerSpec {
             id: optimizer.id,
             name: optimizer.name.clone(),
-            color: Some(colors[index]).filter(|color| *color != optimizer.rule.rgb()),
+            color: optimizer.color,
             enabled: true,
             rule: RatedRule {
                 rule: at_point.rule,

@@ -4,14 +4,14 @@ use egui::{Color32, Label, RichText, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{Average, Cell, Diagram, Gap, Metric};
-use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::{fixed, significant};
+use valleyscope_experiments::view::{AxisScale, sweep_colors};
 
 use super::score_table;
+use crate::app::landscape::marker::line_color;
 use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
-use crate::app::theme::legible;
-use crate::figure::{axis_label, optimizer_colors};
+use crate::figure::axis_label;
 
 /// Shows a pixel's results, or those of the pixel that represents it on the map.
 pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
@@ -138,7 +138,8 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
     let axes = [PlotAxis::new(AxisScale::Log, across(places)), PlotAxis::new(AxisScale::Linear, shown)];
     let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
-    let colors: Vec<Color32> = optimizer_colors(diagram.spec()).into_iter().map(|color| legible(ui, color)).collect();
+    let line_color = |[red, green, blue]: [u8; 3]| line_color(Color32::from_rgb(red, green, blue), ui.theme());
+    let colors: Vec<Color32> = sweep_colors(optimizers).into_iter().map(line_color).collect();
     let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
         for (index, name) in names.iter().enumerate() {
             let color = colors[index];

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Color32, Galley, Grid, RichText, ScrollArea, TextFormat, TextStyle, Ui};
 use valleyscope_engine::sweep::{Cell, Diagram, Metric};
+use valleyscope_experiments::view::sweep_colors;
 use valleyscope_experiments::view::ticks::beyond;
 
 use super::readout::number;
-use crate::figure::optimizer_colors;
 
 /// The space between columns, in points.
 const BETWEEN: f32 = 8.0;
@@ -52,7 +52,8 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cel
 }
 
 fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) -> Vec<Row> {
-    let names = diagram.spec().shown_names().into_iter().zip(optimizer_colors(diagram.spec())).enumerate();
+    let spec = diagram.spec();
+    let names = spec.shown_names().into_iter().zip(sweep_colors(&spec.optimizers)).enumerate();
     let row = |(index, (name, [red, green, blue])): (usize, (String, [u8; 3]))| {
         let score = cell.score(index, metric);
         let error = cell.score_deviation(index, metric) / ((cell.replicates.max(2) - 1) as f64).sqrt();

@@ -7,10 +7,10 @@ use std::time::Duration;
 use egui::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{Color32, FontSelection, Galley, Rect, RichText, TextStyle, TextWrapMode, Ui, UiBuilder, WidgetText};
 use image::RgbImage;
-use valleyscope_engine::simulation::{OptimizerSpec, ParticleId, PlotRequest, Record};
+use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record};
 use valleyscope_experiments::preset::TitledSimulation;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{Camera, DiagnosticMetric, Orbit, ViewSettings};
+use valleyscope_experiments::view::{Camera, DiagnosticMetric, Orbit, ViewSettings, simulation_colors};
 
 use super::caption::VariedSettings;
 use super::options::PictureOptions;
@@ -56,8 +56,7 @@ pub struct PictureSubject {
 impl PictureSubject {
     /// Returns the colours of the optimizers.
     pub fn colors(&self) -> Vec<[u8; 3]> {
-        let optimizers = self.records.iter().flat_map(|record| &record.spec.optimizers);
-        optimizers.map(OptimizerSpec::rgb).collect()
+        self.records.iter().flat_map(|record| simulation_colors(&record.spec.optimizers)).collect()
     }
 }
 

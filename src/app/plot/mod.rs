@@ -15,5 +15,5 @@ pub(super) use curve_item::{CurveItem, install as install_curves};
 pub(super) use dashed_line::sample as dash_sample;
 pub(super) use drawing::{band, dashed, dashes, error_bar, line, near_line, point};
 pub(super) use frame::{PlotAxis, PlotFrame, ShownPlot};
-pub(super) use readout::{LeavingCurve, readout};
+pub(super) use readout::{LeavingCurve, beyond, readout};
 pub(super) use zoom::Zoom;

@@ -13,7 +13,7 @@ use super::marks;
 use super::named_curves::NamedCurves;
 use super::pens::color;
 use super::track::{Track, TrackLook};
-use crate::app::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot};
+use crate::app::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, beyond};
 
 /// A plot to draw, with ranges in places on the axes.
 pub(super) struct Chart<'a> {
@@ -67,7 +67,9 @@ impl Chart<'_> {
             let leaving = |curve: &ChartCurve<'_>| {
                 let first = canvas.leaving(&curve.lines)?;
                 let color = color(curve.group.pen, canvas.theme);
-                Some(LeavingCurve { name: curve.group.name.whole(), color, first })
+                let at = |place: f64| self.look.horizontal.words(scales[0].value(place));
+                let beyond = beyond(canvas.points_in_view(&curve.lines), y, scales[1], at);
+                Some(LeavingCurve { name: curve.group.name.whole(), color, first, beyond })
             };
             shown.mark_leaving(ui, y[1], self.curves.iter().filter_map(leaving));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Button, ComboBox, RichText, ScrollArea, Slider, Ui, vec2};
+use egui::{Button, ComboBox, Label, RichText, ScrollArea, Slider, Ui, vec2};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{self, Ceiling, across};
 use valleyscope_runs::{Better, MetricId, MetricInfo, Unit};
@@ -39,12 +39,14 @@ pub(super) struct Charts {
     cache: CurveCache,
 }
 
-/// An action of the toolbar.
+/// An action of the toolbar or the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartAction {
     Differences,
     Table,
     Figure(Format),
+    /// Sets the colour of the curve of this index; `None` restores its usual one.
+    Color(usize, Option<[u8; 3]>),
 }
 
 impl Charts {
@@ -61,11 +63,11 @@ impl Charts {
         note: Option<&str>,
         figure_layout: &mut FigureLayout,
     ) -> Option<ChartAction> {
-        let asked = self.toolbar(ui, groups, figure_layout);
+        let mut asked = self.toolbar(ui, groups, figure_layout);
         if let Some(note) = note {
             ui.label(RichText::new(note).small().weak());
         }
-        legend(ui, groups);
+        asked = legend(ui, groups).map(|(curve, color)| ChartAction::Color(curve, color)).or(asked);
         self.time_to_loss.ui(ui, groups, &offered(groups));
         let shown = self.shown(groups);
         self.grid(ui, groups, &shown);
@@ -170,8 +172,7 @@ impl Charts {
             for info in offered(groups) {
                 let mut log = self.choices.scale(&info) == AxisScale::Log;
                 if ui.checkbox(&mut log, &info.title).changed() {
-                    Choices::toggle(&mut self.choices.rescaled, &info);
-                    info.metric().and_then(|metric| self.zoom.y.remove(&metric));
+                    self.rescale(&info);
                 }
             }
         });
@@ -239,8 +240,7 @@ impl Charts {
         let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
         let chart = Chart { info, look, y, fit, curves: self.curves(groups, metric, look), level, hover };
-        let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
-        ui.label(RichText::new(format!("{}{log} over {}", info.title, horizontal.name())).small().weak());
+        self.title(ui, info);
         let shown = chart.show(ui, &mut self.cache, metric);
         if chart.curves.is_empty() {
             let is_measured = groups.iter().any(|group| group.drawn.tracks.contains_key(&metric));
@@ -253,6 +253,28 @@ impl Charts {
         self.hover = shown.pointer.map(|[x, _]| x).or(self.hover);
         let least = if scales[0] == AxisScale::Log { 1e-3 } else { 1e-6 * (whole[1] - whole[0]) };
         self.zoom.apply(metric, shown.gesture, whole, least);
+    }
+
+    /// Shows a plot's title, and the switch of its axis.
+    fn title(&mut self, ui: &mut Ui, info: &MetricInfo) {
+        let mut log = self.choices.scale(info) == AxisScale::Log;
+        let words = if log { " (log)" } else { "" };
+        let title = format!("{}{words} over {}", info.title, self.choices.horizontal.name());
+        ui.horizontal(|ui| {
+            ui.spacing_mut().interact_size.y = 0.0;
+            ui.spacing_mut().button_padding.y = 0.0;
+            ui.add(Label::new(RichText::new(title).small().weak()).truncate());
+            let switch = ui.toggle_value(&mut log, RichText::new("log").small()).on_hover_text("Logarithmic axis");
+            if switch.accessible_name(format!("Logarithmic axis of {}", info.title)).changed() {
+                self.rescale(info);
+            }
+        });
+    }
+
+    /// Makes a metric's axis logarithmic, or linear again.
+    fn rescale(&mut self, info: &MetricInfo) {
+        Choices::toggle(&mut self.choices.rescaled, info);
+        info.metric().and_then(|metric| self.zoom.y.remove(&metric));
     }
 
     /// Returns the vertical range's choice for a plot that is not zoomed.

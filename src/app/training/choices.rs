@@ -21,6 +21,9 @@ pub struct Choices {
     pub grouped: bool,
     /// Extends the vertical axes to diverged runs if true.
     pub whole_range: bool,
+    /// Whether the plots leave out runs that the list's search does not find.
+    #[serde(default)]
+    pub only_found: bool,
 }
 
 impl Default for Choices {
@@ -33,6 +36,7 @@ impl Default for Choices {
             smoothing: 0.0,
             grouped: false,
             whole_range: false,
+            only_found: false,
         }
     }
 }

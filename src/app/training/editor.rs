@@ -31,6 +31,9 @@ pub struct TrainingMemory {
     pub pens: BTreeMap<PathBuf, usize>,
     /// The colours that were chosen for runs.
     pub colors: BTreeMap<PathBuf, [u8; 3]>,
+    /// The colours that were chosen for the optimizers of scans, by their names.
+    #[serde(default)]
+    pub scan_colors: BTreeMap<PathBuf, BTreeMap<String, [u8; 3]>>,
     /// The table of runs, which sessions of before do not have.
     #[serde(default)]
     pub table: TableChoices,

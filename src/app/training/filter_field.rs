@@ -42,6 +42,11 @@ impl FilterField {
         self.generation
     }
 
+    /// Returns whether the filter admits all runs.
+    pub(super) fn is_empty(&self) -> bool {
+        self.filter.is_empty()
+    }
+
     /// Returns whether a run fits the filter.
     pub(super) fn finds(&self, run: &Summary) -> bool {
         self.filter.is_empty() || self.filter.admits(&run.facts, &[&run.title, &run.settings, &run.status.word()])

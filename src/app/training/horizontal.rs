@@ -1,5 +1,8 @@
 //! The horizontal axis of the curves of trainings.
 
+use valleyscope_experiments::view::ticks::{grouped, moment};
+use valleyscope_runs::span;
+
 /// The quantity of the horizontal axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Horizontal {
@@ -33,6 +36,19 @@ impl Horizontal {
             Horizontal::Tokens => "tokens",
             Horizontal::Relative => "training time (s)",
             Horizontal::Clock => "wall-clock time (UTC)",
+        }
+    }
+
+    /// Formats a value on the axis.
+    pub(super) fn words(self, x: f64) -> String {
+        match self {
+            Horizontal::Step => format!("step {}", grouped(x as u64)),
+            Horizontal::SinceFork => format!("{x} steps since"),
+            Horizontal::Samples => format!("{} samples", grouped(x as u64)),
+            Horizontal::Tokens => format!("{} tokens", grouped(x as u64)),
+            Horizontal::Relative if x < 100.0 => format!("{x:.2} s"),
+            Horizontal::Relative => span(x as u64),
+            Horizontal::Clock => moment(x, "%m-%d %H:%M:%S"),
         }
     }
 }

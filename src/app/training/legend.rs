@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use egui::{Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
-use valleyscope_experiments::view::ticks::{grouped, moment, significant};
+use egui::{Label, Response, RichText, Role, Sense, Shape, Stroke, TextStyle, Ui, Vec2, WidgetInfo, vec2};
+use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{AxisScale, Pen};
-use valleyscope_runs::{MetricInfo, Unit, span};
+use valleyscope_runs::{MetricInfo, Unit};
 
 use super::named_curves::NamedCurves;
 use super::names::Name;
 use super::pens::{color, dash};
-use super::track::{Horizontal, Nearest, Track, TrackLook};
+use super::track::{Nearest, Track, TrackLook};
+use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::plot::readout;
 use crate::app::theme::text_width;
 
@@ -25,8 +26,9 @@ const GAP: f32 = 6.0;
 /// The gap between entries, in points.
 const BETWEEN: f32 = 14.0;
 
-/// Shows names and colours of all curves; a line breaks only between entries.
-pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
+/// Shows names and colours of all curves; a line breaks only between entries. Returns the index of a curve and the colour
+/// that is chosen for it by a right click, `None` for its usual one.
+pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> Option<(usize, Option<[u8; 3]>)> {
     let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
     let width = |text: &str| text_width(ui, &font, text).ceil() + 1.0;
@@ -36,20 +38,26 @@ pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
         Wanted { title: width(title), rest: LINE.x + GAP + mark }
     });
     let lines = lines(&wanted.collect::<Vec<_>>(), room);
-    let mut groups = groups.iter();
+    let mut groups = groups.iter().enumerate();
+    let mut chosen = None;
     for entries in lines {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = BETWEEN;
-            for (Wanted { title, rest }, group) in entries.into_iter().zip(&mut groups) {
+            for (Wanted { title, rest }, (index, group)) in entries.into_iter().zip(&mut groups) {
                 let size = vec2((rest + title).min(room), ui.text_style_height(&TextStyle::Small));
                 ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
                     ui.spacing_mut().item_spacing.x = GAP;
-                    line(ui, group.pen);
-                    name(ui, &group.name, title);
+                    let name_of = group.name.whole();
+                    let sample = line(ui, group.pen);
+                    sample.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Curve of {name_of}")));
+                    let entry = sample.union(name(ui, &group.name, title)).on_hover_text(COLOR_HINT);
+                    let color = color_menu(&entry, &name_of, group.pen.color(), group.is_color_chosen);
+                    chosen = color.map(|color| (index, color)).or(chosen);
                 });
             }
         });
     }
+    chosen
 }
 
 /// The widths of an entry: of its title, which may be cut, and of the rest.
@@ -98,20 +106,22 @@ fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Wanted>> {
 }
 
 /// Shows a title, cut where it is too long, and its distinction in full.
-fn name(ui: &mut Ui, name: &Name, most: f32) {
+fn name(ui: &mut Ui, name: &Name, most: f32) -> Response {
     let [title, mark] = name.parts();
-    ui.scope(|ui| {
+    let shown = ui.scope(|ui| {
         ui.set_max_width(most);
-        ui.add(Label::new(RichText::new(title).small()).truncate()).on_hover_text(name.whole());
+        let label = Label::new(RichText::new(title).small()).truncate().sense(Sense::CLICK);
+        ui.add(label).on_hover_text(name.whole())
     });
     if !mark.is_empty() {
         ui.add(Label::new(RichText::new(mark).small().weak()).extend());
     }
+    shown.inner
 }
 
 /// Draws a line sample with this pen.
-pub(super) fn line(ui: &mut Ui, pen: Pen) {
-    let (rect, _) = ui.allocate_exact_size(LINE, Sense::hover());
+pub(super) fn line(ui: &mut Ui, pen: Pen) -> Response {
+    let (rect, response) = ui.allocate_exact_size(LINE, Sense::CLICK);
     let ends = [rect.left_center(), rect.right_center()];
     let stroke = Stroke::new(WIDTH, color(pen, ui.theme()));
     let pieces = match dash(pen) {
@@ -119,6 +129,7 @@ pub(super) fn line(ui: &mut Ui, pen: Pen) {
         Some([dash, gap]) => Shape::dashed_line(&ends, stroke, dash, gap),
     };
     ui.painter().extend(pieces);
+    response
 }
 
 fn number(info: &MetricInfo, value: f64) -> String {
@@ -165,16 +176,7 @@ pub(super) fn tooltip(
                 line(ui, group.pen);
                 name(ui, &group.name, 0.5 * LONGEST);
             });
-            let x = match look.horizontal {
-                Horizontal::Step => format!("step {}", grouped(found.x as u64)),
-                Horizontal::SinceFork => format!("{} steps since", found.x),
-                Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
-                Horizontal::Tokens => format!("{} tokens", grouped(found.x as u64)),
-                Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
-                Horizontal::Relative => span(found.x as u64),
-                Horizontal::Clock => moment(found.x, "%m-%d %H:%M:%S"),
-            };
-            ui.weak(x);
+            ui.weak(look.horizontal.words(found.x));
             let mut text = number(info, found.value);
             if let Some(deviation) = found.deviation {
                 text.push_str(&format!(" ± {}", number(info, deviation)));

@@ -3,7 +3,7 @@
 use egui::Theme;
 use egui_plot::{MarkerShape, PlotUi};
 use valleyscope_experiments::view::Pen;
-use valleyscope_experiments::view::range::{Ceiling, Extent, union, with_margin};
+use valleyscope_experiments::view::range::{Ceiling, Extent, union, whole_with_margin, with_margin};
 
 use super::pens::{color, dash};
 use super::track::{Pieces, Track, TrackLook};
@@ -53,10 +53,7 @@ pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> 
     let extents =
         |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().filter_map(|lines| lines.extents(x, ceiling)).collect() };
     match fit {
-        Fit::Everything => {
-            let whole = extents(None).into_iter().map(|(line, around)| around.map_or(line, |it| union(line, it)));
-            with_margin(whole.reduce(union).map(|whole| (whole, None)).as_slice())
-        }
+        Fit::Everything => whole_with_margin(&extents(None)),
         Fit::Sensible(ceiling) => {
             let below = extents(ceiling);
             // A view of diverged parts alone shows them.
@@ -135,9 +132,14 @@ impl CurveCanvas {
 
     /// Returns the point where a curve leaves the view, if it does.
     pub(super) fn leaving(&self, lines: &Lines) -> Option<[f64; 2]> {
-        let in_view = |[x, _]: &&[f64; 2]| (self.x[0]..=self.x[1]).contains(x);
-        let outside = |[_, y]: &&[f64; 2]| !(self.y[0]..=self.y[1]).contains(y);
-        lines.line.iter().flatten().filter(in_view).find(outside).copied()
+        let outside = |[_, y]: &[f64; 2]| !(self.y[0]..=self.y[1]).contains(y);
+        self.points_in_view(lines).find(outside)
+    }
+
+    /// Returns the points of a curve above, in and below the view.
+    pub(super) fn points_in_view<'l>(&self, lines: &'l Lines) -> impl Iterator<Item = [f64; 2]> + use<'l> {
+        let [from, to] = self.x;
+        lines.line.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).copied()
     }
 
     /// Draws marks above all lines: a curve's single points, its fork, the ends before values that are not finite, and

@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use egui::{Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, Ui, Vec2, Visuals, WidgetInfo, vec2};
+use egui::{
+    Align, Button, Color32, ComboBox, Label, Layout, ProgressBar, Response, RichText, ScrollArea, Sense, Ui, Vec2,
+    Visuals, WidgetInfo, vec2,
+};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
@@ -97,6 +100,8 @@ pub(super) struct ListInput<'i> {
 pub(super) enum ListAction {
     /// Shows only this run.
     Only(RunFolder),
+    /// Shows only these runs, those that the search finds.
+    OnlyThese(Vec<RunFolder>),
     /// Shows this run besides the others, or hides it.
     Toggled(RunFolder),
     /// Sets the colour of this run's curves; `None` restores its optimizer's.
@@ -106,7 +111,8 @@ pub(super) enum ListAction {
 }
 
 impl List {
-    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>) -> Option<ListAction> {
+    /// Shows the list. `hides_curves` is whether the search applies to the plots, too.
+    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<ListAction> {
         let ListInput { runs, columns, selected, pens, .. } = input;
         let mut chosen = None;
         ui.horizontal(|ui| {
@@ -121,7 +127,12 @@ impl List {
                 }
             });
             shown.response.accessible_name("Order of the runs");
-            self.search.ui(ui, columns, f32::INFINITY);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                let switch = ui.toggle_value(hides_curves, "Plots");
+                let switch = switch.on_hover_text("Also hide the curves of runs that the search does not find");
+                switch.accessible_name("Search the plots, too");
+                self.search.ui(ui, columns, f32::INFINITY);
+            });
         });
         self.search.mistake(ui);
         self.find(input);
@@ -136,9 +147,25 @@ impl List {
         ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
             for run in found[rows].iter().map(|place| &runs[*place]) {
                 let is_selected = selected.contains(&run.run);
-                chosen = row(ui, run, is_selected, pens).or(chosen.take());
+                let (shown, action) = row(ui, run, is_selected, pens);
+                chosen = action.or(chosen.take());
+                shown.context_menu(|ui| chosen = self.menu(ui, run, runs).or(chosen.take()));
             }
         });
+        chosen
+    }
+
+    /// Shows the menu of a run.
+    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>]) -> Option<ListAction> {
+        let only = ui.button("Show only this").clicked().then(|| ListAction::Only(run.run.clone()));
+        let these = Button::new(format!("Show only these {} found", self.found.len()));
+        let these = ui.add_enabled(!self.search.is_empty(), these);
+        let these = these.on_disabled_hover_text("Type a search to choose several runs.");
+        let all = || ListAction::OnlyThese(self.found.iter().map(|place| runs[*place].run.clone()).collect());
+        let chosen = only.or_else(|| these.clicked().then(all));
+        if chosen.is_some() {
+            ui.close();
+        }
         chosen
     }
 
@@ -163,7 +190,7 @@ impl List {
     }
 }
 
-fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<ListAction> {
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<ListAction>) {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
@@ -223,8 +250,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Lis
             }
         }
     });
-    response.on_hover_text(tooltip(run));
-    chosen
+    (response.on_hover_text(tooltip(run)), chosen)
 }
 
 /// Shows a warning sign for a run with problems, which the tooltip lists.

@@ -9,5 +9,7 @@ use super::plotter::RunCurves;
 pub(super) struct NamedCurves<'a> {
     pub name: Name,
     pub pen: Pen,
+    /// Whether the colour was chosen for the run.
+    pub is_color_chosen: bool,
     pub drawn: &'a RunCurves,
 }

@@ -20,12 +20,21 @@ pub(super) struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
     /// The colours that were chosen for runs.
     colors: BTreeMap<PathBuf, [u8; 3]>,
+    /// The colours that were chosen for the optimizers of scans.
+    scans: BTreeMap<PathBuf, ScanColors>,
 }
+
+/// The colours that were chosen for the optimizers of a scan, by their names.
+pub(super) type ScanColors = BTreeMap<String, [u8; 3]>;
 
 impl Pens {
     /// Restores the pens and the chosen colours of the last session.
-    pub(super) fn restore(numbers: BTreeMap<PathBuf, usize>, colors: BTreeMap<PathBuf, [u8; 3]>) -> Pens {
-        Pens { numbers, colors }
+    pub(super) fn restore(
+        numbers: BTreeMap<PathBuf, usize>,
+        colors: BTreeMap<PathBuf, [u8; 3]>,
+        scans: BTreeMap<PathBuf, ScanColors>,
+    ) -> Pens {
+        Pens { numbers, colors, scans }
     }
 
     /// Returns the pens of those runs that the next session may find again.
@@ -36,6 +45,25 @@ impl Pens {
     /// Returns the chosen colours of those runs that the next session may find again.
     pub(super) fn colors(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, [u8; 3]> {
         self.colors.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
+    }
+
+    /// Returns the chosen colours of those scans that the next session may find again.
+    pub(super) fn scans(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, ScanColors> {
+        self.scans.iter().filter(|(run, _)| is_there(run)).map(|(run, colors)| (run.clone(), colors.clone())).collect()
+    }
+
+    /// Returns the colours that were chosen for the optimizers of a scan.
+    pub(super) fn of_scan(&self, run: &RunFolder) -> ScanColors {
+        self.scans.get(run.path()).cloned().unwrap_or_default()
+    }
+
+    /// Chooses a colour for an optimizer of a scan; `None` restores its usual one.
+    pub(super) fn choose_in_scan(&mut self, run: &RunFolder, optimizer: String, color: Option<[u8; 3]>) {
+        let colors = self.scans.entry(run.path().to_owned()).or_default();
+        match color {
+            Some(color) => drop(colors.insert(optimizer, color)),
+            None => drop(colors.remove(&optimizer)),
+        }
     }
 
     /// Returns the colour that was chosen for a run.

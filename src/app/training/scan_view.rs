@@ -1,6 +1,6 @@
 //! The picture of a scan: best test loss by batch size, and the improvement of Signum on Adam.
 
-use egui::{Color32, RichText, Ui, vec2};
+use egui::{Color32, RichText, Ui, Vec2, vec2};
 use egui_plot::{HLine, Legend, Line, LineStyle, Plot, PlotUi, Points};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_experiments::view::AxisScale;
@@ -8,6 +8,8 @@ use valleyscope_experiments::view::range::{Extent, union, with_margin};
 use valleyscope_experiments::view::ticks::{Tick, beyond, significant};
 
 use super::export::ScanFile;
+use super::pens::ScanColors;
+use crate::app::controls::color_swatch;
 use crate::app::figure_layout::FigureLayout;
 use crate::app::landscape::marker::{line_color, shape_in_plot};
 use crate::app::plot::{PlotAxis, PlotFrame, ShownPlot, error_bar, readout};
@@ -16,10 +18,25 @@ use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult};
 const PERCENT: f64 = 100.0;
 /// The radius of a marker, in points.
 const RADIUS: f32 = 3.5;
+/// The size of the button for an optimizer's colour, in points.
+const SWATCH: Vec2 = vec2(16.0, 14.0);
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
-/// Shows the picture; returns the requested export.
-pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &mut FigureLayout) -> Option<ScanFile> {
+/// An action on the picture.
+pub(super) enum ScanAction {
+    Export(ScanFile),
+    /// Sets the colour of the optimizer of this name; `None` restores its usual one.
+    Color(String, Option<[u8; 3]>),
+}
+
+/// Shows the picture, in which these colours were chosen by the names of optimizers; returns the requested action.
+pub(super) fn show(
+    ui: &mut Ui,
+    scan: &ScanResult,
+    name: &str,
+    chosen: &ScanColors,
+    figure_layout: &mut FigureLayout,
+) -> Option<ScanAction> {
     let known = scan.known();
     let all = scan.axes.grid_points();
     let rates = &scan.axes.learning_rates;
@@ -35,13 +52,33 @@ pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &m
         asked
     });
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
+    let color = colors(ui, scan, chosen);
     let height = ui.available_height();
     ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
     losses(ui, scan, (0.55 * height - 24.0).max(120.0));
     let about = format!("Improvement of Signum on Adam by batch size, in % (dashed: ±{AROUND} %)");
     ui.label(RichText::new(about).small().weak());
     improvement(ui, scan, (ui.available_height() - 6.0).max(110.0));
-    export.inner
+    export.inner.map(ScanAction::Export).or(color)
+}
+
+/// Shows the optimizers' colours, and returns the choice of one.
+fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ScanAction> {
+    let mut action = None;
+    let usual = scan.recolored(&ScanColors::new()).colors;
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().interact_size = SWATCH;
+        for (name, usual) in scan.axes.optimizers.iter().zip(usual) {
+            let mut color = chosen.get(name).copied();
+            let help = "Colour in the plots and their exports";
+            color_swatch(ui, &mut color, usual, help, &format!("Colour of {name}"));
+            ui.label(RichText::new(name).small());
+            if color != chosen.get(name).copied() {
+                action = Some(ScanAction::Color(name.clone(), color));
+            }
+        }
+    });
+    action
 }
 
 fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {

@@ -118,13 +118,8 @@ fn trainings(preset: &Preset) -> Vec<Training> {
     let trainings = preset.trainings();
     let commons: Vec<Common<'_>> = trainings.iter().filter_map(Preset::training).collect();
     let labels = labels(&trainings, &commons);
-    let drawn: Vec<(String, Pen)> = (labels.into_iter().enumerate())
-        .map(|(index, label)| {
-            let color = commons[index].rule.rgb();
-            let before = commons[..index].iter().filter(|common| common.rule.rgb() == color).count();
-            (label, Pen::new(color, before))
-        })
-        .collect();
+    let colors: Vec<[u8; 3]> = commons.iter().map(|common| common.rule.rgb()).collect();
+    let drawn: Vec<(String, Pen)> = labels.into_iter().zip(Pen::side_by_side(&colors)).collect();
     let training = |(preset, (label, pen))| Training { preset, label, pen };
     trainings.into_iter().zip(drawn).map(training).collect()
 }

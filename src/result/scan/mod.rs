@@ -10,6 +10,7 @@
 mod files;
 mod scores;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, cou
 
 use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::view::distinct_colors;
+use valleyscope_experiments::view::{OwnColors, assigned_colors};
 use valleyscope_experiments::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
 use valleyscope_runs::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
 
@@ -31,6 +32,8 @@ pub struct ScanResult {
     pub colors: Vec<[u8; 3]>,
     /// The mark of each optimizer.
     pub markers: Vec<Marker>,
+    /// The colours of the optimizers before they are shown together.
+    own_colors: Vec<OwnColors>,
     /// The rule of each optimizer, where it is known.
     rules: Vec<Option<RuleKind>>,
     pub scores: ScanScores,
@@ -94,9 +97,11 @@ impl ScanResult {
         }
         let Started { title, seed, precision, version, .. } = started.clone();
         let scanned = scanned(&axes, config);
+        let own_colors = own_colors(&scanned);
         Ok(ScanResult {
             title,
-            colors: colors(&scanned),
+            colors: assigned_colors(own_colors.iter().copied()),
+            own_colors,
             markers: markers(scanned.iter().map(|optimizer| optimizer.marker)),
             rules: scanned.iter().map(|optimizer| optimizer.rule).collect(),
             scores: ScanScores::of(&axes, points.iter().flatten()),
@@ -109,6 +114,13 @@ impl ScanResult {
             points,
             axes,
         })
+    }
+
+    /// Returns the result with colours that were chosen for optimizers, by their names, in place of the preset's.
+    pub fn recolored(&self, chosen: &BTreeMap<String, [u8; 3]>) -> ScanResult {
+        let own = self.axes.optimizers.iter().zip(&self.own_colors);
+        let own = own.map(|(name, &(color, home))| (chosen.get(name).copied().or(color), home));
+        ScanResult { colors: assigned_colors(own), ..self.clone() }
     }
 
     /// Returns the index of an optimizer with a rule: the one of the rule's name, or else the first.
@@ -192,10 +204,10 @@ struct Scanned {
     marker: Marker,
 }
 
-/// Returns the colours of the optimizers; grey where the rule is not known.
-fn colors(scanned: &[Scanned]) -> Vec<[u8; 3]> {
+/// Returns the optimizers' chosen colours and their rules'; grey where the rule is not known.
+fn own_colors(scanned: &[Scanned]) -> Vec<OwnColors> {
     let of_rule = |rule: Option<RuleKind>| rule.map_or([150; 3], |rule| rule.info().color);
-    distinct_colors(&scanned.iter().map(|it| (it.color, of_rule(it.rule))).collect::<Vec<_>>())
+    scanned.iter().map(|it| (it.color, of_rule(it.rule))).collect()
 }
 
 /// Returns the optimizers of a scan from its config. Where it cannot be read, or has other names, an optimizer named

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
-use valleyscope::figure::{Figure, FigureError, Format, Map, Options, optimizer_colors};
+use valleyscope::figure::{Figure, FigureError, Format, Map, Options};
 use valleyscope::result::SweepResult;
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, Metrics, Runs};
-use valleyscope_experiments::view::color_distance;
+use valleyscope_experiments::view::{Vision, color_difference, sweep_colors};
 
 use super::data::{COLUMNS, DIVERGED, ROWS, TIE, UNKNOWN, result, result_of, spec};
 
@@ -160,9 +160,9 @@ fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
     let mut twice = spec("fig2a");
     // The second optimizer is a copy of the first.
     (twice.optimizers[1].rule, twice.optimizers[1].color) = (twice.optimizers[0].rule, None);
-    let colors = optimizer_colors(&twice);
+    let colors = sweep_colors(&twice.optimizers);
     assert_eq!([colors[0], colors[2]], [ADAM, SIGNUM], "the first of each rule keeps the paper's colour");
-    assert!(color_distance(colors[0], colors[1]) > 0.16, "{colors:?}");
+    assert!(color_difference(colors[0], colors[1], Vision::Usual) > 10.0, "{colors:?}");
     let result = result_of(twice);
     let map = Map::Winner { certainty: false };
     let image = map.image(&result.diagram, LOSS);

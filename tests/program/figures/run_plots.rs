@@ -19,6 +19,7 @@ fn plots() -> RunPlots {
         log: [DiagnosticMetric::AbsV].into(),
         log_steps: false,
         band: Band::Deviation,
+        whole_range: false,
     }
 }
 

@@ -7,6 +7,7 @@ use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
 use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::view::simulation_colors;
 
 use super::harness::{App, PLAIN};
 
@@ -271,7 +272,8 @@ fn a_new_rule_on_a_card_keeps_common_settings() {
     app.choose("Lion: rule", "FOCUS");
     let optimizers = &spec(&app).optimizers;
     assert_eq!(optimizers[0].rule.rule.kind(), RuleKind::Focus);
-    assert_ne!(optimizers[0].rgb(), optimizers[1].rgb());
+    let colors = simulation_colors(optimizers);
+    assert_ne!(colors[0], colors[1]);
     engine_follows(&mut app);
 }
 
@@ -321,7 +323,8 @@ fn optimizers_are_added_duplicated_disabled_and_removed() {
     assert_eq!(kinds, ["Adam", "FOCUS", "SGD", "FOCUS"]);
     let ids: Vec<u32> = optimizers.iter().map(|optimizer| optimizer.id).collect();
     assert_eq!(ids, [0, 1, 2, 3], "each has an id of its own");
-    assert_ne!(optimizers[1].rgb(), optimizers[3].rgb(), "a copy has another colour");
+    let colors = simulation_colors(optimizers);
+    assert_ne!(colors[1], colors[3], "a copy has another colour");
     assert_eq!(optimizers[3].label(), "FOCUS (2)");
     engine_follows(&mut app);
     app.click(Role::CheckBox, "Adam: enabled");

@@ -2,6 +2,7 @@
 
 mod branches;
 mod clipboard;
+mod colors;
 mod controls;
 mod differences;
 mod figure_export;

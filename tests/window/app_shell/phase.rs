@@ -6,10 +6,9 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::figure::optimizer_colors;
 use valleyscope_engine::sweep::Metric;
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::view::color_distance;
+use valleyscope_experiments::view::{Vision, color_difference, simulation_colors, sweep_colors};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::harness::{App, Begin, MemoryStorage};
@@ -389,16 +388,18 @@ fn twice() -> String {
 fn repeated_rules_have_distinct_colours_and_a_chosen_one_needs_no_new_computation() {
     let mut app = computed(&twice());
     let number = app.state().phase().present().number;
-    let colors = |app: &App| optimizer_colors(&app.state().phase().preset().sweep);
+    let colors = |app: &App| sweep_colors(&app.state().phase().preset().sweep.optimizers);
     let before = colors(&app);
     for (index, color) in before.iter().enumerate() {
-        assert!(before[..index].iter().all(|other| color_distance(*other, *color) > 0.1), "{before:?}");
+        let is_unlike = |other: &[u8; 3]| color_difference(*other, *color, Vision::Usual) > 10.0;
+        assert!(before[..index].iter().all(is_unlike), "{before:?}");
     }
     app.click(Role::DisclosureTriangle, "■ FOCUS, γ = −0.9");
     app.set_color("FOCUS, γ = −0.9: colour", "R", 250);
     let chosen = app.state().phase().preset().sweep.optimizers[0].color.expect("it was chosen");
     assert!(chosen[0].abs_diff(250) <= 1 && chosen[1].abs_diff(before[0][1]) <= 1, "{chosen:?}");
-    app.until("the picture", |app| app.state().phase().seen().is_some_and(|seen| optimizer_colors(seen)[0] == chosen));
+    let seen = |app: &App| app.state().phase().seen().map(|seen| sweep_colors(&seen.optimizers)[0]);
+    app.until("the picture", |app| seen(app) == Some(chosen));
     let present = app.state().phase().present();
     assert!(present.number == number && present.diagram.is_complete(), "nothing is computed again");
     assert_eq!(present.result().title, "Small", "the results are the same");
@@ -414,13 +415,12 @@ fn repeated_rules_have_distinct_colours_and_a_chosen_one_needs_no_new_computatio
 #[test]
 fn a_landscape_of_a_pixel_has_the_colours_of_its_diagram() {
     let mut app = computed(&twice());
-    let colors = optimizer_colors(&app.state().phase().preset().sweep);
+    let colors = sweep_colors(&app.state().phase().preset().sweep.optimizers);
     app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
     app.settle();
     app.button("Show this landscape");
     app.settle();
-    let shown: Vec<_> = app.state().document().spec.optimizers.iter().map(|optimizer| optimizer.rgb()).collect();
-    assert_eq!(shown, colors);
+    assert_eq!(simulation_colors(&app.state().document().spec.optimizers), colors);
 }
 
 /// Starts an app that cannot keep diagrams, as its folder for them is in the returned file.

@@ -301,6 +301,8 @@ fn the_list_and_the_plots_are_searched() {
     app.until("both curves", |app| plotted(app, "Plot of Train loss").contains("; "));
     assert!(!app.shows("The search matches"));
     app.type_into("Search the runs", "small");
+    assert_eq!(drawn(&app), 2, "the search alone hides no curve");
+    app.click(Role::Button, "Search the plots, too");
     app.until("one curve", |app| plotted(app, "Plot of Train loss").ends_with(" 3.000") && drawn(app) == 1);
     assert!(app.shows("The search matches 1 of 2 chosen runs"));
     let [small, large] = ["Small batches", "Large batches"].map(|title| format!("Run {}", called(&app, title)));
@@ -308,6 +310,51 @@ fn the_list_and_the_plots_are_searched() {
     assert!(app.harness.query_by_role_and_label(Role::Button, &large).is_none());
     app.type_into("Search the runs", " neither");
     app.until("no curve", |app| app.shows("None of the 2 chosen runs matches the search."));
+}
+
+#[test]
+fn only_the_runs_that_a_search_finds_are_shown_on_request() {
+    let (mut app, ()) = open_tab(|runs| {
+        for (seed, title) in ["Large batches", "Small batches", "Small steps"].into_iter().enumerate() {
+            finished(runs, title, seed as u64, |_| 1.0);
+        }
+    });
+    listed(&mut app, 3);
+    select(&mut app, "Large batches");
+    let titles = |app: &App| {
+        let runs = app.state().training();
+        let title = |run: &RunFolder| runs.runs().iter().find(|it| it.run == *run).map(|it| it.title.clone());
+        let mut titles: Vec<String> = runs.selected().iter().filter_map(title).collect();
+        titles.sort();
+        titles
+    };
+    app.type_into("Search the runs", "small");
+    let row = format!("Run {}", called(&app, "Small steps"));
+    let menu = |app: &mut App, entry: &str| {
+        app.harness.get_by_role_and_label(Role::Button, &row).click_secondary();
+        app.harness.run_steps(3);
+        app.button(entry);
+        app.settle();
+    };
+    menu(&mut app, "Show only these 2 found");
+    assert_eq!(titles(&app), ["Small batches", "Small steps"]);
+    menu(&mut app, "Show only this");
+    assert_eq!(titles(&app), ["Small steps"]);
+}
+
+#[test]
+fn a_diverged_run_leaves_the_plot_at_a_mark_that_says_how_far_it_goes() {
+    let (mut app, ()) = open_tab(|runs| {
+        finished(runs, "Good", 1, |step| 2.0 / step as f64);
+        finished(runs, "Diverged", 2, |step| if step < 10 { 2.0 } else { 1e20 });
+    });
+    listed(&mut app, 2);
+    select(&mut app, "Good");
+    compare(&mut app, "Diverged");
+    app.until("both curves", |app| plotted(app, "Plot of Train loss").contains("; "));
+    app.until("the mark", |app| app.shows("up to 1.00×10²⁰ at step 10"));
+    app.click(Role::Button, "Whole range");
+    app.until("the whole curve", |app| !app.shows("up to 1.00×10²⁰"));
 }
 
 /// Returns the number of drawn curves or means.

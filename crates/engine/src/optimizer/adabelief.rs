@@ -33,7 +33,7 @@ const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "AdaBelief's d
 impl Rule for AdaBelief {
     const INFO: RuleInfo = RuleInfo {
         name: "AdaBelief",
-        color: [120, 240, 30],
+        color: [168, 185, 137],
         marker: Marker::open(MarkerShape::Down),
         source: "arXiv:2010.07468",
         hyperparameters: TABLE,

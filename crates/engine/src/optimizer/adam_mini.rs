@@ -27,7 +27,7 @@ const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "Adam-mini's d
 impl Rule for AdamMini {
     const INFO: RuleInfo = RuleInfo {
         name: "Adam-mini",
-        color: [225, 180, 255],
+        color: [173, 134, 254],
         marker: Marker::open(MarkerShape::Diamond),
         source: "arXiv:2406.16793",
         hyperparameters: TABLE,

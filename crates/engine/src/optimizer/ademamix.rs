@@ -68,7 +68,7 @@ fn between(from: f64, to: f64, part: f64) -> f64 {
 impl Rule for AdEmaMix {
     const INFO: RuleInfo = RuleInfo {
         name: "AdEMAMix",
-        color: [45, 255, 240],
+        color: [29, 249, 216],
         marker: Marker::open(MarkerShape::Triangle),
         source: "arXiv:2409.03137",
         hyperparameters: TABLE,

@@ -30,7 +30,7 @@ const DIRECTION: StepArrow = StepArrow::direction("−sign c", "Lion's direction
 impl Rule for Lion {
     const INFO: RuleInfo = RuleInfo {
         name: "Lion",
-        color: [178, 132, 190],
+        color: [157, 111, 168],
         marker: Marker::filled(MarkerShape::Right),
         source: "arXiv:2302.06675",
         hyperparameters: TABLE,

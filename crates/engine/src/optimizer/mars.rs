@@ -73,7 +73,7 @@ pub struct Coefficients<A> {
 impl Rule for Mars {
     const INFO: RuleInfo = RuleInfo {
         name: "MARS",
-        color: [44, 200, 236],
+        color: [108, 141, 151],
         marker: Marker::filled(MarkerShape::Left),
         source: "arXiv:2411.10438",
         hyperparameters: TABLE,

@@ -296,7 +296,8 @@ pub fn zero_state<R: Rule, A: Algebra>() -> R::State<A> {
 pub struct RuleInfo {
     /// The name for users.
     pub name: &'static str,
-    /// Red, green, blue: the paper's colours for Adam, Signum and FOCUS.
+    /// Red, green, blue: the paper's colours for Adam, Signum and FOCUS, and others that differ from them and from each
+    /// other, also for readers with a colour vision deficiency.
     pub color: [u8; 3],
     pub marker: Marker,
     /// The rule's publication, or the implementation that it agrees with.

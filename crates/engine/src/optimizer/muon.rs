@@ -64,7 +64,7 @@ pub struct Coefficients<A> {
 impl Rule for Muon {
     const INFO: RuleInfo = RuleInfo {
         name: "Muon",
-        color: [140, 140, 20],
+        color: [142, 144, 0],
         marker: Marker::filled(MarkerShape::Plus),
         source: "https://kellerjordan.github.io/posts/muon",
         hyperparameters: TABLE,

@@ -60,7 +60,7 @@ fn mu(beta1: f64, missing: f64) -> f64 {
 impl Rule for NAdam {
     const INFO: RuleInfo = RuleInfo {
         name: "NAdam",
-        color: [210, 45, 255],
+        color: [208, 46, 250],
         marker: Marker::open(MarkerShape::Circle),
         source: "Dozat 2016, torch.optim.NAdam",
         hyperparameters: TABLE,

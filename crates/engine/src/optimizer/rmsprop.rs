@@ -69,7 +69,7 @@ pub struct Coefficients<N> {
 impl Rule for RmsProp {
     const INFO: RuleInfo = RuleInfo {
         name: "RMSProp",
-        color: [165, 210, 195],
+        color: [115, 217, 228],
         marker: Marker::open(MarkerShape::Square),
         source: "Hinton 2012, torch.optim.RMSprop",
         hyperparameters: TABLE,

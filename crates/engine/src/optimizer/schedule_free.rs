@@ -71,7 +71,7 @@ pub struct Coefficients<A> {
 impl Rule for ScheduleFree {
     const INFO: RuleInfo = RuleInfo {
         name: "Schedule-Free",
-        color: [75, 165, 105],
+        color: [15, 179, 83],
         marker: Marker::filled(MarkerShape::Cross),
         source: "arXiv:2405.15682",
         hyperparameters: TABLE,

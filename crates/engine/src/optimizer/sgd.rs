@@ -45,7 +45,7 @@ pub struct Coefficients<A> {
 impl Rule for Sgd {
     const INFO: RuleInfo = RuleInfo {
         name: "SGD",
-        color: [136, 196, 120],
+        color: [92, 140, 106],
         marker: Marker::filled(MarkerShape::Diamond),
         source: "torch.optim.SGD",
         hyperparameters: TABLE,

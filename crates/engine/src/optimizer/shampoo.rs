@@ -135,7 +135,7 @@ pub struct Coefficients<A> {
 impl Rule for Shampoo {
     const INFO: RuleInfo = RuleInfo {
         name: "Shampoo",
-        color: [255, 60, 60],
+        color: [219, 8, 12],
         marker: Marker::open(MarkerShape::Left),
         source: "arXiv:1802.09568, arXiv:2309.06497",
         hyperparameters: TABLE,

@@ -107,7 +107,7 @@ pub struct Coefficients<A> {
 impl Rule for Soap {
     const INFO: RuleInfo = RuleInfo {
         name: "SOAP",
-        color: [200, 116, 20],
+        color: [136, 106, 67],
         marker: Marker::open(MarkerShape::Right),
         source: "arXiv:2409.11321",
         hyperparameters: TABLE,

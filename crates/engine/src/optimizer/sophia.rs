@@ -54,7 +54,7 @@ pub struct Coefficients<A> {
 impl Rule for Sophia {
     const INFO: RuleInfo = RuleInfo {
         name: "Sophia",
-        color: [236, 112, 160],
+        color: [253, 125, 189],
         marker: Marker::filled(MarkerShape::Down),
         source: "arXiv:2305.14342",
         hyperparameters: TABLE,

@@ -140,7 +140,7 @@ impl RuleSpec {
         }
     }
 
-    /// Red, green and blue of the rule, the same wherever it is shown.
+    /// Red, green and blue of the rule, wherever it is shown without others that are too much like it.
     pub fn rgb(&self) -> [u8; 3] {
         self.info().color
     }

@@ -29,7 +29,7 @@ pub struct CompiledRule {
 
 impl Interned<CompiledRule> {
     pub(crate) const MARKER: Marker = Marker::filled(MarkerShape::Star);
-    const COLOR: [u8; 3] = [188, 152, 128];
+    const COLOR: [u8; 3] = [186, 153, 139];
 
     pub fn info(&'static self) -> &'static RuleInfo {
         &self.compiled.info

@@ -65,7 +65,8 @@ pub struct OptimizerSpec {
     /// The name in the legend; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// The colour as red, green, blue; without it, the rule's colour in the paper.
+    /// The colour as red, green, blue; without it, the rule's colour, or another if that is too much like those of other
+    /// optimizers.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
     /// Whether the optimizer is simulated; a disabled one is kept.
@@ -84,10 +85,6 @@ impl OptimizerSpec {
 
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| self.rule.schedule.named(self.rule.name()))
-    }
-
-    pub fn rgb(&self) -> [u8; 3] {
-        self.color.unwrap_or(self.rule.rule.rgb())
     }
 }
 

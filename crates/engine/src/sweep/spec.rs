@@ -64,8 +64,8 @@ pub struct SweepOptimizer {
     /// The name in legends; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// The colour as red, green, blue; without it, the rule's colour in the paper, or a shade of it if an earlier
-    /// optimizer has that.
+    /// The colour as red, green, blue; without it, the rule's colour, or another if that is too much like those of other
+    /// optimizers.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_on_plane")]

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+mod assigned_colors;
 mod auto_scale;
 mod axis;
 mod camera;
+mod color_difference;
 mod contrast;
 pub mod crossing;
 mod diagnostic;
@@ -14,20 +16,20 @@ mod pen;
 pub mod range;
 pub mod rule_summary;
 mod scale;
-mod shades;
 mod space;
 mod space_axes;
 pub mod ticks;
 
+pub use assigned_colors::{OwnColors, assigned_colors, simulation_colors, sweep_colors, usual_colors};
 pub use auto_scale::AutoScale;
 pub use axis::AxisScale;
 pub use camera::{Camera, Viewport};
+pub use color_difference::{ColorUse, Vision, color_difference, pale};
 pub use contrast::{Background, contrasting};
 pub use diagnostic::{Band, DiagnosticInfo, DiagnosticMetric};
 pub use height_field::{HeightField, Sight};
 pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
-pub use shades::{color_distance, copy_color, distinct_colors};
 pub use space::{Orbit, Projected, Ray, SpaceView, ViewAxes};
 pub use space_axes::{AxisLabel, AxisLine, SpaceAxes, SpaceAxesStyle};
 

@@ -39,9 +39,10 @@ pub struct Pen {
 
 /// Shades of a colour.
 const SHADES: usize = 3;
-/// The luminances of the second and third shade on a light background, and of the second on a dark one.
-const DEEP: [f32; 2] = [0.075, 0.19];
-const DEEP_ON_DARK: f32 = 0.16;
+/// The largest luminances of the second and third shade on a light background, and of the second on a dark one, each as
+/// such and as a fraction of the colour's own.
+const DEEP: [[f32; 2]; 2] = [[0.075, 0.3], [0.19, 0.6]];
+const DEEP_ON_DARK: [f32; 2] = [0.16, 0.6];
 /// The third shade on a dark background, as a fraction of the way to white, in luminance.
 const PALE_ON_DARK: f32 = 0.42;
 
@@ -55,6 +56,17 @@ impl Pen {
         Pen { color, shade: number % SHADES, dash: Dash::OF_RUNS[number / SHADES] }
     }
 
+    /// Returns the pens of curves side by side that have these colours: those of one colour have different pens.
+    pub fn side_by_side(colors: &[[u8; 3]]) -> Vec<Pen> {
+        let before = |index: usize| colors[..index].iter().filter(|other| **other == colors[index]).count();
+        colors.iter().enumerate().map(|(index, color)| Pen::new(*color, before(index))).collect()
+    }
+
+    /// Returns the colour of which it has a shade.
+    pub fn color(self) -> [u8; 3] {
+        self.color
+    }
+
     /// Returns the pen with another dash pattern.
     pub fn dashed(self, dash: Dash) -> Pen {
         Pen { dash, ..self }
@@ -63,10 +75,11 @@ impl Pen {
     /// Returns the colour of its line on a background, as red, green and blue.
     pub fn color_on(self, background: Background) -> [u8; 3] {
         let own = contrasting(self.color, background);
+        let deep = |[most, part]: [f32; 2]| darkened(self.color, most.min(part * luminance(own)));
         match (self.shade, background) {
             (0, _) => own,
-            (shade, Background::Light) => darkened(self.color, DEEP[shade - 1]),
-            (1, Background::Dark) => darkened(self.color, DEEP_ON_DARK),
+            (shade, Background::Light) => deep(DEEP[shade - 1]),
+            (1, Background::Dark) => contrasting(deep(DEEP_ON_DARK), background),
             (_, Background::Dark) => {
                 let own_luminance = luminance(own);
                 lightened(own, own_luminance + PALE_ON_DARK * (1.0 - own_luminance))

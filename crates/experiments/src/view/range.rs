@@ -87,6 +87,12 @@ pub fn with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
     [low - margin, high + margin]
 }
 
+/// Returns the vertical range of a plot of these curves with all their values, with a margin.
+pub fn whole_with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
+    let whole = curves.iter().map(|&(mean, band)| band.map_or(mean, |band| union(mean, band)));
+    with_margin(whole.reduce(union).map(|whole| (whole, None)).as_slice())
+}
+
 /// Returns the extent that suits these curves, given the extent of each one's means and, if shown, of its band.
 /// A minority that would flatten the others is left out. `None` without a curve.
 pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {

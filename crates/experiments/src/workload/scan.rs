@@ -17,7 +17,7 @@ pub struct ScanOptimizer {
     /// The name in the legend; without it, the rule's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Red, green, blue; without it, the rule's colour in the paper, or a shade of it where an earlier one has that.
+    /// Red, green, blue; without it, the rule's colour, or another if that is too much like those of other optimizers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]

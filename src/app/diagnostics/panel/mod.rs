@@ -51,6 +51,7 @@ pub struct DiagnosticsPanel {
     /// The metrics on a logarithmic axis.
     log: BTreeSet<DiagnosticMetric>,
     band: Band,
+    whole_range: bool,
     frozen: bool,
     /// Whether the plots are those of a picture, which has no controls.
     is_picture: bool,
@@ -69,7 +70,7 @@ pub struct DiagnosticsPanel {
 
 impl Default for DiagnosticsPanel {
     fn default() -> Self {
-        let PlotChoices { shown, log, log_steps, band } = PlotChoices::default();
+        let PlotChoices { shown, log, log_steps, band, whole_range } = PlotChoices::default();
         DiagnosticsPanel {
             shown,
             pointed_at: Vec::new(),
@@ -77,6 +78,7 @@ impl Default for DiagnosticsPanel {
             log_steps,
             log,
             band,
+            whole_range,
             frozen: false,
             is_picture: false,
             zoom: Zoom::default(),
@@ -153,11 +155,23 @@ impl DiagnosticsPanel {
 
     /// Returns the user's choice of plots and their options.
     pub fn choices(&self) -> PlotChoices {
-        PlotChoices { shown: self.shown.clone(), log: self.log.clone(), log_steps: self.log_steps, band: self.band }
+        PlotChoices {
+            shown: self.shown.clone(),
+            log: self.log.clone(),
+            log_steps: self.log_steps,
+            band: self.band,
+            whole_range: self.whole_range,
+        }
     }
 
     pub fn choose(&mut self, choices: PlotChoices) {
-        PlotChoices { shown: self.shown, log: self.log, log_steps: self.log_steps, band: self.band } = choices;
+        PlotChoices {
+            shown: self.shown,
+            log: self.log,
+            log_steps: self.log_steps,
+            band: self.band,
+            whole_range: self.whole_range,
+        } = choices;
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
@@ -412,6 +426,7 @@ impl DiagnosticsPanel {
             scales: [self.x_scale(), *y_scale],
             x,
             y: self.zoom.y.get(&metric).copied(),
+            whole_range: self.whole_range,
             hover: self.hover,
             cursor,
             marks: &self.marks,

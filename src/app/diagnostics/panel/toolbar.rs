@@ -65,6 +65,8 @@ impl DiagnosticsPanel {
                 .response
                 .accessible_name("Spread over the particles")
                 .on_hover_text("The meaning of the band around each curve");
+            ui.toggle_value(&mut self.whole_range, "Whole range")
+                .on_hover_text("Extend the vertical axes to the values of diverged optimizers");
             let text = if self.frozen {
                 format!("Frozen at step {}", grouped(self.history.last_step))
             } else {

@@ -9,6 +9,7 @@ use valleyscope_experiments::view::{SymLog, Viewport};
 use super::super::glyphs;
 use super::super::layout::CanvasLayout;
 use super::super::legend::Legend;
+use super::super::marker::rgb_of;
 use super::super::means::{self, EnsembleMean};
 use super::super::paint::{self, LandscapeCallback};
 use super::super::projection::Projection;
@@ -129,7 +130,9 @@ impl LandscapePanel {
         if layout.has_axes && space_axes.is_none() {
             axes::draw(ui.painter(), canvas, &viewport, layout.labelled, font, ui.visuals());
         }
-        legend.show(ui, canvas, live);
+        if let Some(chosen) = legend.show(ui, canvas, live) {
+            chosen.apply(document);
+        }
         if let Some(pointer) = response.hover_pos()
             && !response.dragged()
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
@@ -167,7 +170,7 @@ impl LandscapePanel {
             let nested = means.iter().find(|mean| mean.id == spec.id).map_or(1.0, |mean| mean.scale);
             Some(EnsembleStyle {
                 key: EnsembleKey { session: paint::FIRST_SESSION, optimizer: spec.id },
-                color: spec.rgb(),
+                color: rgb_of(&document.spec.optimizers, spec.id),
                 opacity: 1.0,
                 trail_steps: u32::try_from(columns - 1).unwrap_or(view.trail_steps),
                 trail_width: nested * view.trail_width,
@@ -216,7 +219,7 @@ fn pale_ensembles<'a>(document: &'a Document, live: &'a Live) -> impl Iterator<I
             let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
             Some(EnsembleStyle {
                 key: EnsembleKey { session: branch.id, optimizer: spec.id },
-                color: spec.rgb(),
+                color: rgb_of(&document.spec.optimizers, spec.id),
                 opacity: PALE,
                 trail_steps: 0,
                 trail_width: 0.0,

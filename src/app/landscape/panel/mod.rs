@@ -112,15 +112,22 @@ impl LandscapePanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         self.tools(ui, document, live, requests);
         if document.count() > 1 {
-            legend::row(ui, document, live, legend::Rows::All);
+            Self::legend_row(ui, document, live);
         }
         self.canvases(ui, true, document, live, requests);
     }
 
     /// Shows the landscape below its legend, which so covers no particle.
     pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        legend::row(ui, document, live, legend::Rows::All);
+        Self::legend_row(ui, document, live);
         self.canvases(ui, false, document, live, requests);
+    }
+
+    /// Shows the legend above the canvases.
+    fn legend_row(ui: &mut Ui, document: &mut Document, live: &mut Live) {
+        if let Some(chosen) = legend::row(ui, document, live, legend::Rows::All) {
+            chosen.apply(document);
+        }
     }
 
     fn canvases(

@@ -133,16 +133,16 @@ impl TrainingPanel {
     /// Shows a run in any folder.
     pub fn open_run(&mut self, run: RunFolder) {
         self.threads().jobs.send(WatcherCommand::Include(run.clone()));
-        self.select_only(run);
+        self.select_only(vec![run]);
     }
 
     /// Restores the state of the last session.
     fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, pens, colors, table } = memory;
+        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, table, .. } = memory;
         self.list.search_mut().restore(table.filter.clone());
         self.table.choices = table;
         (self.recalled, self.charts.choices) = (selected, choices);
-        self.pens = Pens::restore(pens, colors);
+        self.pens = Pens::restore(memory.pens, memory.colors, memory.scan_colors);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
@@ -169,6 +169,7 @@ impl TrainingPanel {
             choices: self.charts.choices.clone(),
             pens: self.pens.numbers(is_known),
             colors: self.pens.colors(is_known),
+            scan_colors: self.pens.scans(is_known),
             table: TableChoices { filter: self.list.search().text().to_owned(), ..self.table.choices.clone() },
         }
     }

@@ -1,7 +1,5 @@
 //! The plots of the chosen runs.
 
-use std::sync::Arc;
-
 use egui::Ui;
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::RunFolder;
@@ -10,11 +8,11 @@ use super::TrainingPanel;
 use crate::app::training::charts::ChartAction;
 use crate::app::training::export::{export_curves, export_table};
 use crate::app::training::named_curves::NamedCurves;
-use crate::app::training::names::{CurveFacts, curve_facts, distinct};
+use crate::app::training::names::{CurveFacts, Name, curve_facts, distinct};
 use crate::app::training::pens::NEUTRAL;
 use crate::app::training::plot_export::CurvesExport;
 use crate::app::training::plotter::RunCurves;
-use crate::app::training::scan_view;
+use crate::app::training::scan_view::{self, ScanAction};
 use crate::app::training::summary::Summary;
 
 impl TrainingPanel {
@@ -34,6 +32,11 @@ impl TrainingPanel {
         let is_left_out =
             groups.iter().all(|group| group.name.title.is_empty() && title(group).as_ref() == Some(&first));
         is_left_out.then_some(first)
+    }
+
+    fn named_curves<'a>(&self, drawn: &'a RunCurves, name: Name) -> NamedCurves<'a> {
+        let first = &drawn.runs[0];
+        NamedCurves { name, pen: self.pen(first), is_color_chosen: self.pens.chosen(first).is_some(), drawn }
     }
 
     fn pen(&self, run: &RunFolder) -> Pen {
@@ -64,17 +67,27 @@ impl TrainingPanel {
             (plotted.len() < chosen).then(|| format!("The search matches {} of {chosen} chosen runs", plotted.len()));
         let curve_facts: Vec<CurveFacts> = self.drawn.iter().map(|drawn| self.curve_facts(drawn)).collect();
         let named = self.drawn.iter().zip(distinct(&curve_facts));
-        let groups: Vec<NamedCurves<'_>> =
-            named.map(|(drawn, name)| NamedCurves { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
+        let groups: Vec<NamedCurves<'_>> = named.map(|(drawn, name)| self.named_curves(drawn, name)).collect();
         // A scan has no curves; the last chosen one hides those of other runs.
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();
         let scan = scan.filter(|group| group.drawn.runs.last() == focus);
         if let Some(scan) = scan.and_then(|group| group.drawn.scan.as_ref()) {
             let name = focus.and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
-            if let Some(file) = scan_view::show(ui, scan, &name, &mut self.figure_layout) {
-                let (scan, layout) = (Arc::clone(scan), self.figure_layout);
-                self.exports.begin(ui.ctx(), move || file.export(&scan, layout));
+            let run = focus.cloned();
+            let chosen = run.as_ref().map(|run| self.pens.of_scan(run)).unwrap_or_default();
+            let shown = scan.recolored(&chosen);
+            match scan_view::show(ui, &shown, &name, &chosen, &mut self.figure_layout) {
+                Some(ScanAction::Export(file)) => {
+                    let layout = self.figure_layout;
+                    self.exports.begin(ui.ctx(), move || file.export(&shown, layout));
+                }
+                Some(ScanAction::Color(optimizer, color)) => {
+                    if let Some(run) = run {
+                        self.pens.choose_in_scan(&run, optimizer, color);
+                    }
+                }
+                None => {}
             }
             return;
         }
@@ -87,6 +100,11 @@ impl TrainingPanel {
                 let picture = CurvesExport { title, names, runs: plotted, plots: self.charts.plots(&groups) };
                 let layout = self.figure_layout;
                 self.exports.begin(ui.ctx(), move || export_curves(picture, format, layout));
+            }
+            Some(ChartAction::Color(curve, color)) => {
+                let runs = groups[curve].drawn.runs.clone();
+                runs.iter().for_each(|run| self.pens.choose(run, color));
+                self.sync_selection();
             }
             None => {}
         }

@@ -27,7 +27,7 @@ impl TrainingPanel {
             TableAction::Show(runs, is_shown) => self.show_together(runs, is_shown),
             TableAction::Open(run) => {
                 self.table.choices.is_open = false;
-                self.select_only(run);
+                self.select_only(vec![run]);
             }
             TableAction::ShowCurves => self.table.choices.is_open = false,
             TableAction::Stop(runs) => {

@@ -129,8 +129,9 @@ impl TrainingPanel {
         self.sync_selection();
     }
 
-    pub(super) fn select_only(&mut self, run: RunFolder) {
-        self.selected = vec![run];
+    /// Shows these runs, and no others.
+    pub(super) fn select_only(&mut self, runs: Vec<RunFolder>) {
+        self.selected = runs;
         self.recalled.clear();
         self.charts.reset_view();
         self.sync_selection();
@@ -163,8 +164,12 @@ impl TrainingPanel {
         self.sync_curves();
     }
 
-    /// Returns the selected runs that match the search, and those without a summary yet.
+    /// Returns the selected runs. Where the search hides curves, they are those that match it, and those without a
+    /// summary yet.
     pub(super) fn plotted(&self) -> Vec<RunFolder> {
+        if !self.charts.choices.only_found {
+            return self.selected.clone();
+        }
         let search = self.list.search();
         let is_found = |run: &&RunFolder| self.summary(run).is_none_or(|summary| search.finds(summary));
         self.selected.iter().filter(is_found).cloned().collect()

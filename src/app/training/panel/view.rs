@@ -97,8 +97,9 @@ impl TrainingPanel {
             selected: &self.selected,
             pens: &self.pens,
         };
-        match self.list.ui(ui, input) {
-            Some(ListAction::Only(run)) => self.select_only(run),
+        match self.list.ui(ui, input, &mut self.charts.choices.only_found) {
+            Some(ListAction::Only(run)) => self.select_only(vec![run]),
+            Some(ListAction::OnlyThese(runs)) => self.select_only(runs),
             Some(ListAction::Toggled(run)) => self.toggle(run),
             Some(ListAction::Table) => self.table.choices.is_open = true,
             Some(ListAction::Colored(run, color)) => {
