@@ -35,6 +35,7 @@ impl TrainingPanel {
                     self.threads().jobs.send(WatcherCommand::Send(run, RunCommand::Stop));
                 }
             }
+            TableAction::Compare(runs) => self.show_differences(ui.ctx(), runs),
             TableAction::Delete(runs) => self.ask_to_delete(&runs),
             TableAction::Tag(runs, tag, is_added) => self.tag(&runs, &tag, is_added),
             TableAction::ExportPoints(runs) => self.exports.begin(ui.ctx(), move || export_table(&runs)),

@@ -178,6 +178,10 @@ impl RunTable {
                     self.choices.baseline = Some(only.run.path().to_owned());
                 }
             }
+            let help = "List the settings in which the selected runs differ";
+            let several = selected.0.len() > 1;
+            let compare = small_button(ui, several, "Differences", "Differences of the selected runs", help);
+            ask(compare, TableAction::Compare(folders()));
             let tagged = self.tag_menu(ui, selected, runs);
             let exported = self.export_menu(ui, selected);
             let delete = small_button(ui, true, "Delete…", "Delete the selected runs", "Move them to the trash");

@@ -65,6 +65,8 @@ pub(super) enum TableAction {
     /// Shows the curves in place of the table.
     ShowCurves,
     Stop(Vec<RunFolder>),
+    /// Lists the settings in which these runs differ.
+    Compare(Vec<RunFolder>),
     /// Asks whether to delete these runs.
     Delete(Vec<RunFolder>),
     /// Adds a tag to these runs, or removes it.
