@@ -233,12 +233,13 @@ fn words_of_schedule(schedule: &Schedule) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use valleyscope_experiments::preset::Preset;
 
     use super::*;
 
-    fn record(changes: &str) -> Arc<Record> {
+    /// Returns a session of Adam and FOCUS with these changes.
+    pub(crate) fn record(changes: &str) -> Arc<Record> {
         let text = format!(
             "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
             (id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]), \

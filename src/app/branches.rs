@@ -45,12 +45,10 @@ impl Branches {
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         let mut before = std::mem::take(&mut self.all);
         for view in &snapshot.others {
-            let (place, since, removed) = match &view.kind {
-                SessionKind::OldFuture { of, since } => (*of, *since, Vec::new()),
-                SessionKind::Without { of, removed } => {
-                    (*of, removed.iter().map(|change| change.step).min().unwrap_or_default(), removed.clone())
-                }
-                SessionKind::Beside { .. } => continue,
+            let Some((place, since)) = view.kind.branch() else { continue };
+            let removed = match &view.kind {
+                SessionKind::Without { removed, .. } => removed.clone(),
+                _ => Vec::new(),
             };
             let known = before.iter().position(|branch| branch.id == view.id).map(|index| before.swap_remove(index));
             let mut marks = known.map(|branch| branch.marks).unwrap_or_default();

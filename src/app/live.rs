@@ -13,7 +13,7 @@ use super::branches::{Branch, Branches};
 use super::editor::PresetDraft;
 use super::phase::ExportedDiagram;
 use super::run_marks::RunMark;
-use crate::player::{EnsembleView, Playback, PlayerCommand, SessionKind, SessionView, Snapshot};
+use crate::player::{EnsembleView, Playback, PlayerCommand, SessionView, Snapshot};
 use crate::result::RawPlan;
 use crate::setting_marks::SettingMarks;
 
@@ -55,7 +55,7 @@ impl Live {
     pub fn take(&mut self, mut snapshot: Snapshot) {
         self.branches.update(&snapshot);
         let mut others = std::mem::take(&mut snapshot.others);
-        let is_beside = |view: &mut SessionView| matches!(view.kind, SessionKind::Beside { .. });
+        let is_beside = |view: &mut SessionView| view.kind.is_beside();
         let beside: Vec<SessionView> = others.extract_if(.., is_beside).collect();
         let mut branches_of =
             |place: usize| others.extract_if(.., |view| view.kind.is_branch_of(place)).collect::<Vec<SessionView>>();

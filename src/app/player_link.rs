@@ -6,7 +6,7 @@ use valleyscope_engine::simulation::{Record, Setting, SimulationSpec};
 
 use super::document::Document;
 use super::playback::PlaybackPace;
-use crate::player::{Playback, Player, PlayerCommand, SessionKind, Snapshot};
+use crate::player::{Playback, Player, PlayerCommand, Snapshot};
 
 /// The player, and the state that was last sent to it.
 pub(super) struct PlayerLink {
@@ -150,7 +150,7 @@ impl PlayerLink {
         if !self.is_current(snapshot) {
             return;
         }
-        let beside = snapshot.others.iter().filter(|other| matches!(other.kind, SessionKind::Beside { .. }));
+        let beside = snapshot.others.iter().filter(|other| other.kind.is_beside());
         let in_force = std::iter::once(&snapshot.spec).chain(beside.map(|other| &other.spec));
         for ((sent, shown), in_force) in self.specs.iter_mut().zip(document.specs_mut()).zip(in_force) {
             for setting in sent.settings_to(in_force).unwrap_or_default() {

@@ -86,12 +86,25 @@ pub enum SessionKind {
 }
 
 impl SessionKind {
-    /// Returns whether it belongs to the session at this place.
-    pub fn is_branch_of(&self, place: usize) -> bool {
+    /// Returns whether it is a session side by side with the first one, no branch.
+    pub fn is_beside(&self) -> bool {
+        matches!(self, SessionKind::Beside { .. })
+    }
+
+    /// Returns of a branch the place of the session to which it belongs, and the step from which on the two differ.
+    pub fn branch(&self) -> Option<(usize, u64)> {
         match self {
-            SessionKind::Beside { .. } => false,
-            SessionKind::OldFuture { of, .. } | SessionKind::Without { of, .. } => *of == place,
+            SessionKind::Beside { .. } => None,
+            SessionKind::OldFuture { of, since } => Some((*of, *since)),
+            SessionKind::Without { of, removed } => {
+                Some((*of, removed.iter().map(|change| change.step).min().unwrap_or_default()))
+            }
         }
+    }
+
+    /// Returns whether it is a branch of the session at this place.
+    pub fn is_branch_of(&self, place: usize) -> bool {
+        self.branch().is_some_and(|(of, _)| of == place)
     }
 }
 

@@ -189,13 +189,7 @@ impl Stage {
     pub(super) fn go_back_to(&mut self, id: u64) {
         let Some(index) = self.branches.iter().position(|branch| branch.id == id) else { return };
         let Branch { kind, session, .. } = self.branches.remove(index);
-        let (place, since) = match kind {
-            SessionKind::OldFuture { of, since } => (of, since),
-            SessionKind::Without { of, removed } => {
-                (of, removed.iter().map(|change| change.step).min().unwrap_or_default())
-            }
-            SessionKind::Beside { .. } => return,
-        };
+        let Some((place, since)) = kind.branch() else { return };
         let Some((_, present)) = self.beside.get_mut(place) else { return };
         let old = std::mem::replace(present, session);
         present.set_trail_length(self.trail_length);

@@ -67,19 +67,12 @@ fn settings_of(spec: &SimulationSpec) -> BTreeMap<RuleSetting, String> {
 mod tests {
     use super::VariedSettings;
     use valleyscope_engine::simulation::{Record, SimulationSpec};
-    use valleyscope_experiments::preset::Preset;
+
+    use crate::setting_marks::tests::record;
 
     /// Returns a session with these changes, the settings after them, and the settings that vary.
     fn session(changes: &str) -> (Record, SimulationSpec, VariedSettings) {
-        let text = format!(
-            "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
-            (id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]), \
-            changes: [{changes}])"
-        );
-        let Preset::Landscape(preset) = Preset::parse(&text, "test").expect("it is valid") else {
-            panic!("a landscape")
-        };
-        let session = preset.record();
+        let session = Record::clone(&record(changes));
         let mut last = session.spec.clone();
         for change in &session.changes {
             last.apply(&change.set).expect("it fits");

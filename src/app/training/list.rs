@@ -85,13 +85,14 @@ pub(super) struct List {
     found_for: Option<([u64; 2], Sort)>,
 }
 
-/// The runs of the list.
+/// The runs that the list and the table show.
 #[derive(Clone, Copy)]
 pub(super) struct ListInput<'i> {
     pub runs: &'i [Arc<Summary>],
     pub columns: &'i Arc<Columns>,
     /// A number that changes with the runs.
     pub generation: u64,
+    /// The runs whose curves are shown.
     pub selected: &'i [RunFolder],
     pub pens: &'i Pens,
 }

@@ -16,7 +16,7 @@ use super::projection::SurfaceCache;
 use crate::app::graphics::Graphics;
 use crate::app::picture::View;
 use crate::app::{Action, Document, LandscapeAction, Live, Requests};
-use crate::player::{SessionKind, SessionView, Snapshot};
+use crate::player::{SessionView, Snapshot};
 
 /// The width of a panel, in points, below which its tools are in a menu.
 const NARROW: f32 = 280.0;
@@ -80,7 +80,7 @@ impl LandscapePanel {
         if self.render_state.is_none() {
             return;
         }
-        let is_beside = |other: &&SessionView| matches!(other.kind, SessionKind::Beside { .. });
+        let is_beside = |other: &&SessionView| other.kind.is_beside();
         let beside = snapshot.others.iter().filter(is_beside).map(|other| (other.step, &other.ensembles));
         let all = std::iter::once((snapshot.step, &snapshot.ensembles)).chain(beside);
         for (place, (step, ensembles)) in all.enumerate() {

@@ -8,18 +8,19 @@ use super::view::silent_worker_warning;
 use crate::app::live::{Action, Requests};
 use crate::app::training::dialogs::Dialog;
 use crate::app::training::export::export_table;
+use crate::app::training::list::ListInput;
 use crate::app::training::summary::Summary;
-use crate::app::training::table::{TableAction, TableInput};
+use crate::app::training::table::TableAction;
 use crate::app::training::watcher::WatcherCommand;
 
 impl TrainingPanel {
     /// Shows the table of runs.
     pub(super) fn runs_table(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let input = TableInput {
+        let input = ListInput {
             runs: &self.runs,
             columns: &self.columns,
             generation: self.generation,
-            shown: &self.selected,
+            selected: &self.selected,
             pens: &self.pens,
         };
         let Some(action) = self.table.ui(ui, self.list.search_mut(), &input) else { return };

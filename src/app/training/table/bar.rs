@@ -9,10 +9,11 @@ use valleyscope_runs::RunFolder;
 
 use super::lines::Lines;
 use super::selection::Selection;
-use super::{RunTable, TableAction, TableInput};
+use super::{RunTable, TableAction};
 use crate::app::figure_layout::stays_open;
 use crate::app::form::small_button;
 use crate::app::training::filter_field::FilterField;
+use crate::app::training::list::ListInput;
 use crate::app::training::summary::Summary;
 use crate::run_table::Replicates;
 
@@ -51,7 +52,7 @@ impl RunTable {
         &mut self,
         ui: &mut Ui,
         filter: &mut FilterField,
-        input: &TableInput<'_>,
+        input: &ListInput<'_>,
     ) -> Option<TableAction> {
         let mut action = None;
         ui.horizontal_wrapped(|ui| {
@@ -81,7 +82,7 @@ impl RunTable {
         action
     }
 
-    fn columns_menu(&mut self, ui: &mut Ui, input: &TableInput<'_>) {
+    fn columns_menu(&mut self, ui: &mut Ui, input: &ListInput<'_>) {
         stays_open("Columns").ui(ui, |ui| {
             let layout = &mut self.choices.layout;
             if ui.add_enabled(!layout.is_usual(), Button::new("Usual columns and order")).clicked() {
@@ -112,7 +113,7 @@ impl RunTable {
         });
     }
 
-    fn groups_menu(&mut self, ui: &mut Ui, input: &TableInput<'_>) {
+    fn groups_menu(&mut self, ui: &mut Ui, input: &ListInput<'_>) {
         let title = if self.choices.group_by.is_empty() { "Group" } else { "Grouped" };
         stays_open(title).ui(ui, |ui| {
             let group_by = &mut self.choices.group_by;

@@ -20,10 +20,9 @@ use self::lines::{Lines, ListedInput};
 use self::selection::Selection;
 use self::view::{LINE, MARKS, TableEvent, TableView};
 use super::filter_field::FilterField;
-use super::pens::Pens;
-use super::summary::Summary;
+use super::list::ListInput;
 use crate::app::theme::text_width;
-use crate::run_table::{Column, Columns};
+use crate::run_table::Column;
 
 /// The usual width of the column of names, and the smallest and the largest usual width of others, in points.
 const NAME: f32 = 220.0;
@@ -79,21 +78,10 @@ pub(super) enum TableAction {
     Import,
 }
 
-/// The runs that the table lists.
-pub(super) struct TableInput<'i> {
-    pub runs: &'i [Arc<Summary>],
-    pub columns: &'i Arc<Columns>,
-    /// A number that changes with the runs.
-    pub generation: u64,
-    /// The runs whose curves are shown.
-    pub shown: &'i [RunFolder],
-    pub pens: &'i Pens,
-}
-
 impl RunTable {
     /// Shows the table with its bars.
-    pub(super) fn ui(&mut self, ui: &mut Ui, filter: &mut FilterField, input: &TableInput<'_>) -> Option<TableAction> {
-        let TableInput { runs, columns, generation, .. } = *input;
+    pub(super) fn ui(&mut self, ui: &mut Ui, filter: &mut FilterField, input: &ListInput<'_>) -> Option<TableAction> {
+        let ListInput { runs, columns, generation, .. } = *input;
         let update = |table: &mut RunTable, filter: &FilterField| {
             let input = ListedInput { runs, columns, generation, filter, open: &table.open };
             table.lines.update(&input, &table.choices);
@@ -123,12 +111,12 @@ impl RunTable {
         action.or(self.table(ui, input))
     }
 
-    fn table(&mut self, ui: &mut Ui, input: &TableInput<'_>) -> Option<TableAction> {
+    fn table(&mut self, ui: &mut Ui, input: &ListInput<'_>) -> Option<TableAction> {
         let rect = ui.available_rect_before_wrap();
         let focus = ui.interact(rect, ui.scope_id().with("table of runs"), Sense::focusable_noninteractive());
         focus.widget_info(|| WidgetInfo::labeled(Role::Grid, true, "Table of runs"));
-        let mut action = if focus.has_focus() { self.keys(ui, &focus, input.shown) } else { None };
-        let shown: HashSet<&Path> = input.shown.iter().map(RunFolder::path).collect();
+        let mut action = if focus.has_focus() { self.keys(ui, &focus, input.selected) } else { None };
+        let shown: HashSet<&Path> = input.selected.iter().map(RunFolder::path).collect();
         let table = self.sized(ui);
         let mut view = TableView {
             lines: &mut self.lines,
@@ -225,7 +213,7 @@ impl RunTable {
         }
     }
 
-    fn handle(&mut self, event: TableEvent, input: &TableInput<'_>) -> Option<TableAction> {
+    fn handle(&mut self, event: TableEvent, input: &ListInput<'_>) -> Option<TableAction> {
         let TableChoices { layout, .. } = &mut self.choices;
         match event {
             TableEvent::Sort(field) => self.choices.sort_by(&field),
@@ -242,7 +230,7 @@ impl RunTable {
             }
             TableEvent::ToggleShown(line) => {
                 let run = self.lines.run(line)?.run.clone();
-                let is_shown = input.shown.contains(&run);
+                let is_shown = input.selected.contains(&run);
                 return Some(TableAction::Show(vec![run], !is_shown));
             }
         }
