@@ -67,7 +67,7 @@ impl ComparePresets {
         }
     }
 
-    /// Shows the presets; returns whether the differences are asked for.
+    /// Shows the presets; returns whether the user has pressed the button that compares them.
     fn contents(&mut self, ui: &mut Ui, shown: TabName, catalog: &PresetCatalog) -> bool {
         let bar = egui::Panel::bottom("compare").frame(egui::Frame::NONE).show_separator_line(false).show(ui, |ui| {
             ui.add_space(4.0);

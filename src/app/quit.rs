@@ -25,7 +25,7 @@ pub(super) enum QuitAnswer {
     Stay,
 }
 
-/// What closing the window would drop.
+/// The results and exports that are lost when the window closes.
 pub(super) struct Losses {
     pub results: UnsavedResults,
     /// The names of exports in progress.

@@ -1,4 +1,4 @@
-//! Figures of several diagrams side by side, and the letters that tell winners apart without colours.
+//! Figures of several diagrams side by side, and letters that mark winners without colours.
 
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 

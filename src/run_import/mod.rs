@@ -22,7 +22,7 @@ const DEEPEST: usize = 8;
 /// The largest number of runs that are imported at once.
 const MOST: usize = 10_000;
 
-/// What was made of a folder or a file.
+/// The result of importing a folder or a file.
 #[derive(Debug)]
 pub struct Imported {
     pub from: PathBuf,

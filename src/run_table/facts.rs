@@ -89,7 +89,7 @@ pub(super) fn is_result(info: &MetricInfo) -> bool {
     info.better != Better::Neither && info.unit != Unit::Rate
 }
 
-/// What the facts of a run are made of.
+/// The sources of the facts of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSource<'s> {
     pub run: &'s RunFolder,

@@ -20,7 +20,7 @@ use super::column::{Column, Columns};
 use super::facts::{NAME, NOTE, OPTIMIZER, RUN, RunFacts, STATE, TAGS};
 use super::value::{Format, Value};
 
-/// Which runs are listed.
+/// The condition that listed runs meet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter(Vec<Term>);
 
@@ -104,11 +104,6 @@ impl Filter {
             }
         }
         Ok(Filter(terms))
-    }
-
-    /// Returns a filter with the words of a text, whatever they are.
-    pub fn of_words(text: &str) -> Filter {
-        Filter(text.to_lowercase().split_whitespace().map(|word| Term::Word(word.to_owned())).collect())
     }
 
     pub fn is_empty(&self) -> bool {

@@ -24,7 +24,7 @@ pub struct Scalars {
     pub tags: BTreeMap<String, BTreeMap<u64, (f64, f64)>>,
     /// The titles of tags that have one.
     pub titles: BTreeMap<String, String>,
-    /// What could not be read; the points before it are here.
+    /// The records that could not be read. The points of all others are in `tags`.
     pub damage: Damage,
 }
 

@@ -16,7 +16,7 @@ pub(in crate::app) fn color_swatch(ui: &mut Ui, color: &mut Option<[u8; 3]>, usu
 }
 
 /// Shows a colour picker after a right click on the entry of a legend with this colour. Returns the choice, if one is
-/// made; `None` in it restores the usual colour. `is_chosen` tells whether the colour is not the usual one.
+/// made; `None` in it restores the usual colour. `is_chosen` is true for a colour other than the usual one.
 pub(in crate::app) fn color_menu(
     entry: &Response,
     name: &str,

@@ -254,8 +254,8 @@ pub(super) fn in_short(all: &[String]) -> String {
     }
 }
 
-/// Returns the title of a diagram that is compared with others: the preset's, unless an axis was changed since, and what
-/// tells the diagrams apart.
+/// Returns the title of a diagram that is compared with others: the preset's, unless an axis was changed since, and the
+/// settings in which the diagrams differ.
 pub(super) fn title_among(this: &TitledDiagram, others: &[&TitledDiagram]) -> String {
     let (spec, preset) = (this.spec(), &this.preset);
     let sweeps: Vec<&SweepSpec> = others.iter().map(|other| &**other.spec()).collect();

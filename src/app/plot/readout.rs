@@ -16,7 +16,7 @@ pub(in crate::app) struct LeavingCurve {
     pub name: String,
     pub color: Color32,
     pub first: [f64; 2],
-    /// What lies beyond the edge, in words.
+    /// The text about the values beyond the edge.
     pub beyond: String,
 }
 

@@ -30,7 +30,7 @@ struct WrittenText {
     outcome: Option<Result<(u64, String), String>>,
 }
 
-/// What the user requests.
+/// A request of the user to write texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextAction {
     /// A text by the model that is being trained.

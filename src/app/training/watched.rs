@@ -34,7 +34,7 @@ pub(super) struct Watched {
     rest: Option<FileStamps>,
 }
 
-/// What the config of a run holds for its summaries.
+/// The parts of a run's config that its summaries show.
 struct Config {
     preset: Option<Preset>,
     settings: RunSettings,

@@ -30,7 +30,7 @@ impl ShownSetting {
         ShownSetting { is_usual: is_silent, is_silent, ..ShownSetting::new(meaning, words) }
     }
 
-    /// Returns the words of a setting that is named by itself, without others beside it.
+    /// Returns the words for a text without other settings to compare; `None` for a silent setting and for empty words.
     pub fn said(self) -> Option<String> {
         Some(self.words).filter(|words| !self.is_silent && !words.is_empty())
     }
@@ -46,7 +46,7 @@ impl ShownSetting {
 /// The settings of each that have to be named where all of these are shown together, in words: those that another has
 /// with another value, and those that are unusual and that another does not have.
 pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
-    /// What all of these have of a meaning. The time is linear, as lists of runs may be long.
+    /// The settings of one meaning in all lists. Counting them takes linear time, as there may be many runs.
     struct Seen<'s> {
         words: &'s str,
         varies: bool,

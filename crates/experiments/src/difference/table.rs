@@ -84,7 +84,7 @@ impl DifferenceTable {
 }
 
 impl DifferenceRow {
-    /// What is shown where a column lacks the setting.
+    /// The text of a cell whose column lacks the setting.
     pub const MISSING: &str = "–";
 
     /// Returns the values in at most `most` characters each. Of long ones the part is shown in which they differ.
@@ -95,7 +95,7 @@ impl DifferenceRow {
         let same_as_first =
             |value: &&str| first.chars().zip(value.chars()).take_while(|(one, other)| one == other).count();
         let same = values.iter().skip(1).map(same_as_first).min().unwrap_or(0);
-        // Some of the equal text tells where the difference is.
+        // A part of the equal text stays, so that the place of the difference is seen.
         let start = if same > most / 2 { same - most / 4 } else { 0 };
         let cut = |value: &String| {
             let count = value.chars().count();

@@ -1,4 +1,4 @@
-//! How different colours look, for usual vision and for the two frequent deficiencies.
+//! The perceived difference of colours, for usual vision and for its two frequent deficiencies.
 //!
 //! Differences are CIEDE2000 (Sharma, Wu and Dalal 2005). Deficiencies are simulated by the matrices of Machado, Oliveira
 //! and Fernandes (2009) for a whole lack of a cone type, on linear light.
@@ -13,9 +13,9 @@ use super::contrast::{Background, contrasting, linear};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vision {
     Usual,
-    /// Without the cones for long waves (red).
+    /// Vision that lacks the cones for long waves (red).
     Protanopia,
-    /// Without the cones for middle waves (green).
+    /// Vision that lacks the cones for middle waves (green).
     Deuteranopia,
 }
 

@@ -123,7 +123,7 @@ impl KeptDiagram {
     }
 }
 
-/// A change that the rest of the tab must know of.
+/// A change of the library that the other parts of the tab take over.
 pub(in crate::app::phase) enum LibraryEvent {
     Loaded {
         number: u64,

@@ -1,7 +1,7 @@
 //! Diagrams that are kept: in memory, and in a folder that survives the program.
 //!
 //! Each has a folder of its own, which is also that of a sweep's results: `phase.npz` or, while it is unfinished, a
-//! checkpoint as `valleyscope sweep` writes it; `spec.ron`; a picture; and `kept.ron`, what the window knows of it. A
+//! checkpoint as `valleyscope sweep` writes it; `spec.ron`; a picture; and `kept.ron`, its name, pin and time. A
 //! thread of its own reads and writes these files.
 
 mod files;

@@ -25,7 +25,7 @@ pub(in crate::app::training) struct Cell {
     pub is_of_baseline: bool,
 }
 
-/// What identifies a line while others come and go.
+/// The identity of a line, which stays while other lines are added and removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::app::training) enum LineId {
     Run(PathBuf),
@@ -46,7 +46,7 @@ enum Line {
     },
 }
 
-/// What the lines depend on.
+/// The runs, columns and choices from which the lines are made.
 #[derive(Clone, PartialEq)]
 struct Key {
     /// The numbers of the list of runs and of the filter.

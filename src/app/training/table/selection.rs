@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::lines::{LineId, Lines};
 
-/// How a click changes the selection.
+/// The change of the selection by a click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Click {
     /// Selects this line only.

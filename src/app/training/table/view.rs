@@ -27,7 +27,7 @@ pub(super) const MARKS: f32 = 58.0;
 /// The indent of runs in a group, in points.
 const INDENT: f32 = 14.0;
 
-/// What the user does in the table.
+/// An action of the user in the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TableEvent {
     /// Sorts by a field, or the other way round.
